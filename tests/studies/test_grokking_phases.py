@@ -122,8 +122,6 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     assert "10 seeds, a phase that none is in has a probability of at most 0.31" in picture.caption
     gap = np.array([[1.0, 2, 3], [-1, 1, np.inf], [-3, -1, np.inf]])
     np.testing.assert_allclose(figures.crossings(gap), [0.5, 1.5, np.nan])
-    assert figures.entropy(np.eye(4)) == pytest.approx(0)
-    assert figures.entropy(np.full(4, 0.25)) == 2
 
 
 def test_runs_agree_with_most_other_seeds_of_their_group():

@@ -18,7 +18,6 @@ from foretrain.vocabulary import declare
 DELAY = 1000  # steps from training to validation from which on it is grokking
 WIDE = 128  # hidden units from which on the state of a run fills the cache of a core
 VECTOR = 16  # samples; products of whole vectors are the fast ones
-_FIRST = ("train_step", "validation_step", "rqi_step")
 
 declare(
     "step",
@@ -292,7 +291,8 @@ def program(p: Toy) -> Program:
         train, validation, _ = first
         code = phase(train >= 0, validation >= 0, validation - train >= DELAY, jnp.where)
         steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
+        names = ("train_step", "validation_step", "rqi_step")
         known = {name: inputs[name] for name in ("ideal_accuracy", "ideal_rqi", "lambda_3")}
-        return {**dict(zip(_FIRST, steps, strict=True)), "phase": code.astype(jnp.int32), **known}
+        return {**dict(zip(names, steps, strict=True)), "phase": code.astype(jnp.int32), **known}
 
     return Program(init, step, observe, done, finish, in_turn=alone)

@@ -89,35 +89,32 @@ def inputs(p, seed):
     draw = generator(seed, "data")
     if p.data == "normal":
         pixels = draw.standard_normal((CLASSES * p.per_class, 64))
-    elif p.data == "digits":  # a split of all draws their order
-        whole = images.digits(0.0, draw)
-        pixels = balanced(p, whole, np.arange(len(whole.train_labels)))
     else:
-        whole = images_of(p.data)
-        pixels = balanced(p, whole, draw.permutation(len(whole.train_labels)))
+        digits = p.data == "digits"
+        whole = images.digits(0.0, draw) if digits else images_of(p.data)
+        count = len(whole.train_labels)
+        order = (
+            np.arange(count) if digits else draw.permutation(count)
+        )  # digits come in a drawn one
+        labels = whole.train_labels[order]
+        fewest = np.bincount(labels, minlength=CLASSES).min()
+        if p.per_class > fewest:
+            rule = f"be at most {fewest} for `{p.data}`"
+            raise lab.argument_error("per_class", rule, f"is {p.per_class}")
+        chosen = [order[labels == number][: p.per_class] for number in range(CLASSES)]
+        pixels = images.flatten(whole.train_images[np.concatenate(chosen)])
     widths = (pixels.shape[1], p.hidden_width, p.hidden_width, p.output_dim)
     weights = generator(seed, "weights")
     drawn = (weights.standard_normal(shape) * np.sqrt(2 / shape[0]) for shape in pairwise(widths))
     return {"pixels": pixels, **{f"layer_{number}": layer for number, layer in enumerate(drawn)}}
 
 
-def balanced(p, whole, order):
-    """Pixels of as many images of each class, the first in this order."""
-    labels = whole.train_labels[order]
-    fewest = np.bincount(labels, minlength=CLASSES).min()
-    if p.per_class > fewest:
-        rule = f"be at most {fewest} for `{p.data}`"
-        raise lab.argument_error("per_class", rule, f"is {p.per_class}")
-    chosen = [order[labels == number][: p.per_class] for number in range(CLASSES)]
-    return images.flatten(whole.train_images[np.concatenate(chosen)])
-
-
 def encode(pixels, layers, biases=(0.0, 0.0, 0.0)):
     """Points of images, shape (sample, output_dim), by two ReLU layers and a linear one; NumPy in, NumPy out."""
-    first, second = ((layers[n], biases[n]) for n in (0, 1))
-    hidden = pixels @ first[0] + first[1]
-    hidden = (hidden * (hidden > 0)) @ second[0] + second[1]
-    return (hidden * (hidden > 0)) @ layers[2] + biases[2]
+    for layer, bias in zip(layers[:2], biases, strict=False):
+        pixels = pixels @ layer + bias
+        pixels = pixels * (pixels > 0)
+    return pixels @ layers[2] + biases[2]
 
 
 def energies(points):

@@ -6,24 +6,8 @@ from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
 from foretrain.quantities.rank_correlation import rank_correlation
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
 
-from .reading import (
-    CAUSES,
-    RATES,
-    agreement,
-    by_seed,
-    causes,
-    generalised,
-    has_boundary,
-    is_map,
-    learned,
-    learners,
-    log_ratio,
-    measured_boundary,
-    off,
-    order_of_seeds,
-    predicted_boundary,
-    spacing,
-)
+from . import reading
+from .reading import CAUSES, RATES, agreement, by_seed, generalised, is_map, learned, learners
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/grokking-phases.md"
@@ -42,7 +26,7 @@ NEARLY = {
 
 def lost_by_ratio(c, ends, known=True):
     """Return the share of ends that the ratio of rates tells, less the share that both rates tell, shape (seed,)."""
-    ratio = log_ratio(c)
+    ratio = reading.log_ratio(c)
     cells = np.arange(ratio.size).reshape(ratio.shape)
     return agreement(ratio, ends, known) - agreement(cells, ends, known)
 
@@ -60,16 +44,15 @@ def one_seed(c):
 
 def boundary_gap(c):
     """Return the predicted less the measured boundary, in decades, shape (seed,)."""
-    measured = measured_boundary(c)
+    measured = reading.measured_boundary(c)
     known = measured[learners(c).values & ~np.isnan(measured)]
     note = f"Measured at {known.mean():.2f} decades." if known.size else "No boundary in the map."
-    gap = predicted_boundary(c) - measured
+    gap = reading.predicted_boundary(c) - measured
     return PerSeed(np.where(learners(c), gap, np.nan), note)
 
 
 def within_two(c):
-    """A factor of two, and half of the distance of neighbouring ratios."""
-    reach = np.log10(2) + spacing(c) / 2
+    reach = np.log10(2) + reading.spacing(c) / 2
     return -reach, reach
 
 
@@ -87,7 +70,7 @@ def good_failures(c):
 
 def memorised_without(c):
     memorised = (c.phase == 2) & learners(c)
-    return share(memorised & (causes(c) == CAUSES.index("representation")), memorised)
+    return share(memorised & (reading.causes(c) == CAUSES.index("representation")), memorised)
 
 
 def lucky(c):
@@ -108,14 +91,14 @@ def rate_alone(c):
 def better_than_rate(c):
     predicted, measured = generalised(c)
     which = learners(c).values
-    ours, others = (order_of_seeds(x, measured, which) for x in (predicted, rate_alone(c)))
+    ours, others = (reading.order_of_seeds(x, measured, which) for x in (predicted, rate_alone(c)))
     return ours - others
 
 
 def decoder_counts(c):
     (predicted, measured), alone = generalised(c), rate_alone(c)
-    values = by_seed(np.where(np.isnan(predicted), np.nan, alone), measured, off)
-    return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, off)
+    values = by_seed(np.where(np.isnan(predicted), np.nan, alone), measured, reading.off)
+    return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, reading.off)
 
 
 CLAIMS = [
@@ -159,14 +142,14 @@ CLAIMS = [
         why="Within a factor of two, as thresholds of accuracy and RQI are conventions; the map knows it to half a step.",
         unit="decades",
         note="Predicted over measured ratio of rates; no constant is fitted.",
-        where=has_boundary,
+        where=reading.has_boundary,
         rank="headline",
         **LEARNERS,
     ),
     claim(
         "both-causes",
-        "Networks that do not generalise have one of two causes: a bad representation, or a good one that the decoder"
-        " does not use.",
+        "Networks that do not generalise have one of two causes: a bad representation, or a good one that the decoder "
+        "does not use.",
         good_failures,
         source=OURS,
         near=0.25,
@@ -184,7 +167,6 @@ CLAIMS = [
         near=1,
         inside=ALWAYS,
         why="All but one in ten.",
-        note="Share of memorising runs whose RQI stays at or below its threshold.",
         **LEARNERS,
     ),
     claim(
@@ -195,7 +177,6 @@ CLAIMS = [
         near=0,
         inside=(0, 0),
         why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
-        note="Runs that generalise although the ideal model does not.",
         along=RATES,
         rank="headline",
     ),

@@ -23,7 +23,8 @@ def draw_phases(grid):
     cell, where = grid.first(axes)
     c = Cell(cell)
     share = np.stack([(c.phase == code).mean("seed") for code in range(len(PHASES))], -1)
-    bits, small = entropy(share), max(share.shape[:2]) <= 8  # legible
+    bits = -(share * np.log2(np.where(share > 0, share, 1))).sum(-1) + 0.0
+    small = max(bits.shape) <= 8  # legible
     title = "Entropy, median steps" if small else "Entropy"
     figure, (left, right) = titled_panels(("Probability of phases", title), 4.4)
     column, row = np.indices(bits.shape)
@@ -63,11 +64,6 @@ def draw_phases(grid):
         _boundaries(c, left)
         caption += " Dashed: representation and decoder take equally long, a line for each seed."
     return finished(figure, "Phases and how sure they are", caption + where, 3)
-
-
-def entropy(share):
-    """Return the entropy of probabilities along the last axis, in bits."""
-    return -(share * np.log2(np.where(share > 0, share, 1))).sum(-1) + 0.0
 
 
 def _write_medians(ax, c, bits):

@@ -17,25 +17,14 @@ AXES = {
     "weight_decay": (0.1, 0.0, 0.005, 0.03, 0.05, 0.3, 1.0, 10.0),
     "last_learning_rate": (0.003, 0.0003, 0.03),
 }
-PRESETS = {
-    "quick": {},
-    "paper": {
-        "data": "mnist",
-        "hidden_width": 200,
-        "training_size": 1000,
-        "validation_size": 1000,
-        "init_scale": 9.0,
-        "learning_rate": 0.001,
-        "batch_size": 200,
-        "delay": 1000,
-        "steps": 100_000,
-        "observe_every": 100,
-        "weight_decay": tuple(10.0**power for power in range(-5, 3)),
-        "last_learning_rate": tuple(10.0**power for power in range(-6, 2)),
-        "compared_rate": 0.001,
-        "compared_decay": 0.1,
-    },
+_SIZES = {"training_size": 1000, "validation_size": 1000, "batch_size": 200, "hidden_width": 200}
+_TIMES = {"learning_rate": 0.001, "delay": 1000, "steps": 100_000, "observe_every": 100}
+_MAP = {
+    "weight_decay": tuple(10.0**power for power in range(-5, 3)),
+    "last_learning_rate": tuple(10.0**power for power in range(-6, 2)),
+    "compared_rate": 0.001,
 }
+PRESETS = {"paper": {"data": "mnist", "init_scale": 9.0, **_SIZES, **_TIMES, **_MAP}}
 STARTS = {"smaller": 2 / 3, "larger": 4 / 3}  # times alpha; "usual" is alpha = 1
 SIZES = {"fewer": 0.5, "more": 2.0}  # times the number of training images
 MNIST = 60_000  # training images

@@ -53,9 +53,8 @@ def embedding(c, step):
 
 def by_run(measure, *embeddings):
     """Return a measure of embeddings (..., symbol, coordinate), with the dims of the runs."""
-    return xr.apply_ufunc(
-        measure, *embeddings, input_core_dims=[["symbol", "coordinate"]] * len(embeddings)
-    )
+    core = [["symbol", "coordinate"]] * len(embeddings)
+    return xr.apply_ufunc(measure, *embeddings, input_core_dims=core)
 
 
 def in_plane(embedding, of):
@@ -165,7 +164,6 @@ CLAIMS = [
         lambda c: helped(c, "wide_toy") & ~helped(c, "toy") & ~helped(c, "narrow"),
         along="decoder_decay",
         where=compared,
-        note="Share of seeds with which all three networks do so.",
         **MAJORITY,
     ),
     claim(
@@ -255,7 +253,6 @@ CLAIMS = [
         along=MAP,
         where=lambda c: c.p.steps >= 20 * c.p.delay,
         among="maps in which grokking borders either",
-        note="Share of the borders between neighbouring cells.",
     ),
     claim(
         "forgetting",
@@ -276,7 +273,6 @@ CLAIMS = [
         without_delay,
         where=lambda c: compared(c) and c.p.decoder_decay == c.p.compared_decay,
         among="runs that grok without",
-        note="Share of them that comprehend.",
         rank="headline",
         **MAJORITY,
     ),

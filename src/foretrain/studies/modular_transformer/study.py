@@ -10,35 +10,18 @@ COST = "4 min"
 REFERENCES = ("liu2022",)
 SEEDS = 10
 AXES = {"decoder_learning_rate": (0.003, 0.01), "decoder_decay": (1.0, 0.0, 0.5, 2.0)}
-PRESETS = {
-    "quick": {},
-    "grok": {
-        "seeds": 6,
-        "symbols": 31,
-        "embedding_dim": 64,
-        "hidden_width": 128,
-        "decoder_learning_rate": 0.001,
-        "decoder_decay": 1.0,
-        "compared": False,
-        "steps": 20_000,
-        "observe_every": 100,
-        "snapshots": 26,
-    },
-    "paper": {
-        "seeds": 6,
-        "symbols": 53,
-        "embedding_dim": 256,
-        "hidden_width": 256,
-        "layers": 2,
-        "embedding_learning_rate": 0.001,
-        "steps": 100_000,
-        "observe_every": 500,
-        "snapshots": 30,
-        "decoder_learning_rate": (0.001, 0.0003, 0.003),
-        "compared_rate": 0.001,
-        "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
-    },
+_WIDE = {"symbols": 31, "embedding_dim": 64, "hidden_width": 128, "snapshots": 26}
+_WIDEST = {"symbols": 53, "embedding_dim": 256, "hidden_width": 256, "snapshots": 30, "layers": 2}
+_LONG = {"seeds": 6, "steps": 20_000, "observe_every": 100}
+_LONGEST = {"seeds": 6, "steps": 100_000, "observe_every": 500}
+_ONE = {"decoder_learning_rate": 0.001, "decoder_decay": 1.0, "compared": False}
+_MAP = {
+    "decoder_learning_rate": (0.001, 0.0003, 0.003),
+    "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
+    "embedding_learning_rate": 0.001,
+    "compared_rate": 0.001,
 }
+PRESETS = {"grok": _WIDE | _LONG | _ONE, "paper": _WIDEST | _LONGEST | _MAP}
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ IN_PLANE = {
     "near": 1,
     "inside": MOST,
     "among": "seeds that learn the representation at some size",
+    "note": "Share of the learned representations that do so.",
     "where": lambda c: c.p.operation == "symmetric" and c.p.symbols == 6,
     "rank": "headline",
     **ALONG,
@@ -155,7 +156,6 @@ CLAIMS = [
         lambda c: in_plane(c, convex),
         source=PAPER + "Fig. 16",
         why="In most runs; six random points of the plane do so in fewer than one run of ten.",
-        note="Share of the learned representations in which they are.",
         **IN_PLANE,
     ),
     claim(
@@ -165,7 +165,6 @@ CLAIMS = [
         source="docs/theory/grokking.md: matrices of S_3 are two triangles, of rotations and of reflections",
         corrects="hexagon",
         why="In most runs; random orders do so in one of ten.",
-        note="Share of the learned representations in which they do.",
         **IN_PLANE,
     ),
 ]

@@ -12,7 +12,7 @@ from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
 from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
-from foretrain.training.phases import TwoRates, check_batch, phase, two_rates
+from foretrain.training.phases import TwoRates, check_batch, phase, shares_right, two_rates
 from foretrain.vocabulary import declare
 
 DELAY = 1000  # steps from training to validation from which on it is grokking
@@ -186,9 +186,8 @@ def program(p: Toy) -> Program:
     def levels(which, outputs, inputs):
         """Accuracy in training and validation, and RQI: the share of the parallelograms that are closed."""
         right = network.right_answers(outputs.T, inputs["targets"], inputs["chosen"])
-        train, rest = inputs["training"], 1 - inputs["training"]
-        validation = jnp.where(rest.sum() > 0, (right * rest).sum() / jnp.maximum(rest.sum(), 1), 1)
-        return (right * train).sum() / train.sum(), validation, share(which, right.dtype)
+        train = inputs["training"]
+        return *shares_right(right, train, 1 - train), share(which, right.dtype)
 
     def reached(levels, inputs):
         train, validation, rqi = levels

@@ -55,6 +55,14 @@ def phase(fits, generalises, late, where=np.where):
     return where(fits & generalises, learned, failed)
 
 
+def shares_right(right, train, rest) -> tuple[Any, Any]:
+    """Return the shares of training samples and of the rest that are right; 1 where there is no rest."""
+    import jax.numpy as jnp
+
+    others = (right * rest).sum() / jnp.maximum(rest.sum(), 1)
+    return (right * train).sum() / train.sum(), jnp.where(rest.sum() > 0, others, 1)
+
+
 def two_rates(inputs, state, slopes) -> tuple[Any, Any, Any, Any]:
     """Return embedding, decoder and both memories after a step of AdamW on each with its own rate and decay.
 

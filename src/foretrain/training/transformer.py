@@ -12,7 +12,7 @@ from foretrain.networks.embedding import draw_decoder
 from foretrain.networks.transformer import draw
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator, key
-from foretrain.training.phases import TwoRates, phase, two_rates
+from foretrain.training.phases import TwoRates, phase, shares_right, two_rates
 from foretrain.vocabulary import declare
 
 AXES_OF = ("final", "current", "random")  # of the embeddings at the end, at the snapshot, of none
@@ -98,9 +98,7 @@ def axes(p: Modular) -> int:
 
 def snapshot_steps(p: Modular) -> np.ndarray:
     """Steps of the snapshots of a run that lasts long enough."""
-    return np.round(8 * 2 ** (np.arange(-1, p.snapshots - 1) / 2)).astype(np.int32) * (
-        np.arange(p.snapshots) > 0
-    )
+    return np.round(8 * 2 ** (np.r_[-np.inf, : p.snapshots - 1] / 2)).astype(np.int32)
 
 
 def labels(p: Modular) -> dict[str, Any]:
@@ -175,14 +173,12 @@ def program(p: Modular) -> Program:
         return (each * inputs["training"]).sum() / inputs["training"].sum(), outputs
 
     def accuracies(outputs, inputs):
-        """In training and validation; a tie is no right answer, and where nothing is to be validated it is 1."""
+        """In training and validation; a tie is no right answer."""
         own = (outputs * inputs["chosen"]).sum(-1)
         others = jnp.where(inputs["chosen"] > 0, -jnp.inf, outputs).max(-1)
         right = (own > others).astype(outputs.dtype)
-        train, rest = inputs["training"], inputs["samples"] - inputs["training"]
-        validation = (right * rest).sum() / jnp.maximum(rest.sum(), 1)
-        validation = jnp.where(rest.sum() > 0, validation, 1)
-        return jnp.stack([(right * train).sum() / train.sum(), validation])
+        train = inputs["training"]
+        return jnp.stack(shares_right(right, train, inputs["samples"] - train))
 
     def marked(state, outputs, inputs):
         """First steps at the thresholds, this one included."""
@@ -208,11 +204,8 @@ def program(p: Modular) -> Program:
 
     def step(inputs, state):
         weights = state.embedding, state.decoder
-        random = None
-        if p.dropout:
-            random = jax.random.fold_in(
-                key(inputs["root_seed"], inputs["seed"], "dropout"), state.taken
-            )
+        drop = key(inputs["root_seed"], inputs["seed"], "dropout")
+        random = jax.random.fold_in(drop, state.taken) if p.dropout else None
         (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
         first = marked(state, answers(*weights) if p.dropout else outputs, inputs)
         moved = State(*two_rates(inputs, state, slope), state.taken + 1, first, state.kept)
@@ -263,14 +256,11 @@ def program(p: Modular) -> Program:
         late = validation - train >= inputs["delay"]
         code = phase(train >= 0, validation >= 0, late, jnp.where)
         final = principal(state.embedding)
-        normal = jax.random.normal(
-            key(inputs["root_seed"], inputs["seed"], "axes"), final.T.shape, final.dtype
-        )
-        random = jnp.linalg.qr(normal)[0].T
+        any_axes = key(inputs["root_seed"], inputs["seed"], "axes")
+        random = jnp.linalg.qr(jax.random.normal(any_axes, final.T.shape, final.dtype))[0].T
 
         def at(weights):
-            bases = jnp.stack([final, principal(weights[0]), random])
-            return projected(inputs, weights, bases)
+            return projected(inputs, weights, jnp.stack([final, principal(weights[0]), random]))
 
         accuracy = jax.lax.map(at, state.kept)
         number, place = jnp.arange(p.snapshots), snapshot(state)

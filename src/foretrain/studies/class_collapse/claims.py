@@ -20,7 +20,6 @@ def kept(name, network=""):
 
 
 def between_fraction(network):
-    """Return the quantity "fraction of Z between class means, end over start" of a network."""
     return lambda c: kept("between", network)(c) / kept("squared_norm", network)(c)
 
 

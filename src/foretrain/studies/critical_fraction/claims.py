@@ -202,7 +202,6 @@ CLAIMS = [
         near=1,
         inside=MOST,
         why="Drawn by lot, one half agree.",
-        note="Seeds of which all runs that learn the representation agree.",
         where=lambda c: c.p.embedding_dim == 1,
         **LEARNERS,
     ),

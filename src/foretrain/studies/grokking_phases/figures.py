@@ -32,16 +32,13 @@ def draw_phases(grid):
     for code, (name, colour) in enumerate(zip(PHASES, _COLOURS, strict=True)):
         sizes = share[..., code].ravel(), 1, begin[..., code].ravel()
         left.barh(row.ravel(), *sizes, color=colour, label=name)
-    left.set_xticks(np.arange(1, len(share)) - 0.5, minor=True)
-    left.set_yticks(np.arange(1, share.shape[1]) - 0.5, minor=True)
-    left.set_axisbelow(False)
-    left.grid(which="minor", color="white", linewidth=1.5)
+    left.hlines(np.arange(1, bits.shape[1]) - 0.5, -0.5, len(bits) - 0.5, "white", linewidth=1.5)
+    left.vlines(np.arange(1, len(bits)) - 0.5, -0.5, bits.shape[1] - 0.5, "white", linewidth=1.5)
     picture = right.imshow(bits.T, origin="lower", aspect="auto", vmin=0, vmax=2)
     figure.colorbar(picture, ax=right, label="Entropy of the phase, bits")
     if small:
         _write_medians(right, c, bits)
     for ax in (left, right):
-        ax.tick_params(which="minor", length=0)
         for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
             values = c.values(name)
             every = max(1, len(values) // 5)
@@ -49,10 +46,10 @@ def draw_phases(grid):
             axis.set_ticks(range(0, len(values), every), words, fontsize=9.5)
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(name.replace("_", " ").capitalize())
-        ax.set(xlim=(-0.5, len(share) - 0.5), ylim=(-0.5, share.shape[1] - 0.5))
+        ax.set(xlim=(-0.5, len(bits) - 0.5), ylim=(-0.5, bits.shape[1] - 0.5))
     none, some = (interval(np.arange(c.seeds) < count) for count in (0, c.seeds // 2))
     medians = (
-        ", and from above the median steps of training, representation and validation (– is never)"
+        ", and from above median steps of training, representation and validation (– is never)"
     )
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
@@ -116,13 +113,11 @@ def draw_times(grid):
     left.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Step of validation")
     few_log_ticks(left)
     base = np.zeros(2)
-    for number, colour in enumerate(("purple", "blue", "green")):
-        mine = causes(c) == number
-        shares = np.array([float((mine & (c.phase == code)).mean()) for code in (2, 3)])
-        look = {"color": PALETTE[colour], "label": f"{CAUSES[number]} at fault"}
-        right.bar(PHASES[2:], shares, bottom=base, **look)
-        base = base + shares
-    right.set(ylabel="Share of all runs")
+    for number, (name, colour) in enumerate(zip(CAUSES, ("purple", "blue", "green"), strict=True)):
+        of = [((causes(c) == number) & (c.phase == code)).mean() for code in (2, 3)]
+        right.bar(PHASES[2:], of, 0.8, base, color=PALETTE[colour], label=f"{name} at fault")
+        base = base + of
+    right.set_ylabel("Share of all runs")
     caption = (
         "Left: every run that generalises; the prediction is made before the run. Right: data, where the ideal model of the "
         "training set does not generalise; representation, where RQI is not reached; decoder, where it is."

@@ -17,11 +17,11 @@ def draw_phases(grid):
     c = Cell(cell)
     if any(len(c.values(name)) < 2 for name in MAP):
         return None
-    code, (decays, rates) = phase(c), map(c.values, MAP)
+    decays, rates = map(c.values, MAP)
     picture, axes = titled_panels(PHASES, 3.4, ylabel="Weight decay", xlabel="Rate, last layer")
     for number, ax in enumerate(axes):
         ax.set_title(PHASES[number], loc="left", fontsize=11)
-        share = (code == number).mean("seed").values
+        share = (phase(c) == number).mean("seed").values
         ax.pcolormesh(share, vmin=0, vmax=1, cmap="Blues")
         ax.set_xticks(np.arange(len(rates)) + 0.5, [f"{rate:g}" for rate in rates], rotation=60)
         ax.set_yticks(np.arange(len(decays)) + 0.5, [f"{decay:g}" for decay in decays])

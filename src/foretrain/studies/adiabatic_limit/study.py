@@ -88,10 +88,7 @@ def program(p):
 
 
 def predict(p, step, seed):
-    """To first order in the ratio: deviations decay as exp(-A'A t) and the bias integrates what the frozen map leaves.
-
-    What a map to fewer dimensions does not see, the rest of the rows of `right`, stays as it is.
-    """
+    """To first order in the ratio: deviations that the map sees decay as exp(-A'A t), the bias integrates what is left."""
     drawn, time = inputs(p, seed), step * p.learning_rate
     weights, points, label = drawn["map"], drawn["points"], drawn["label"]
     left, singular, right = np.linalg.svd(weights)

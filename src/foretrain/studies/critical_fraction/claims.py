@@ -92,6 +92,7 @@ def same_direction(c):
 
 
 ALONG = {"along": "training_size"}
+HEADLINE = {"rank": "headline", **ALONG}
 LEARNERS = {"among": "seeds that learn at one size at least", **ALONG}
 DECADE = {
     "near": 0,
@@ -119,8 +120,7 @@ CLAIMS = [
         near=0,
         inside=lambda c: (0, 1 / len(operation(c.p).samples)),
         why="A number of samples is whole: the fraction is known to one sample.",
-        rank="headline",
-        **ALONG,
+        **HEADLINE,
     ),
     claim(
         "learned-from",
@@ -133,8 +133,7 @@ CLAIMS = [
         statistic="median",
         note="Per seed the middle between the smallest fraction that is learned and the next smaller one; 1 if none is.",
         where=lambda c: len(c.values("training_size")) > 2,
-        rank="headline",
-        **ALONG,
+        **HEADLINE,
     ),
     claim(
         "always-above",

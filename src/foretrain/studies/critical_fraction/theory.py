@@ -21,10 +21,7 @@ def critical_sizes(name: str, symbols: int) -> np.ndarray:
 
 
 def predict(p, step, seed):
-    """Probability of a unique representation, the flow of the effective loss from the run's start, and Adam on it.
-
-    Along the flow a step is so much time as the embeddings' learning rate, and embeddings are normalised.
-    """
+    """Probability of a unique representation; normalised flow of the effective loss from the run's start; Adam on it."""
     task, rate = operation(p), p.embedding_learning_rate
     if not task.commutative or not rate or p.symbols < 3:
         return {}

@@ -50,10 +50,7 @@ def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
 
 
 def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
-    """Return rate times steps after which the decoder alone has the accuracy wanted, in training and in validation.
-
-    Its embeddings, (symbol, coordinate), do not move; `given` are the inputs of the run.
-    """
+    """Return rate times steps in which the decoder alone, on still embeddings (symbol, coordinate), has both accuracies."""
     task, targets, training = operation(p), given["targets"], given["training"] > 0
     joined, wanted = embedding[task.samples].sum(1), targets[task.labels]
     parts = [part for part in (training, ~training) if part.any()]

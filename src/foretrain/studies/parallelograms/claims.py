@@ -11,6 +11,7 @@ from foretrain.training.embedding_claims import SLACK, accuracy, fractions
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/parallelograms.md"
 ALONG = {"along": "training_size"}
+HEADLINE = {"rank": "headline", **ALONG}
 LATTICE = {"source": PAPER + "appendix E, Figs 11, 12", **ALONG}
 BETTER = {"inside": POSITIVE, "why": "A difference that the seeds establish.", **ALONG}
 
@@ -75,8 +76,7 @@ _ideal = claim(
     inside=(0, SLACK),
     why="A bound; rounding of shares.",
     note="Largest excess.",
-    rank="headline",
-    **ALONG,
+    **HEADLINE,
 )
 CLAIMS = [
     claim(
@@ -88,8 +88,7 @@ CLAIMS = [
         inside=lambda c: (0, 1 / operation(c.p).outcomes),
         why="Samples that no parallelogram reaches are answered by chance, one right in as many as there are labels.",
         note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
-        rank="headline",
-        **ALONG,
+        **HEADLINE,
     ),
     _ideal,
     _ideal.corrected(
@@ -145,7 +144,6 @@ CLAIMS = [
         inside=(0.8, 1),
         why="Eleven random points in the plane have so much of their variance in one frequency once in 10,000 times.",
         note="Largest share of variance in one frequency.",
-        rank="headline",
-        **ALONG,
+        **HEADLINE,
     ),
 ]

@@ -16,10 +16,10 @@ from .training import STEPS
 def typical(c, **other):
     """Return the step at which the typical run generalises, with other parameters than those of the cell."""
     p = replace(c.p, **other)
-    time = typical_generalisation(
-        p.samples / p.dimension, p.init_scale, p.threshold, p.weight_decay
+    share = p.samples / p.dimension
+    return (
+        typical_generalisation(share, p.init_scale, p.threshold, p.weight_decay) / p.learning_rate
     )
-    return time / p.learning_rate
 
 
 def step_gaps(c):

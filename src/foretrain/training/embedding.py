@@ -202,9 +202,9 @@ def program(p: Toy) -> Program:
     def init(inputs):
         weights = inputs["embedding"], network.turned(decoder_of(inputs))
         batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
-        memories = (descent.start("adamw", part) for part in weights)
+        memory, decoder_memory = (descent.start("adamw", part) for part in weights)
         first = jnp.full(3, -1, jnp.int32)
-        return State(*weights, *memories, jnp.zeros((), jnp.int32), first, batches)
+        return State(*weights, memory, decoder_memory, jnp.int32(0), first, batches)
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""

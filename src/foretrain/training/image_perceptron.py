@@ -126,9 +126,10 @@ def program(p: ImagePerceptron) -> Program:
 
     def init(inputs):
         weights = Decoder(*(inputs[name] for name in Decoder._fields))
-        memories = (descent.start("adamw", tuple(part)) for part in (weights[:4], weights[4:]))
+        parts = weights[:4], weights[4:]
+        memory, last_memory = (descent.start("adamw", tuple(part)) for part in parts)
         batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
-        return State(weights, *memories, jnp.zeros((), jnp.int32), batches)
+        return State(weights, memory, last_memory, jnp.zeros((), jnp.int32), batches)
 
     def step(inputs, state):
         images, labels = inputs["images"], inputs["labels"]
@@ -161,12 +162,13 @@ def program(p: ImagePerceptron) -> Program:
     return Program(init, step, observe, done)
 
 
-def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, ...]:
+def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the first stored steps at which runs have fitted and generalised, infinity for never, without ``step``."""
     levels = p.train_threshold, p.validation_threshold
     # Accuracies are shares in single precision.
     there = (data[name] >= np.float32(level) for name, level in zip(CURVES, levels, strict=True))
-    return tuple(data["step"].where(now, np.inf).min("step") for now in there)
+    fitted, generalised = (data["step"].where(now, np.inf).min("step") for now in there)
+    return fitted, generalised
 
 
 def phase(fitted: xr.DataArray, generalised: xr.DataArray, delay: int) -> xr.DataArray:

@@ -28,7 +28,7 @@ AXES = {
     "trained_fraction": (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.6),
 }
 BESIDE = ("alignment-exponent", "diagonal-mask", "diagonal-mask.corrected")
-DRAWINGS = {"untrained-error", "pairs", "stuck-loss", "course", "diagonal-mask", "departure"}
+DRAWINGS = {"untrained-error", "pairs", "stuck-loss", "course", "diagonal-mask"}
 FRACTIONS = np.array(AXES["trained_fraction"])
 SCALES = np.array(AXES["init_scale"])
 SEEDS, L, D = 6, 10, 8

@@ -121,13 +121,10 @@ def check_precision(p: Flow) -> None:
         raise argument_error("solver_tolerance", rule, f"is {p.solver_tolerance:g}")
 
 
-def unit_start(
-    size: int, seed: Seed, outputs: int | None = None
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Independent standard normal u (shape (size,)), v (shape (outputs,), by default the same) and s of one seed."""
+def unit_start(size: int, seed: Seed, outputs: int = 0) -> tuple[np.ndarray, np.ndarray, float]:
+    """Independent standard normal u (shape (size,)), v (shape (outputs,), 0 for the same) and s of one seed."""
     random = generator(seed, "weights")
-    left = random.standard_normal(size)
-    right = random.standard_normal(size if outputs is None else outputs)
+    left, right = random.standard_normal(size), random.standard_normal(outputs or size)
     return left, right, float(random.standard_normal())
 
 
@@ -208,10 +205,9 @@ def program(p: Flow) -> Program:
             "stage_misalignment": known(left),
             "stage_agrees": jax.vmap(network.signs_agree)(stages) & reached,
             "final_loss": network.loss(state.position, trained),
-            **{
-                f"final_{name}": getattr(state.position, name)
-                for name in ("left", "right", "scale")
-            },
+            "final_left": state.position.left,
+            "final_right": state.position.right,
+            "final_scale": state.position.scale,
             "final_untrained_error": network.untrained_error(state.position, trained),
             "invariant_drift": state.drift,
             "connected": inputs["connected"],

@@ -38,7 +38,6 @@ ALL = {"along": ("optimizer", "init_scale", "relative_rate"), **STABLE}
 
 
 def rank(*ranks):
-    """Return the cells of these ranks."""
     return lambda c: c.p.rank in ranks
 
 

@@ -7,17 +7,14 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.style import (
     INK,
-    OPTIMISER_COLOURS,
     OPTIMISER_NAMES,
     PALETTE,
     panels,
-    seed_band,
     shades,
     simulation_line,
     theory_line,
 )
 from foretrain.quantities.bumps import bumps as bumps_of
-from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, Seed, drawn, figure, panel
 
 from .cells import bumps, matched_bumps, stable
@@ -38,63 +35,26 @@ def where_stable(quantity):
     return of
 
 
-def draw_bumps(grid):
-    """Bumps per component against the learning rate, a panel for each start scale and rank."""
-    part, words = grid.first(tuple(AXES))
-    ranks, scales = part.values("rank"), part.values("init_scale")
-    rates, names = part.values("relative_rate"), part.values("optimizer")
-    board, axes = panels(
-        len(scales), len(ranks), height=2.7 * len(scales) + 0.5, squeeze=False, sharey=True
-    )
-    for row, scale in enumerate(scales):
-        for column, rank in enumerate(ranks):
-            ax = axes[row, column]
-            for name in names:
-                fixed = {"rank": rank, "init_scale": scale, "optimizer": name}
-                cells = [
-                    one for one in map(Cell, part.cells()) if fixed.items() <= one.cell.items()
-                ]
-                samples = [bumps(one) if stable(one) else np.nan * bumps(one) for one in cells]
-                label, colour = OPTIMISER_NAMES[name], OPTIMISER_COLOURS[name]
-                seed_band(
-                    ax, np.log10(rates), np.transpose(samples), label, color=colour, fraction=False
-                )
-            ax.set_title(f"rank {rank}, σ = {scale:g}", loc="left")
-            ax.set_xticks(np.log10(rates), [f"{rate:g}" for rate in rates])
-        axes[row, 0].set(ylabel="Bumps per component", ylim=(-0.04, None))
-    axes[-1, len(ranks) // 2].set_xlabel("Rate over the reference")
-    return finished(
-        board,
-        "Bumps per component",
-        "Alignments of a component with a target that rise and fall by .1 or more and are given up, per component. "
-        "Rates are over a reference of .05 for descent and .01 for Adam; those outside an optimizer's stable range are "
-        "left out." + words,
-        max(3, len(names)),
-    )
-
-
 def draw_full_rank(grid):
     """Loss of six seeds at full rank for every learning rate, a panel for each start scale, of descent and of Adam."""
     part, words = grid.first(tuple(AXES))
-    dimension, scales = part.parameters.dimension, part.values("init_scale")
+    scales = part.values("init_scale")
     names = [name for name in part.values("optimizer") if name in ("sgd", "adam")]
-    if dimension not in part.values("rank") or not names:
+    if part.parameters.dimension not in part.values("rank") or not names:
         return None
     board, axes = panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
     rates = part.values("relative_rate")
     colours = dict(zip(rates, shades(len(rates)), strict=True))
-    for c in map(Cell, part.cells()):
-        if c.p.rank == dimension and c.p.optimizer in names:
-            ax = axes[scales.index(c.p.init_scale), names.index(c.p.optimizer)]
-            label = f"relative rate {c.p.relative_rate:g}"
-            look = {"linewidth": 1.1, "alpha": 0.8, "label": label}
-            late = c.relative_loss.transpose("step", "seed")[1:, :6]
-            line = simulation_line(colours[c.p.relative_rate], **look)
-            ax.plot(late["step"] * c.p.relative_rate, late, **line)
+    for p, c in ((one.parameters, one.simulation) for one in part.cells()):
+        if p.rank == p.dimension and p.optimizer in names:
+            ax = axes[scales.index(p.init_scale), names.index(p.optimizer)]
+            look = {"linewidth": 1.1, "label": f"relative rate {p.relative_rate:g}"}
+            late = c["relative_loss"].transpose("step", "seed")[1:, :6]
+            line = simulation_line(colours[p.relative_rate], **look)
+            ax.plot(late["step"] * p.relative_rate, late, **line)
+            ax.set_title(f"{OPTIMISER_NAMES[p.optimizer]}, σ = {p.init_scale:g}", loc="left")
             ax.set(xscale="log", ylim=(0, 1.3), xlabel="Step × relative rate")
             ax.set(ylabel="Loss over |C|²")
-            title = f"{OPTIMISER_NAMES[c.p.optimizer]}, σ = {c.p.init_scale:g}"
-            ax.set_title(title, loc="left")
             ax.label_outer()
     return finished(
         board,
@@ -108,27 +68,31 @@ def draw_full_rank(grid):
 def draw_alignments(grid):
     """A figure for every rank and optimizer of descent and Adam, at the reference rate and the first start scale."""
     part, _ = grid.first(("rank", "optimizer"))
-    drawings = {}
-    for rank in part.values("rank"):
-        for name in part.values("optimizer"):
-            if name in ("sgd", "adam"):
-                fixed = {"rank": rank, "optimizer": name, "relative_rate": 1.0}
-                p = replace(part.parameters, **fixed)
-                drawings[f"alignments-{rank}-{name}"] = alignments_of(p, part.root_seed)
-    return drawings
+    return {
+        f"alignments-{rank}-{name}": alignments_of(
+            replace(part.parameters, rank=rank, optimizer=name, relative_rate=1.0), part.root_seed
+        )
+        for rank in part.values("rank")
+        for name in part.values("optimizer")
+        if name in ("sgd", "adam")
+    }
 
 
 def alignments_of(p, root_seed):
     """Alignment of every component with every target over time, with the moments at which one gives way."""
-    seed, run, given_up = first_with_a_bump(p, root_seed)
+    low = p.rank < p.dimension
+    for number in range(TRIES if low else 1):
+        seed = Seed(root_seed, number)
+        run = record(p, seed)
+        if given_up := bumps_of(run, prominence=p.prominence):
+            break
     step = p.observe_every * np.arange(len(run))
     # At full rank the imbalance is as large as all else, and alignments drift once the loss is gone.
-    predicted = flow(p, seed) if p.optimizer == "sgd" and p.rank < p.dimension else None
+    predicted = flow(p, seed)[: len(step)] if p.optimizer == "sgd" and low else None
     shown = run.shape[2]
     rows = -(-shown // 5)
-    board, axes = panels(
-        rows, min(shown, 5), height=2.1 + 1.7 * rows, squeeze=False, sharey=True, sharex=True
-    )
+    shared = {"squeeze": False, "sharey": True, "sharex": True}
+    board, axes = panels(rows, min(shown, 5), height=2.1 + 1.7 * rows, **shared)
     for component, ax in enumerate(axes.flat[:shown]):
         given = [one for one in given_up if one.component == component]
         looks = {int(run[-1, :, component].argmax()): (PALETTE["blue"], "target it ends on")}
@@ -141,9 +105,8 @@ def alignments_of(p, root_seed):
             line = simulation_line(colour, linewidth=2, label=label)
             ax.plot(step, run[:, target, component], **line)
             if predicted is not None:
-                dashed = predicted[: len(step), target, component]
                 look = theory_line(colour, label="flow from the same start")
-                ax.plot(step[: len(dashed)], dashed, **look)
+                ax.plot(step[: len(predicted)], predicted[:, target, component], **look)
         peaks = [step[one.index] for one in given], [one.height for one in given]
         ax.plot(*peaks, "v", color=INK, markersize=6, zorder=8, label="gives way")
         ax.set_title(f"{component + 1}", fontsize=11, loc="right")
@@ -164,36 +127,33 @@ def alignments_of(p, root_seed):
     )
 
 
-def first_with_a_bump(p, root_seed):
-    """Return seed, alignments and bumps of the first run that has one; of the last looked at where none has."""
-    number = 0
-    while True:
-        seed = Seed(root_seed, number)
-        run = record(p, seed)
-        given_up = bumps_of(run, prominence=p.prominence)
-        if given_up or p.rank >= p.dimension or number == TRIES - 1:
-            return seed, run, given_up
-        number += 1
-
-
-MATCHED = {
-    "both first align with one target": lambda c: matched_bumps(c)[0],
-    "each first aligns with its own": lambda c: matched_bumps(c)[1],
-}
+RATES = {"x": "relative_rate", "scale": "semilogx", "theory": False}
 FIGURES = {
-    "bumps": drawn(draw_bumps, "component_bumps"),
+    "bumps": figure(
+        "Bumps per component",
+        "Alignments of a component with a target that rise and fall by .1 or more and are given up, per component. Above: "
+        "every optimizer; below: every start scale. Rates are over a reference of .05 for descent and .01 for Adam; those "
+        "outside a stable range are left out.",
+        *(
+            panel(where_stable(bumps), by=by, across="rank", label="Bumps per component", **RATES)
+            for by in ("optimizer", "init_scale")
+        ),
+        sharey=True,
+        legend=3,
+    ),
     "competition": figure(
         "Competition for a target",
         "Pairs of runs that differ in one thing: the second component's starting overlaps with the two targets are "
         "exchanged. Of the pairs in which this decides whether both components first align with the same target, the bumps "
         "of either run, for the stable learning rates.",
         panel(
-            {label: where_stable(quantity) for label, quantity in MATCHED.items()},
-            x="relative_rate",
+            {
+                "both first align with one target": where_stable(lambda c: matched_bumps(c)[0]),
+                "each first aligns with its own": where_stable(lambda c: matched_bumps(c)[1]),
+            },
             across="optimizer",
-            scale="semilogx",
             label="Bumps per run, rank two",
-            theory=False,
+            **RATES,
         ),
         where=lambda c: c.p.rank == 2,
     ),

@@ -46,12 +46,7 @@ def flow(p, seed):
 
 
 def record(p, seed):
-    """Alignments along a run, by the optimizer itself in double precision, shape (stored step, target, component followed).
-
-    Args:
-        p: Parameters, of squared error and without decay.
-        seed: Of the run.
-    """
+    """Alignments along a run of squared error without decay, by the optimizer in double precision, shaped as `flow`."""
     (a, b), start = draw_start(p, seed)
     product, rate = a @ b.T, factorization.learning_rate(p)
     weights = np.stack(start)

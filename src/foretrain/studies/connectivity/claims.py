@@ -163,7 +163,6 @@ def limit(c):
 
 
 def slope_of_law(c):
-    """Return the slope of the logarithm of the law between both scales."""
     (near, far), (low, high) = decade(c), law(c)
     return float(np.log(low / high) / np.log(near / far))
 

@@ -71,9 +71,9 @@ def variants(p: Parameters) -> dict[str, dict]:
         return {}
     small = {"init_scale": p.init_scale**1.5, "seeds": 5}
     more = {"languages": 4 * p.languages, "trained_count": 4 * p.trained_count}
-    found = {"sparse": small | more}
-    if p.trained_count <= 2 * p.languages * written_into(p):
-        other = {"languages": 2 * p.languages, "output_languages": written_into(p)}
+    found, outputs = {"sparse": small | more}, max(1, 2 * p.languages // 3)
+    if p.trained_count <= 2 * p.languages * outputs:
+        other = {"languages": 2 * p.languages, "output_languages": outputs}
         found["rectangular"] = small | other
     return found
 
@@ -81,11 +81,6 @@ def variants(p: Parameters) -> dict[str, dict]:
 def is_square(p: Parameters) -> bool:
     """Whether as many languages are translated into as are read."""
     return p.output_languages in (0, p.languages)
-
-
-def written_into(p: Parameters) -> int:
-    """Output languages of the variant ``rectangular``: a third of its input languages."""
-    return max(1, 2 * p.languages // 3)
 
 
 def check(p: Parameters) -> None:
@@ -129,9 +124,8 @@ def _predicted(p, seed):
     found = translation.predicted(trained)
     exact = p.languages <= connectivity.LARGEST_EXACT[p.diagonal]
     chance = connectivity.connection_probability if exact else connectivity.isolation_estimate
-    probability = np.nan
-    if is_square(p):
-        probability = chance(p.languages, p.trained_count, diagonal=p.diagonal)
+    size = p.languages, p.trained_count
+    probability = chance(*size, diagonal=p.diagonal) if is_square(p) else np.nan
     return {
         **found,
         "across_scale": connectivity.across_scale(trained),

@@ -19,12 +19,10 @@ declare(
     signal_length=f"Length of the signal, (P - u) Y, {_PART}.",
     decay_length=f"Length of the decay, all but the signal, {_PART}.",
     decay_ratio="Length of the decay over that of the squared error's, (Z - mean) Y / n^2.",
-    probability_share="Probability, given its row, of the target's likeliest entry, mean over rows: its rise from 1/n "
-    "over that to "
-    "the target's own.",
+    probability_share="Rise of the probability, given its row, of the target's likeliest entry from 1/n, mean over rows, "
+    "over that of the target's own.",
     row_accuracy="Share of the rows whose likeliest entry is that of the target.",
-    direct_probability="Probability of the target's likeliest entry where the logits themselves are trained to it, at "
-    "even times.",
+    direct_probability="Probability of the target's likeliest entry where logits themselves are trained to it.",
 )
 
 

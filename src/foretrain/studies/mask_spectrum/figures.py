@@ -44,6 +44,7 @@ def outside(c):
     return 1 - power.isel(mode=0) / power.sum("mode", skipna=False)
 
 
+IN_TRAINING = {"x": "step", "scale": "semilogy", "theory": False}
 FIGURES = {
     "bulk": drawn(draw_bulk),
     "sizes": figure(
@@ -65,23 +66,11 @@ FIGURES = {
     "training": figure(
         "The outlier's direction in training",
         "The rank-one model on masks of at most 64 domains. Left: amplitudes of some singular modes. Right: share of the "
-        "squared weights that lies outside the outlier's mode, of every run. The share is least when the loss begins to "
-        "fall; at the end u and v are constant, which is the outlier's direction up to the irregularity of the mask.",
+        "squared weights outside the outlier's mode, of every run: least when the loss begins to fall; at the end u and v "
+        "are constant, the outlier's direction up to the irregularity of the mask.",
         panel(
-            lambda c: c["trained"].mode_amplitude,
-            x="step",
-            by="mode",
-            scale="semilogy",
-            theory=False,
-            label="Mode amplitude",
+            lambda c: c["trained"].mode_amplitude, by="mode", label="Mode amplitude", **IN_TRAINING
         ),
-        panel(
-            outside,
-            x="step",
-            statistic="runs",
-            scale="semilogy",
-            theory=False,
-            label="Share of other modes",
-        ),
+        panel(outside, statistic="runs", label="Share of other modes", **IN_TRAINING),
     ),
 }

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.allowed import around
 from foretrain.study import CONVERGED, NotApplicable, claim, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
 from foretrain.training.masked_rank_one_claims import OURS, invariants
@@ -29,23 +30,20 @@ def small(values, largest=SMALL, least=2):
 
 
 def smallest(values):
-    """Return the values at the smallest initial scale."""
     return values.isel(init_scale=0, drop=True)
 
 
 def closed_forms(c):
     """Return the largest deviation of weights and times from the closed forms over the neglected term, of each seed."""
-    fits = [
+    weights, times, neglected = (
         small(c.fits[name], least=1).isel(stage=[FAINT, DEPARTURE])
-        for name in ("stage_deviation", "stage_time_deviation")
-    ]
-    neglected = small(c.fits.stage_neglected, least=1).isel(stage=[FAINT, DEPARTURE])
-    ratio = xr.concat([gap / neglected for gap in fits], "kind")
+        for name in ("stage_deviation", "stage_time_deviation", "stage_neglected")
+    )
+    ratio = xr.concat([weights / neglected, times / neglected], "kind")
     return ratio.max(("kind", "init_scale", "stage")).dropna("seed")
 
 
 def escape_progress(c):
-    """Return S at escape from the smallest scale."""
     return smallest(small(c.stage_progress, least=1).isel(stage=ESCAPE))
 
 
@@ -149,10 +147,10 @@ def told_right(c):
     return known(agree, found.product).where(~found.trained).mean(PAIR)
 
 
-def decades(c, largest=SMALL):
-    """Return the logarithm of the range of the initial scales up to a largest."""
-    scales = [scale for scale in c.values("init_scale") if scale <= largest]
-    return float(np.log(scales[-1] / scales[0]))
+def slope_within(c):
+    """Return a tenth over the range of log(sigma) up to `ALIGNED`, on either side of zero."""
+    scales = [scale for scale in c.values("init_scale") if scale <= ALIGNED]
+    return around(0, 0.1 / float(np.log(scales[-1] / scales[0])))
 
 
 _to_infinity = claim(
@@ -181,6 +179,8 @@ _escape_time = claim(
     rank="headline",
 )
 CONVERGE = "runs that converge"
+ROW = {"along": ALONG, "source": OURS}
+EXACT = {**ROW, "exact": True, "near": 0}
 
 CLAIMS = [
     replace(invariants, along=ALONG),
@@ -188,10 +188,7 @@ CLAIMS = [
         "zero-loss-generalises",
         "A run on connected T has zero training loss and generalises, at any sigma, or is stuck at a loss above 1/2.",
         right_or_stuck,
-        exact=True,
-        along=ALONG,
-        source=OURS,
-        near=0,
+        **EXACT,
         inside=(0, 1),
         why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2. A "
         "trained pair of the wrong sign costs 1/2.",
@@ -257,10 +254,9 @@ CLAIMS = [
         "alignment-exponent",
         "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
         alignment_exponent,
-        along=ALONG,
-        source=OURS,
+        **ROW,
         near=0,
-        inside=lambda c: (-0.1 / decades(c, ALIGNED), 0.1 / decades(c, ALIGNED)),
+        inside=slope_within,
         why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these "
         "scales, which tilts the slope by so much over their range of log(sigma).",
         note="Slope of the logarithm of the second singular mode over the first against log sigma, minus 1 - s_2/s_1 of each "
@@ -271,8 +267,7 @@ CLAIMS = [
         "every-connected-mask",
         "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
         lambda c: smallest(learned(c)),
-        along=ALONG,
-        source=OURS,
+        **ROW,
         near=1,
         inside=(0.95, 1),
         why="One seed in twenty may not be there yet.",
@@ -287,11 +282,8 @@ CLAIMS = [
         "On any mask zero training loss leaves only the sign of each component open: all pairs within a component are"
         " right, the rest follows from what the flow conserves.",
         ends,
-        exact=True,
-        along=ALONG,
-        source=OURS,
+        **EXACT,
         among=CONVERGE,
-        near=0,
         inside=(0, 1),
         why="Each pair on a path of at most n + m - 1 trained pairs may be off by sqrt(2 loss), and each step by the "
         "solver's tolerance.",
@@ -303,11 +295,8 @@ CLAIMS = [
         "In the limit of small weights a pair across components has the sign of the starts of their leading modes: "
         "each sign once in two runs.",
         other_signs,
-        exact=True,
-        along=ALONG,
-        source=OURS,
+        **EXACT,
         among=CONVERGE,
-        near=0,
         inside=(0, 0),
         why="A count.",
         note=f"Number of runs with a pair that has another sign, at sigma = {LIMIT:g}.",
@@ -318,8 +307,7 @@ CLAIMS = [
         "In the limit of small weights an untrained pair is right if one component holds both domains, and otherwise "
         "only by chance: if both components have like proportions and take one sign.",
         told_right,
-        along=ALONG,
-        source=OURS,
+        **ROW,
         among=CONVERGE,
         near=1,
         inside=(0.95, 1),

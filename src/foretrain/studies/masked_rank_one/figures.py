@@ -25,24 +25,20 @@ def draw_escape(grid):
     runs, fits, scale = part.simulation.isel(at), part.fits.isel(at), sigma[at["init_scale"]]
     turns = part.theory["turns"].isel(at).values == 1
     followed = np.isfinite(fits["early_scale"]).any("step").values
-    kinds = (
-        (followed & ~turns, "blue", "s keeps its sign"),
-        (followed & turns, "vermillion", "s turns"),
-    )
     figure, (left, right) = panels(1, 2, height=3.8)
-    for kind, colour, name in kinds:
+    looks = ("blue", "s keeps its sign"), ("vermillion", "s turns")
+    for kind, (colour, name) in zip((followed & ~turns, followed & turns), looks, strict=True):
         for seed in np.flatnonzero(kind)[:1]:
             run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
-            flow, early = run["shared_scale"].values / scale, fit["early_scale"].values / scale
-            both(left, run["solver_time"].values * scale, flow, early, colour, name)
+            flow, early = run["shared_scale"] / scale, fit["early_scale"] / scale
+            both(left, run["solver_time"] * scale, flow, early, colour, name)
     for seed in np.flatnonzero(followed)[:1]:
         run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
         for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
             amplitudes = run["mode_amplitude"], fit["early_mode_amplitude"]
-            flow, early = (one.isel(mode=mode).values / scale for one in amplitudes)
-            label = None if mode else "linearised flow"
-            progress = abs(run["progress"].values)
-            both(right, progress, flow, early, colour, f"mode {mode + 1}", label)
+            curves = (one.isel(mode=mode) / scale for one in amplitudes)
+            labels = f"mode {mode + 1}", None if mode else "linearised flow"
+            both(right, abs(run["progress"]), *curves, colour, *labels)
         right.set_yscale("log")
     left.axhline(0, color=INK, linewidth=0.6)
     left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
@@ -60,7 +56,7 @@ def draw_escape(grid):
 
 def both(ax, x, simulated, early, colour, name, label=None):
     """Draw a simulated curve under that of the linearised flow, as far as the latter goes and a point more."""
-    known = np.isfinite(early)
+    known = np.isfinite(early.values)
     until = known | np.concatenate([[False], known[:-1]])
     ax.plot(x[until], simulated[until], **simulation_line(PALETTE[colour], label=name))
     ax.plot(x, early, **theory_line(PALETTE[colour], label=label))
@@ -71,16 +67,15 @@ def draw_components(grid):
     part, where = grid.first(("init_scale",))
     if "sparse" not in part.variants:
         return None
-    cell = Cell(part)
-    found = pairs(cell, "sparse")
+    found = pairs(Cell(part), "sparse")
+    told, ended = (
+        abs(found[name].where(~found.within)).clip(FLOOR) for name in ("size", "product")
+    )
     figure, ax = panels(height=4.4)
-    scales = cell.values("init_scale")
-    for place, colour in enumerate(shades(len(scales))):
-        shown = found.isel(init_scale=place)
-        there = ~shown.within.values & shown["product"].notnull().values
-        sizes = (abs(shown[name].values[there]).clip(FLOOR) for name in ("size", "product"))
-        label = rf"$\sigma$ = {scales[place]:g}"
-        ax.plot(*sizes, ".", color=colour, markersize=4, label=label)
+    scales = part.values("init_scale")
+    for place, (scale, colour) in enumerate(zip(scales, shades(len(scales)), strict=True)):
+        sizes = (each.isel(init_scale=place).values.ravel() for each in (told, ended))
+        ax.plot(*sizes, ".", color=colour, markersize=4, label=rf"$\sigma$ = {scale:g}")
     ax.axline((1, 1), slope=1, **theory_line(label="as told"))
     ax.set(xlabel="$|s u v|$ told before training", ylabel="$|s u v|$ at the end")
     ax.set(xscale="log", yscale="log")

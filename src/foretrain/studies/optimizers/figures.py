@@ -28,9 +28,8 @@ def law(c):
 FIGURES = {
     "rescaled": figure(
         "One time-scale or not",
-        "Loss at the same starts and the same learning rate for every optimizer, thin each seed, a panel for every start "
-        "scale. On a logarithmic axis an optimizer that only accelerated would shift the curves of SGD. AdamW is drawn over "
-        "Adam and covers it where they agree.",
+        "Loss at the same starts and learning rate, each seed, a panel for every start scale. On a logarithmic axis an "
+        "optimizer that only accelerated would shift the curves of SGD. AdamW covers Adam where they agree.",
         panel(
             lambda c: c.loss,
             x="step",

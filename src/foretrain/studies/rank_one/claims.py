@@ -36,12 +36,10 @@ def weight_decay_end(c):
 
 
 def irrelevant(runs):
-    """Return the squared length of x and y orthogonal to the target."""
     return runs.irrelevant_x + runs.irrelevant_y
 
 
 def halved(c):
-    """Return when half of the irrelevant squared length is gone."""
     return half_gone(c.loss["time"], irrelevant(c))
 
 

@@ -34,7 +34,6 @@ def of(loss, *optimizers, low=False, ranks=None):
 
 
 def first(runs, name):
-    """Return a variable of the first seeds, of which the flow is known."""
     return runs[name].isel(seed=slice(FLOW_SEEDS))
 
 
@@ -118,9 +117,8 @@ def two(p):
 def small_of_both_losses(c):
     """Return the cells of rank two with both losses, the logits of the target being small."""
     both = {"cross_entropy", "mse"} <= set(c.values("loss_function"))
-    return (
-        both and two(c.p) and c.p.optimizer in ("sgd", "adam") and c.p.target_scale < c.p.dimension
-    )
+    small = c.p.target_scale < c.p.dimension
+    return both and small and two(c.p) and c.p.optimizer in ("sgd", "adam")
 
 
 def full(p):

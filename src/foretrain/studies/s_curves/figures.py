@@ -25,7 +25,6 @@ def below_full(name):
     return quantity
 
 
-LENGTHS = {label: below_full(name) for label, name in SPLIT.items()}
 FIGURES = {
     "optimizers": figure(
         "Loss while learning",
@@ -53,7 +52,7 @@ FIGURES = {
         "Squared length of both factors in the target's span and outside of it, over twice the sum of its singular values, "
         "first twenty seeds; dashed, the flow from their starts. At full rank nothing is outside.",
         panel(
-            LENGTHS,
+            {label: below_full(name) for label, name in SPLIT.items()},
             across="rank",
             theory={
                 label: lambda c, name=name: c.theory[f"flow_{name}"]

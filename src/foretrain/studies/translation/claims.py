@@ -57,7 +57,6 @@ def smallest_fraction(c, error):
 
 
 def threshold(c):
-    """Return the measured threshold of generalisation."""
     return smallest_fraction(c, error_over(c, c.trained_pairs == 0))
 
 
@@ -123,31 +122,26 @@ def seeming(c):
     return mean_over(runs.pair_error, untrained).where(good).isel(init_scale=0).mean(OVER[1])
 
 
-def exponents(c):
-    """Return the slope of ln misalignment at departure against ln sigma, and that of the law, dims (trained_fraction, seed).
+def alignment_exponent(c):
+    """Return the slope of ln misalignment at departure against ln sigma over that of the law, mean over masks.
 
-    Both are nan where fewer than two scales of a mask are in the range `ALIGNED`.
+    Masks with fewer than two scales in the range `ALIGNED` are left out.
     """
     left, masks = (
         c["departure"][name].where(converged(c.of("departure"))).transpose(*OVER, "seed", ...)
         for name in ("misalignment", "trained_pairs")
     )
+    both_ends(left)  # of one scale there is no slope
     scales = np.array([departure_scale(scale) for scale in left.init_scale.values])
     curves = np.log(left.where((left >= ALIGNED[0]) & (left <= ALIGNED[1])))
-    measured, law = (left[0].copy(data=np.full(left.shape[1:], np.nan)) for _ in range(2))
+    ratio = left[0].copy(data=np.full(left.shape[1:], np.nan))
     for place in np.argwhere(curves.notnull().sum("init_scale").values >= 2):
         at = (slice(None), *place)
         seen = np.isfinite(curves.values[at])
         singular_values = np.linalg.svd(masks.values[at][seen][0], compute_uv=False)
-        law[*place] = misalignment_slope(singular_values, scales[seen])
-        measured[*place] = slopes(np.log(scales), curves.values[at][:, None])[0]
-    return measured, law
-
-
-def alignment_exponent(c):
-    both_ends(c["departure"].misalignment)  # of one scale there is no slope
-    measured, law = exponents(c)
-    return (measured / law).mean("trained_fraction")
+        law = misalignment_slope(singular_values, scales[seen])
+        ratio[*place] = slopes(np.log(scales), curves.values[at][:, None])[0] / law
+    return ratio.mean("trained_fraction")
 
 
 def learned_with_path(c):

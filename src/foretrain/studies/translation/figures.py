@@ -9,21 +9,14 @@ from foretrain.study import TIME_UNIT, drawn, figure, panel
 from foretrain.training.translation import LEARNED, SETTLED
 from foretrain.training.translation_claims import is_square, mean_over, stuck
 
-from .claims import OVER, bounds, exponents
+from .claims import OVER, bounds
 
 FLOOR = 1e-9  # errors below it are drawn there
 NOTHING = 0.5  # error of answering nothing
 
 
 def untrained(c, name="pair_error"):
-    """Return the mean error of untrained pairs."""
     return mean_over(c.simulation[name], c.trained_pairs == 0).clip(FLOOR)
-
-
-def square_cell(grid):
-    """Return the part of the grid with square factors, laid along the other axes; None where there is none."""
-    cells = (Cell(cell.along(*OVER)) for cell in grid.cells(keep=OVER))
-    return next((cell for cell in cells if is_square(cell)), None)
 
 
 def one_run(grid):
@@ -38,20 +31,17 @@ def one_run(grid):
 def matrix(ax, run, expected, values, **look):
     """Draw values of all pairs, ordered by component; trained pairs are marked and components framed. Return the image."""
     together = expected.values == 0
-    orders = []
-    for rows in (together, together.T):
-        keys = [tuple(row) for row in rows]
-        orders.append(sorted(range(len(keys)), key=lambda place: keys.index(keys[place])))
-    order = np.ix_(*orders)
+    # Languages of one component have equal rows; argmax gives the first of these.
+    equal = ((rows[:, None] == rows).all(2).argmax(1) for rows in (together, together.T))
+    order = np.ix_(*(np.argsort(first, kind="stable") for first in equal))
     image = ax.imshow(values.values[order], cmap=SEQUENTIAL, **look)
     source, output = np.nonzero(run["trained_pairs"].values[order] == 1)
     ax.plot(output, source, "s", color="white", markersize=3.2, linewidth=0)
-    line = {"color": "white", "linewidth": 1.2}
-    edges = np.pad(together[order], 1)
-    for row, column in np.argwhere(np.diff(edges, axis=0)[:, 1:-1]):
-        ax.plot([column - 0.5, column + 0.5], [row - 0.5] * 2, **line)
-    for row, column in np.argwhere(np.diff(edges, axis=1)[1:-1]):
-        ax.plot([column - 0.5] * 2, [row - 0.5, row + 0.5], **line)
+    edges, line = np.pad(together[order], 1), {"color": "white", "linewidth": 1.2}
+    row, column = np.nonzero(np.diff(edges, axis=0)[:, 1:-1])
+    ax.hlines(row - 0.5, column - 0.5, column + 0.5, **line)
+    row, column = np.nonzero(np.diff(edges, axis=1)[1:-1])
+    ax.vlines(column - 0.5, row - 0.5, row + 0.5, **line)
     ax.set(xticks=[], yticks=[], xlabel="Output language", ylabel="Input language")
     return image
 
@@ -76,9 +66,8 @@ def draw_pairs(grid):
     return Drawing(
         figure,
         "Error of every pair",
-        "Error of every pair of languages at the end. White squares: trained pairs. Languages are ordered by component, and "
-        "components are framed: outside a frame pairs do not translate, inside they do, trained or not, unless single pairs "
-        f"join groups that mirror each other. {words}",
+        "Error of every pair at the end. White squares: trained pairs; frames: components. Outside a frame pairs do not "
+        f"translate, inside they do, trained or not, unless single pairs join groups that mirror each other. {words}",
     )
 
 
@@ -89,11 +78,8 @@ def draw_course(grid):
     place = np.flatnonzero(counts > 1)[-1] if (counts > 1).any() else 0
     run, theory = (data.isel(trained_fraction=place) for data in (runs, theory))
     figure, (left, right) = panels(1, 2, height=4.4)
-    for name, text, colour in (
-        ("loss", "trained", "blue"),
-        ("joined_error", "joined, untrained", "green"),
-        ("across_error", "across", "vermillion"),
-    ):
+    labels = {"trained": "loss", "joined, untrained": "joined_error", "across": "across_error"}
+    for (text, name), colour in zip(labels.items(), ("blue", "green", "vermillion"), strict=True):
         look = {"color": PALETTE[colour], "label": text, "linewidth": 1.8}
         left.plot(run["solver_time"], run[name].clip(FLOOR), **look)
     left.axhline(NOTHING, color="#8a9096", linewidth=1, label="answering nothing")
@@ -105,15 +91,15 @@ def draw_course(grid):
         figure,
         "Which pairs are learned when",
         f"One run, {float(run['trained_fraction']):.0%} of pairs trained. Left: mean errors of trained pairs, of untrained "
-        "ones that trained ones join, and of pairs across components. Right: time at which each pair's error first falls "
-        f"below {LEARNED:g}, empty where it never does; white squares: trained pairs, frames: components. A pair is learned "
-        f"with the last pair of its quickest path. {words}",
+        "ones that trained ones join, and of pairs across components. Right: time at which each pair's error falls below "
+        f"{LEARNED:g}, empty where it never does; white squares: trained pairs, frames: components. {words}",
     )
 
 
 def draw_stuck(grid):
     """Loss of every stuck run with square factors against its bound."""
-    if (cell := square_cell(grid)) is None:
+    cells = (Cell(cell.along(*OVER)) for cell in grid.cells(keep=OVER))
+    if (cell := next(filter(is_square, cells), None)) is None:
         return None
     figure, ax = panels(height=4.2)
     bound, loss = (values.where(stuck(cell) == 1) for values in (bounds(cell), cell.converged_loss))
@@ -129,30 +115,9 @@ def draw_stuck(grid):
     return finished(
         figure,
         "Loss of stuck runs",
-        "Every stuck run with square factors: its loss against F / (2 D |T|), where F of its |T| trained pairs compute a map "
-        "of negative determinant. No loss can lie below the dashed line; on it each such pair misses one mode and everything "
-        "else is learned. A run ends at the grey line if no determinant can change its sign any more; runs above it used up "
-        "their steps, and those at zero are merely slow.",
-    )
-
-
-def draw_departure(grid):
-    """Measured exponent of the misalignment of every mask against that of the law."""
-    cell = square_cell(grid)
-    if cell is None or "departure" not in cell.variants or len(cell.values("init_scale")) < 2:
-        return None
-    figure, ax = panels(height=4.4)
-    measured, law = exponents(cell)
-    for x, y, colour in zip(law.values, measured.values, shades(len(law)), strict=True):
-        ax.plot(x, y, "o", color=colour, markersize=4, alpha=0.8)
-    ax.plot([0, 1], [0, 1], **theory_line(label="law"))
-    ax.set(xlabel="Exponent of the law", ylabel="Measured exponent", xlim=(0, 1), ylim=(0, 1))
-    return finished(
-        figure,
-        "Alignment of the first mode",
-        "Runs at H = D from very small weights until the first mode begins to grow: exponent with which the distance of all "
-        "maps from u_1 v_1^T (x) O falls with sigma, one mark for every mask, against that of the law, which tends to "
-        "1 - s_2/s_1; the darker the fewer pairs are trained.",
+        "Every stuck run with square factors, where F of |T| trained pairs compute a map of negative determinant. On the "
+        "dashed line each such pair misses one mode and all else is learned. Runs end at the grey line if no determinant can "
+        "change its sign any more; those above it used up their steps, those at zero are merely slow.",
     )
 
 
@@ -183,22 +148,19 @@ FIGURES = {
         "Networks whose loss sees the diagonal of every block alone, as in the note's figure. Left: measured as they were "
         "trained, untrained pairs come for free from small weights. Right: with all entries counted nothing is translated: "
         "the networks compute the all-ones matrix, whose error is (D - 1)/2.",
-        panel(
-            lambda c: untrained(c, "pair_diagonal_error"),
-            of="diagonal_only",
-            statistic="median",
-            label="Untrained error, diagonal entries",
-            levels=LEVELS,
-            **OVER_FRACTIONS,
-        ),
-        panel(
-            untrained,
-            of="diagonal_only",
-            statistic="median",
-            label="Untrained error, all entries",
-            levels={**LEVELS, "(D - 1)/2": lambda c: (c.p.words - 1) / 2},
-            **OVER_FRACTIONS,
+        *(
+            panel(
+                lambda c, name=name: untrained(c, name),
+                of="diagonal_only",
+                statistic="median",
+                label=f"Untrained error, {entries} entries",
+                levels=LEVELS | levels,
+                **OVER_FRACTIONS,
+            )
+            for entries, name, levels in (
+                ("diagonal", "pair_diagonal_error", {}),
+                ("all", "pair_error", {"(D - 1)/2": lambda c: (c.p.words - 1) / 2}),
+            )
         ),
     ),
-    "departure": drawn(draw_departure),
 }

@@ -14,6 +14,12 @@ from foretrain.tasks.domains import Task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS
 from foretrain.vocabulary import declare
 
+
+def one_of(*choices: str) -> dict[str, Any]:
+    """Return the options of a parameter that chooses between programs."""
+    return {"choices": choices, "static": True}
+
+
 LAYERS = ("encoders", "hidden", "decoders")
 ITEMS = 4  # of the hierarchy, one-hot inputs
 
@@ -49,12 +55,10 @@ class Routes:
     domains: int = parameter(
         7, "number of input and of output domains", symbol="M", minimum=1, maximum=1000, static=True
     )
-    trained_outputs: int = parameter(
-        4, "output domains that every input domain is trained with", symbol="K", minimum=1
-    )
+    trained_outputs: int = parameter(4, "trained outputs of every input", symbol="K", minimum=1)
     mask: str = parameter(
         "circulant",
-        "which K outputs: a circulant band, K at random per input, random with K inputs per output, or two halves apart",
+        "which K outputs: a band, random, random with K inputs per output, or two halves apart",
         choices=masks.MASKS,
     )
 
@@ -80,9 +84,8 @@ class Images:
 
     transform: str = parameter(
         "permutation",
-        "what makes a domain of images: a pixel permutation (absorbed by the encoder), or a rotation",
-        choices=("permutation", "rotation"),
-        static=True,
+        "of the pixels of a domain, or a rotation",
+        **one_of("permutation", "rotation"),
     )
     heldout_fraction: float = parameter(
         0.2, "part held out if images come without a split", minimum=0.05, maximum=0.9, static=True

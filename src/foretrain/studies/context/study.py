@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from foretrain.study import declare, default, parameter
 from foretrain.training.pathways import Pathways
+from foretrain.training.routing import one_of
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 COST = "20 s"
@@ -38,19 +39,17 @@ class Parameters(Pathways):
 
     network: str = default(
         "gated",
-        "linear pathways with gates, or a two-layer ReLU network told the context by two further inputs",
+        "linear pathways with gates, or a ReLU network with two inputs that cue the context",
     )
     gating: str = parameter(
         "per_context",
         "gated only: a pathway per context, or a single one that is always on",
-        choices=("per_context", "always_on"),
-        static=True,
+        **one_of("per_context", "always_on"),
     )
     moments: str = parameter(
         "exact",
-        "four inputs whose second moments are exactly those of the uniform law, or random samples of it",
-        choices=("exact", "samples"),
-        static=True,
+        "inputs with the uniform law's moments, or samples of it",
+        **one_of("exact", "samples"),
     )
     samples: int = parameter(
         200, "inputs drawn, each shown in both contexts", minimum=2, maximum=10**6, static=True
@@ -63,12 +62,12 @@ class Parameters(Pathways):
 
 declare(
     "pathway input",
-    source="Saxe, Sodhani & Lewallen (2022), appendix A.2",
+    source=SOURCE,
     total_weights="Product of the weights along each pathway at the end.",
 )
 declare(
     "condition pathway input",
-    source="Saxe, Sodhani & Lewallen (2022), appendix A.2",
+    source=SOURCE,
     network_weights="Least-squares solution of each pathway of every gated network.",
 )
 declare("condition step", network_loss="Loss that the reduction expects of every gated network.")
@@ -77,14 +76,8 @@ declare(
     source="docs/theory/gated-networks.md",
     reduction_residual="Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole.",
 )
-declare(
-    "unit relu_input",
-    relu_input_weights="Input weights of every hidden unit of a ReLU network at the end: two inputs, two context cues.",
-)
-declare(
-    "unit",
-    unit_contribution="Norm of a hidden unit's input weights times its output weight's size, over their sum.",
-)
+declare("unit relu_input", relu_input_weights="Weights of a ReLU unit from both inputs and cues.")
+declare("unit", unit_contribution="Input weights' norm times output weight's size, over their sum.")
 
 
 def variants(p: Parameters) -> dict[str, dict]:

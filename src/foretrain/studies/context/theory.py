@@ -50,17 +50,11 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:
     """Gates of every candidate on some examples: name to array of shape (pathway, sample)."""
-    x, asked = shown.inputs["x"], shown.targets["y"][:, 0]
-    known = {
-        "context": in_first_context(shown),
-        "x1": x[:, 0] > 0,
-        "x2": x[:, 1] > 0,
-        "asked": asked > 0,
-    }
+    (x1, x2), asked = shown.inputs["x"].T > 0, shown.targets["y"][:, 0] > 0
+    known = {"context": in_first_context(shown), "x1": x1, "x2": x2, "asked": asked}
+    always = np.zeros(shown.samples)  # one value, one pathway
     return {
-        name: gates_by_features({one: known[one] for one in features})
-        if features
-        else np.ones((1, shown.samples))
+        name: gates_by_features({"": always, **{one: known[one] for one in features}})
         for name, features in GATINGS.items()
     }
 
@@ -68,12 +62,12 @@ def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:
 def fit(cell: Grid) -> dict[str, np.ndarray]:
     """Agreement of the gates of each seed's ReLU network with every candidate; nan for one that diverged."""
     p, relu = replace(cell.parameters, network="relu"), cell.variants["relu"]
-    found = np.full((cell.seeds, len(GATINGS)), np.nan)
+    agreement = np.full((cell.seeds, len(GATINGS)), np.nan)
     for number in range(cell.seeds):
         run, shown = relu.isel(seed=number), data(p, cell.seed(number))
         weights = run["relu_input_weights"].transpose("unit", "relu_input").values
         if np.isfinite(weights).all():
             is_open, part = weights @ cued_inputs(shown).T > 0, run["unit_contribution"].values
             gates = candidate_gates(shown).values()
-            found[number] = [gate_agreement(is_open, part, gate) for gate in gates]
-    return {"gating_agreement": found}
+            agreement[number] = [gate_agreement(is_open, part, gate) for gate in gates]
+    return {"gating_agreement": agreement}

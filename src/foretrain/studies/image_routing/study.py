@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.study import TIME_UNIT, Run, argument_error, declare, default, parameter
-from foretrain.training.routing import Images, Routes, check_routes
+from foretrain.training.routing import Images, Routes, check_routes, one_of
 from foretrain.words import value_text
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
@@ -57,6 +57,7 @@ PRESETS = {
 }
 _LONG = {"steps": 40_000, "observe_every": 1000, "init_scale": 0.1}
 CONDITIONAL_DEFAULTS = {("training", "minibatch"): _LONG}
+COUNT: dict = {"minimum": 1, "maximum": 10**6, "static": True}
 
 
 @dataclass(frozen=True)
@@ -65,36 +66,26 @@ class Parameters(Images, Routes, Run):
 
     data: str = parameter(
         "digits",
-        "scikit-learn's 1,797 digits; or MNIST, CIFAR-10, or an array of features from files",
-        choices=("digits", "mnist", "cifar10", "features"),
-        static=True,
+        "scikit-learn's digits, MNIST, CIFAR-10, or features from a file",
+        **one_of("digits", "mnist", "cifar10", "features"),
     )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
     domains: int = default(10)
-    rotation_degrees: float = parameter(
-        180.0, "domain i is turned by i/M of this; the authors' code turned by 270", static=True
-    )
-    hidden_width: int = parameter(
-        32, "width of both hidden layers", minimum=1, maximum=10**5, static=True
-    )
+    rotation_degrees: float = parameter(180.0, "domain i is turned by i/M of this", static=True)
+    hidden_width: int = parameter(32, "width of both hidden layers", **COUNT | {"maximum": 10**5})
     init_scale: float = parameter(0.1, "factor on the initial weights, the gain", above=0)
     init_law: str = parameter(
         "xavier",
-        "law of the initial weights; authors: xavier with the decoders' fans as their code counts them",
-        choices=("xavier", "authors", "orthogonal", "gaussian"),
-        static=True,
+        "initial weights; authors: xavier with the decoders' fans as their code counts them",
+        **one_of("xavier", "authors", "orthogonal", "gaussian"),
     )
     training: str = parameter(
         "statistics",
         "gradient flow on all images by their statistics (linear, squared error), or minibatches",
-        choices=("statistics", "minibatch"),
-        static=True,
+        **one_of("statistics", "minibatch"),
     )
     loss_function: str = parameter(
-        "squared",
-        "1/2 |error|^2, or cross-entropy",
-        choices=("squared", "cross_entropy"),
-        static=True,
+        "squared", "1/2 |error|^2, or cross-entropy", **one_of("squared", "cross_entropy")
     )
     biases: bool = parameter(False, "minibatch: train biases, zero at the start", static=True)
     negative_slope: float = parameter(
@@ -102,36 +93,17 @@ class Parameters(Images, Routes, Run):
     )
     learning_rate: float = parameter(0.01, "minibatch: learning rate", above=0)
     momentum: float = parameter(0.9, "minibatch: momentum", minimum=0, maximum=0.999)
-    batch_size: int = parameter(
-        8, "minibatch: images a step, of all routes", minimum=1, maximum=10**6, static=True
-    )
+    batch_size: int = parameter(8, "minibatch: images a step, of all routes", **COUNT)
     steps: int = default(3000)
     excess_tolerance: float = parameter(
-        0.02,
-        "statistics: a run ends when it could still learn this share of all there was",
-        above=0,
-        maximum=1,
+        0.02, "statistics: a run ends with this share left to be learned", above=0, maximum=1
     )
-    duration: float = parameter(
-        1e9, "statistics: a run ends after this continuous time; the paper's: 7500", above=0
-    )
-    solver_tolerance: float = parameter(
-        3e-3, "statistics: largest relative error of a step of the flow", above=0
-    )
+    duration: float = parameter(1e9, "statistics: the longest continuous time of a run", above=0)
+    solver_tolerance: float = parameter(3e-3, "statistics: relative error of a step", above=0)
     truncation: float = parameter(
-        0.0,
-        "statistics: images are projected on the directions that hold all but this share of <|x|^2>",
-        minimum=0,
-        maximum=0.9,
-        static=True,
+        0.0, "statistics: share of <|x|^2> left out", minimum=0, maximum=0.9, static=True
     )
-    evaluation_samples: int = parameter(
-        1000,
-        "most held-out (and training) images that are classified",
-        minimum=1,
-        maximum=10**6,
-        static=True,
-    )
+    evaluation_samples: int = parameter(1000, "most images of a kind that are classified", **COUNT)
 
 
 declare(
@@ -151,8 +123,7 @@ declare(
 )
 declare(
     unit=TIME_UNIT,
-    shared_half_time="Time at which one three-layer network that starts from the mean of all encoders and of all decoders has "
-    "learned half; nan for rotated images, and for starts below 0.01.",
+    shared_half_time="Time at which one network from the mean of all encoders and decoders has learned half; nan if unknown.",
 )
 declare(
     source="Saxe, Sodhani & Lewallen (2022), eq. 10",
@@ -164,8 +135,8 @@ def check(p: Parameters) -> None:
     """Refuse combinations of parameters that make no network or no task."""
     check_routes(p)
     linear = {"loss_function": "squared", "negative_slope": 1.0, "biases": False}
-    for name, only in linear.items() if p.training == "statistics" else ():
-        if (got := getattr(p, name)) != only:
+    for name, only in linear.items():
+        if p.training == "statistics" and (got := getattr(p, name)) != only:
             rule, repair = f"be `{value_text(only)}` from statistics", "Try --training minibatch."
             raise argument_error(name, rule, f"is `{value_text(got)}`", repair)
     if p.training == "minibatch" and p.truncation:

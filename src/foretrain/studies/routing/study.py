@@ -13,7 +13,8 @@ from foretrain.study import (
     parameter,
 )
 from foretrain.tasks.domains import Task, digits_task
-from foretrain.training.routing import Images, Items, Routes, check_routes, items_task, labels  # noqa: F401
+from foretrain.training.routing import Images, Items, Routes, check_routes, items_task, one_of
+from foretrain.training.routing import labels as labels
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
 COST = "50 s"
@@ -32,38 +33,29 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
 
     init_scale: float = default(0.2, "scale of the initial weights", symbol="σ_0")
     init_law: str = parameter(
-        "orthogonal",
-        "law of the initial weights; decoupled: the submanifold of the reduction",
-        choices=INIT_LAWS,
+        "orthogonal", "decoupled: the submanifold of the reduction", choices=INIT_LAWS
     )
     disagreement: float = parameter(
-        0.0,
-        "routes within a half ask for 1 + d maps, others for 1 - d",
-        symbol="d",
-        minimum=0,
-        maximum=1,
+        0.0, "halves ask for 1 + d maps within, 1 - d between", symbol="d", minimum=0, maximum=1
     )
     data: str = parameter(
         "hierarchy",
         "items with hierarchical features, or scikit-learn's 1,797 digits",
-        choices=("hierarchy", "digits"),
-        static=True,
         sweepable=False,
+        **one_of("hierarchy", "digits"),
     )
     transform: str = default(
-        "permutation",
-        "digits: what makes a domain, a pixel permutation or a rotation by 180 i/M degrees",
+        "permutation", "digits: a domain's pixel permutation, or rotation by 180 i/M degrees"
     )
     scaling: str = parameter(
         "whitened",
-        "digits: inputs as they are, or whitened on the training set",
-        choices=("whitened", "raw"),
-        static=True,
+        "digits: whitened on the training set, or as they are",
+        **one_of("whitened", "raw"),
     )
     learning_rate: float = default(0.04)
     loss_function: str = parameter(
         "paper",
-        "paper: mean over items and trained routes of 1/2 |error|^2; authors: their code's sum over routes",
+        "1/2 |error|^2, mean over items and trained routes, or summed over routes as in the authors' code",
         choices=("paper", "authors"),
     )
     steps: int = default(2500)

@@ -52,12 +52,10 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     starts = _FITTED * natural_strength(p)
     flows, fitted = closed_form(starts, time), np.full(cell.seeds, np.nan)
-    curves = np.full((cell.seeds, run.sizes["step"]), np.nan)
     losses, kept = run["loss"].transpose("seed", "step").values, run["outcome"].values != DIVERGED
     for number in np.flatnonzero(kept):
         fitted[number] = closest(starts, flows, losses[number][np.isfinite(losses[number])])
-    known = np.isfinite(fitted)
-    curves[known] = closed_form(fitted[known], run["step"].values * p.learning_rate).T
+    curves = closed_form(fitted, run["step"].values * p.learning_rate).T
     fits = {"fitted_strength": fitted, "fitted_closed_form_loss": curves}
     if p.network == "relu":
         seeds = range(cell.seeds)

@@ -12,7 +12,7 @@ from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 from foretrain.training.pathways import SOLVED
 
-NETWORKS = ("per-context", "always-on")
+NETWORKS = {"per context": "per-context", "always on": "always-on"}
 
 
 def draw_task(grid):
@@ -45,13 +45,16 @@ def losses(title, ending=""):
     """Return the panel of the losses of both gatings beside the reduction."""
     predicted = lambda c, name: c.theory.network_loss.sel(condition=name + ending)  # noqa: E731
     return panel(
-        {name: lambda c, name=name: c[name + ending].loss for name in NETWORKS},
-        theory={name: partial(predicted, name=name) for name in NETWORKS},
+        {label: lambda c, name=name: c[name + ending].loss for label, name in NETWORKS.items()},
+        theory={label: partial(predicted, name=name) for label, name in NETWORKS.items()},
         theory_label="reduction, start derived",
         statistic="runs",
         title=title,
         label="Loss",
-        xlim=lambda c: (0, 1.2 * max(learned_at(c[name].loss, 0.001) for name in NETWORKS) or None),
+        xlim=lambda c: (
+            0,
+            1.2 * max(learned_at(c[name].loss, 0.001) for name in NETWORKS.values()) or None,
+        ),
     )
 
 

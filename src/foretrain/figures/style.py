@@ -148,15 +148,12 @@ def drawn_at(ax: Any, draw: Callable[[], Mapping[str, Any]], name: str) -> Any:
     """One of the drawings that a function makes, on a figure of its own or in the place of axes that are given.
 
     Args:
-        ax: Axes made by ``subplots``; they are taken out, and the drawing, with as many panels as it has, stands where they
-            stood. None for a figure of its own.
+        ax: Axes made by ``subplots``, which the drawing replaces, drawn twice. None for a figure of its own.
         draw: Makes drawings by name, each on a figure of `panels`.
         name: Which of them.
 
     Raises:
         ArgumentError: the axes are no subplot, or the drawing is made in another way than by `panels`.
-
-    Cost: everything is drawn twice where axes are given.
     """
     if ax is not None and (not isinstance(ax, Axes) or ax.get_subplotspec() is None):
         raise argument_error("ax", "be axes made by `subplots`", f"is {type(ax).__name__}")
@@ -235,13 +232,10 @@ def seed_band(
         fraction: Whether samples say yes or no, as 1 or 0. By default they do if they are booleans or hold both.
 
     Returns:
-        The line and the band (None if no x has two seeds). The band's legend entry reads "band: 95% interval of the mean
-        over n seeds", once per axes; n is a range where seeds are left out.
+        The line and the band (None if no x has two seeds), whose legend entry is `band_label`, once per axes.
 
     Raises:
         ArgumentError: `samples` has no dim ``seed``, is not 2-d or does not fit `x`.
-
-    Cost: about a tenth of a millisecond per x.
     """
     if isinstance(samples, xr.DataArray):
         if "seed" not in samples.dims:

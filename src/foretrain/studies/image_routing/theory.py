@@ -60,13 +60,10 @@ def half_time(p: Parameters, seed: Seed) -> float:
 
 
 def shared_half_time(mean, scales, targets, domains: int) -> float:
-    """Time at which the mean network has learned half, by an explicit method in float64; nan after a million steps.
+    """Return the time at which the mean network has learned half, by an explicit method; nan after a million steps.
 
-    Args:
-        mean: E (hidden, input), H (hidden, hidden), D (class, hidden) at the start.
-        scales: Roots of the variances, shape (input,).
-        targets: Y, shape (class, input).
-        domains: M.
+    `mean` is E (hidden, input), H (hidden, hidden), D (class, hidden) at the start; `scales` are the roots of the
+    variances, shape (input,), `targets` Y, shape (class, input).
     """
     from scipy.integrate import RK45
 

@@ -36,9 +36,8 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
     data, scale = items_task(p.level_weights), p.init_scale
     modes, optima = (data.singular_values, data.variances), data.singular_values / data.variances
     factors = part_factors(p)[0]
-    equal = [
-        half_time([equal_scheme(scale, factors, s / d)], s, d) for s, d in zip(*modes, strict=True)
-    ]
+    start = lambda s, d: [equal_scheme(scale, factors, s / d)]  # noqa: E731
+    equal = [half_time(start(s, d), s, d) for s, d in zip(*modes, strict=True)]
     names = ("half_learning_time", "full_sharing_share", "handicapped_share")
     predicted = dict.fromkeys(names, np.full(len(optima), np.nan))
     times = np.linspace(0, 8 * max(equal), POINTS)

@@ -142,7 +142,7 @@ def check(p: Parameters) -> None:
     if p.training == "minibatch" and p.truncation:
         raise argument_error("truncation", "be 0 for minibatches", f"is {p.truncation:g}")
     if bool(p.features_file) != (p.data == "features"):
-        got = f"is `{p.features_file}` for data `{p.data}`"
+        got = f"data is `{p.data}`" if p.features_file else "is not given"
         raise argument_error("features_file", "name a file for data `features` alone", got)
     if p.data == "features" and p.transform == "rotation":
         raise argument_error("transform", "be `permutation` for features", "is `rotation`")

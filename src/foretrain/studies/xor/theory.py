@@ -55,7 +55,8 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     losses, kept = run["loss"].transpose("seed", "step").values, run["outcome"].values != DIVERGED
     for number in np.flatnonzero(kept):
         fitted[number] = closest(starts, flows, losses[number][np.isfinite(losses[number])])
-    curves = closed_form(fitted, run["step"].values * p.learning_rate).T
+    known, curves = np.isfinite(fitted), np.full(losses.shape, np.nan)
+    curves[known] = closed_form(fitted[known], run["step"].values * p.learning_rate).T
     fits = {"fitted_strength": fitted, "fitted_closed_form_loss": curves}
     if p.network == "relu":
         seeds = range(cell.seeds)

@@ -11,10 +11,7 @@ from .study import SOURCE, VARIANCE, domains
 from .theory import winner_count
 
 REACH = 2  # moments to either side, a twentieth of the run
-FITTED, RIGHT = (
-    0.1,
-    0.5,
-)  # errors, over that of zero, of fitted data and where a network generalises
+FITTED, RIGHT = 0.1, 0.5  # errors, over that of zero, below which data are fitted or generalised
 OURS = {"source": "docs/studies/degeneracy-over-training.md"}
 PAPER = {"source": "Bushnaq et al. (2024), section 1: more degenerate, more general"}
 

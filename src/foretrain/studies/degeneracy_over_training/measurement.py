@@ -26,9 +26,8 @@ def linear(p, seed):
     asked = trained if k == m else 1 - trained
     scales, found = p.scale * np.array(FINER), []
     weights = VARIANCE / trained.sum() * trained[..., None, None]
-    for parts in snapshots(
-        loss, start(p, seed), (target, weights), p.learning_rate, 0.0, moments(p)
-    ):
+    numbers = p.learning_rate, 0.0, moments(p)
+    for parts in snapshots(loss, start(p, seed), (target, weights), *numbers):
         error = target - np.asarray(maps(parts))
         curvatures = 2 * VARIANCE / m**2 * np.linalg.eigvalsh(kernel(parts))
         power = (error**2).sum((2, 3)) / (target**2).sum()

@@ -19,8 +19,8 @@ def grokking(p, seed):
     data, random = generator(seed, "data"), generator(seed, "weights")
     x, fresh = (data.choice([-1.0, 1.0], size=(n, p.bits)) for n in (p.samples, FRESH))
     y, truth = x[:, 0] * x[:, 1], fresh[:, 0] * fresh[:, 1]
-    drawn = data.choice([-1.0, 1.0], size=p.samples)
-    y = y if p.answers == "true" else drawn
+    if p.answers == "drawn":
+        y = data.choice([-1.0, 1.0], size=p.samples)
     first = random.standard_normal((p.neurons, p.bits)) * (2 / p.bits) ** 0.5
     start = first, np.zeros(p.neurons), random.standard_normal(p.neurons) / p.neurons**0.5
     scales, found = p.scale * np.array(FINER), []
@@ -43,7 +43,6 @@ def grokking(p, seed):
 
 
 def loss(weights, data):
-    """Mean squared error of the perceptron."""
     import jax
 
     first, shift, last = weights

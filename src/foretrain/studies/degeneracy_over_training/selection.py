@@ -42,7 +42,6 @@ def agreement(losses, parameters, closed, measured, heldout):
 
 
 def effective_at(network, x, variance):
-    """Effective parameters at the scale of the noise."""
     return effective(of_network(network, x), [2 * variance / EXAMPLES])[0]
 
 

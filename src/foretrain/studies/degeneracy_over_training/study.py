@@ -54,9 +54,7 @@ class Parameters:
     hidden_width: int = parameter(16, "of every linear pathway", minimum=4, maximum=64)
     init_scale: float = parameter(0.05, "of linear networks", above=0, maximum=1)
     shared_scale: float = parameter(1.0, "start of the shared pathway over the others'", above=0)
-    start: str = parameter(
-        "random", "orthogonal weights, or the reduction's", choices=("random", "decoupled")
-    )
+    start: str = parameter("random", "or the reduction's weights", choices=("random", "decoupled"))
     learning_rate: float = parameter(0.5, "of linear networks", above=0)
     updates: int = parameter(4000, "of training; a quarter for `s-curve`", minimum=160)
     bits: int = parameter(30, "of `grokking`, of which two matter", minimum=3, maximum=100)

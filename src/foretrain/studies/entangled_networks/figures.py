@@ -24,9 +24,7 @@ def draw_pairs(grid):
             ax.plot(values.units, derived, **theory_line(colour, label="derived"))
     ax.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
     ax.set(xticks=part.values("units"), xlabel="Neurons of a module", ylabel="Effective parameters")
-    caption = (
-        "Effective parameters: above 0 the modular network of a pair has fewer; dashed: derived."
-    )
+    caption = "Effective parameters: above 0 the modular network has fewer; dashed: derived."
     title = "Networks of equal function, entangled less modular"
     return finished(figure, title, caption + words, columns=3)
 

@@ -50,7 +50,8 @@ def network(name, h, seed):
     x = generator(seed, "data").standard_normal((EXAMPLES, IN))
     if name in ("blocks", "rotated"):
         parts = [SIZE * directions(random, h, 3) for _ in range(4)]
-        first, second = block_diag(*parts[::2]), block_diag(*parts[1::2]).T
+        first, second = (np.asarray(block_diag(*parts[k::2])) for k in (0, 1))
+        second = second.T
         wanted = x @ first.T @ second.T
         if name == "rotated":
             turn = np.linalg.qr(random.standard_normal((2 * h, 2 * h)))[0]

@@ -36,7 +36,7 @@ def draw_counts(grid):
     return finished(figure, "What is free", caption + grid.first()[1], columns=3)
 
 
-def _renamed(values):
+def _moved(values):
     return values.rename(sampled_scale="noise_scale")
 
 
@@ -79,12 +79,8 @@ FIGURES = {
         panel({label: _fraction(name) for name, label in _CURVES.items()}, across="kind", **_SCALE),
         panel(
             {
-                "other: were the loss quadratic": lambda c: (
-                    c["sampled"].smooth.mean("network") / _SAMPLED
-                ),
-                "other: sampled": lambda c: _renamed(
-                    c["sampled"].sampled.mean("network") / _SAMPLED
-                ),
+                "other: if quadratic": lambda c: c["sampled"].smooth.mean("network") / _SAMPLED,
+                "other: sampled": lambda c: _moved(c["sampled"].sampled.mean("network") / _SAMPLED),
             },
             title="sampled",
             **_SCALE,

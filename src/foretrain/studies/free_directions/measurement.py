@@ -126,5 +126,4 @@ def trained(p, random):
 
 
 def loss(weights, data):
-    """Half the mean squared error of the trained network."""
     return ((answers(weights, data[0]) - data[1]) ** 2).sum(1).mean() / 2

@@ -24,20 +24,17 @@ def _curves(title, of=""):
     """Panels: loss against the directions, and against the edges, that are kept in each basis."""
     return [
         panel(
-            {words: _at(name, of, basis=basis) for basis, words in WORDS.items()},
+            {words: _at(f"{what}_loss", of, basis=basis) for basis, words in WORDS.items()},
             x=dim,
-            xlabel=f"{what.capitalize()} kept",
+            xlabel=f"{what.capitalize()}s kept",
             label="Behavioural loss (KL, nats)",
-            title=f"{title}{what}",
+            title=f"{title}{what}s",
             scale="loglog",
             ylim=(1e-4, 20),
             statistic="median",
             theory=False,
         )
-        for name, dim, what in (
-            ("direction_loss", "kept", "directions"),
-            ("edge_loss", "kept_edges", "edges"),
-        )
+        for what, dim in (("direction", "kept"), ("edge", "kept_edges"))
     ]
 
 
@@ -80,11 +77,11 @@ def draw_frequencies(grid):
         power = spectra.sel(moment=moment, basis=basis).values
         many = max(1, int((power.sum(1) > 0).sum()))
         extent = (0.5, many + 0.5, 0.5, power.shape[1] + 0.5)
-        picture = ax.imshow(power[:many].T, extent=extent, **_MAP)
+        ax.imshow(power[:many].T, extent=extent, **_MAP)
         ax.set_title(f"{basis}, {moment}", loc="left")
         ax.set(xlabel="Direction", yticks=np.arange(1, power.shape[1] + 1))
     axes[0].set_ylabel("Frequency")
-    figure.colorbar(picture, ax=axes, label="Share of power")
+    figure.colorbar(axes[-1].images[0], ax=axes, label="Share of power")
     caption = (
         "Power of the most important directions of the input at each frequency of the symbols, in the (global) interaction "
         "basis and in that of singular vectors, when training data are fitted and at the end, for the first seed."

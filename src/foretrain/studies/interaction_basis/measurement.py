@@ -49,7 +49,6 @@ def trained(random, weights, biases, x, labels, p):
 
 @lru_cache(maxsize=1)
 def _adamw():
-    """Compiled training by AdamW on given rows of the examples."""
     import jax
     import optax
 

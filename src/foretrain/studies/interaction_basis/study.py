@@ -35,9 +35,7 @@ declare(
 )
 declare("moment", unseen_accuracy="Share of the pairs not trained that are answered right.")
 MEAN = "mean by variance times effect on outputs"
-declare(
-    "moment basis node_layer", frequency_share=f"Power at a direction's best frequency, {MEAN}."
-)
+declare("moment basis node_layer", frequency_share=f"Power at the best frequency, {MEAN}.")
 declare("moment node_layer", shuffled_share="Likewise of the global basis, symbols shuffled.")
 declare(
     "moment basis direction frequency",

@@ -17,14 +17,14 @@ _COLOURS += ["#8c6d31", "#5254a3", "#637939", "#ad494a"]  # further modules come
 
 
 def drawn_edges(
-    strengths: Sequence[np.ndarray], most: int = MOST
+    strengths: Sequence[np.ndarray], threshold: float | None = None, most: int = MOST
 ) -> tuple[list[np.ndarray], float]:
     """Return masks of the edges that are drawn, of the shapes of `strengths`, and the strength above which they are.
 
-    It is a hundredth of the largest strength; of more edges than `most`, the strongest are drawn.
+    By default that is a hundredth of the largest strength; of more edges than `most`, the strongest are drawn.
     """
     whole = np.concatenate([np.ravel(part) for part in strengths])
-    bound = float(whole.max(initial=0)) / 100
+    bound = float(whole.max(initial=0)) / 100 if threshold is None else threshold
     if (whole > bound).sum() > most:
         bound = max(bound, float(np.sort(whole)[-most - 1]))
     return [np.asarray(part) > bound for part in strengths], bound
@@ -35,6 +35,7 @@ def layered_graph(
     modules: Sequence[np.ndarray],
     *,
     names: Sequence[str] | None = None,
+    threshold: float | None = None,
     title: str = "Interactions between layers",
 ) -> Drawing:
     """Draw a layered graph; nodes stand by module, those without a drawn edge are small and pale.
@@ -43,12 +44,13 @@ def layered_graph(
         strengths: One array (to, from) between neighbouring layers, not negative: the strength of each edge.
         modules: For each layer the module of every node, -1 for none.
         names: Of the layers; by default "input", "layer 1", ..., "output".
+        threshold: Strength above which an edge is drawn; by default a hundredth of the largest.
         title: Of the drawing.
     """
     sizes = [strengths[0].shape[1], *(len(part) for part in strengths)]
     if names is None:
         names = ["input", *(f"layer {at}" for at in range(1, len(sizes) - 1)), "output"]
-    masks, bound = drawn_edges(strengths)
+    masks, bound = drawn_edges(strengths, threshold)
     drawn = sum(int(mask.sum()) for mask in masks)
     heights = [_heights(module) for module in modules]
     figure, ax = panels(height=min(8.0, 3.0 + 0.06 * max(sizes)))

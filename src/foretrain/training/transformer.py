@@ -204,8 +204,10 @@ def program(p: Modular) -> Program:
 
     def step(inputs, state):
         weights = state.embedding, state.decoder
-        drop = key(inputs["root_seed"], inputs["seed"], "dropout")
-        random = jax.random.fold_in(drop, state.taken) if p.dropout else None
+        random = None
+        if p.dropout:
+            drop = key(inputs["root_seed"], inputs["seed"], "dropout")
+            random = jax.random.fold_in(drop, state.taken)
         (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
         first = marked(state, answers(*weights) if p.dropout else outputs, inputs)
         moved = State(*two_rates(inputs, state, slope), state.taken + 1, first, state.kept)

@@ -5,10 +5,11 @@ import pytest
 from made_up import changed, check, runs, verdicts
 
 from foretrain.degeneracy.ablation import all_bases
-from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
 from foretrain.studies.interaction_basis import study, transformer
 from foretrain.studies.interaction_basis.measurement import needed
 
@@ -27,6 +28,25 @@ def test_what_is_needed_lies_between_the_counts():
     assert needed(counts, np.array([0.5, 0.4, 0.2, 0.1]), 3.0) == 1
     assert needed(counts, np.array([0.5, 4.0, 0.2, 0.1]), 0.4) > 2
     assert np.isnan(needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 0.1))
+
+
+def test_the_transformer_is_trained_on_its_share_of_all_pairs():
+    p = study.Parameters(
+        task="transformer",
+        modulus=5,
+        embedding_dim=8,
+        hidden_width=12,
+        updates=60,
+        learning_rate=0.03,
+    )
+    (fitted, end), x, labels, training = transformer.trained(p, Seed(0, 0))
+    assert len(x) == labels.size == 25
+    assert training.sum() == 20
+    right = [
+        (np.asarray(forward(network, x)).argmax(-1) == labels)[training].mean()
+        for network in (fitted, end)
+    ]
+    assert right[-1] >= right[0] >= 0.95
 
 
 def turned(kernel):

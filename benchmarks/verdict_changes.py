@@ -63,6 +63,10 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "landscapes/by-volume": "a check of the closed form, which tests of theory/landscapes make",
+    "landscapes/by-temperature": "`same-curve.corrected` judges the same sampled mean against the same closed form",
+    "landscapes/plane": "cannot fail alone: `cross.corrected` judges it beside the others",
+    "landscapes/partial": "`cross.corrected` judges it beside the others",
     "ridge-grokking/never": "predicted-steps judges it: the closed form says never of these runs",
     "image-grokking/memorises": "a consequence of forgotten.corrected",
     "image-grokking/usual-start": "merged into larger-start, judged seed by seed",

@@ -119,7 +119,8 @@ def _studies(prefix, **_):
     return [*catalogue.names(), *FilesCompleter(["py"])(prefix)]
 
 
-_FLAG, _PATH, _STUDY = {"action": "store_true"}, {"type": Path}, "name of a study, or path of one"
+_FLAG, _PATH = {"action": "store_true"}, {"type": Path}
+_STUDY = "name of a study, see `foretrain list`, or path of one of your own"
 # Verbs, name, meaning and kind of every argument but the options of a run and the parameters of a study.
 _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("run cite check info", "study", _STUDY, {}),
@@ -147,7 +148,12 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("compare", "--out", "folder for a page of both", _PATH),
     ("completion", "shell", "bash, zsh or fish", {"choices": ("bash", "zsh", "fish")}),
     ("new", "file", "file to write, such as mine.py", _PATH),
-    ("predict", "files", "graph.toml data.npz; further data or pairs are ranked", {"nargs": "+"}),
+    (
+        "predict",
+        "files",
+        "graph.toml data.npz; more data files, or more pairs, are ranked",
+        {"nargs": "+"},
+    ),
     (
         "predict",
         "--init-scale",
@@ -166,7 +172,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     (
         "predict",
         "--approximate",
-        "the reduction where data allow no exact one; see residual",
+        "take the reduction even where the data allow no exact one; the residual is printed",
         _FLAG,
     ),
     (
@@ -178,29 +184,34 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     (
         "predict",
         "--seeds",
-        "networks trained, a quarter of draws followed; default 5",
+        "number of networks trained, and a quarter of the draws followed; default 5",
         {"default": 5},
     ),
     (
         "predict",
         "--learning-rate",
-        "of networks trained; default 0.02 over the largest curvature",
+        "step of the networks trained; default 0.02 over the largest curvature",
         {},
     ),
     ("predict", "--out", "folder for prediction.json, the page and the figure", _PATH),
     ("analyze", "models", "model.safetensors or model.npz; more are other seeds", {"nargs": "+"}),
     ("analyze", "--data", "inputs as an .npy file, (example, input)", {"required": True}),
-    ("analyze", "--activation", "between layers; default relu", {"default": "relu"}),
+    ("analyze", "--activation", "nonlinearity between layers; default relu", {"default": "relu"}),
     (
         "analyze",
         "--noise-scale",
-        "loss that counts as none, or `seeds`: as several models differ",
+        "behavioural loss that counts as none, or `seeds`: the variance between several models",
         {},
     ),
-    ("analyze", "--loss", "mse (default) or kl, of what is sampled", {"default": "mse"}),
-    ("analyze", "--modules", "how many; default by modularity", {"type": int}),
-    ("analyze", "--points", "of the integral of an edge; default 5", {"type": int, "default": 5}),
-    ("analyze", "--draws", "of each chain; 0 samples nothing", {"type": int, "default": 200}),
+    ("analyze", "--loss", "loss that is sampled, mse (default) or kl", {"default": "mse"}),
+    ("analyze", "--modules", "number of modules; default by modularity", {"type": int}),
+    (
+        "analyze",
+        "--points",
+        "points of the integral of an edge; default 5",
+        {"type": int, "default": 5},
+    ),
+    ("analyze", "--draws", "draws of each chain; 0 samples nothing", {"type": int, "default": 200}),
     ("analyze", "--out", "folder for the page; default runs/analyze-<model>", _PATH),
     ("analyze", "--quiet", "no progress", _FLAG),
 )

@@ -69,13 +69,8 @@ def _sweep(arguments):
     return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
 
 
-_OF_SHARD = (
-    "out",
-    "workers",
-    "shard",
-    "scheduler",
-    "quiet",
-)  # a script of shards says these itself
+# A script of shards says these itself.
+_OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
 
 
 def _options(arguments):

@@ -25,15 +25,15 @@ STATE = "state_"  # begins the name of every leaf of a stored state; its dims ar
 class Variable:
     """One word of the vocabulary."""
 
-    name: str  # as in Python, on disk and on the command line
-    # Its own dims, in order. Axes of a sweep and `seed` come in front of them when runs are gathered. None stands for as
-    # many as it has, called <name>_0, <name>_1, ...
+    name: str  #: as in Python, on disk and on the command line
+    #: Its own dims, in order. Axes of a sweep and `seed` come in front of them when runs are gathered. None stands for as
+    #: many as it has, called <name>_0, <name>_1, ...
     dims: tuple[str, ...] | None = ()
-    # Unit of the values; "1" for a pure number. Units of time are `TIME_UNIT` unless said.
+    #: Unit of the values; "1" for a pure number. Units of time are `TIME_UNIT` unless said.
     unit: str = "1"
-    meaning: str = field(default="", kw_only=True)  # one sentence
-    kind: str = field(default="float", kw_only=True)  # "float", "int", "bool" or "str"
-    source: str = field(default="", kw_only=True)  # equation or figure it comes from
+    meaning: str = field(default="", kw_only=True)  #: one sentence
+    kind: str = field(default="float", kw_only=True)  #: "float", "int", "bool" or "str"
+    source: str = field(default="", kw_only=True)  #: equation or figure it comes from
 
 
 DIMS = {

@@ -191,30 +191,13 @@ def complain(line: str) -> None:
     say(f"foretrain: {line}")
 
 
-_PLAIN = dict(
-    zip(
-        "–—−∞×±·≤≥√≈→²³“”‘’…─",
-        [
-            *"---",
-            "inf",
-            "x",
-            "+-",
-            "*",
-            "<=",
-            ">=",
-            "sqrt ",
-            "~",
-            "->",
-            "^2",
-            "^3",
-            *'""',
-            *"''",
-            "...",
-            "-",
-        ],
-        strict=True,
-    )
-)
+_PLAIN = {
+    **dict.fromkeys("–—−─", "-"),
+    **dict.fromkeys("“”", '"'),
+    **dict.fromkeys("‘’", "'"),
+    **{"∞": "inf", "×": "x", "±": "+-", "·": "*", "≤": "<=", "≥": ">=", "√": "sqrt ", "≈": "~"},
+    **{"→": "->", "²": "^2", "³": "^3", "…": "..."},
+}
 
 
 def encodable(text: str, encoding: str | None) -> str:

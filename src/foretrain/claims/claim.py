@@ -31,36 +31,36 @@ Scalar = int | float | bool | str
 class Claim:
     """One judged sentence."""
 
-    id: str  # short name of the sentence, unique within a study
-    statement: str  # the sentence, in words
-    # Document, equation or figure; for a result of our own the docs page that derives it.
+    id: str  #: short name of the sentence, unique within a study
+    statement: str  #: the sentence, in words
+    #: Document, equation or figure; for a result of our own the docs page that derives it.
     source: str
-    # The value that theory gives (nan where a sentence only bounds the measured value).
+    #: The value that theory gives (nan where a sentence only bounds the measured value).
     predicted: float
-    measured: float  # the statistic over seeds
-    uncertainty: tuple[float, float] | None  # 95% interval of `measured`; None for an exact fact
-    allowed: tuple[float, float]  # interval in which `measured` must lie; an end may be infinite
-    verdict: str  # ``holds``, ``fails`` or ``inconclusive``
-    seeds: int  # number of seeds that entered
-    # Axis to its value in this cell; empty where nothing was cut.
+    measured: float  #: the statistic over seeds
+    uncertainty: tuple[float, float] | None  #: 95% interval of `measured`; None for an exact fact
+    allowed: tuple[float, float]  #: interval in which `measured` must lie; an end may be infinite
+    verdict: str  #: ``holds``, ``fails`` or ``inconclusive``
+    seeds: int  #: number of seeds that entered
+    #: Axis to its value in this cell; empty where nothing was cut.
     cell: dict[str, Scalar] = field(default_factory=dict)
-    # Number of seeds without a value: missing, failed, diverged, or not among those the sentence speaks of.
+    #: Number of seeds without a value: missing, failed, diverged, or not among those the sentence speaks of.
     left_out: int = 0
-    reason: str = ""  # why the verdict is inconclusive although there is an interval; "" otherwise
-    method: str = ""  # how `uncertainty` was made; "exact" for an exact fact
-    why: str = ""  # why just this interval is allowed
-    among: str = ""  # of which runs the sentence speaks; "" for all
-    corrects: str = ""  # id of the sentence of which this one is the corrected form, or ""
-    # The preset in which it was judged, "own" where parameters differ from every preset.
+    reason: str = ""  #: why the verdict is inconclusive although there is an interval; "" otherwise
+    method: str = ""  #: how `uncertainty` was made; "exact" for an exact fact
+    why: str = ""  #: why just this interval is allowed
+    among: str = ""  #: of which runs the sentence speaks; "" for all
+    corrects: str = ""  #: id of the sentence of which this one is the corrected form, or ""
+    #: The preset in which it was judged, "own" where parameters differ from every preset.
     scale: str = ""
-    # Axis to (smallest, largest) of its values, for the axes along which the sentence looks.
+    #: Axis to (smallest, largest) of its values, for the axes along which the sentence looks.
     along: dict[str, tuple[Scalar, Scalar]] = field(default_factory=dict)
-    unit: str = "1"  # unit of predicted and measured
-    note: str = ""  # A sentence for the reader, such as what the number is
-    # ``headline`` (one of the three to six claims that the document is about), ``detail``, or ``control`` (a check of the
-    # experiment itself: conservation laws, negative controls).
+    unit: str = "1"  #: unit of predicted and measured
+    note: str = ""  #: A sentence for the reader, such as what the number is
+    #: ``headline`` (one of the three to six claims that the document is about), ``detail``, or ``control`` (a check of the
+    #: experiment itself: conservation laws, negative controls).
     rank: str = DETAIL
-    # Variables that its quantity reads, separated by commas: ``loss``, ``flow/loss`` of a variant, ``theory/loss``.
+    #: Variables that its quantity reads, separated by commas: ``loss``, ``flow/loss`` of a variant, ``theory/loss``.
     reads: str = ""
 
     def __post_init__(self):

@@ -36,11 +36,11 @@ _NORMAL = float(ndtri(1 - _TAIL))
 class Interval:
     """A statistic over seeds with its 95% interval, all in the unit of the samples."""
 
-    measured: float  # the statistic; nan without samples
-    low: float  # lower end; nan where too few samples say anything of the spread
-    high: float  # upper end, likewise; ``low <= measured <= high`` where they are not nan
-    # In words that finish "95% interval by": ``skew-corrected t``, ``order statistics``, ``range and t``, ``Clopper-
-    # Pearson``; or ``none``.
+    measured: float  #: the statistic; nan without samples
+    low: float  #: lower end; nan where too few samples say anything of the spread
+    high: float  #: upper end, likewise; ``low <= measured <= high`` where they are not nan
+    #: In words that finish "95% interval by": ``skew-corrected t``, ``order statistics``, ``range and t``, ``Clopper-
+    #: Pearson``; or ``none``.
     method: str
 
 

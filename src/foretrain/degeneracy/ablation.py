@@ -50,6 +50,7 @@ def all_bases(
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
     Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
+    `names` are some of `BASES`; `centre` and `few` are those of `interaction_basis`.
     """
     for name in names:
         one_of("names", name, BASES)

@@ -138,6 +138,7 @@ def of_arrays(arrays: Mapping[str, Any], activation: str = "relu") -> Network:
 
     Layers are in the order of their names, numbers in them by size (`layers.2` before `layers.10`). Arrays of foretrain's
     transformer are known by their names, `foretrain.degeneracy.transformer.NAMES`.
+    `arrays` may hold nothing else. `activation` stands between layers; a transformer has its own.
     """
     if {"embedding", "inward"} <= set(arrays):
         _only(arrays, transformer.NAMES, "the arrays of a transformer")

@@ -40,6 +40,7 @@ class Analysis:
         widths: Activations of each layer, input first.
         eps: Noise scale: behavioural loss below which a difference does not count.
         freedom, exact: Free directions at that scale, and that change nothing at all; None where they were not counted.
+        source: Where the network comes from, in words.
         transformer: The same of a transformer, by its own sources; None for any other network.
         curve: Learning coefficients around the scale, None where nothing was sampled.
         basis: The local interaction basis, activations from their mean.
@@ -112,6 +113,7 @@ def analyze(
     """Analyse a network on data.
 
     Args:
+        source: Where the network comes from, in words.
         eps: Noise scale of the behavioural loss; None takes a ten-thousandth of the variance of the outputs.
         loss: "mse" or "kl", of the sampled coefficients.
         modules: How many, None for the number with the largest modularity.

@@ -88,7 +88,7 @@ class InteractionBasis:
 def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
     """(D_G^{1/2})^+ U and U' D_G^{1/2}, shapes (k, d) and (d, k), from a factor R of G.
 
-    R is (any, d), R'R = G; directions with at most `threshold` of the largest root mean square are left out.
+    `gram_factor` R is (any, d), R'R = G; directions with at most `threshold` of the largest root mean square are left out.
     """
     _, spread, directions = np.linalg.svd(gram_factor, full_matrices=False)
     kept = spread > threshold * max(_largest(spread), np.finfo(float).tiny)

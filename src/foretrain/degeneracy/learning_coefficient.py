@@ -70,6 +70,7 @@ def learning_coefficient(
             quarter of the step); and halved from there, for each setting, as long as a chain
             is lost, e is above a quarter (with momentum, half) of the bound at the ends of chains, or e and e/2 give values
             that differ by more than the estimate's standard error or a tenth, and by more than a hundredth.
+        share: Of the bound, for the step that is taken by default.
         pull: gamma >= 0, of the localisation: a prior of deviation gamma^(-1/2) around w*. Without it flat directions have no
             end.
         preconditioned: RMSprop's preconditioner: noise and drift of each parameter are scaled by the root mean square of its

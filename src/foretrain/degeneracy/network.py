@@ -86,7 +86,8 @@ def perceptron(
 ) -> Network:
     """Linear layers with a nonlinearity after each but the last.
 
-    Weights are (out, in), biases (out,), or None for a section without; `activation` is one name, or one for each section.
+    There is one of the `weights`, (out, in), for each section; biases are (out,), or None for a section without; `activation`
+    is one name, or one for each section.
     """
     if not len(weights):
         raise argument_error("weights", "hold at least one matrix", "is empty")
@@ -196,7 +197,9 @@ def activations(network: Network, x: Any, params: Sequence[Params] | None = None
 
     register()
     layers = [x]
-    for section, leaves in zip(network.sections, params or network.params, strict=True):
+    for section, leaves in zip(
+        network.sections, network.params if params is None else params, strict=True
+    ):
         layers.append(jax.vmap(section.apply, (None, 0))(leaves, layers[-1]))
     return layers
 

@@ -77,6 +77,10 @@ def posterior(
         batch_size: None for full-batch gradients.
         start_loss: Mean loss at w*; that of all data by default.
         parts: Name to what moves: a pytree like `params` of booleans or of arrays of them, or a flat mask of shape (d,).
+
+    Raises:
+        ArgumentError: Examples differ in number, a size or beta is out of range, the loss at w* is not finite, or a mask fits
+            no parameters.
     """
     import jax
 
@@ -114,7 +118,13 @@ def behavioural(
 
     Args:
         apply: ``apply(params, inputs)``: outputs, shape (examples, outputs), pure and in JAX.
+        params: w*, a pytree of arrays of one float precision.
+        inputs: Shape (examples, ...).
         kind: "mse", the squared distance per example; or "kl", KL(softmax at w* || softmax) per example.
+        **options: Of `posterior`: beta, batch_size, parts.
+
+    Returns:
+        The posterior; its data are ``{"inputs", "targets"}``.
 
     Raises:
         ArgumentError: As `posterior`, or the KL divergence is asked of one output, of which it is 0.

@@ -20,9 +20,9 @@ SWEEPS = 2000  # at most; in each every edge can move once
 def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES) -> np.ndarray:
     """Values between two layers, wired at random.
 
-    The values are (to, from), not negative, 0 where there is no edge; each row and column keeps as many above 0. `moves` are
-    those of each edge, in the mean; of very sparse graphs fewer, see `SWEEPS`. Cost: the number of values, times 2 `moves`
-    over the share of them that are edges.
+    The values of `part` are (to, from), not negative, 0 where there is no edge; each row and column keeps as many above 0.
+    `moves` are those of each edge, in the mean; of very sparse graphs fewer, see `SWEEPS`. Cost: the number of values, times 2
+    `moves` over the share of them that are edges.
     """
     made = np.array(part, float)
     # An edge can move if the one across from it in its minor is one, too, and the others are none; it does half of the time.
@@ -48,7 +48,11 @@ def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES)
 def chance(
     edges: Sequence[np.ndarray], eps: float, modules: int | None, draws: int = 10, seed: int = 0
 ) -> np.ndarray:
-    """Newman's modularity of partitions of rewired graphs, each found as that of the graph itself."""
+    """Newman's modularity of partitions of rewired graphs, (draws,), each found as that of the graph itself.
+
+    `edges` and `eps` are those of `foretrain.degeneracy.modularity.affinity`; a value below `eps` is no edge. `modules` is
+    that of `foretrain.degeneracy.modularity.partition`. Cost: `draws` partitions.
+    """
     random = np.random.default_rng(seed)
     kept = [np.where(part > eps, part, 0) for part in edges]
     found = []

@@ -69,9 +69,8 @@ def sampled(given: Any, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     number = int(generator(seed, "chains").integers(2**31))
     coefficient = learning_coefficient(posterior, seed=number, **{**own, **options})
     doubts = coefficient.doubts()
-    if not options.get(
-        "richardson", True
-    ):  # the localisation is part of what is sampled, and no bias
+    # Without extrapolation the localisation is a part of the density that is sampled, and no bias.
+    if not options.get("richardson", True):
         doubts = [doubt for doubt in doubts if "localisation" not in doubt]
     return {
         "learning_coefficient": coefficient.value[0, 0],

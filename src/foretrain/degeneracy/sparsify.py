@@ -237,8 +237,8 @@ def outputs(
 ) -> np.ndarray:
     """Return the outputs of the sparsified network, (example, d_L).
 
-    `network` is as it was: its gates on each example are used, which is exact on the data, if `old_gates`, else each node's
-    own nonlinearity.
+    `sparse` is what was made of `network`, which is as it was: its gates on each example are used, which is exact on the data,
+    if `old_gates`, else each node's own nonlinearity.
     """
     layers, before = evaluated(network, examples(network, x))
     f = layers[0]

@@ -70,8 +70,8 @@ class TransformerFreedom:
 def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> int:
     """Free directions of a product A B: D (a + b) - (a t + s b - s t).
 
-    D is `inner`; A reads a dimensions that the data span and has rank s (`left`), B sends to b dimensions that the outputs
-    tell apart and has rank t (`right`).
+    D is `inner`; A reads a dimensions (`read`) that the data span and has rank s (`left`), at most D and a; B sends to b
+    dimensions (`sent`) that the outputs tell apart and has rank t (`right`), at most D and b.
     """
     for name, rank, most in (("left", left, min(inner, read)), ("right", right, min(inner, sent))):
         integer(name, rank, minimum=0, maximum=most)

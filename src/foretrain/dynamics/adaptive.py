@@ -30,7 +30,8 @@ def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolu
     with an error near one is followed by a shorter one, so that few are refused (diffrax's own controller lengthens then,
     and tries up to a third more steps), and one that overflows, by one a fifth as long.
 
-    Tolerances are `relative` to each entry and `absolute` near zero. Costs 7 evaluations of `velocity`.
+    `clock` is the time and the step to try. Tolerances are `relative` to each entry and `absolute` near zero, which may be
+    traced. Returns position and clock after the attempt. Costs 7 evaluations of `velocity`.
     """
     term = diffrax.ODETerm(lambda t, y, args: velocity(y, args))
     solver = diffrax.Tsit5()

@@ -73,6 +73,7 @@ def attempt(
     The error estimate of every leaf, relative to the norm of that leaf, must not exceed `tolerance`.
 
     Args:
+        flow: State to go on from, of `start` or of an attempt before.
         tolerance: Largest relative error of a step; may be traced.
         stages: Number of evaluations within a step, at least 2; or several, rising, of which the smallest is taken that is
             stable over the step, in a loop of as many turns (of lanes side by side the largest of all).

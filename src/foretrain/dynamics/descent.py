@@ -52,6 +52,8 @@ def step(
 ) -> tuple[Any, Any]:
     """Weights and memory after one step.
 
+    `name` and `momentum` are those of `optimizer`.
+
     Args:
         gradient: Gradient of the loss at `weights`, of their structure and dtypes.
         memory: What `start` or the step before gave.

@@ -69,6 +69,11 @@ def predict(
             plain gradient descent, and judge the prediction by it.
         seeds: Number of networks trained, at least 2; four times as many draws are followed.
         learning_rate: Of the networks trained; by default 0.02 over the largest curvature.
+        label: Name of the candidate.
+        tell: Is told the cost of flow and training before they begin.
+
+    Returns:
+        The prediction; all its times are in step x learning rate.
 
     Raises:
         ArgumentError: graph, data or an argument break their rules.

@@ -44,7 +44,7 @@ def train_beside(
     assert drawn is not None
     assert reduced is not None
     if learning_rate is not None and learning_rate * prediction.curvature >= 2:
-        rule = f"be below {2 / prediction.curvature:.3g}, 2 over the largest curvature,"
+        rule = f"be below {2 / prediction.curvature:.3g}, 2 over the largest curvature"
         raise argument_error("learning_rate", rule, f"is {learning_rate:g}")
     until = max(prediction.horizon, float(prediction.times[-1]))
     rate = learning_rate

@@ -26,11 +26,11 @@ _ABSENT = "-"
 class Comparison:
     """Two results side by side."""
 
-    folders: tuple[Path, Path]  # where they lie
-    summaries: tuple[Summary, Summary]  # what they hold in brief
-    # Item, its value in the first and in the second result, of all that was asked or made differently.
+    folders: tuple[Path, Path]  #: where they lie
+    summaries: tuple[Summary, Summary]  #: what they hold in brief
+    #: Item, its value in the first and in the second result, of all that was asked or made differently.
     differences: tuple[tuple[str, str, str], ...]
-    # Id of each sentence to its row in either result, None where it was not judged.
+    #: Id of each sentence to its row in either result, None where it was not judged.
     claims: dict[str, tuple[Row | None, Row | None]]
 
     @property

@@ -37,7 +37,7 @@ def rows(factors: Factors) -> Factors:
 
 
 def prepare(kind: str, target: Factors, components: int) -> Goal:
-    """The goal of a learner with that many components, in float64.
+    """The goal of a learner with that many components, in float64; `kind` is "mse" or "cross_entropy".
 
     The target's factors are (n, target). Gram matrices serve the squared error while 8 (k + r) < 6 n, in units of 2 n k
     operations.

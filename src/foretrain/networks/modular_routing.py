@@ -82,8 +82,8 @@ def decoupled_modules(
 ) -> Modules:
     """A start on the decoupled submanifold (9) with all strengths 1, each module in frames of its own.
 
-    Float64 NumPy arrays; `hidden_width` is at least the number of modes. With `shared_encoders` modules share the frame of
-    what they share.
+    Modules are for `paths` P of the M^2 routes. Float64 NumPy arrays; `hidden_width` is at least the number of modes. With
+    `shared_encoders` modules share the frame of what they share.
     """
     count, size = groups(domains, paths)
     modes = input_modes.shape[1]

@@ -43,7 +43,7 @@ def random_weights(
 
 
 def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") -> Weights:
-    """-dL/dW: the right side of the gradient flow.
+    """-dL/dW: the right side of the gradient flow; `loss_mask` is "full" or "diagonal_only".
 
     Cost: 3 (L D)^2 h + 3 L D h^2 multiply-adds for hidden width h; with more than `FEW` words 7 L D h^2 + 2 L^2 h^2
     + 2 L^2 D h; with the diagonal alone 3 L^2 D h + 3 L D h^2.

@@ -45,8 +45,8 @@ class Options:
     )
     keep_state: str = _option(
         "no",
-        "store the whole state of every run too (parameters, and memory of the optimizer): no (default), at its end, or at "
-        "all observations; runs that the folder holds stay as they are",
+        "store the whole state of every run too (parameters, and memory of the optimizer): no (default), end (at its end) or "
+        "all (at all observations); runs that the folder holds stay as they are",
     )
     retry_failed: bool = _option(False, "train runs again that failed before", bool)
     retrain: bool = _option(False, "train runs again that other code has made", bool)

@@ -17,14 +17,17 @@ _NOTHING = -2.0  # below every alignment
 
 
 class BumpCounter(NamedTuple):
-    """What is remembered of the alignments seen so far."""
+    """Memory of the alignments seen so far.
 
-    climbing: Any  # shape (target, component), whether the last change by h was upwards
-    extreme: Any  # same shape, largest alignment of the climb, or least of the fall
-    # Shape (slot, target, component), the heights of the first maxima, -2 where there is none; a fifth maximum of one curve
-    # is not counted.
+    `climbing`, (target, component), is True where the last change by h was upwards; `extreme`, of the same shape, is the
+    largest alignment of the climb, or the least of the fall; `heights`, (slot, target, component), are those of the first
+    maxima, -2 where there is none (a fifth maximum of one curve is not counted); `first_target`, (component,), is the target
+    with which the component first was aligned, or `NO_TARGET`.
+    """
+
+    climbing: Any
+    extreme: Any
     heights: Any
-    # Shape (component,), target with which the component first was aligned, or `NO_TARGET`.
     first_target: Any
 
 

@@ -24,11 +24,11 @@ from foretrain.quantities.alignment import final_target
 class Bump:
     """One bump."""
 
-    component: int  # j
-    target: int  # i
-    index: int  # sample at which the alignment is largest
-    height: float  # the alignment there
-    prominence: float  # how far it stands out, see the module
+    component: int  #: j
+    target: int  #: i
+    index: int  #: sample at which the alignment is largest
+    height: float  #: the alignment there
+    prominence: float  #: how far it stands out, see the module
 
 
 def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) -> list[Bump]:

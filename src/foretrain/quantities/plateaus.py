@@ -31,11 +31,11 @@ _LEVELS_PER_DEPTH = 8
 class LossPlateau:
     """One plateau."""
 
-    start: float  # time at which the loss first reaches the plateau's level
-    end: float  # time at which it first reaches (1 - depth) of it
-    loss: float  # the level at the start
-    # How many times slower the loss falls there than beside it, exp of the prominence; it is found at every `acceleration`
-    # up to this.
+    start: float  #: time at which the loss first reaches the plateau's level
+    end: float  #: time at which it first reaches (1 - depth) of it
+    loss: float  #: the level at the start
+    #: How many times slower the loss falls there than beside it, exp of the prominence; it is found at every `acceleration`
+    #: up to this.
     strength: float
 
 

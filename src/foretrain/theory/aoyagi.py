@@ -31,8 +31,8 @@ class Coefficient(NamedTuple):
 def deep_linear(widths, rank: int) -> Coefficient:
     """Coefficient and multiplicity of a deep linear network.
 
-    H_0 (inputs) to H_L (outputs) are at least two whole numbers from 1 on, the rank r at most the least of them. The loss is
-    quadratic in the map, inputs have full rank, and there is no bias.
+    `widths` H_0 (inputs) to H_L (outputs) are at least two whole numbers from 1 on, `rank` r at most the least of them. The
+    loss is quadratic in the map, inputs have full rank, and there is no bias.
     """
     widths = [integer("widths", width, minimum=1) for width in widths]
     if len(widths) < 2:

@@ -37,7 +37,7 @@ def predict_masks(
 ) -> MaskPrediction:
     """Errors of several masks T, all of one shape (input_domain, output_domain), such as one per seed.
 
-    Numbers as in `predicted_pair_error`.
+    `error_across` and `error_idle` are those of `predicted_pair_error`.
     """
     errors = [predicted_pair_error(mask, error_across, error_idle) for mask in masks]
     free = [error[mask == 0] for mask, error in zip(masks, errors, strict=True)]

@@ -11,7 +11,8 @@ $$ \delta^2 L = \tfrac12 \sum_{j,p} \sum_{a,b} \delta W_j[a,b] D_b(j,p) \delta W
    - \sum_p \sum_b E_p[b] (\delta^2 W_p)[b,b], \qquad E_p = S(p) - \sum_j B_j D(j,p). $$
 
 The first term is not negative: only pairs with an unlearned mode, E != 0, can lead down. Units of a hidden bank that carry no
-mode are one more mode with B = 0, through which a path of three or more edges leads down at the order of its length only.
+mode are one more mode with B = 0. Through banks with such spare units a path of three or more edges with E != 0 leads down as
+well, but at the order of its length: such a point is a saddle without negative curvature.
 
 **Attainable loss.** In wide banks the maps W_p can be chosen freely, so that the least loss is that of linear regression of
 every target on the gated inputs of its paths. Narrow banks bound the rank; where that concerns one matrix, the answer is

@@ -22,7 +22,8 @@ def checked_times(times, *, ordered: bool = True) -> np.ndarray:
 def flow_at(velocity: Callable, state: np.ndarray, times: np.ndarray, **how) -> np.ndarray:
     """Integrate a flow from time 0 with `scipy.integrate.solve_ivp`.
 
-    `times` are those of `checked_times`, `how` options of `solve_ivp`; the result is (time, number).
+    `velocity` is the derivative of a state as a function of it, `state` that at time 0, (number,), `times` are those of
+    `checked_times`, `how` options of `solve_ivp`; the result is (time, number).
     """
     if not times.size or times[-1] == 0:
         return np.tile(state, (times.size, 1))
@@ -38,7 +39,8 @@ def observed_flow(
 ) -> list:
     """Integrate a flow of many numbers, of which few are kept (Runge-Kutta of order 5, absolute tolerance 1e-8).
 
-    `observe` maps a state to what is kept, one entry per time; `relative` is the relative tolerance.
+    Arguments as in `flow_at`; `observe` maps a state to what is kept, one entry per time; `relative` is the relative
+    tolerance.
     """
     kept = [observe(state)] * int((times == 0).sum())
     if len(kept) < len(times):

@@ -54,7 +54,7 @@ class Landscape:
 def power(k: int) -> Landscape:
     """w^(2k): lambda(eps) = 1/(2k) for eps < 1, and of the box lambda_Z = gamma(1 + s, beta) / gamma(s, beta), s = 1/(2k).
 
-    There gamma is the lower incomplete gamma function; on the whole line lambda_Z is 1/(2k) at every beta.
+    k is at least 1. There gamma is the lower incomplete gamma function; on the whole line lambda_Z is 1/(2k) at every beta.
     """
     exponent = 1 / (2 * k)
     return Landscape(
@@ -71,7 +71,7 @@ def crossover(c: float) -> Landscape:
     """c^2 w^2 + w^4: quadratic below eps ~ c^4, quartic above it.
 
     lambda(eps) = [1 + (1 + 4 eps/c^4)^(-1/2)]/4; on the whole line lambda_Z = -z [1 + K'(z)/K(z)], z = beta c^4/8, K the
-    modified Bessel function of order 1/4.
+    modified Bessel function of order 1/4. c is above 0.
     """
 
     def temperature(beta):
@@ -117,7 +117,7 @@ def product(a: int = 1, b: int = 1) -> Landscape:
     For w1^2 w2^2 lambda(eps) = 1/2 - 1/(2 + ln(1/eps)) and lambda_Z(beta) = 1/2 - erf(r) / [2 I(r)], r = sqrt(beta),
     I(x) = int_0^x erf(u)/u du.
 
-    The smaller of 1/(2a), 1/(2b), b >= 1, is the limit, with multiplicity 2 where they are equal.
+    a and b are at least 1. The smaller of 1/(2a), 1/(2b) is the limit, with multiplicity 2 where they are equal.
     """
     p, q = 1 / (2 * a), 1 / (2 * b)
     if a == b:

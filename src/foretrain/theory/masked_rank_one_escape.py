@@ -52,7 +52,8 @@ class EarlyFlow:
 def early_flow(start, trained_pairs) -> EarlyFlow:
     """Diagonalise the linearised flow from a start.
 
-    u and v that oppose each other exactly, so that all weights decay for ever, raise `ArgumentError`.
+    It is what the functions below take as `early`. u and v that oppose each other exactly, so that all weights decay for ever,
+    raise `ArgumentError`.
     """
     trained, u, v, s = checked_start(start, trained_pairs)
     left, values, right = np.linalg.svd(trained, full_matrices=False)
@@ -82,7 +83,7 @@ def squared_scale(early: EarlyFlow, progress: float) -> float:
 def early_weights(early: EarlyFlow, progress: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Directions of u and v at S, which stay finite where cosh and sinh overflow.
 
-    Returns u and v times exp(-log_size), (row,) and (column,), and log_size = s_1 |S|, S in the flow's gauge.
+    Returns u and v times exp(-log_size), (row,) and (column,), and log_size = s_1 |S|; `progress` is S in the flow's gauge.
     """
     log_size = float(early.singular_values[0]) * abs(progress)
     exponent = early.singular_values * progress

@@ -46,7 +46,7 @@ def factorization_losses(
 ) -> np.ndarray:
     """Losses |sum_i a_i b_i^T - sum_j x_j y_j^T|^2 while the x_j and y_j are trained, shape (stored step, seed).
 
-    A step costs O(n k (k + r)) and seed.
+    `optimizer` is one of those of `step`. A step costs O(n k (k + r)) and seed.
 
     Args:
         start, target: The x_j and y_j, (2, seed, k, n), and the a_i and b_i of every seed, (2, seed, r, n).

@@ -51,7 +51,7 @@ def routing_factors(domains: int) -> RaceFactors:
 def race_factors(domains: int, paths: float, *, shared_encoders: bool = False) -> RaceFactors:
     """P of the M^2 routes through each hidden matrix, all routes trained (eqs. 16-17).
 
-    There are M^2/P modules, each for sqrt(P) inputs and sqrt(P) outputs. By default every module
+    There are M^2/P modules, each for sqrt(P) inputs and sqrt(P) outputs.
     By default every module owns copies of its encoders and decoders, as in the paper: factors (sqrt(P)/M^2, P/M^2), a final
     ratio P^(1/4). With `shared_encoders` an input has one encoder and an output one decoder: (1/M, P/M^2) and sqrt(P/M).
     Both agree with `routing_factors` at P = M^2.
@@ -73,8 +73,10 @@ def admissible_paths(domains: int) -> tuple[int, ...]:
 def authors_time_scale(domains: int, trained_outputs: int, features: int) -> float:
     """Paper time per unit of (step x learning rate) under the loss of the authors' figures: 2KM/N.
 
-    Their loss sums over trained routes the mean over items and the N output features, without the one half. Their learning
-    rate times this number is a step of paper time, and their loss this number times the paper's.
+    K is 1 to M, N >= 1 the length of an output. Their loss sums over trained routes the mean over items and the N output
+    features, without the one half, hence is 2KM/N times the paper's. In their units, with S and D summed over I items, the
+    factors of eqs. (13-14) read 2K/(NI) and 2KM/(NI). Their learning rate times this number is a step of paper time, and their
+    loss this number times the paper's.
     """
     domains = integer("domains", domains, minimum=1)
     trained_outputs = integer("trained_outputs", trained_outputs, minimum=1, maximum=domains)

@@ -119,8 +119,8 @@ def parts_of_maps(init_scale: float, times, maps, singular_values, input_varianc
 def domain_similarity(parts: Parts, input_modes, first_half: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean cosine between the first-layer representations of one item in two domains, of one half or of different halves.
 
-    `input_modes` V is (item, mode), `first_half` >= 1 the number of domains in the first half. Returns (within, between),
-    shape (time,) each; 0 where there is no such pair. Cost: time x item x domains^2.
+    `parts` are those of the encoders, `input_modes` V is (item, mode), `first_half` >= 1 the number of domains in the first
+    half. Returns (within, between), shape (time,) each; 0 where there is no such pair. Cost: time x item x domains^2.
     """
     domains, items = len(parts.vectors), len(input_modes)
     rest = domains - first_half
@@ -153,8 +153,8 @@ def parts_loss(parts: Parts, maps, singular_values, input_variances) -> np.ndarr
 def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:
     """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains.
 
-    V of every domain is (item, mode), `power` B1^2 (mode,), `cosine` between the encoder vectors of two domains (mode,) or a
-    number. The result is (domains x item, domains x item), ordered by domain, then item.
+    `input_modes` V of every domain are (item, mode), `power` B1^2 (mode,), `cosine` between the encoder vectors of two domains
+    (mode,) or a number. The result is (domains x item, domains x item), ordered by domain, then item.
     """
     within, across = ((input_modes * values) @ input_modes.T for values in (power, power * cosine))
     same = np.eye(domains)

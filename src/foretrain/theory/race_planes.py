@@ -78,7 +78,8 @@ def planes(encoders, hidden, decoders) -> Planes:
     """Find the planes of a scheme's start.
 
     Encoders W1 v and decoders W3^T u are means over the domains of a module, (module, hidden, mode); hidden matrices are
-    (module, hidden, hidden), each a multiple of an orthogonal one or diagonal on the planes, as decoupled starts are.
+    (module, hidden, hidden), each a multiple of an orthogonal one or diagonal on the planes, as decoupled starts are; one
+    that leads out of the planes raises `ArgumentError`.
     """
     first, matrix, last = (
         finite_array(name, values, ndim=3).astype(float)

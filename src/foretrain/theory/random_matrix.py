@@ -2,7 +2,7 @@
 
 The singular values of the trained pairs T set the early dynamics of the masked rank-one model
 (docs/theory/masked-rank-one.md). Random masks here are square with independent entries, 1 with
-probability p; all results in float64.
+probability p. Everywhere `size` is n >= 1, `density` p, above 0 and at most 1; all results in float64.
 """
 
 import math
@@ -38,7 +38,7 @@ def bernoulli_second_value(size: int, density: float) -> float:
     The noise of an (n - 1) x (n - 1) matrix, one dimension being the outlier's, is centred and scaled as by Johnstone
     (2001); the excess kurtosis k of the entries moves its edge by k sqrt(p (1 - p)/n). Tends to `bernoulli_edge` as
     n^(-2/3). Next to the scatter of single draws, see `bernoulli_second_scatter`, the error is below a tenth where n is
-    50 or more and p between .3 and .7; at p = .1, where k is 5, it is .4 at n = 100 and .1 at n = 200.
+    50 or more and p between .3 and .7; at p = .1, where k is 5, it is .4 at n = 100 and .1 at n = 200. n is at least 2.
     """
     size, density = _checked(size, density, minimum=2)
     variance = density * (1 - density)
@@ -69,7 +69,7 @@ def bulk_density(singular_value, size: int, density: float) -> np.ndarray:
 
     4 sqrt(e^2 - x^2)/(pi e^2) on [0, e], e the edge; it is the law of x where x^2/(n p (1 - p)) is
     Marchenko-Pastur with aspect ratio 1.
-    The density p is above 0 and below 1; outside [0, e] the law is 0.
+    `singular_value` x may have any shape, that of the result; p is below 1. The law integrates to 1 and is 0 outside [0, e].
     """
     edge = _positive_edge(size, density)
     x = np.asarray(singular_value, np.float64)
@@ -86,8 +86,8 @@ def bulk_distribution(singular_value, size: int, density: float) -> np.ndarray:
 def circulant_singular_values(size: int, width: int) -> np.ndarray:
     """All singular values of a circulant band: w and |sin(pi w k/n)/sin(pi k/n)|, k = 1..n-1.
 
-    A circulant matrix is diagonal in the Fourier basis. s_2 = sin(pi w/n)/sin(pi/n), twice (k = 1 and n - 1); bands of width w
-    and n - w differ in s_1 only. Shape (n,), float64, not increasing.
+    The width w is 1 to n. A circulant matrix is diagonal in the Fourier basis. s_2 = sin(pi w/n)/sin(pi/n), twice (k = 1 and n
+    - 1); bands of width w and n - w differ in s_1 only. Shape (n,), float64, not increasing.
     """
     size = integer("size", size, minimum=1)
     width = integer("width", width, minimum=1, maximum=size)

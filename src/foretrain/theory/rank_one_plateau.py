@@ -101,7 +101,7 @@ def plateau_estimate(
     + z/(1 - lambda/2)), which is exact for alpha = beta, p = q = 0 to first order in z(0). Its
     error is set out in docs/theory/s-curves.md.
 
-    The end is inf where lambda >= 2 or lambda^2/4 >= 1 - f.
+    `level` f is in (0, 1). The end is inf where lambda >= 2 or lambda^2/4 >= 1 - f.
     """
     start, level, weight_decay = _arguments(start, level, weight_decay)
 
@@ -124,7 +124,7 @@ def typical_start(dimension: int, init_scale: float = 1.0) -> RankOneState:
     Entries of x and y are from N(0, init_scale^2/n). Then p = q = init_scale^2 (1 - 1/n), and alpha
     = beta such that log (alpha + beta)^2 has its mean over starts: alpha + beta is normal with
     variance 2 init_scale^2/n, and the mean of log chi^2_1 is -gamma - log 2 (gamma = Euler's
-    constant). Up to a logarithm the plateau then lasts (1/4) log(n / init_scale^2) + const.
+    constant). n >= 2 is the length of x and y. Up to a logarithm the plateau then lasts (1/4) log(n / init_scale^2) + const.
     """
     dimension = integer("dimension", dimension, minimum=2)
     init_scale = real("init_scale", init_scale, above=0)

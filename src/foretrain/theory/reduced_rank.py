@@ -18,9 +18,9 @@ _POINTS = 4000  # of the quadrature in ln m
 def coefficient_at(widths, beta: float, pull: float = 1.0) -> float:
     """lambda_Z(beta) = beta E[|V U|^2] around U = V = 0.
 
-    `widths` are (a, h, b), inputs, hidden units, outputs; `pull` is gamma > 0, only beta/gamma^2 matters. To some 1e-6 for
-    widths up to eight; beta -> inf tends to Aoyagi's coefficient, as (m - 1)/ln(beta).
-        lambda_Z, to some 1e-6 for widths up to eight. For beta -> inf it tends to Aoyagi's coefficient, as (m - 1)/ln(beta).
+    `widths` are (a, h, b), inputs, hidden units, outputs; `beta` > 0 is the inverse temperature of |V U|^2, `pull` gamma > 0,
+    and only beta/gamma^2 matters. To some 1e-6 for widths up to eight. For beta -> inf it tends to Aoyagi's coefficient, as
+    (m - 1)/ln(beta).
     """
     if len(widths) != 3:
         raise argument_error("widths", "be three numbers", f"has {len(widths)}")

@@ -74,8 +74,9 @@ class TangentKernel:
 def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
     """K = J J^T over all routes, by the layer that moves.
 
-    W1 is (input_domain, hidden, input), X (input, effective) the same in every domain; K is (n, n), with n rows input_domain x
-    output_domain x output x effective, in that order.
+    `encoders` W1 are (input_domain, hidden, input), `hidden` W2 (hidden, hidden), `decoders` W3 (output_domain, output,
+    hidden), `inputs` X (input, effective) the same in every domain; K is (n, n), with n rows input_domain x output_domain x
+    output x effective, in that order.
     """
     first = np.einsum("ihd,de->ihe", encoders, inputs)
     second = np.einsum("gh,ihe->ige", hidden, first)
@@ -98,8 +99,8 @@ def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
 def tangent_kernel(encoders, hidden, decoders, inputs, targets, trained_pairs) -> TangentKernel:
     """Linearise a routing network at given weights.
 
-    W1 at scale 1 is (input_domain, hidden, input), X, shared by all domains, (input, effective), Y (output, effective). Cost:
-    n^3 for the n outputs of all trained routes (a third of a second at n = 784).
+    The weights are at scale 1, they and X as in `kernel_matrix`, `targets` Y (output, effective); at least one pair is
+    trained. Cost: n^3 for the n outputs of all trained routes (a third of a second at n = 784).
     """
     encoders = finite_array("encoders", encoders, ndim=3).astype(float)
     hidden = finite_array("hidden", hidden, ndim=2).astype(float)

@@ -132,6 +132,12 @@ def test_each_network_is_judged_by_its_own_numbers():
         assert [claim.verdict for claim in found] == [verdict] * 2
 
 
+def test_an_accuracy_over_other_routes_than_those_of_the_mask_is_noticed():
+    for name in ("trained_accuracy", "untrained_accuracy"):
+        grid = made(**{name: lambda accuracy: accuracy - 0.05})
+        assert _verdict("trained-routes-alone", grid) == FAILS
+
+
 def _verdict(id, grid):
     (claim,) = verdicts("image-routing", grid, id)[id]
     return claim.verdict

@@ -71,6 +71,9 @@ def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
             "converged_loss": loss[..., -1] * 0 + 1e-8,
             "converged_untrained_error": untrained,
             "trained_pairs": pairs[None] + np.zeros((3, 1, 1, 1)),
+            "pair_error": np.where(
+                pairs == 1, *(e[..., None, None] for e in (loss[..., -1], untrained))
+            ),
             "gradient_gap": 1e-6 * hair[None] + np.zeros((3, 1)),
             "similarity": dots,
             "outputs": np.ones((3, SEEDS, 3, 3, 7, 4)),

@@ -139,6 +139,7 @@ def test_every_sentence_can_hold_and_fail():
         ("few-outputs.corrected", "theory/converged_untrained_error", times(1.1)),
         ("connectivity-small-init", "theory/pair_error", set_to(0.0)),
         ("connectivity-small-init", "theory/pair_error", set_to(60.0)),
+        ("trained-routes-alone", "untrained_error", add(1.0)),
         ("trained-routes-alone", "trained_pairs", lambda pairs: pairs * 0 + 1),
         ("trained-routes-alone", "trained_pairs", lambda pairs: np.swapaxes(pairs, -1, -2)),
     ],

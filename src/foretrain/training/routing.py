@@ -55,10 +55,12 @@ class Routes:
     domains: int = parameter(
         7, "number of input and of output domains", symbol="M", minimum=1, maximum=1000, static=True
     )
-    trained_outputs: int = parameter(4, "trained outputs of every input", symbol="K", minimum=1)
+    trained_outputs: int = parameter(
+        4, "output domains that every input domain is trained with", symbol="K", minimum=1
+    )
     mask: str = parameter(
         "circulant",
-        "which K outputs: a band, random, random with K inputs per output, or two halves apart",
+        "which K outputs: a circulant band, K at random per input, random with K inputs per output, or two halves apart",
         choices=masks.MASKS,
     )
 
@@ -84,11 +86,15 @@ class Images:
 
     transform: str = parameter(
         "permutation",
-        "of the pixels of a domain, or a rotation",
+        "a domain of images: a pixel permutation (absorbed by the encoder), or a rotation",
         **one_of("permutation", "rotation"),
     )
     heldout_fraction: float = parameter(
-        0.2, "part held out if images come without a split", minimum=0.05, maximum=0.9, static=True
+        0.2,
+        "fraction held out where images come without a split",
+        minimum=0.05,
+        maximum=0.9,
+        static=True,
     )
 
 

@@ -17,14 +17,19 @@ declare(
     converged_loss="Training loss where the run ended.",
     converged_untrained_error="Mean over untrained routes and items of 1/2 |error|^2 where the run ended; nan without any.",
 )
-declare("layer", weight_change="Change of a layer's weights, relative to their size at the start.")
+declare(
+    "layer",
+    weight_change="Change of a layer's weights since the start, relative to their size there.",
+)
 
 
 @dataclass(frozen=True)
 class ToLoss(Items, Routes, Training):
     """Parameters of a network that is trained to a loss."""
 
-    loss_tolerance: float = default(1e-4, "largest loss of a converged run", minimum=None, above=0)
+    loss_tolerance: float = default(
+        1e-4, "a run has converged when its loss is at most this", minimum=None, above=0
+    )
     patience: int = parameter(
         8000,
         "a run is stuck when its loss falls by less than 1% in so many steps",

@@ -11,7 +11,10 @@ COST = "20 s"
 REFERENCES = ("liu2022",)
 AXES = {"rate_ratio": (0.01, 0.003, 0.03, 0.1, 1.0), "output_dim": (128, 32, 512)}
 PRESETS = {"paper": {"seeds": 50, "rate_ratio": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)}}
-declare("step sample coordinate", deviations="Inputs less their mean; in theory of frozen weights.")
+declare(
+    "step sample coordinate",
+    deviations="Inputs less their mean; in theory with weights frozen at their start.",
+)
 declare(
     "step",
     pair_energy="Sum over inputs of squared deviations, the loss of pairs.",
@@ -28,11 +31,13 @@ class Parameters(Run):
         0.01, "learning rate of the map over that of the inputs", symbol="η_A/η_x", minimum=0
     )
     samples: int = parameter(6, "inputs of the label", minimum=2, static=True)
-    dimension: int = parameter(4, "of an input", symbol="d", minimum=1, static=True)
-    output_dim: int = parameter(128, "of label and output", symbol="k", minimum=1, static=True)
+    dimension: int = parameter(4, "dimension of an input", symbol="d", minimum=1, static=True)
+    output_dim: int = parameter(
+        128, "dimension of label and output", symbol="k", minimum=1, static=True
+    )
     init_scale: float = parameter(1.0, "standard deviation of an input's entries", above=0)
     label_scale: float = parameter(1.0, "length of a typical label", above=0)
-    weight_decay: float = parameter(0.0, "decay of A", symbol="γ", minimum=0)
+    weight_decay: float = parameter(0.0, "decay of the map A", symbol="γ", minimum=0)
     learning_rate: float = parameter(0.05, "step of the flow's solver", above=0, maximum=1)
     steps: int = default(100)
     observe_every: int = default(5)
@@ -88,7 +93,10 @@ def program(p):
 
 
 def predict(p, step, seed):
-    """To first order in the ratio: deviations that the map sees decay as exp(-A'A t), the bias integrates what is left."""
+    """To first order in the ratio: deviations decay as exp(-A'A t) and the bias integrates what the frozen map leaves.
+
+    Directions that a map to fewer dimensions does not see, the other rows of `right`, stay as they are.
+    """
     drawn, time = inputs(p, seed), step * p.learning_rate
     weights, points, label = drawn["map"], drawn["points"], drawn["label"]
     left, singular, right = np.linalg.svd(weights)

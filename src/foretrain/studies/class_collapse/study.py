@@ -44,10 +44,15 @@ class Parameters(lab.Run):
         "points", "the points themselves or the encoder", choices=("points", "encoder"), **FIXED
     )
     normalised: bool = parameter(True, "whether the loss is divided by Z", **FIXED)
-    centred: bool = parameter(False, "whether that Z is about the mean of all points", **FIXED)
+    centred: bool = parameter(
+        False, "whether that Z is taken about the mean of all points", **FIXED
+    )
     repulsion: float = parameter(0.0, "strength of Coulomb forces between class means", minimum=0)
     dynamics: str = parameter(
-        "adam", "Adam, or the flow of points, of unit rate", choices=("adam", "flow"), **FIXED
+        "adam",
+        "Adam, or the flow of points, whose deviations decay at rate 1",
+        choices=("adam", "flow"),
+        **FIXED,
     )
     learning_rate: float = parameter(0.01, "step of Adam or of the flow's solver", above=0)
     steps: int = default(100)
@@ -93,9 +98,8 @@ def inputs(p, seed):
         digits = p.data == "digits"
         whole = images.digits(0.0, draw) if digits else images_of(p.data)
         count = len(whole.train_labels)
-        order = (
-            np.arange(count) if digits else draw.permutation(count)
-        )  # digits come in a drawn one
+        # Digits come in an order that is drawn.
+        order = np.arange(count) if digits else draw.permutation(count)
         labels = whole.train_labels[order]
         fewest = np.bincount(labels, minlength=CLASSES).min()
         if p.per_class > fewest:
@@ -176,7 +180,10 @@ def program(p):
 
 
 def closed_form(start, decayed, normalised):
-    """Points once deviations from class means have fallen to shares, (share, sample, 2); under l_0/Z rescaled to Z's start."""
+    """Points under the flow once deviations from class means have fallen to shares `decayed`, shape (share, sample, 2).
+
+    Means of classes stay; under l_0/Z all points are then rescaled to the Z of the start.
+    """
     grouped = start.reshape(CLASSES, -1, start.shape[1])
     means = grouped.mean(1, keepdims=True)
     points = means + np.reshape(decayed, (-1, 1, 1, 1)) * (grouped - means)

@@ -48,7 +48,7 @@ class Parameters(Pathways):
     )
     moments: str = parameter(
         "exact",
-        "inputs with the uniform law's moments, or samples of it",
+        "four inputs whose second moments are exactly those of the uniform law, or random samples of it",
         **one_of("exact", "samples"),
     )
     samples: int = parameter(
@@ -76,8 +76,14 @@ declare(
     source="docs/theory/gated-networks.md",
     reduction_residual="Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole.",
 )
-declare("unit relu_input", relu_input_weights="Weights of a ReLU unit from both inputs and cues.")
-declare("unit", unit_contribution="Input weights' norm times output weight's size, over their sum.")
+declare(
+    "unit relu_input",
+    relu_input_weights="Input weights of every ReLU unit at the end: two inputs, two context cues.",
+)
+declare(
+    "unit",
+    unit_contribution="Norm of a unit's input weights times the size of its output weight, over their sum.",
+)
 
 
 def variants(p: Parameters) -> dict[str, dict]:

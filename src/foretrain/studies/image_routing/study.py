@@ -66,17 +66,19 @@ class Parameters(Images, Routes, Run):
 
     data: str = parameter(
         "digits",
-        "scikit-learn's digits, MNIST, CIFAR-10, or features from a file",
+        "scikit-learn's 1,797 digits, MNIST, CIFAR-10, or an array of features from a file",
         **one_of("digits", "mnist", "cifar10", "features"),
     )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
     domains: int = default(10)
-    rotation_degrees: float = parameter(180.0, "domain i is turned by i/M of this", static=True)
+    rotation_degrees: float = parameter(
+        180.0, "domain i is turned by i/M of this; the authors' code turned by 270", static=True
+    )
     hidden_width: int = parameter(32, "width of both hidden layers", **COUNT | {"maximum": 10**5})
     init_scale: float = parameter(0.1, "factor on the initial weights, the gain", above=0)
     init_law: str = parameter(
         "xavier",
-        "initial weights; authors: xavier with the decoders' fans as their code counts them",
+        "law of the initial weights; authors: xavier with the decoders' fans as their code counts them",
         **one_of("xavier", "authors", "orthogonal", "gaussian"),
     )
     training: str = parameter(
@@ -93,17 +95,32 @@ class Parameters(Images, Routes, Run):
     )
     learning_rate: float = parameter(0.01, "minibatch: learning rate", above=0)
     momentum: float = parameter(0.9, "minibatch: momentum", minimum=0, maximum=0.999)
-    batch_size: int = parameter(8, "minibatch: images a step, of all routes", **COUNT)
+    batch_size: int = parameter(8, "minibatch: images a step, the same for all routes", **COUNT)
     steps: int = default(3000)
     excess_tolerance: float = parameter(
-        0.02, "statistics: a run ends with this share left to be learned", above=0, maximum=1
+        0.02,
+        "statistics: a run ends when what it could still learn is this share of all there was",
+        above=0,
+        maximum=1,
     )
-    duration: float = parameter(1e9, "statistics: the longest continuous time of a run", above=0)
-    solver_tolerance: float = parameter(3e-3, "statistics: relative error of a step", above=0)
+    duration: float = parameter(
+        1e9,
+        "statistics: a run ends after this continuous time; the paper's runs take 7500",
+        above=0,
+    )
+    solver_tolerance: float = parameter(
+        3e-3, "statistics: largest relative error of a step of the flow", above=0
+    )
     truncation: float = parameter(
-        0.0, "statistics: share of <|x|^2> left out", minimum=0, maximum=0.9, static=True
+        0.0,
+        "statistics: images are projected on the directions that hold all but this share of <|x|^2>",
+        minimum=0,
+        maximum=0.9,
+        static=True,
     )
-    evaluation_samples: int = parameter(1000, "most images of a kind that are classified", **COUNT)
+    evaluation_samples: int = parameter(
+        1000, "at most so many held-out (and training) images are classified", **COUNT
+    )
 
 
 declare(
@@ -123,11 +140,13 @@ declare(
 )
 declare(
     unit=TIME_UNIT,
-    shared_half_time="Time at which one network from the mean of all encoders and decoders has learned half; nan if unknown.",
+    shared_half_time="Time at which one network from the mean of all encoders and decoders has learned half; nan for rotated "
+    "images, and for starts below 0.01.",
 )
 declare(
     source="Saxe, Sodhani & Lewallen (2022), eq. 10",
-    imbalance_drift="Change to the end of what the flow conserves at both hidden layers, over the hidden matrix squared.",
+    imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of "
+    "the hidden matrix.",
 )
 
 

@@ -28,19 +28,31 @@ class Parameters(Items, Training):
         12, "number of input and of output domains", symbol="M", minimum=1, maximum=100, static=True
     )
     paths: int = parameter(
-        144, "routes per hidden matrix, a divisor of M squared", symbol="P", minimum=1, static=True
+        144,
+        "routes through each hidden matrix, the square of a divisor of M",
+        symbol="P",
+        minimum=1,
+        static=True,
     )
-    shared_encoders: bool = parameter(False, "modules share encoders and decoders", static=True)
+    shared_encoders: bool = parameter(
+        False, "one encoder and decoder per domain, not one per module", static=True
+    )
     against_full_sharing: bool = parameter(
         False, "beside the modules a fully shared pathway is always on; outputs add up", static=True
     )
-    full_sharing_scale: float = parameter(1.0, "its initial scale over the modules'", above=0)
+    full_sharing_scale: float = parameter(
+        1.0, "initial scale of the fully shared pathway over that of the modules", above=0
+    )
     hidden_width: int = default(64, maximum=10**5)
     init_law: str = parameter(
-        "orthogonal", "decoupled: as in the reduction", choices=("orthogonal", "decoupled")
+        "orthogonal",
+        "random orthogonal weights, or decoupled: the submanifold of the reduction",
+        choices=("orthogonal", "decoupled"),
     )
     dynamics: str = parameter(
-        "flow", "flow: steps adapt to how fast weights grow", choices=("flow", "descent")
+        "flow",
+        "gradient flow by Euler steps that adapt to how fast weights grow, or descent with one step",
+        choices=("flow", "descent"),
     )
     learning_rate: float = default(
         0.3, "largest step, over the inverse of the curvature along the strongest mode", maximum=1
@@ -48,7 +60,9 @@ class Parameters(Items, Training):
     step_fraction: float = parameter(
         0.03, "flow: largest relative growth of a mode in a step", above=0, maximum=0.5
     )
-    loss_tolerance: float = default(3e-3, "largest loss of a converged run", minimum=None, above=0)
+    loss_tolerance: float = default(
+        3e-3, "a run has converged when its loss is at most this", minimum=None, above=0
+    )
     steps: int = default(6000)
 
 
@@ -64,8 +78,16 @@ declare(
     source="Saxe, Sodhani & Lewallen (2022), eqs. (16)-(17)",
     weight_ratio="B2/B1 of each mode where the run ended, from the lengths of its encoder and decoder vectors.",
 )
-declare("point part mode", source=OURS, race_strength="Closed form from wide random weights.")
-declare("duel mode", source=OURS, foretold_share="Loser's share that a run's own start leads to.")
+declare(
+    "point part mode",
+    source=OURS,
+    race_strength="Strength of each mode in the modules by the closed form from wide random weights.",
+)
+declare(
+    "duel mode",
+    source=OURS,
+    foretold_share="Share of each mode that the losing scheme learns, as a run's own initial weights predict.",
+)
 declare(
     "mode",
     unit=TIME_UNIT,

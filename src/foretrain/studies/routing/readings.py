@@ -56,7 +56,10 @@ def race_deviation(c) -> xr.DataArray:
 
 def half_time_ratios(c) -> xr.DataArray:
     """Return measured over predicted half-learning time, dims (seed, mode); nan where a mode is not learned in either."""
-    expected = half_time(c.theory.mode_strength, c.mode_optimum)
+    ends = (
+        c.mode_singular_value / c.mode_variance
+    )  # of the reduction; those of raw digits are others than of the network
+    expected = half_time(c.theory.mode_strength, ends)
     return half_time(c.mode_strength, c.mode_optimum) / expected.where(expected > 0)
 
 

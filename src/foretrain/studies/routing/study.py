@@ -33,10 +33,16 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
 
     init_scale: float = default(0.2, "scale of the initial weights", symbol="σ_0")
     init_law: str = parameter(
-        "orthogonal", "decoupled: the submanifold of the reduction", choices=INIT_LAWS
+        "orthogonal",
+        "law of the initial weights; decoupled: the submanifold of the reduction",
+        choices=INIT_LAWS,
     )
     disagreement: float = parameter(
-        0.0, "halves ask for 1 + d maps within, 1 - d between", symbol="d", minimum=0, maximum=1
+        0.0,
+        "routes within a half of the domains ask for 1 + d times the map, between halves for 1 - d times",
+        symbol="d",
+        minimum=0,
+        maximum=1,
     )
     data: str = parameter(
         "hierarchy",
@@ -45,7 +51,7 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
         **one_of("hierarchy", "digits"),
     )
     transform: str = default(
-        "permutation", "digits: a domain's pixel permutation, or rotation by 180 i/M degrees"
+        "permutation", "digits: a domain is a pixel permutation, or a rotation by 180 i/M degrees"
     )
     scaling: str = parameter(
         "whitened",
@@ -55,7 +61,7 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
     learning_rate: float = default(0.04)
     loss_function: str = parameter(
         "paper",
-        "1/2 |error|^2, mean over items and trained routes, or summed over routes as in the authors' code",
+        "paper: mean over items and trained routes of 1/2 |error|^2; authors: their code's sum over routes",
         choices=("paper", "authors"),
     )
     steps: int = default(2500)

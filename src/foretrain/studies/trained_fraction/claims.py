@@ -134,13 +134,13 @@ CLAIMS = [
         inside=(-0.05, 0.1 + 1e-9),
         source=OURS,
         why="The limit is approached from above: at most one step of tenths away, and never below but by chance.",
-        note=f"Threshold at a {SMALLER}th of init_scale less that of connectivity, same masks.",
+        note="Threshold at an eighth of init_scale less that of connectivity, same masks.",
         corrects="threshold",
         **THRESHOLD,
     ),
     claim(
         "connectivity-small-init",
-        f"At a {SMALLER}th of init_scale, an untrained pair is right if and only if a chain of trained pairs joins its "
+        "At an eighth of init_scale, an untrained pair is right if and only if a chain of trained pairs joins its "
         "domains.",
         agreement,
         near=1,
@@ -173,7 +173,7 @@ CLAIMS = [
         inside=lambda c: around(power_of_scale(c), power_of_scale(c) / 4),
         source="docs/theory/routing.md",
         why="What does not vanish has the power 0: a quarter of the way there.",
-        note=f"Power of init_scale, from its value and a {SMALLER}th of it.",
+        note="Power of init_scale, from its value and an eighth of it.",
         corrects="shared-apart",
         **APART,
     ),

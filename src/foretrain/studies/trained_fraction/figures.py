@@ -46,7 +46,7 @@ FIGURES = {
     "error-against-fraction": figure(
         "Error against the fraction of trained outputs",
         "Error (1/2 |error|², mean over items and routes) at the end of training, median over seeds, from init_scale and from "
-        f"a {SMALLER}th of it. Dashed: the limit of small weights (off the axis where it is 0).",
+        "an eighth of it. Dashed: the limit of small weights (off the axis where it is 0).",
         panel(
             {
                 "trained": lambda c: c.converged_loss,

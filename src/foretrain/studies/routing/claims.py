@@ -119,7 +119,6 @@ CLAIMS = [
         near=0,
         inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
         where=lambda c: not items(c) and raced(c),
-        rank="headline",
         source=PAPER + "section 3.1; " + OURS,
         why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "
         "with it. Twice that for a pair of layers.",

@@ -66,7 +66,7 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
                 _named(part, panel.across, value) if panel.across and value is not None else ""
             )
             board = _board(panel, part, chosen, at, shown, words)
-            if board.lines:
+            if any(np.isfinite(line.samples).any() or line.theory for line in board.lines):
                 yield board
 
 
@@ -80,7 +80,7 @@ def _dims(panel: Panel, part: Grid, chosen: dict) -> list[tuple[str, dict[str, i
         return []
     places = list(range(values.sizes[panel.across]))
     return [
-        (label_along(values, panel.across, place), {panel.across: place})
+        (_placed(values, panel.across, place), {panel.across: place})
         for place in some(places, panel.most)
     ]
 
@@ -131,7 +131,7 @@ def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> 
         if panel.by not in values.dims:
             raise StudyError(f"A panel must be drawn by a dim, but `{panel.by}` is none of it.")
         spots = [
-            (f"{panel.by} {label_along(values, panel.by, n)}", {**at, panel.by: n})
+            (_placed(values, panel.by, n, always=True), {**at, panel.by: n})
             for n in some(list(range(values.sizes[panel.by])), panel.most)
         ]
         spots = [(", ".join(filter(None, (label, named))), spot) for named, spot in spots]
@@ -263,6 +263,13 @@ def _parameter(part: Grid, name: str) -> str:
     words = [name.replace("_", " ").capitalize(), _mathematical(rule.symbol)]
     unit = f" ({rule.unit})" if rule.unit not in ("", "1") else ""
     return " ".join(filter(None, words)) + unit
+
+
+def _placed(values: xr.DataArray, dim: str, place: int, always: bool = False) -> str:
+    """Words for a place along a dim: its label, behind the name of the dim where the label is a number."""
+    label = label_along(values, dim, place)
+    named = always or label.replace(".", "").isdigit()
+    return f"{dim.replace('_', ' ')} {label}" if named else label
 
 
 def _mathematical(symbol: str) -> str:

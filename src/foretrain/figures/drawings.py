@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.boards import Board, Line, boards
@@ -125,6 +126,8 @@ def _draw_board(ax, board: Board, label: bool) -> None:
             ax.set_xlim(*ends)
     if names := _texts(board):
         ax.set_xticks(range(len(names)), names)
+    elif ax.get_xscale() == "linear" and all(_whole(line.x) for line in board.lines):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:
@@ -156,6 +159,10 @@ def _label_abscissas(axes: np.ndarray, boards: list[Board]) -> None:
         for place, ax in enumerate(shown):
             if place != len(shown) // 2:
                 ax.set_xlabel("")
+
+
+def _whole(x: np.ndarray) -> bool:
+    return bool((x[np.isfinite(x)] % 1 == 0).all())
 
 
 def _reach(lines: list[Line]) -> list[float]:

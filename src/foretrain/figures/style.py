@@ -324,8 +324,11 @@ def few_log_ticks(ax: Axes) -> None:
         decade = 10.0 ** np.floor(np.log10(low))
         places = decade * np.outer((1, 10), (1, 1.5, 2, 3, 5, 7)).ravel()
         inside = places[(places >= low) & (places <= high)]
-        chosen = np.unique(np.linspace(0, len(inside) - 1, min(4, len(inside))).round().astype(int))
-        axis.set_major_locator(FixedLocator(inside[chosen]))
+        if not inside.size:
+            continue
+        even = np.geomspace(inside[0], inside[-1], min(4, len(inside)))
+        nearest = np.abs(np.log(inside) - np.log(even)[:, None]).argmin(1)
+        axis.set_major_locator(FixedLocator(inside[np.unique(nearest)]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
 

@@ -63,7 +63,7 @@ def both(ax, x, simulated, early, colour, name, label=None):
 
 
 def draw_components(grid):
-    """Size of the product of untrained pairs outside components of sparse masks, against what was told before training."""
+    """Size of the product of untrained pairs outside components of sparse masks, against the size predicted before training."""
     part, where = grid.first(("init_scale",))
     if "sparse" not in part.variants:
         return None
@@ -76,8 +76,8 @@ def draw_components(grid):
     for place, (scale, colour) in enumerate(zip(scales, shades(len(scales)), strict=True)):
         sizes = (each.isel(init_scale=place).values.ravel() for each in (told, ended))
         ax.plot(*sizes, ".", color=colour, markersize=4, label=rf"$\sigma$ = {scale:g}")
-    ax.axline((1, 1), slope=1, **theory_line(label="as told"))
-    ax.set(xlabel="$|s u v|$ told before training", ylabel="$|s u v|$ at the end")
+    ax.axline((1, 1), slope=1, **theory_line(label="as predicted"))
+    ax.set(xlabel="$|s u v|$ predicted before training", ylabel="$|s u v|$ at the end")
     ax.set(xscale="log", yscale="log")
     return finished(
         figure,

@@ -14,7 +14,7 @@ def strong_loss(c):
 
 
 def law(c):
-    """Return what is left of v without a gradient, slowed by decay, from the median loss after the steps of learning on."""
+    """Return the loss of v without a gradient, slowed by decay, from the median loss after the steps of learning on."""
     first, last = forgotten(c.p)
     left = strong_loss(c)
     if first not in left["step"]:
@@ -56,7 +56,7 @@ FIGURES = {
             scale="semilogy",
             label="Loss, 1 at zero weights",
             theory=law,
-            theory_label="what is left of v, no gradient",
+            theory_label="v alone, no gradient",
         ),
     ),
 }

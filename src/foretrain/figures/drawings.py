@@ -127,7 +127,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     if names := _texts(board):
         ax.set_xticks(range(len(names)), names)
     elif ax.get_xscale() == "linear" and all(_whole(line.x) for line in board.lines):
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:

@@ -316,7 +316,7 @@ def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def few_log_ticks(ax: Axes) -> None:
-    """At most four labels on each logarithmic axis that shows little more than a decade, and none between them."""
+    """At most three labels on each logarithmic axis that shows little more than a decade, and none between them."""
     for axis, scale in ((ax.xaxis, ax.get_xscale()), (ax.yaxis, ax.get_yscale())):
         low, high = sorted(axis.get_view_interval())
         if scale != "log" or not 0 < low < high < 30 * low:
@@ -326,7 +326,7 @@ def few_log_ticks(ax: Axes) -> None:
         inside = places[(places >= low) & (places <= high)]
         if not inside.size:
             continue
-        even = np.geomspace(inside[0], inside[-1], min(4, len(inside)))
+        even = np.geomspace(inside[0], inside[-1], min(3, len(inside)))
         nearest = np.abs(np.log(inside) - np.log(even)[:, None]).argmin(1)
         axis.set_major_locator(FixedLocator(inside[np.unique(nearest)]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

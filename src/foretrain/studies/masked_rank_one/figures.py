@@ -63,7 +63,7 @@ def both(ax, x, simulated, early, colour, name, label=None):
 
 
 def draw_components(grid):
-    """Size of the product of untrained pairs outside components of sparse masks, against the size predicted before training."""
+    """Size of the product of untrained pairs outside components of sparse masks, against that predicted."""
     part, where = grid.first(("init_scale",))
     if "sparse" not in part.variants:
         return None

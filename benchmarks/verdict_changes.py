@@ -127,7 +127,7 @@ DROPPED: dict[str, str] = {
     "masked-rank-one/escape-progress": "follows from closed-forms and escape-time.corrected",
     "masked-rank-one/stuck-rate": "circulant/stuck-rate judges the same law, where more runs are stuck",
     "masked-rank-one/across-components": "follows from ends, which judges the size of every pair at every scale",
-    "masked-rank-one/any-mask-trains": "every-connected-mask says it; connectivity-law judges the runs on other masks",
+    "masked-rank-one/any-mask-trains": "connectivity-law counts all pairs of a run that is stuck as told wrong",
     "translation/square-stuck": "determinants says which runs get stuck",
     "translation/departure-time": "masked-rank-one/escape-time judges it in the model of which the note says it",
     "translation/departure-time.corrected": "masked-rank-one/escape-time.corrected says it",
@@ -165,8 +165,7 @@ DROPPED: dict[str, str] = {
         f"circulant/{id}": "masked-rank-one judges it, of the same model"
         for id in ("zero-loss-generalises", "stuck-training", "agreeing-signs")
     },
-    "circulant/shared-scale": "misalignment compares the same weights with the linearised flow",
-    "circulant/not-always": "only-wide judges the same fraction",
+    "circulant/shared-scale": "masked-rank-one/closed-forms compares s, too, with the linearised flow of this model",
     "circulant/only-wide.corrected": "signs-decide says it run by run; its seeds do not settle it",
     "circulant/aligned-generalises": "cannot fail: aligned weights have one sign",
     "s-curves/rank-one-reduction": "flow-loss judges rank one too; rank-one judges the reduction itself",

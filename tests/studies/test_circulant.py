@@ -2,6 +2,7 @@ import made_up
 import numpy as np
 import pytest
 
+from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.circulant import study
@@ -123,3 +124,21 @@ def test_opposite_offsets_pair_five_blocks_which_take_signs_of_their_own():
     np.testing.assert_array_equal(np.sign(product), np.outer(left, right))
     assert (product[inputs[:, None] == outputs] > 0).all()
     assert (product < 0).any()
+
+
+def test_a_start_is_shared_by_all_widths_and_scales():
+    one = study.inputs(study.Parameters(width=3, init_scale=1e-2), Seed(0, 7))
+    other = study.inputs(study.Parameters(width=9, init_scale=1e-64), Seed(0, 7))
+    np.testing.assert_allclose(one["left_start"] * 1e-62, other["left_start"], rtol=1e-14)
+
+
+def test_drawn_shifts_are_shifts_but_for_the_identity():
+    drawn = (sample(seed, 1, "drawn").trained_pairs[0] for seed in range(40))
+    seen = {int(offset) for row in drawn for (offset,) in [np.flatnonzero(row)]}
+    assert seen <= set(range(1, 10))
+    assert len(seen) > 6
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="`width` must be at most `domains` = 10, but is 11"):
+        study.check(study.Parameters(width=11))

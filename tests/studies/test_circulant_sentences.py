@@ -120,11 +120,12 @@ def test_every_sentence_can_hold_and_fail():
         "components-by-chance": lambda: good(
             drawn={"final_untrained_error": np.where(turned, 1e-14, 2.0)}
         ),
-        "misalignment": lambda: good(stage_misalignment=1.3 * left),
+        "misalignment": lambda: good(stage_misalignment=1.03 * left),
         "stuck-rate": lambda: good(learned=~same),
         "signs-decide": none_learned,
         "alignment-exponent": lambda: good(stage_misalignment=np.minimum(left**1.1, 0.9)),
         "gap-grows": lambda: good(stage_misalignment=left[::-1]),
+        "not-always": lambda: good(learned=np.ones(SHAPE, bool)),
         "only-wide": unchanged,
         "invariants": lambda: good(invariant_drift=np.full((1, 1, 1), 1e-4)),
     }

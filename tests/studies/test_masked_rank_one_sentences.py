@@ -179,11 +179,28 @@ def test_every_sentence_can_hold_and_fail():
     made_up.check("masked-rank-one", held, spoilt)
 
 
+@pytest.mark.parametrize(
+    ("id", "spoilt"),
+    [
+        ("closed-forms", lambda: good(fitted={"stage_deviation": np.full((1, 1, 3), 2e-3)})),
+        ("ends", lambda: good(variants={"sparse": sparse(SCALES, size=lambda told: told.limit)})),
+    ],
+)
+def test_the_other_part_of_a_claim_on_two_deviations_is_noticed(id, spoilt):
+    assert made_up.verdicts("masked-rank-one", spoilt(), id)[id][0].verdict == FAILS
+
+
 def test_a_run_that_ends_between_zero_loss_and_a_half_is_noticed():
     spoilt = good(outcome=OUT_OF_STEPS, final_loss=np.full((1, 1), 0.3))
     (claim,) = made_up.verdicts("masked-rank-one", spoilt)["zero-loss-generalises"]
     assert claim.measured == pytest.approx(0.5 / 0.3)
     assert claim.verdict == FAILS
+
+
+def test_sparse_masks_on_which_runs_are_stuck_are_noticed():
+    spoilt = good(variants={"limit": sparse(LIMIT, outcome=OUT_OF_STEPS)})
+    (claim,) = made_up.verdicts("masked-rank-one", spoilt)["connectivity-law"]
+    assert (claim.measured, claim.verdict) == (0, FAILS)
 
 
 def test_runs_on_masks_that_are_not_connected_are_left_out():

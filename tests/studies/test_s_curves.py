@@ -7,7 +7,9 @@ import pytest
 
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
+from foretrain.errors import ArgumentError
 from foretrain.networks.factorization import Factors
+from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
@@ -26,7 +28,7 @@ def train(p, factors):
     """Finished runs of the study's program from given (target, start) pairs, in order."""
     passengers = []
     for number, (target, start) in enumerate(factors):
-        inputs = traced(p) | factorization.fed(p, target, start)
+        inputs = traced(p) | factorization.inputs_from(p, target, start)
         extra = {"root_seed": 0, "seed": number, "max_steps": p.steps}
         passengers.append(Passenger(str(number), {**inputs, **extra}))
     runs = ride(completed(factorization.program(p), p), passengers, {}, 3)
@@ -104,3 +106,14 @@ def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
     (run,) = train(parameters, [drawn])
     expected = theory.end_of_decay(parameters, Seed(0, 0))
     assert run.curves["loss"][-1] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "decay"), [("sgd", 0), ("adam", 0), ("adamw", 0.3)])
+def test_only_optimizers_with_decay_are_given_one(name, decay):
+    parameters = Parameters(optimizer=name, weight_decay=0.3)
+    assert factorization.weight_decay(parameters) == decay
+
+
+def test_a_rank_that_cannot_be_orthonormal_is_refused():
+    with pytest.raises(ArgumentError, match="`rank` must be at most `dimension` = 100 for orthon"):
+        make_plan("s-curves", {"rank": 101, "target_law": "orthonormal"})

@@ -180,10 +180,10 @@ SPOILT = {
     "stuck-loss": lambda: made(converged_loss=times(2)),
     "wide-bias": lambda: made(pair_error=lambda v: v[:, ::-1]),
     "diagonal-mask": made,
-    # Half of the all-ones matrix.
-    "diagonal-mask.corrected": lambda: made(diagonal_only_pair_error=times(0.5)),
-    # Misalignment that falls with the third mode.
-    "alignment-exponent": lambda: made(departure_misalignment=lambda v: v**1.2),
+    # A fifth less than the all-ones matrix costs.
+    "diagonal-mask.corrected": lambda: made(diagonal_only_pair_error=times(0.8)),
+    # An exponent 8% off, as its reason says.
+    "alignment-exponent": lambda: made(departure_misalignment=lambda v: v**1.08),
     "varies": lambda: made(wide_from=(0.6, 0.6, 0.6)),
     "learned-with-path": lambda: made(learned_time=late_unless_trained),
 }
@@ -197,7 +197,8 @@ def test_every_sentence_can_hold_and_fail():
 def test_no_run_may_be_stuck_at_twice_the_width_nor_below_its_bound():
     assert verdict_at(16, "determinants", made()) == HOLDS
     assert verdict_at(16, "determinants", made(outcome=OUT_OF_STEPS)) == FAILS
-    assert verdict_at(8, "stuck-loss", made(converged_loss=times(0.9))) == FAILS
+    one = np.where(np.arange(SEEDS) == 0, 0.9, 1.0)  # one seed alone lies below
+    assert verdict_at(8, "stuck-loss", made(converged_loss=times(one))) != HOLDS
 
 
 def verdict_at(width, id, grid):

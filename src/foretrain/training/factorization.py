@@ -18,7 +18,6 @@ RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # 
 TRACKED = 10
 _SIZE: dict[str, Any] = {"maximum": 2000, "static": True}
 
-
 declare("step", relative_loss="Training loss over that of the zero matrix.")
 declare(
     "component",
@@ -71,7 +70,11 @@ class Factorization(Run):
         1.0, "learning rate over the optimizer's reference rate", above=0, maximum=1e6
     )
     weight_decay: float = parameter(
-        0.1, "used by sgd_decay and adamw only", symbol="λ", minimum=0, maximum=100
+        0.1,
+        "strength of weight decay, used by sgd_decay and adamw only",
+        symbol="λ",
+        minimum=0,
+        maximum=100,
     )
     prominence: float = parameter(
         0.1, "least rise and fall of an alignment that make a bump", above=0, maximum=1
@@ -143,11 +146,11 @@ def draw(p: Factorization, seed: Seed):
 
 def inputs(p: Factorization, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program."""
-    return fed(p, *draw(p, seed))
+    return inputs_from(p, *draw(p, seed))
 
 
-def fed(p: Factorization, target, start) -> dict[str, Any]:
-    """What a run with a given target and start feeds to the program."""
+def inputs_from(p: Factorization, target, start) -> dict[str, Any]:
+    """What a run from a given target and start, factors of shape (n, component) each, feeds to the program."""
     return arrays(p.loss_function, target, start, learning_rate(p), weight_decay(p))
 
 
@@ -214,8 +217,9 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
         return *descent.step(rule, factors, slope, memory, *rates), counter, zero_loss
 
     def observe(inputs, state):
-        loss = network.goal_loss(loss_function, state[0], goal_of(inputs))
-        return {"loss": loss, "relative_loss": loss / state[-1]}
+        factors, _, _, zero_loss = state
+        loss = network.goal_loss(loss_function, factors, goal_of(inputs))
+        return {"loss": loss, "relative_loss": loss / zero_loss}
 
     def done(inputs, state, observed):
         tolerance = inputs["loss_tolerance"]

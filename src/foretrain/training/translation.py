@@ -162,7 +162,7 @@ def program(
     def velocity(weights, inputs):
         return network.negative_gradient(weights, inputs["trained_pairs"], loss_mask)
 
-    def upright(matrices):
+    def with_positive_determinant(matrices):
         sign = jnp.sign(jnp.linalg.det(matrices))[..., None]
         return matrices.at[..., 0, :].multiply(sign)
 
@@ -176,7 +176,7 @@ def program(
         size = (p.languages, p.words, p.hidden_width)
         weights = network.random_weights(random, *size, inputs["init_scale"], p.precision)
         if start_orientation == "positive":
-            weights = jax.tree.map(upright, weights)
+            weights = jax.tree.map(with_positive_determinant, weights)
         flow = chebyshev.start(velocity, weights, inputs)
         slope = jax.grad(lambda w: loss(network.maps(w), inputs["trained_pairs"]))(weights)
         gap = gradient_gap(flow.slope, jax.tree.map(jnp.negative, slope))

@@ -67,10 +67,12 @@ def draw_full_rank(grid):
 
 def draw_alignments(grid):
     """A figure for every rank and optimizer of descent and Adam, at the reference rate and the first start scale."""
-    part, _ = grid.first(("rank", "optimizer"))
+    part, words = grid.first(tuple(AXES))
     return {
         f"alignments-{rank}-{name}": alignments_of(
-            replace(part.parameters, rank=rank, optimizer=name, relative_rate=1.0), part.root_seed
+            replace(part.parameters, rank=rank, optimizer=name, relative_rate=1.0),
+            part.root_seed,
+            words,
         )
         for rank in part.values("rank")
         for name in part.values("optimizer")
@@ -78,7 +80,7 @@ def draw_alignments(grid):
     }
 
 
-def alignments_of(p, root_seed):
+def alignments_of(p, root_seed, words):
     """Alignment of every component with every target over time, with the moments at which one gives way."""
     low = p.rank < p.dimension
     for number in range(TRIES if low else 1):
@@ -122,7 +124,7 @@ def alignments_of(p, root_seed):
         f"Alignments at rank {p.rank}, {OPTIMISER_NAMES[p.optimizer]}",
         f"Alignment of each component (its number on the right) with each of the {p.rank} targets{rest}, "
         f"seed {seed.number} (the first with a bump, if one of {TRIES} has one), σ = {p.init_scale:g}, "
-        f"recomputed in double precision; at a triangle the component begins to give the target up.{theory}",
+        f"recomputed in double precision; at a triangle the component begins to give the target up.{theory}{words}",
         4,
     )
 

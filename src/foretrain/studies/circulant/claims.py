@@ -145,6 +145,19 @@ def narrowest(c):
 
 
 ROW = {"source": OURS, "along": GRID, "at_end": True}
+_only_wide = claim(
+    "only-wide",
+    "Only wide circulant masks generalise.",
+    narrowest,
+    near=0,
+    inside=(0, 0.05),
+    why="'Only': one seed in twenty may generalise at the narrowest width.",
+    statistic="fraction",
+    note=f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, "
+    "which is what the note could reach.",
+    rank="headline",
+    **{**ROW, "source": NOTE},
+)
 CLAIMS = [
     replace(invariants, along=GRID),
     claim(
@@ -254,17 +267,14 @@ CLAIMS = [
         statistic="fraction",
         note="Fraction of seeds whose misalignment falls with a larger power of sigma, 1 - s_2/s_1, at every larger width.",
     ),
-    claim(
-        "only-wide",
-        "Only wide circulant masks generalise.",
-        narrowest,
-        near=0,
-        inside=(0, 0.05),
-        why="'Only': one seed in twenty may generalise at the narrowest width.",
-        statistic="fraction",
-        note=f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, "
-        "which is what the note could reach.",
-        rank="headline",
-        **{**ROW, "source": NOTE},
+    replace(
+        _only_wide,
+        id="not-always",
+        statement="No initial scale is small enough for a circulant mask to always generalise.",
+        near=np.nan,
+        inside=(0, 0.95),
+        why="'Not always': less than nineteen times in twenty.",
+        rank="detail",
     ),
+    _only_wide,
 ]

@@ -182,7 +182,7 @@ def other_shapes(c):
     names = [name for name in ("sparse", "rectangular") if name in c.variants]
     if not names:
         return None
-    return xr.concat([told_right(c.of(name)) for name in names], "shape").min("shape")
+    return xr.concat([told_right(c.of(name)) for name in names], "shape").min("shape", skipna=False)
 
 
 ROW: dict[str, Any] = {"source": GRAPH, "along": LIMIT, "among": CONVERGE}

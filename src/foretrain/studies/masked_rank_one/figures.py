@@ -126,7 +126,7 @@ FIGURES = {
         ),
     ),
     "outcomes": figure(
-        "Every failure is stuck training",
+        "Training succeeds from small weights, and wherever signs agree early",
         "Fraction of runs on connected masks that reach zero training loss, and of runs whose products s u_i v_j are all "
         "positive early on, which is sufficient.",
         panel(

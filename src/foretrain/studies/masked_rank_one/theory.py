@@ -39,16 +39,23 @@ def unit_prediction(p: Parameters, seed: Seed) -> dict:
 
 
 class Told(NamedTuple):
-    """Prediction of every pair from mask and start, each of shape (input_domain, output_domain)."""
+    """Prediction of every pair from mask and start, each of shape (input_domain, output_domain).
+
+    Attributes:
+        trained: True where the pair is trained.
+        within: True where both domains lie in one component.
+        idle: True where one of both domains is never trained.
+        size: |s u_i v_j| at zero loss.
+        limit: Limit of the size for small weights, 1 within components and rho across; 0 for idle pairs.
+        sign: Sign of s u_i v_j in that limit; 0 for idle pairs.
+    """
 
     trained: np.ndarray
-    within: np.ndarray  # True where both domains lie in one component
-    idle: np.ndarray  # True where one of them is never trained
-    size: np.ndarray  # |s u_i v_j| at zero loss
-    limit: (
-        np.ndarray
-    )  # of the size for small weights: 1 within components and rho across; 0 for idle pairs
-    sign: np.ndarray  # of s u_i v_j in that limit; 0 for idle pairs
+    within: np.ndarray
+    idle: np.ndarray
+    size: np.ndarray
+    limit: np.ndarray
+    sign: np.ndarray
 
 
 @lru_cache(maxsize=10_000)

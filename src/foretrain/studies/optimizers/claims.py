@@ -22,17 +22,17 @@ def relative_loss(runs):
 
 
 def published_rules(c):
-    worst = [off(c.loss, c.theory.loss, c.p.rank == 1)]
+    worst = [deviation(c.loss, c.theory.loss, c.p.rank == 1)]
     if "strong_loss" in c.theory:
         told = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
         strong = c["strong_decay"].loss.sel(optimizer="adamw")
         strong = strong.isel(step=slice(told.sizes["step"]))
         told = told.isel(step=slice(strong.sizes["step"])).assign_coords(step=strong["step"])
-        worst.append(off(strong, told, False))
+        worst.append(deviation(strong, told, False))
     return Exact(max(worst), seeds=c.loss.isel(step=0).size)
 
 
-def off(loss, predicted, whole):
+def deviation(loss, predicted, whole):
     """Return the largest deviation of losses; of what nothing is predicted only if that is to be the whole."""
     loss = loss.transpose(..., "step")
     predicted = predicted.transpose(*loss.dims)
@@ -41,8 +41,8 @@ def off(loss, predicted, whole):
     return largest_deviation(loss if whole else loss.where(predicted.notnull()), predicted)
 
 
-def has(c, *names):
-    """Raise where one of these optimizers is not in the cell."""
+def require(c, *names):
+    """Raise `NotApplicable` where one of these optimizers is not in the cell."""
     if set(names) - set(c.values("optimizer")):
         raise NotApplicable("one of the optimizers is not in the grid")
 
@@ -54,7 +54,7 @@ def of_each(runs, name):
 
 
 def rescaling_leaves(c):
-    has(c, "sgd", "adamw")
+    require(c, "sgd", "adamw")
     both = (of_each(c.simulation, name) for name in ("sgd", "adamw"))
     factor, left, explained = time_rescalings(*both)
     note = (
@@ -66,7 +66,7 @@ def rescaling_leaves(c):
 
 def differences(c):
     """Return the largest difference of loss between Adam and AdamW at equal step, as far as both went, shape (seed,)."""
-    has(c, "adam", "adamw")
+    require(c, "adam", "adamw")
     pairs = zip(*(of_each(c.simulation, name) for name in ("adam", "adamw")), strict=True)
     return np.array([largest_difference(one, other) for (_, one), (_, other) in pairs])
 
@@ -77,7 +77,7 @@ def small_steps(c):
 
 
 def decay_forgotten(c):
-    has(c, "adamw")
+    require(c, "adamw")
     steps = forgotten(c.p)
     if steps[1] > c.p.steps:
         raise NotApplicable("the runs are too short")
@@ -89,7 +89,7 @@ def decay_forgotten(c):
 
 
 def similar_times(c):
-    has(c, "sgd", "adam")
+    require(c, "sgd", "adam")
     learned = at_end(relative_loss(c.simulation)) < 0.01
     spread = c.log_learning_step.std("component").where(learned)
     adam, sgd = (spread.sel(optimizer=name) for name in ("adam", "sgd"))

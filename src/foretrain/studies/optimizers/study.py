@@ -67,9 +67,13 @@ class Parameters(Training):
     init_scale: float = parameter(
         1.0, "standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
-    learning_rate: float = default(0.01, "the same for every optimizer", symbol="η")
+    learning_rate: float = default(0.01, "learning rate, the same for every optimizer", symbol="η")
     weight_decay: float = parameter(
-        0.01, "used by sgd_decay and adamw only", symbol="λ", minimum=0, maximum=100
+        0.01,
+        "strength of weight decay, used by sgd_decay and adamw only",
+        symbol="λ",
+        minimum=0,
+        maximum=100,
     )
     steps: int = default(6000)
     observe_every: int = default(1)

@@ -11,7 +11,7 @@ from foretrain.theory.published_rules import factorization_losses
 from .study import decay, draw, variants
 
 _BLOCK = 32  # seeds that go together, for speed
-_SEEDS, _STEPS = 8, 300  # where components share work, a step takes so long that these do
+_SEEDS, _STEPS = 8, 300  # of higher rank, where a step takes longer
 
 
 def predict(p, step, seed):

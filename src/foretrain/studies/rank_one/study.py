@@ -43,8 +43,10 @@ class Parameters(Run):
     init_scale: float = parameter(
         1.0, "standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
-    weight_decay: float = parameter(0.0, "pull towards zero", symbol="λ", minimum=0, maximum=100)
-    learning_rate: float = parameter(0.01, "step of descent", symbol="η", above=0)
+    weight_decay: float = parameter(
+        0.0, "strength of weight decay, a pull towards zero", symbol="λ", minimum=0, maximum=100
+    )
+    learning_rate: float = parameter(0.01, "learning rate of descent", symbol="η", above=0)
     steps: int = default(1200, "number of steps")
     observe_every: int = default(5)
     precision: str = default("float64")

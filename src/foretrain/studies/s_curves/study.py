@@ -53,7 +53,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     count = p.rank if p.rank < p.dimension else min(MODES, p.dimension)
     spans = {"span_left": left[:, :count].T, "span_right": right[:count]}
     spans |= {"span_values": values[:count], "span_unit": np.float64(2 * values.sum())}
-    return factorization.fed(p, target, start) | spans
+    return factorization.inputs_from(p, target, start) | spans
 
 
 def program(p: Parameters) -> Program:

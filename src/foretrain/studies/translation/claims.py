@@ -103,10 +103,11 @@ def determinants(c):
 
 
 def stuck_loss(c):
-    """Return the fraction of stuck runs whose loss lies between its bound, but for rounding, and `SETTLED` times that."""
+    """Return the fraction of stuck runs whose loss came down to `SETTLED` times its bound, 0 if any run is below its own."""
     ratio = c.converged_loss / bounds(c)
-    settled = (ratio >= 1 - 1e-4) & (ratio <= SETTLED)
-    return settled.astype(float).where(stuck(c) == 1).mean(OVER)
+    settled = (ratio <= SETTLED).astype(float).where(stuck(c) == 1).mean(OVER)
+    below = (ratio < 1 - 1e-4).any(OVER)  # by more than rounding
+    return settled.where(~below | settled.isnull(), 0.0)
 
 
 def wide_bias(c):
@@ -303,8 +304,8 @@ CLAIMS = [
         why="Two modes of a pair would be twice the bound. One run in twenty may be slow: the bound is reached only at "
         "infinity.",
         among="seeds with a stuck run",
-        note=f"Fraction of stuck runs whose loss lies between that, but for 1e-4 of rounding, and {SETTLED:g} of that, "
-        "where they end if they are stuck for good.",
+        note=f"Fraction of stuck runs whose loss comes down to {SETTLED:g} of that, where they end if they are stuck for "
+        "good; 0 for a seed of which any run lies below its bound by more than 1e-4 of rounding.",
         where=is_square,
     ),
     claim(

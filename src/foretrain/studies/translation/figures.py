@@ -98,7 +98,8 @@ def draw_course(grid):
 
 def draw_stuck(grid):
     """Loss of every stuck run with square factors against its bound."""
-    cells = (Cell(cell.along(*OVER)) for cell in grid.cells(keep=OVER))
+    part, words = grid.first(("hidden_width", *OVER))
+    cells = (Cell(cell.along(*OVER)) for cell in part.cells(keep=OVER))
     if (cell := next(filter(is_square, cells), None)) is None:
         return None
     figure, ax = panels(height=4.2)
@@ -117,7 +118,7 @@ def draw_stuck(grid):
         "Loss of stuck runs",
         "Every stuck run with square factors, where F of |T| trained pairs compute a map of negative determinant. On the "
         "dashed line each such pair misses one mode and all else is learned. Runs end at the grey line if no determinant can "
-        "change its sign any more; those above it used up their steps, those at zero are merely slow.",
+        f"change its sign any more; those above it used up their steps, those at zero are merely slow.{words}",
     )
 
 

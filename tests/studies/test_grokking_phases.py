@@ -124,6 +124,14 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     np.testing.assert_allclose(figures.crossings(gap), [0.5, 1.5, np.nan])
 
 
+def test_a_map_over_another_axis_than_both_rates_is_drawn_with_its_boundaries():
+    grid, other = made(), {"embedding_learning_rate": "decoder_decay"}
+    axes = {other.get(name, name): values for name, values in AXES.items()}
+    data = {name: getattr(grid, name).rename(other) for name in ("simulation", "theory")}
+    picture = drawings(STUDY, dataclasses.replace(grid, axes=axes, **data))["phases"]
+    assert "a line for each seed" in picture.caption
+
+
 def test_runs_agree_with_most_other_seeds_of_their_group():
     groups = np.zeros((1, 1), int)
     ends = np.array([[[0, 0, 0, 1]]])

@@ -22,17 +22,21 @@ VECTOR = 16  # samples; products of whole vectors are the fast ones
 declare(
     "step",
     rqi="Share of all parallelograms that the embeddings have; 1 where there are none.",
-    decoder_rqi="Share of parallelograms whose samples get answers nearer than delta of the outputs' spread.",
-    predicted_accuracy="Share of samples that are trained, or share a parallelogram of the embeddings with one that is.",
+    decoder_rqi="Share of all parallelograms whose two samples the decoder answers alike: their mean squared difference over "
+    "outputs is below delta^2 of the outputs' variance.",
+    predicted_accuracy="Share of all samples that are trained, or share a parallelogram that the embeddings have with one "
+    "that is.",
 )
 declare(
-    "step symbol coordinate", embedding="Embedding of a symbol; entries of a matrix row by row."
+    "step symbol coordinate",
+    embedding="Embedding of every symbol; of matrices the entries, row by row.",
 )
 declare(unit="step", rqi_step="First step with the RQI wanted.")
 declare(
     ideal_accuracy="Predicted accuracy of the parallelograms that must hold.",
     ideal_rqi="Share of all parallelograms that the training samples imply.",
-    lambda_3="Slowest rate of the effective loss at unit variance; 0 without one; nan for matrices.",
+    lambda_3="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not; nan "
+    "for matrices.",
 )
 SIZE: dict[str, Any] = {"minimum": 1, "maximum": 10**4, "static": True}
 
@@ -41,13 +45,23 @@ SIZE: dict[str, Any] = {"minimum": 1, "maximum": 10**4, "static": True}
 class Toy(TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
-    symbols: int = parameter(10, "symbols", symbol="p", minimum=2, maximum=1000, static=True)
-    operation: str = parameter(
-        "addition", "integers, or a group of so many elements", choices=OPERATIONS, static=True
+    symbols: int = parameter(
+        10, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
     )
-    ordered: bool = parameter(False, "cyclic: matrices; (a, b) and (b, a) are samples", static=True)
+    operation: str = parameter(
+        "addition",
+        "integers without a modulus, or a group with that many elements",
+        choices=OPERATIONS,
+        static=True,
+    )
+    ordered: bool = parameter(
+        False, "cyclic: (a, b) and (b, a) are two samples, and symbols matrices", static=True
+    )
     embedding_dim: int = parameter(
-        1, "dimension, or side of the matrix if ordered", symbol="d", **SIZE | {"maximum": 1000}
+        1,
+        "dimension of an embedding; side of the matrix if ordered",
+        symbol="d",
+        **SIZE | {"maximum": 1000},
     )
     init_scale: float = parameter(
         1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
@@ -62,12 +76,16 @@ class Toy(TwoRates):
     hidden_width: int = parameter(200, "width of both hidden layers of the decoder", **SIZE)
     target_dim: int = parameter(30, "regression: dimension of the targets", **SIZE)
     decoder_learning_rate: float = default(1e-4, "rate of the decoder, AdamW")
-    batch_size: int = parameter(0, "training samples of a step, drawn anew; 0 is all", static=True)
+    batch_size: int = parameter(
+        0, "training samples of a step, drawn anew without repetition; 0 is all", static=True
+    )
     rqi_threshold: float = parameter(
         0.95, "RQI above which the representation is learned", minimum=0, maximum=1 - 1e-6
     )
     parallelogram_tolerance: float = parameter(
-        0.1, "delta, root mean square gap of a closed parallelogram; of matrices .71", above=0
+        0.1,
+        "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
+        above=0,
     )
     stop: str = parameter(
         "accuracy",
@@ -75,7 +93,10 @@ class Toy(TwoRates):
         choices=("accuracy", "representation", "never"),
         static=True,
     )
-    start_file: str = parameter("", "npz of arrays to start from, named with {seed} for its number")
+    start_file: str = parameter(
+        "",
+        "npz with arrays to start from instead of drawn ones, {seed} in its name standing for the seed's number",
+    )
     steps: int = default(100_000)
     observe_every: int = default(100)
 

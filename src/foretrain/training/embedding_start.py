@@ -34,7 +34,10 @@ def shapes(p: Any, operation: Operation) -> dict[str, tuple[int, ...]]:
 
 
 def start(p: Any, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
-    """Embedding, decoder, targets and training set, bool (sample,), of a run: nested sets, one start a seed but for scale."""
+    """Embedding, decoder, targets and the training set, bool (sample,), of one run.
+
+    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
+    """
     sizes = shapes(p, operation)
     check_drawn(sizes.values())
     uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])

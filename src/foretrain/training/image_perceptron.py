@@ -29,12 +29,14 @@ class ImagePerceptron(Run):
 
     data: str = parameter(
         "digits",
-        "scikit-learn's digits, or MNIST from files",
+        "scikit-learn's 1,797 digits, or MNIST from files",
         choices=("digits", "mnist"),
         static=True,
     )
     training_size: int = parameter(100, "training images", **COUNT)
-    validation_size: int = parameter(400, "held-out images of validation", **COUNT)
+    validation_size: int = parameter(
+        400, "held-out images on which generalisation is looked for", **COUNT
+    )
     hidden_width: int = parameter(
         50, "width of both hidden layers", minimum=1, maximum=10**4, static=True
     )
@@ -45,13 +47,22 @@ class ImagePerceptron(Run):
     last_learning_rate: float = parameter(0.003, "rate of the last layer, AdamW", minimum=0)
     weight_decay: float = parameter(0.1, "decoupled weight decay of all parameters", minimum=0)
     batch_size: int = parameter(
-        0, "training images of a step, drawn anew; 0 is all", minimum=0, static=True
+        0,
+        "training images of a step, drawn anew without repetition; 0 is all",
+        minimum=0,
+        static=True,
     )
-    train_threshold: float = parameter(0.9, "accuracy that is fitted", minimum=0, maximum=1)
-    validation_threshold: float = parameter(0.6, "that is generalised", minimum=0, maximum=1)
-    delay: int = parameter(500, "steps from fitted to generalised that are grokking", minimum=1)
+    train_threshold: float = parameter(0.9, "accuracy that counts as fitted", minimum=0, maximum=1)
+    validation_threshold: float = parameter(
+        0.6, "accuracy that counts as generalised", minimum=0, maximum=1
+    )
+    delay: int = parameter(
+        500, "steps from fitted to generalised from which on it is grokking", minimum=1
+    )
     steps: int = default(8000)
-    observe_every: int = default(20, "stride in steps of what is stored, and of both first steps")
+    observe_every: int = default(
+        20, "stride in steps of what is stored, and the fineness of both first steps"
+    )
 
 
 def check(p: ImagePerceptron) -> None:

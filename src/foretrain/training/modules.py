@@ -67,7 +67,8 @@ def around(losses, centre, slopes, moving, scale, share, place=None, **data):
     """Return the posterior around w* = `centre`, (d,), in coordinates y in which the Hessian is diagonal, and options.
 
     The weights are ``data["origin"] + data["basis"] @ y``; one example stands for all: arrays have a first axis of length one.
-    ``losses(y, data)`` is the mean loss, (1,); `moving` are booleans, (d,); `share` is the step over the largest stable one.
+    ``losses(y, data)`` is the mean loss, (1,); `moving` are booleans, (d,); `share` is the step over the largest stable one;
+    `scale` is the inverse temperature, gamma, and True where the control variate is used.
     The Hessian is that of `slopes`, the Jacobian of all residuals of n examples, (n, residuals, d), at w* or, where that is
     singular and says nothing of its surroundings, at another `place` of equal function.
     """

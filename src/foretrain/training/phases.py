@@ -32,7 +32,9 @@ class TwoRates(Run):
     embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
     decoder_learning_rate: float = parameter(1e-3, "rate of all else, AdamW", minimum=0)
     embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
-    decoder_decay: float = parameter(0.0, "decay of all else, biases included", minimum=0)
+    decoder_decay: float = parameter(
+        0.0, "decoupled weight decay of all else, biases included", minimum=0
+    )
     accuracy_threshold: float = parameter(
         0.9, "accuracy in training and in validation that counts as reached", above=0, maximum=1
     )
@@ -46,9 +48,10 @@ def check_batch(p: Any) -> None:
 
 
 def phase(fits, generalises, late, where=np.where):
-    """Return the place in `PHASES` of runs that reach both accuracies, or late, or not, of their shape; all bool.
+    """Return the place in `PHASES` of the phase of every run, int, of the shape of the runs.
 
-    `where` is ``jax.numpy.where`` in a program.
+    `fits` and `generalises` are bool: True where the accuracy wanted in training and in validation is reached; `late` where
+    validation comes so much later that it is grokking. `where` is ``jax.numpy.where`` in a program.
     """
     learned = where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
     failed = where(fits, PHASES.index("memorization"), PHASES.index("confusion"))

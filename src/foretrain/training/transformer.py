@@ -18,10 +18,13 @@ from foretrain.vocabulary import declare
 AXES_OF = ("final", "current", "random")  # of the embeddings at the end, at the snapshot, of none
 
 declare(
-    "step", effective_dimension="Exponential of the entropy of the principal variances' shares."
+    "step",
+    effective_dimension="Exponential of the entropy of the shares of variance along the embeddings' principal axes.",
 )
 declare("snapshot", unit="step", snapshot_step="Step of each snapshot, the last being the end.")
-declare("snapshot symbol coordinate", snapshot_embedding="Embeddings at each snapshot.")
+declare(
+    "snapshot symbol coordinate", snapshot_embedding="Embedding of every symbol at each snapshot."
+)
 declare(
     "snapshot axes_of rank",
     projected_accuracy="Validation accuracy when embeddings keep their mean and so many axes only.",
@@ -32,7 +35,9 @@ declare(
 class Modular(TwoRates):
     """Parameters of a transformer on addition modulo p; the steps are the budget of a threshold."""
 
-    symbols: int = parameter(17, "symbols", symbol="p", minimum=2, maximum=1000, static=True)
+    symbols: int = parameter(
+        17, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
+    )
     architecture: str = parameter(
         "transformer",
         "two tokens, all ordered pairs; or the toy model, a perceptron of the sum of two embeddings, pairs a <= b",
@@ -41,33 +46,52 @@ class Modular(TwoRates):
         sweepable=False,
     )
     operation: str = parameter(
-        "cyclic", "addition, modulo p or not", choices=("cyclic", "addition"), static=True
+        "cyclic",
+        "addition modulo p, or without a modulus",
+        choices=("cyclic", "addition"),
+        static=True,
     )
     embedding_dim: int = parameter(
         32, "dimension of an embedding", symbol="d", minimum=1, maximum=10**4, static=True
     )
     hidden_width: int = parameter(
-        64, "width of the perceptron, or of a layer's", minimum=1, maximum=10**5, static=True
+        64,
+        "width of the perceptron in a layer, or of the toy model's",
+        minimum=1,
+        maximum=10**5,
+        static=True,
     )
     layers: int = parameter(1, "layers of the transformer", minimum=1, maximum=100, static=True)
-    training_share: float = parameter(0.8, "share of pairs that are trained", above=0, maximum=1)
+    training_share: float = parameter(
+        0.8, "share of all pairs that are trained", above=0, maximum=1
+    )
     init_scale: float = parameter(
         1.0, "standard deviation of the initial embeddings", minimum=0, maximum=1e6
     )
     dropout: float = parameter(
-        0.0, "share dropped in a layer", minimum=0, maximum=0.95, static=True
+        0.0, "share dropped in every layer", minimum=0, maximum=0.95, static=True
     )
-    delay: int = parameter(1000, "steps from training to validation that are grokking", minimum=0)
+    delay: int = parameter(
+        1000, "steps from training to validation from which on it is grokking", minimum=0
+    )
     further: float = parameter(
         1.0,
-        "a run goes on for so many times the step of generalising; to the end if < 0",
+        "a run goes on for this times the step at which it generalised; below 0 to the last step",
         maximum=1e6,
     )
     snapshots: int = parameter(
-        24, "most snapshots: at step 0, 8, 11, 16, 23, ...", minimum=2, maximum=57, static=True
+        24,
+        "most snapshots of a run: at step 0, then at 8 times powers of the square root of 2",
+        minimum=2,
+        maximum=57,
+        static=True,
     )
     circles: int = parameter(
-        4, "snapshots have up to twice so many axes", minimum=1, maximum=100, static=True
+        4,
+        "snapshots are projected on 2, 4, ... up to twice so many axes",
+        minimum=1,
+        maximum=100,
+        static=True,
     )
     steps: int = default(20_000)
     observe_every: int = default(50)

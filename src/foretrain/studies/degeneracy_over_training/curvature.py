@@ -6,7 +6,10 @@ from foretrain.degeneracy.grams import jacobian
 
 
 def effective(curvatures, scales) -> np.ndarray:
-    """``sum h/(h + eps)`` at every scale: 2 lambda_Z(beta) with a pull of eps beta, as beta grows and all stays near."""
+    """``sum h/(h + eps)`` at every scale: 2 lambda_Z(beta) with a pull of eps beta, as beta grows and all stays near.
+
+    `curvatures` are h of the loss, rounding below zero cut off; `scales` are eps.
+    """
     h = np.maximum(curvatures, 0)
     return np.array([(h / (h + eps)).sum() for eps in scales])
 

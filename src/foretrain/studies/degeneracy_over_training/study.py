@@ -19,17 +19,21 @@ FAMILIES = ("linear", "rectified")
 CRITERIA = ("training loss", "parameters", "closed form", "measured")
 declare(
     "moment noise_scale",
-    effective_parameters="Sum of h/(h + eps) over curvatures h of the behavioural loss on all routes or fresh data.",
+    effective_parameters="Sum of h/(h + eps) over directions, h the curvatures of the behavioural loss on all routes or "
+    "fresh data.",
 )
 declare(
     "moment",
     count="Directions whose curvature is at least eps.",
     fit_error="Squared error on training data, over that of zero.",
-    unseen_error="The same on untrained routes, or on fresh examples; of one domain on all.",
-    activation_rank="Of the first hidden layer, at the scale eps.",
+    unseen_error="Squared error on untrained routes or on fresh examples, over that of zero; of one domain on all.",
+    activation_rank="Rank of the activations of the hidden layer of `grokking`, at the scale eps.",
     blocks="Blocks of hidden neurons with equal gates, within eps.",
 )
-declare("family criterion", rank_agreement="Kendall's tau over widths with the loss on fresh data.")
+declare(
+    "family criterion",
+    rank_agreement="Kendall's tau over widths of a criterion and the loss on fresh data.",
+)
 declare(
     "family width",
     model_effective="Effective parameters at noise scale.",
@@ -48,21 +52,51 @@ class Parameters:
         choices=AXES["system"],
         static=True,
     )
-    scale: float = parameter(0.01, "of the loss that counts", symbol="ε", above=0, maximum=1)
-    domains: int = parameter(4, "of `routing`", symbol="M", minimum=2, maximum=6)
-    trained_outputs: int = parameter(3, "of `routing`", symbol="K", minimum=1, maximum=6)
-    hidden_width: int = parameter(16, "of every linear pathway", minimum=4, maximum=64)
-    init_scale: float = parameter(0.05, "of linear networks", above=0, maximum=1)
+    scale: float = parameter(
+        0.01,
+        "scale of the loss: directions of larger curvature count",
+        symbol="ε",
+        above=0,
+        maximum=1,
+    )
+    domains: int = parameter(
+        4, "domains of inputs and of outputs of `routing`", symbol="M", minimum=2, maximum=6
+    )
+    trained_outputs: int = parameter(
+        3,
+        "output domains that `routing` trains from each input domain",
+        symbol="K",
+        minimum=1,
+        maximum=6,
+    )
+    hidden_width: int = parameter(
+        16, "width of every pathway of linear networks", minimum=4, maximum=64
+    )
+    init_scale: float = parameter(0.05, "scale of the start of linear networks", above=0, maximum=1)
     shared_scale: float = parameter(1.0, "start of the shared pathway over the others'", above=0)
-    start: str = parameter("random", "or the reduction's weights", choices=("random", "decoupled"))
-    learning_rate: float = parameter(0.5, "of linear networks", above=0)
-    updates: int = parameter(4000, "of training; a quarter for `s-curve`", minimum=160)
-    bits: int = parameter(30, "of `grokking`, of which two matter", minimum=3, maximum=100)
-    samples: int = parameter(100, "of `grokking`", minimum=30, maximum=1000)
-    neurons: int = parameter(24, "of `grokking`", minimum=2, maximum=200)
-    weight_decay: float = parameter(0.02, "of `grokking`, in its gradient", minimum=0)
-    descent_rate: float = parameter(0.1, "of `grokking`", above=0)
-    answers: str = parameter("true", "of `grokking`, or drawn", choices=("true", "drawn"))
+    start: str = parameter(
+        "random",
+        "start of linear networks: orthogonal weights, or those of the reduction",
+        choices=("random", "decoupled"),
+    )
+    learning_rate: float = parameter(0.5, "learning rate of linear networks", above=0)
+    updates: int = parameter(
+        4000, "updates of training; linear networks of one domain take a quarter", minimum=160
+    )
+    bits: int = parameter(
+        30, "bits of an input of `grokking`, of which two matter", minimum=3, maximum=100
+    )
+    samples: int = parameter(100, "training examples of `grokking`", minimum=30, maximum=1000)
+    neurons: int = parameter(24, "hidden neurons of `grokking`", minimum=2, maximum=200)
+    weight_decay: float = parameter(
+        0.02, "weight decay of `grokking`, added to its gradient", minimum=0
+    )
+    descent_rate: float = parameter(0.1, "learning rate of `grokking`", above=0)
+    answers: str = parameter(
+        "true",
+        "answers that `grokking` is trained on: true, or drawn, with nothing to find",
+        choices=("true", "drawn"),
+    )
 
 
 def domains(p) -> tuple[int, int]:
@@ -72,9 +106,9 @@ def domains(p) -> tuple[int, int]:
 
 def check(p):
     """Refuse more trained outputs than there are domains."""
-    k, rule = p.trained_outputs, f"be at most `domains` = {p.domains}"
-    if k > p.domains:
-        raise argument_error("trained_outputs", rule, f"is {k}")
+    if p.trained_outputs > p.domains:
+        rule = f"be at most `domains` = {p.domains}"
+        raise argument_error("trained_outputs", rule, f"is {p.trained_outputs}")
 
 
 def variants(p):

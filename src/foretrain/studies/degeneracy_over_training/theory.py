@@ -35,9 +35,9 @@ def curvatures(b1, b2, trained, shape, untrained):
 
     q the same three of the route's own pathway; the Hessian has 2 D/M^2 times the eigenvalues of all K.
 
-    Strengths b1 of encoders and decoders and b2 of hidden matrices, (scheme, mode), are those of the shared pathway, then of
-    those of trained routes; `untrained` are both of the others, which stay. `trained` is (output_domain, input_domain),
-    `shape` outputs and inputs of a map.
+    Strengths b1 of encoders and decoders and b2 of hidden matrices, (scheme, mode), are those of the shared pathway, then, if
+    there are any, of those of trained routes; `untrained` are both strengths of the others, which stay where they were.
+    `trained` is (output_domain, input_domain), `shape` outputs and inputs of a map.
     """
     m, modes = len(trained), b1.shape[1]
     beyond = ((0, 0), (0, max(shape) - modes))

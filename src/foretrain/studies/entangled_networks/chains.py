@@ -24,7 +24,9 @@ def posterior(p, seed):
     spare = WIDE - len(own)
     beyond = ((0, spare), (0, 0)), ((0, LINEAR - len(out)), (0, spare))
     first, second = (np.pad(part, by) for part, by in zip((own, out), beyond, strict=True))
-    moves = [np.pad(part == part, by) for part, by in zip((own, out), beyond, strict=True)]
+    moves = [
+        np.pad(np.ones_like(part, bool), by) for part, by in zip((own, out), beyond, strict=True)
+    ]
     # Neurons that idle read something at `away`: an equal function, which tells the curvature by their outgoing weights.
     idle, away = ~out.any(0) & ~own.any(1), first.copy()
     away[: len(own)][idle] = generator(seed, "away").standard_normal((idle.sum(), IN))

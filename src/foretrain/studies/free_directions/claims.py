@@ -147,7 +147,9 @@ CLAIMS = [
         "There is a basis in which one interaction at least is absent for each direction that dependent activations or "
         "synchronised neurons leave free.",
         quantity=lambda c: worst(
-            (c.parameters_left - c.parameter_count + counted(c, SOURCES[::2])).clip(0)
+            (
+                c.parameters_left - c.parameter_count + counted(c, ("activations", "synchronized"))
+            ).clip(0)
         ),
         source=SOURCE + ", section 4",
         why="Parameters left beyond those not counted, at most: a single one too many breaks it.",

@@ -27,7 +27,8 @@ def tells_enough(c):
 
 def learners(c):
     """Return the seeds whose training set tells enough, bool (seed,)."""
-    return tells_enough(c).isel(dict.fromkeys(RATES, 0), drop=True, missing_dims="ignore")
+    which = tells_enough(c)
+    return which.isel({dim: 0 for dim in which.dims if dim != "seed"}, drop=True)
 
 
 def causes(c):

@@ -32,7 +32,8 @@ MNIST = 60_000  # training images
 declare(
     unit="step",
     forgetting_step="Step at which decay has multiplied the product of the three layers by 1/alpha³; infinity for never.",
-    lazy_step="Step at which the shrunk start's tangent kernel generalises; infinity for never, nan where decay overshoots.",
+    lazy_step="First step at which the tangent kernel of the shrunk start generalises; infinity for never, nan where a step "
+    "of decay overshoots.",
 )
 check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_perceptron.program
 
@@ -41,8 +42,12 @@ check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_
 class Parameters(ImagePerceptron):
     """The perceptron, and where others are trained beside it."""
 
-    compared_decay: float = parameter(0.1, "decay at which others are trained", sweepable=False)
-    compared_rate: float = parameter(0.003, "rate of the last layer there", sweepable=False)
+    compared_decay: float = parameter(
+        0.1, "decay at which other starts and training sets are trained, too", sweepable=False
+    )
+    compared_rate: float = parameter(
+        0.003, "rate of the last layer at which they are", sweepable=False
+    )
 
 
 def compared(p):

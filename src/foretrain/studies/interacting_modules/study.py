@@ -33,8 +33,12 @@ class Parameters(Sampling):
         "the loss: of M1, of M1 with its mediating variables held, of M2, of both; or of M2 and of both with nothing between",
         choices=tuple(PARTS),
     )
-    activation: str = parameter("relu", "of both hidden layers", choices=ACTIVATIONS)
-    mediators: int = parameter(2, "units of M1 M2 reads", symbol="m", minimum=1, maximum=WIDTHS[1])
-    strength: float = parameter(1.0, "weight of each read", symbol="w", above=0, maximum=10)
+    activation: str = parameter("relu", "activation of both hidden layers", choices=ACTIVATIONS)
+    mediators: int = parameter(
+        2, "units of M1 that M2 reads", symbol="m", minimum=1, maximum=WIDTHS[1]
+    )
+    strength: float = parameter(
+        1.0, "weight by which M2 reads each", symbol="w", above=0, maximum=10
+    )
     chains: int = default(8)
     draws: int = default(2000)

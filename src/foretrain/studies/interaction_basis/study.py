@@ -17,8 +17,13 @@ EDGES = (5, 10, 20, 30, 45, 65, 100, 150, 225, 350, 500, 800, 1200, 1800, 2700, 
 SAMPLES = (100, 200, 400, 800, 1600)
 DRAWN = 20  # directions of a layer of which edges are stored
 MOMENTS = ("fitted", "end")
-declare("basis kept", direction_loss="Behavioural loss with so many directions of each layer.")
-declare("basis kept_edges", edge_loss="Behavioural loss with so many edges between two layers.")
+declare(
+    "basis kept", direction_loss="Behavioural loss where so many directions of each layer are kept."
+)
+declare(
+    "basis kept_edges",
+    edge_loss="Behavioural loss where so many edges between two layers are kept.",
+)
 declare(
     "basis",
     directions_needed="Directions of each layer with which the loss is a share of that of none, interpolated.",
@@ -35,8 +40,14 @@ declare(
 )
 declare("moment", unseen_accuracy="Share of the pairs not trained that are answered right.")
 MEAN = "mean by variance times effect on outputs"
-declare("moment basis node_layer", frequency_share=f"Power at the best frequency, {MEAN}.")
-declare("moment node_layer", shuffled_share="Likewise of the global basis, symbols shuffled.")
+declare(
+    "moment basis node_layer",
+    frequency_share=f"Power of a direction at its best frequency of the symbols, {MEAN}.",
+)
+declare(
+    "moment node_layer",
+    shuffled_share=f"Power of a direction of the global basis at the best frequency where symbols are shuffled, {MEAN}.",
+)
 declare(
     "moment basis direction frequency",
     input_spectrum="Power at each frequency of the most important directions of the input.",
@@ -46,7 +57,7 @@ declare("section direction_to direction", edge_strength=f"E^(1/2) {MOST}, rows t
 declare(
     "node_layer direction",
     kind="int",
-    module="Module of them, -1 for none.",
+    module=f"Module {MOST}, -1 for none.",
     direction_frequency=f"Best frequency {MOST}, -1 for none.",
 )
 declare(
@@ -72,16 +83,24 @@ class Parameters:
         choices=("mean", "none"),
         static=True,
     )
-    hidden_width: int = parameter(64, "of both layers", minimum=8, maximum=256, static=True)
+    hidden_width: int = parameter(
+        64, "width of both hidden layers", minimum=8, maximum=256, static=True
+    )
     modulus: int = parameter(11, "p of the addition", minimum=3, maximum=31, static=True)
-    embedding_dim: int = parameter(32, "of the transformer", minimum=2, maximum=256, static=True)
-    training_share: float = parameter(0.8, "of pairs, of the transformer", above=0, maximum=1)
+    embedding_dim: int = parameter(
+        32, "coordinates of a token of the transformer", minimum=2, maximum=256, static=True
+    )
+    training_share: float = parameter(
+        0.8, "share of all pairs that the transformer is trained on", above=0, maximum=1
+    )
     updates: int = parameter(400, "steps of Adam", minimum=1, maximum=10**5)
     batch: int = parameter(256, "examples of a step", minimum=1, maximum=10**4)
-    learning_rate: float = parameter(0.003, "of Adam", above=0)
+    learning_rate: float = parameter(0.003, "learning rate of Adam", above=0)
     weight_decay: float = parameter(0.01, "decoupled decay of all parameters", minimum=0)
     points: int = parameter(5, "points of the integral of an edge", minimum=1, maximum=100)
-    tolerance: float = parameter(0.01, "loss over that of nothing kept", above=0, maximum=0.5)
+    tolerance: float = parameter(
+        0.01, "share of the loss with nothing kept that may be lost", above=0, maximum=0.5
+    )
 
 
 def variants(p):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from foretrain.study import default, parameter
-from foretrain.training.transformer import Modular, check, inputs, labels, program, shared  # noqa: F401  # noqa: F401
+from foretrain.training.transformer import Modular, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, section 4.2 and appendix K"
 COST = "4 min"
@@ -32,11 +32,15 @@ class Parameters(Modular):
     embedding_learning_rate: float = default(0.01)
     steps: int = default(4000)
     snapshots: int = default(20)
-    compared: bool = parameter(True, "whether others are trained, too", sweepable=False)
+    compared: bool = parameter(
+        True, "whether dropout, few dimensions and the toy model are trained, too", sweepable=False
+    )
     compared_rate: float = parameter(
         0.003, "rate of the decoder at which they are", above=0, sweepable=False
     )
-    compared_decay: float = parameter(1.0, "decay at which dropout is", minimum=0, sweepable=False)
+    compared_decay: float = parameter(
+        1.0, "decay of the decoder at which dropout is trained", minimum=0, sweepable=False
+    )
     compared_dropout: float = parameter(
         0.3, "share that is dropped there", minimum=0, maximum=0.95, sweepable=False
     )

@@ -33,11 +33,22 @@ declare(
 class Parameters:
     """Two modules 3-5-5-2; M2's second hidden layer reads some of M1's first, each by one weight."""
 
-    mediators: int = parameter(2, "units of M1 M2 reads", symbol="m", minimum=1, maximum=HIDDEN)
-    strength: float = parameter(0.01, "weight of each read", symbol="w", above=0, maximum=10)
-    activation: str = parameter("relu", "of hidden layers", choices=ACTIVATIONS, sweepable=False)
+    mediators: int = parameter(
+        2, "units of M1 that M2 reads", symbol="m", minimum=1, maximum=HIDDEN
+    )
+    strength: float = parameter(
+        0.01, "weight by which M2 reads each", symbol="w", above=0, maximum=10
+    )
+    activation: str = parameter(
+        "relu", "activation of both hidden layers", choices=ACTIVATIONS, sweepable=False
+    )
     cutoff: float = parameter(1e-6, "cutoff of the loss", symbol="eps", above=0, maximum=0.1)
-    examples: int = parameter(25, "of a module; pairs are searched", minimum=15, maximum=100)
+    examples: int = parameter(
+        25,
+        "examples of each module; modules are sought on all pairs of them",
+        minimum=15,
+        maximum=100,
+    )
 
 
 def variants(p):

@@ -47,7 +47,7 @@ def curves(fitted, generalised):
     }
 
 
-def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, law="lazy_step", **spoilt):
+def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
     """Runs that do as the kernel's law says.
 
     Args:
@@ -55,11 +55,12 @@ def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, law="lazy_step", **spo
         power: Power of the decay, a second factor.
         fit: Step at which runs fit.
         confused: Step at which runs of the largest decay fit and generalise.
+        never: Step at which runs without decay generalise.
         law: Name of the law that gives the steps.
         **spoilt: Name of a variant to its steps of generalisation.
     """
     steps = LAWS[law] * late * np.where(DECAY > 0, DECAY / 0.1, 1.0) ** power
-    steps = np.where(DECAY == 10, confused, np.where(DECAY == 0, np.inf, steps))
+    steps = np.where(DECAY == 10, confused, np.where(DECAY == 0, never, steps))
     fitted = np.where(DECAY == 10, confused, fit) * np.ones(SHAPE)
     fitted[3, 1] = steps[3, 1]  # a cell of comprehension
     near = steps[0, 0]
@@ -87,6 +88,7 @@ def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, law="lazy_step", **spo
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
         "four-phases": lambda: grid(confused=300.0),
+        "memorises": lambda: grid(never=5000.0),
         "larger-start": lambda: grid(larger=np.full(SEEDS, 400.0)),
         "logarithm": lambda: grid(larger=np.full(SEEDS, 5900.0)),
         "more-images": lambda: grid(more=np.full(SEEDS, 5900.0)),

@@ -114,6 +114,15 @@ CLAIMS = [
         **RUNS,
     ),
     claim(
+        "memorises",
+        "Runs memorise where weight decay would need more than twice the budget to forget the start.",
+        lambda c: phase(c) == PHASES.index("memorization"),
+        source=PAGE,
+        where=lambda c: bool(c.theory.lazy_step.median("seed") > 2 * c.p.steps),
+        note="Predicted by the tangent kernel of the shrunk start.",
+        **{**RUNS, "rank": "detail"},
+    ),
+    claim(
         "larger-start",
         "A larger initial scale delays generalisation, and from the usual scale there is no delay.",
         larger_is_later,

@@ -243,7 +243,7 @@ def _show(arguments):
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
             ("runs", ", ".join(ended)),
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
-            *(("note", line) for line in changed_since(folder)),
+            *(("note", line) for line in changed_since(folder, summary.codes)),
         ]
         for name, text in facts:
             _print_folded(text, f"  {name:<8}", " " * 10)

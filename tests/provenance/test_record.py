@@ -162,6 +162,13 @@ def test_show_says_that_the_code_is_another_now_without_running_it(results, caps
         assert (f"study that {part} has changed since" in said) == bool(part), part
 
 
+def test_claims_are_shown_where_the_manifest_is_damaged(results, capsys):
+    (results / "manifest.json").write_text("[]")
+    assert main(["show", str(results)]) == 0
+    said = capsys.readouterr().out
+    assert "Every component follows" in said and "has changed since" not in said
+
+
 def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
     main(["show", str(results)])
     assert "not as foretrain wrote it" not in capsys.readouterr().err

@@ -12,7 +12,6 @@ from foretrain.plans.plan import Plan, join
 from foretrain.provenance.record import verdicts
 from foretrain.provenance.seal import static
 from foretrain.results.decode import Look, Manifest
-from foretrain.results.journal import scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.summary import versions
@@ -88,20 +87,21 @@ def judged_otherwise(folder: Path, plan: Plan) -> bool:
     return not looks or not _same(looks[-1], plan.study.seal)
 
 
-def changed_since(folder: Path) -> list[str]:
+def changed_since(folder: Path, codes: Iterable[str]) -> list[str]:
     """Say in a sentence which code of the study is not that of the last verdicts; [] where it is all the same.
 
-    The files of the study are read, and none of them is run. Nothing is said of a study that is not there any more.
+    The files of the study are read, and none of them is run. Nothing is said of a study that is not there any more, nor
+    where the manifest cannot be read. `codes` are those that made the runs, as the summary of the folder has them.
     """
-    manifest = read_manifest(folder) or {}
-    plan, looks = manifest.get("plan"), manifest.get("looks", [])
-    if plan is None or not looks:
-        return []
     try:
+        manifest = read_manifest(folder) or {}
+        plan, looks = manifest.get("plan"), manifest.get("looks", [])
+        if plan is None or not looks:
+            return []
         study = catalogue.load(plan.get("where") or plan["study"])
     except (ForetrainError, OSError):
         return []
-    codes = scan(folder).codes.keys() - {""}
+    codes = set(codes) - {""}
     now, then = static(study), looks[-1].get("seal", {})
     parts = ["makes the runs"] if codes and codes != {study.code} else []
     parts += [what for name, what in _PARTS.items() if then.get(name, now[name]) != now[name]]

@@ -38,8 +38,12 @@ def write_page(
     drawn: dict[str, figures.Drawing] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
         drawn = _guarded("figures", problems, lambda: drawings(plan.study, whole), {})
-    cells = lambda: figures.draw_cells(summary.claims, summary.axes)  # noqa: E731
-    drawn |= _guarded("figure of the claims", problems, cells, {})
+    drawn |= _guarded(
+        "figure of the claims",
+        problems,
+        lambda: figures.draw_cells(summary.claims, summary.axes),
+        {},
+    )
     numbers: dict[str, Any] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
         numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})

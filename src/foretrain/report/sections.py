@@ -195,7 +195,7 @@ def _runs(summary: Mapping) -> dict:
     found = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
         "rows": [(outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()],
-        "codes": [(code or "unknown", amount) for code, amount in codes.items()] * (len(codes) > 1),
+        "codes": several if len(codes) > 1 else [],
         "history": list(summary.get("history") or ()),
         "failures": list(summary.get("failures") or ()),
     }
@@ -212,6 +212,7 @@ def _parameters(summary: Mapping) -> dict:
         if name not in axes
     ]
     swept = [(name, len(values), _exact(values)) for name, values in axes.items()]
+    several = [(code or "unknown", amount) for code, amount in codes.items()]
     return {"axes": swept, "fixed": fixed, "head": head} if swept or fixed else {}
 
 

@@ -91,11 +91,14 @@ def changed(made: Grid, variable: str, change: Callable[[xr.DataArray], Any]) ->
 def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
     """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
     found: dict[str, list[Claim]] = {}
+    cells: dict[tuple[str, ...], list[Grid]] = {}
     for said in catalogue.load(study).sentences:
         if id not in ("", said.id):
             continue
-        for cell in made.cells(keep=said.along):
-            claim = judge(said, cell.along(*said.along))
+        if said.along not in cells:
+            cells[said.along] = [one.along(*said.along) for one in made.cells(keep=said.along)]
+        for cell in cells[said.along]:
+            claim = judge(said, cell)
             if claim is not None:
                 found.setdefault(said.id, []).append(claim)
     return found

@@ -35,7 +35,8 @@ def test_every_command_of_the_readme_is_understood(tmp_path, monkeypatch):
 def test_what_the_pages_count_is_as_many():
     assert f"{len(load_digits().data):,} real digits" in README
     words = " ".join(TUTORIAL.split())
-    claims = catalogue.load("routing").sentences
+    said = catalogue.load("routing").sentences
+    claims = [one for one in said if one.id != "half-times-digits"]  # those of the default tasks
     for one in claims:
         if one.rank == "headline":
             assert one.statement.rstrip(".").replace("sqrt(M)", "√M") in words

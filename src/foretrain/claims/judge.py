@@ -133,7 +133,8 @@ def _spread(
     from foretrain.claims.interval import between, interval
 
     values, grid = given.values, cell.grid
-    trained = {grid.seeds, *(data.sizes.get("seed", 0) for data in grid.variants.values())}
+    read = {*networks, *cell.networks}
+    trained = {grid.seeds, *(grid.network(name).sizes.get("seed", 0) for name in read)}
     if values.size > max(trained):
         rule = f"must measure at most one number for each of {max(trained)} seeds"
         raise _mistake(said, f"{rule}, but gave {values.size}")

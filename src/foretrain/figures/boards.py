@@ -74,7 +74,7 @@ def _dims(panel: Panel, part: Grid, chosen: dict) -> list[tuple[str, dict[str, i
     """Title and place of each value of a dim of the quantity that gives panels; one without a title where there is none."""
     if panel.across is None:
         return [("", {})]
-    cell = Cell(next(_cut(part, chosen)))
+    cell = Cell(part.at(chosen))
     values = _evaluated(next(iter(panel.quantities.values())), cell)
     if values is None or panel.across not in values.dims:
         return []
@@ -107,7 +107,7 @@ def _board(panel, part, chosen, at, title, words) -> Board:
                     line.colour = colour if len(new) == 1 else _COLOURS[offset % len(_COLOURS)]
                 lines += new
             number += 1
-    cell = Cell(next(_cut(part, chosen)))
+    cell = Cell(part.at(chosen))
     xlabel = panel.xlabel or labels["x"]
     ylabel = panel.label or labels["y"]
     return Board(panel, cell, title or panel.title, lines, xlabel, ylabel, words, reads)
@@ -119,7 +119,7 @@ def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> 
     if panel.x in known:
         labels["x"] = labels["x"] or _parameter(part, panel.x)
         return _against_axis(panel, quantity, network, part, chosen, label, reads, labels)
-    cell = Cell(next(_cut(part, chosen)))
+    cell = Cell(part.at(chosen))
     values = _evaluated(quantity, cell.of(network) if network else cell)
     reads |= cell.reads
     predicted = _theory(panel, quantity, Cell(cell.grid))
@@ -153,7 +153,7 @@ def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) 
     """Evaluate a quantity in every cell along an axis of the grid, which is the abscissa."""
     columns, predicted, places = [], [], part.values(panel.x)
     for value in places:
-        cell = Cell(next(_cut(part, {**chosen, panel.x: value})))
+        cell = Cell(part.at({**chosen, panel.x: value}))
         values = _evaluated(quantity, cell.of(network) if network else cell)
         reads |= cell.reads
         columns.append(None if values is None else _per_seed(values))
@@ -238,13 +238,6 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
     samples = by_seed(values.rename({dim: "step"}) if dim != "step" else values)
     outcome = data.get("outcome") if dim == "step" and hasattr(data, "get") else None
     return x, held_to_end(samples, outcome, {}), label
-
-
-def _cut(part: Grid, chosen: Mapping[str, Any]) -> Iterator[Grid]:
-    for cell in part.cells():
-        at = {name: cell.cell.get(name, getattr(cell.parameters, name)) for name in chosen}
-        if at == dict(chosen):
-            yield cell
 
 
 def _chosen(part: Grid, name: str, most: int) -> list[Any]:

@@ -1,7 +1,7 @@
 """What claims and figures look at: labelled runs of the networks beside their theory, whole or cut into cells."""
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -71,6 +71,14 @@ class Grid:
         for index in np.ndindex(*(len(values) for values in cut.values())):
             yield self._at(dict(zip(cut, index, strict=True)))
 
+    def at(self, chosen: Mapping[str, Scalar]) -> "Grid":
+        """The cell at these values of axes, and at the first value of every other axis."""
+        places = {
+            name: values.index(chosen[name]) if name in chosen else 0
+            for name, values in self.axes.items()
+        }
+        return self._at(places) if places else self
+
     def _at(self, places: dict[str, int]) -> "Grid":
         chosen = {name: self.axes[name][place] for name, place in places.items()}
         return self._mapped(
@@ -84,7 +92,7 @@ class Grid:
         return dataclasses.replace(
             self,
             simulation=change(self.simulation),
-            variants={name: change(data) for name, data in self.variants.items()},
+            variants=_Changed(self.variants, change),
             theory=change(self.theory),
             fits=change(self.fits),
             **fields,
@@ -178,6 +186,24 @@ class Grid:
     def equal_seeds(self, networks: Collection[str]) -> bool:
         """Whether several seeds of one of these networks gave the same loss, bit by bit: then they are one."""
         return any(_equal(self.network(name)) for name in networks)
+
+
+class _Changed(Mapping):
+    """Runs of networks by name, each changed when it is first asked for: most that look at a cell read one or two of many."""
+
+    def __init__(self, runs: Mapping[str, xr.Dataset], change: Callable):
+        self._runs, self._change, self._done = runs, change, {}
+
+    def __getitem__(self, name):
+        if name not in self._done:
+            self._done[name] = self._change(self._runs[name])
+        return self._done[name]
+
+    def __iter__(self):
+        return iter(self._runs)
+
+    def __len__(self):
+        return len(self._runs)
 
 
 class _Each(dict):

@@ -192,6 +192,7 @@ def _bare(svg: str) -> str:
 def _runs(summary: Mapping) -> dict:
     runs, codes = summary.get("runs") or {}, summary.get("codes") or {}
     ended = ", ".join(f"{amount} {outcome(name)}" for name, amount in runs.items() if amount)
+    several = [(code or "unknown", amount) for code, amount in codes.items()]
     found = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
         "rows": [(outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()],
@@ -212,7 +213,6 @@ def _parameters(summary: Mapping) -> dict:
         if name not in axes
     ]
     swept = [(name, len(values), _exact(values)) for name, values in axes.items()]
-    several = [(code or "unknown", amount) for code, amount in codes.items()]
     return {"axes": swept, "fixed": fixed, "head": head} if swept or fixed else {}
 
 

@@ -25,6 +25,7 @@ DIFFERS: dict[str, str] = {
     "image-grokking/larger-start": "merged with usual-start: a seed must do both",
     "parallelograms/ideal-rqi": "merged with ideal-accuracy: the larger excess is judged",
     "parallelograms/ideal-rqi.corrected": "merged with ideal-accuracy.corrected: the larger excess is judged",
+    "parallelograms/circle": "takes shares of frequencies in double precision, which differ by 1e-9",
     "modular-transformer/decay-in-the-wide-toy": "merged into decay-and-dimension, judged seed by seed",
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
     "free-directions/old-gates": "counts seeds in place of networks",

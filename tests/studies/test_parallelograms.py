@@ -7,9 +7,10 @@ from made_up import check, runs
 import foretrain
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.frequency import frequency_shares
 from foretrain.quantities.trajectory import at_end
 from foretrain.streams import Seed
-from foretrain.studies.parallelograms import claims, study
+from foretrain.studies.parallelograms import study
 from foretrain.theory import parallelograms
 from foretrain.training.embedding import operation
 
@@ -138,8 +139,8 @@ def test_other_operations_have_no_variants():
 def test_a_circle_of_any_frequency_and_form_has_one_frequency_and_random_points_hardly_ever():
     angle = 2 * np.pi * 3 * np.arange(11) / 11
     ellipse = np.stack([2 * np.cos(angle) + 1, np.sin(angle)], axis=-1)
-    assert claims.shares(ellipse).argmax() == 2
-    assert claims.shares(ellipse).max() == pytest.approx(1)
+    assert frequency_shares(ellipse).argmax() == 2
+    assert frequency_shares(ellipse).max() == pytest.approx(1)
     random = np.random.default_rng(0).standard_normal((20_000, 11, 2))
-    assert claims.shares(random).sum(-1) == pytest.approx(1)
-    assert (claims.shares(random).max(-1) > 0.8).mean() < 3e-4
+    assert frequency_shares(random).sum(-1) == pytest.approx(1)
+    assert (frequency_shares(random).max(-1) > 0.8).mean() < 3e-4

@@ -83,24 +83,33 @@ RUNS = {
     "rank": "headline",
 }
 BESIDE: dict[str, Any] = {"where": lambda c: compared(c.p) and c.p.weight_decay > 0}
-LAW = {
-    "near": 1,
-    "inside": (0.5, 2),
-    "why": "A factor of two to either side.",
-    "note": "Measured over predicted step.",
-    "where": lambda c: bool(waited_for(c.p, c.theory.lazy_step.median("seed"))),
-    "statistic": "median",
-    "rank": "headline",
-}
-SLOPE = {
-    "near": -1,
-    "inside": (-1.2, -0.8),
-    "why": "A run that adds a fifth of its time for other reasons at the largest decay looked at is as far off.",
-    "note": "Slope of logarithms.",
-    "along": "weight_decay",
-}
 LAWFUL = (
     "at every decay for which the kernel's law is between two delays and four fifths of the budget"
+)
+_forgotten = claim(
+    "forgotten",
+    "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) steps.",
+    lambda c: late(c) / c.theory.forgetting_step,
+    source=OMNIGROK,
+    near=1,
+    inside=(0.5, 2),
+    why="A factor of two to either side.",
+    note="Measured over predicted step.",
+    where=lambda c: bool(waited_for(c.p, c.theory.lazy_step.median("seed"))),
+    statistic="median",
+    rank="headline",
+)
+_inverse = claim(
+    "inverse-decay",
+    "The step of generalisation is inversely proportional to the decay.",
+    lambda c: decay_slope(c, delayed=False),
+    source=OMNIGROK,
+    near=-1,
+    inside=(-1.2, -0.8),
+    why="A run that adds a fifth of its time for other reasons at the largest decay looked at is as far off.",
+    note="Slope of logarithms.",
+    along="weight_decay",
+    among=f"runs that generalise {LAWFUL}",
 )
 CLAIMS = [
     claim(
@@ -152,37 +161,20 @@ CLAIMS = [
         **RUNS,
         **BESIDE,
     ),
-    claim(
-        "forgotten",
-        "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) steps.",
-        lambda c: late(c) / c.theory.forgetting_step,
-        source=OMNIGROK,
-        **LAW,
-    ),
-    claim(
-        "forgotten.corrected",
+    _forgotten,
+    _forgotten.corrected(
         "A run generalises when decay has taken the start to where its tangent kernel generalises.",
-        lambda c: late(c) / c.theory.lazy_step,
+        quantity=lambda c: late(c) / c.theory.lazy_step,
+        near=1,
         source=PAGE,
-        corrects="forgotten",
-        **LAW,
     ),
-    claim(
-        "inverse-decay",
-        "The step of generalisation is inversely proportional to the decay.",
-        lambda c: decay_slope(c, delayed=False),
-        source=OMNIGROK,
-        among=f"runs that generalise {LAWFUL}",
-        **SLOPE,
-    ),
-    claim(
-        "inverse-decay.corrected",
+    _inverse,
+    _inverse.corrected(
         "The delay after the fit is inversely proportional to the decay.",
-        lambda c: decay_slope(c, delayed=True),
+        quantity=lambda c: decay_slope(c, delayed=True),
+        near=-1,
         source=PAGE,
-        corrects="inverse-decay",
         among=f"runs that generalise, after the fit, {LAWFUL}",
         rank="headline",
-        **SLOPE,
     ),
 ]

@@ -30,14 +30,12 @@ def gap(c):
 
 
 def below_best(c):
-    """Return the accuracy on trained routes in the worst cell, less that of least squares, or of the best cell."""
     trained, limit = accuracy(c, "trained"), float(c.theory.least_squares_accuracy.max())
     best = limit if np.isfinite(limit) else trained.fillna(-np.inf).max()
     return (trained - best).min(AXES, skipna=False)
 
 
 def time_as_one(c):
-    """Return the time to half over that of one network, at the largest K < M and the smallest start of which it is known."""
     limit, known = float(c.theory.least_squares_loss.max()), c.theory.shared_half_time
     some = np.isfinite(known).all(("trained_outputs", "seed")) & (known.init_scale <= 0.1)
     place = {"trained_outputs": most_routes(c)[-1:], "init_scale": known.init_scale[some][:1]}
@@ -50,7 +48,6 @@ def time_as_one(c):
 
 
 def threshold(c):
-    """Return the fraction of trained routes from which on untrained ones are as good, from the smallest start."""
     gaps = gap(c).isel(init_scale=0).transpose("seed", "trained_outputs")
     fractions = gaps.trained_outputs.values / c.p.domains
     return closing_threshold(fractions, gaps.values, NEAR) if fractions.size >= 3 else None
@@ -77,7 +74,6 @@ def at(values, outputs, scale=0):
 
 
 def lost_from_large_starts(c):
-    """Return the accuracy on untrained routes from the smallest start less that from the largest one."""
     scales, untrained = c.values("init_scale"), accuracy(c, "untrained")
     if scales[-1] < 10 * scales[0]:
         return None
@@ -93,7 +89,6 @@ def as_authors(c):
 
 
 def authors_gap(c):
-    """Return the larger deviation from the authors' accuracies at K = 10, each over what is allowed of it."""
     known = _AUTHORS[c.p.transform][c.p.init_scale]
     ends = [accuracy(c, routes).sel(trained_outputs=10) for routes in ("trained", "untrained")]
     gaps = (abs(end - one) for end, one in zip(ends, known, strict=True))

@@ -17,8 +17,6 @@ LOOK = {
     "ylim": (0, 1),
     "most": 3,
 }
-
-
 FIGURES = {
     "fraction": figure(
         "Error against the number of trained routes",

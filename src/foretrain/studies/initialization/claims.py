@@ -45,7 +45,6 @@ def deviation(c, name):
 
 
 def stage_times(c):
-    """Return the measured over predicted time to 1/2 .. 1/16 of the first loss, mean, at the smallest scale."""
     both = [loss.isel(init_scale=0) for loss in (c.loss, c.theory.race_loss)]
     measured, predicted = (
         fall_times(loss.step.values, loss.transpose("seed", "step").values) for loss in both
@@ -54,7 +53,6 @@ def stage_times(c):
 
 
 def lazy_gap(c):
-    """Return the larger deviation from one of the wide network's untrained error and times, over those of its kernel."""
     p, gaps = _lazy(c.p), []
     runs = c["lazy"].isel(init_scale=0)
     for number in range(runs.sizes["seed"]):
@@ -86,6 +84,7 @@ def several_untrained(c) -> bool:
 ALONG = {"along": "init_scale", "at_end": True}
 SMALLEST = {"where": lambda c: c.p.trained_outputs < c.p.domains, **ALONG}
 LARGEST = {"where": lambda c: len(c.values("init_scale")) > 1, **ALONG}
+EVEN = {"where": lambda c: c.p.mask != "random_rows", **ALONG}
 INVISIBLE = "One percent of the error of answering zero cannot be seen in the figure."
 SAME_ITEM = "Mean cosine of first-layer activity for one item in two domains, at the "
 UNTRAINED = "Untrained error over that of answering zero, at the "
@@ -179,7 +178,7 @@ CLAIMS = [
         source=PAPER + "Fig. 6a; " + RACE,
         note="Mean |difference of loss| over its start, nothing fitted, at the smallest scale.",
         **DEVIATION,
-        **ALONG | {"where": lambda c: c.p.mask != "random_rows"},
+        **EVEN,
     ),
     claim(
         "stage-times",
@@ -191,7 +190,7 @@ CLAIMS = [
         why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a drop by about half of "
         "that. Two or four matrices on a route would change times by whole factors.",
         note="Measured over predicted time to 1/2 .. 1/16 of the first loss, mean, at the smallest scale.",
-        **ALONG | {"where": lambda c: c.p.mask != "random_rows"},
+        **EVEN,
     ),
     claim(
         "no-zero-shot",

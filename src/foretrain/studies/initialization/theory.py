@@ -36,9 +36,9 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
         "lazy_loss": loss,
         "lazy_untrained_error": untrained,
     }
-    rest = np.full(step.size - shown.size, np.nan)
+    rest = 0, step.size - shown.size
     return {
-        **{name: np.concatenate([curve, rest]) for name, curve in curves.items()},
+        **{name: np.pad(curve, rest, constant_values=np.nan) for name, curve in curves.items()},
         "lazy_limit": lazy_limit(p, seed),
         "race_cosine": race_cosine(p, seed),
     }

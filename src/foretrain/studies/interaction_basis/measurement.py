@@ -26,8 +26,8 @@ PAIRS = 25  # networks of two blocks
 
 def measure(p, seed):
     """Return what is measured of one network, or of many small ones, by name."""
-    kinds = {"digits": classified, "modular": classified, "transformer": attentive}
-    return (kinds | {"linear": linear, "blocks": blocks})[p.task](p, seed)
+    kinds = {"transformer": attentive, "linear": linear, "blocks": blocks}
+    return kinds.get(p.task, classified)(p, seed)
 
 
 def drawn(random, widths):
@@ -36,7 +36,7 @@ def drawn(random, widths):
     return weights, [random.uniform(-1, 1, b) / a**0.5 for a, b in pairwise(widths)]
 
 
-def trained(random, weights, biases, x, labels, p):
+def trained(random, params, x, labels, p):
     """Train a rectified perceptron by minibatch AdamW on the cross-entropy, in double precision; return weights and biases."""
     import jax
 
@@ -44,7 +44,7 @@ def trained(random, weights, biases, x, labels, p):
     rows = np.array([random.permutation(len(x))[:count] for _ in range(p.updates)])
     with jax.enable_x64(True):
         numbers = p.learning_rate, p.weight_decay
-        return jax.tree.map(np.asarray, _adamw()((weights, biases), numbers, (x, labels), rows))
+        return jax.tree.map(np.asarray, _adamw()(params, numbers, (x, labels), rows))
 
 
 @lru_cache(maxsize=1)
@@ -102,11 +102,10 @@ def needed(counts, losses, allowed):
 def classified(p, seed):
     """A classifier is trained, and cut in every basis."""
     x, targets = examples(p)
-    outputs = int(targets.max()) + 1
-    widths = (x.shape[1], p.hidden_width, p.hidden_width, outputs)
-    weights, biases = drawn(generator(seed, "weights"), widths)
-    weights, biases = trained(generator(seed, "batch"), weights, biases, x, targets, p)
-    return cut(perceptron(weights, biases), x, targets, p)
+    widths = (x.shape[1], p.hidden_width, p.hidden_width, int(targets.max()) + 1)
+    start = drawn(generator(seed, "weights"), widths)
+    params = trained(generator(seed, "batch"), start, x, targets, p)
+    return cut(perceptron(*params), x, targets, p)
 
 
 def attentive(p, seed):

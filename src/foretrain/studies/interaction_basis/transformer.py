@@ -108,9 +108,8 @@ def frequencies(network, x, bases, random):
 
 def structure(networks, x, p, random):
     """Of both moments, by name: what `frequencies` finds in all bases; best frequencies at the end alone."""
-    found, options = [], {"names": BASES, "centre": p.centring == "mean", "few": True}
-    for network in networks:
-        found.append(frequencies(network, x, all_bases(network, x, **options), random))
+    options = {"names": BASES, "centre": p.centring == "mean", "few": True}
+    found = [frequencies(one, x, all_bases(one, x, **options), random) for one in networks]
     both = {name: np.stack([one[name] for one in found]) for name in found[0]}
     return both | {"direction_frequency": found[-1]["direction_frequency"]}
 

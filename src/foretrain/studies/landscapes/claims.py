@@ -14,11 +14,6 @@ BETWEEN = np.log(np.sqrt(SCALES[1:] * SCALES[:-1]))
 HEAD = {"rank": "headline", "source": SOURCE}
 
 
-def free(c):
-    """Return the number of free directions, the dimension less twice the learning coefficient."""
-    return of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient
-
-
 def free_exactly(c):
     """Return the number of free directions at the cell's temperature, by the formula."""
     landscape = of(c.p.landscape, c.p.c)
@@ -37,7 +32,6 @@ def slopes(c):
 
 
 def middle(c):
-    """Return the logarithm over ln c of the scale where the slope of the volume is halfway between 1/2 and 1/4."""
     value, _, judged = slopes(c)
     order = np.argsort(np.abs(value[judged] - 0.375))[:4]  # a straight line through the nearest
     slope, shift = np.polyfit(BETWEEN[judged][order], value[judged][order], 1)
@@ -72,7 +66,7 @@ _crossover = claim(
 _cross = claim(
     "cross",
     "Of the two free directions of w1^2 w2^2, which interact fully, one is free.",
-    free,
+    lambda c: of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient,
     near=1,
     inside=(0.9, 1.1),
     where=lambda c: c.p.landscape == "cross",

@@ -29,7 +29,6 @@ def over_sizes(values):
 
 
 def within_note_edge(c):
-    """Return the fraction of all values but the largest that lie within the note's edge."""
     rest = c.mask_singular_values.isel(mode=slice(1, None))
     inside = (rest <= c.theory.note_edge).astype(float).where(rest.notnull())
     return over_sizes(inside.mean("mode"))
@@ -48,7 +47,6 @@ def second_value(c):
 
 
 def quarter_circle(c):
-    """Return the distance of the distribution of all values but the largest from the law, at the size where it is largest."""
     gaps = []
     for size in c.values("mask_size"):
         rest = c.mask_singular_values.sel(mask_size=size).isel(mode=slice(1, size)).values
@@ -59,7 +57,6 @@ def quarter_circle(c):
 
 
 def outlier_in_training(c):
-    """Return the misalignment at departure where it tends, from two scales by the law sigma^(1 - s_2/s_1)."""
     above, below = (
         c[network].stage_misalignment.isel(stage=DEPARTURE, mask_size=-1)
         for network in ("trained", "smaller")

@@ -60,7 +60,6 @@ def other_sign(c):
 
 
 def best_rank_one(c):
-    """Return where the misalignment at departure tends to, from the two smallest scales by the law sigma^(1 - s_2/s_1)."""
     left = small(c.stage_misalignment).isel(stage=DEPARTURE)
     scales = left.init_scale.values
     falls = (scales[0] / scales[1]) ** smallest(c.theory.alignment_exponent)
@@ -68,7 +67,6 @@ def best_rank_one(c):
 
 
 def escape_time(c):
-    """Return the growth of the escape time over that of log(1/sigma)."""
     times = small(c.stage_time).isel(stage=ESCAPE)
     logs = np.log(1 / times.init_scale)
     return smallest(times) / times[-1] / float(logs[0] / logs[-1])
@@ -85,7 +83,6 @@ def learned(c):
 
 
 def right_or_stuck(c):
-    """Return errors of runs on connected masks over what the loss leaves, and of stuck runs 1/2 over their loss."""
     bound = (2 * c.sizes["input_domain"] - 1) ** 2 * c.p.loss_tolerance
     ratio = xr.where(learned(c) == 1, c.final_untrained_error / bound, 0.5 / c.final_loss)
     return ratio.where(learned(c).notnull()).max()

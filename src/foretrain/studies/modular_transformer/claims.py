@@ -148,6 +148,18 @@ def helped(c, network=""):
     return np.isfinite(best) & (none >= 2 * best)
 
 
+_circle = claim(
+    "circle-at-the-end",
+    "Generalisation comes with embeddings that form a circle on their first two principal axes.",
+    lambda c: circle_at(c, np.inf),
+    source=PAPER + "Fig. 1",
+    near=1,
+    inside=(0.8, 1),
+    why="A regular polygon has all variance of its plane at one frequency; a fifth is left for the rest.",
+    note="Largest share of a frequency at the end.",
+    rank="headline",
+    **LATE,
+)
 CLAIMS = [
     claim(
         "decay-helps",
@@ -166,30 +178,16 @@ CLAIMS = [
         where=compared,
         **MAJORITY,
     ),
-    claim(
-        "circle-at-the-end",
-        "Generalisation comes with embeddings that form a circle on their first two principal axes.",
-        lambda c: circle_at(c, np.inf),
-        source=PAPER + "Fig. 1",
-        near=1,
-        inside=(0.8, 1),
-        why="A regular polygon has all variance of its plane at one frequency; a fifth is left for the rest.",
-        note="Largest share of a frequency at the end.",
-        rank="headline",
-        **LATE,
-    ),
-    claim(
-        "circle-at-the-end.corrected",
+    _circle,
+    _circle.corrected(
         "At the end most of the variance of the embeddings is at three frequencies: several circles, not one.",
-        three_circles,
+        quantity=three_circles,
         source=PAGE,
         near=1,
         inside=(0.5, 1),
         why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
-        corrects="circle-at-the-end",
         note="Share of the three strongest frequencies, over all coordinates.",
-        rank="headline",
-        **{**LATE, "where": lambda c: planar(c) and c.p.symbols >= 13},
+        where=lambda c: planar(c) and c.p.symbols >= 13,
     ),
     claim(
         "nothing-when-fitted",

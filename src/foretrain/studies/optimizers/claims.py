@@ -35,7 +35,6 @@ def published_rules(c):
 def deviation(loss, predicted, whole):
     """Return the largest deviation of losses; of what nothing is predicted only if that is to be the whole."""
     loss = loss.transpose(..., "step")
-    predicted = predicted.transpose(*loss.dims)
     if not predicted.indexes["step"].equals(loss.indexes["step"]):
         predicted = predicted.reindex(step=loss["step"].values)
     return largest_deviation(loss if whole else loss.where(predicted.notnull()), predicted)
@@ -69,11 +68,6 @@ def differences(c):
     require(c, "adam", "adamw")
     pairs = zip(*(of_each(c.simulation, name) for name in ("adam", "adamw")), strict=True)
     return np.array([largest_difference(one, other) for (_, one), (_, other) in pairs])
-
-
-def small_steps(c):
-    """Return True where there is decay, and a step is small beside the entries."""
-    return c.p.weight_decay > 0 and c.p.learning_rate <= 0.5 / c.p.dimension**0.5
 
 
 def decay_forgotten(c):
@@ -174,7 +168,7 @@ CLAIMS = [
         "less: at most that part of the speed of either factor, and the loss falls by one while time doubles. A "
         "twentieth of the two for entries still small. The median, since a start close to the plateau's saddle delays"
         " one of the two by far more.",
-        where=small_steps,
+        where=lambda c: c.p.weight_decay > 0 and c.p.learning_rate <= 0.5 / c.p.dimension**0.5,
         statistic="median",
         note="Largest difference of loss at equal step times sqrt(n)/lambda, median over seeds.",
     ),

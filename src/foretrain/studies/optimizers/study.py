@@ -34,9 +34,7 @@ declare(
     log_learning_step="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "
     "sum_i (a_i . x_j)(b_i . y_j), changed.",
 )
-declare(
-    zero_loss="Training loss of the zero matrix.",
-)
+declare(zero_loss="Training loss of the zero matrix.")
 declare(
     "first_step",
     strong_loss="Loss of AdamW with strong decay by the published rule, at the first stored steps.",
@@ -152,11 +150,7 @@ def program(p: Parameters) -> Program:
 
     def finish(inputs, state):
         inner, (_, changed, logs, _) = state
-        return {
-            **last(inputs, inner),
-            "log_learning_step": logs / changed,
-            "zero_loss": inner[-1],
-        }
+        return {**last(inputs, inner), "log_learning_step": logs / changed, "zero_loss": inner[-1]}
 
     return Program(
         init,

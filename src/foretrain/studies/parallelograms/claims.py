@@ -3,8 +3,9 @@
 import numpy as np
 
 from foretrain.quantities.allowed import MOST, POSITIVE
+from foretrain.quantities.frequency import frequency_shares
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
-from foretrain.theory import parallelograms
+from foretrain.theory.parallelograms import implied, parallelograms_of
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import SLACK, accuracy, fractions
 
@@ -34,37 +35,23 @@ def above_ideal(c, above=0.0):
 
 
 def four(c, network):
-    """Return the parallelograms that four numbers have at the end, bool (seed, 3), and their operation."""
+    """Return the parallelograms that four numbers have at the end, and those that these imply, both bool (seed, 3)."""
     task = operation(type(c.p)(symbols=4, training_size=10))
     place = c[network].end.embedding.isel(training_size=0).transpose("seed", "symbol", "coordinate")
-    tolerance = c.p.parallelogram_tolerance
-    return parallelograms.parallelograms_of(place.values[:, :4], task, tolerance), task
+    own = parallelograms_of(place.values[:, :4], task, c.p.parallelogram_tolerance)
+    return own, implied(task, own)
 
 
 def on_lattice(c):
     pairs = four(c, "slow"), four(c, "fast")
-    return np.all([parallelograms.implied(task, own) == own for own, task in pairs], (0, 2))
-
-
-def missing_on_lattice(c):
-    pairs = four(c, "slow"), four(c, "fast")
-    kinds = {tuple(row) for present, task in pairs for row in parallelograms.implied(task, present)}
-    return 5 - len(kinds)
-
-
-def shares(embedding) -> np.ndarray:
-    """Return the share of the variance of points (..., symbol, 2) in frequency nu and -nu, shape (..., nu)."""
-    spectrum = np.abs(np.fft.fft(embedding[..., 0] + 1j * embedding[..., 1])) ** 2
-    half = np.arange(1, spectrum.shape[-1] // 2 + 1)
-    both = spectrum[..., half] + np.where(2 * half == spectrum.shape[-1], 0, spectrum[..., -half])
-    return both / spectrum[..., 1:].sum(-1, keepdims=True)
+    return np.all([own == follow for own, follow in pairs], (0, 2))
 
 
 def circle(c):
     end = c["circle"].end[["embedding", "validation_accuracy"]].isel(training_size=0)
     right = int((end.validation_accuracy >= c.p.accuracy_threshold).sum())
     place = end.embedding.transpose("seed", "symbol", "coordinate").values
-    return PerSeed(shares(place).max(1), f"{right} of {len(place)} runs generalise.")
+    return PerSeed(frequency_shares(place).max(1), f"{right} of {len(place)} runs generalise.")
 
 
 _ideal = claim(
@@ -110,7 +97,7 @@ CLAIMS = [
     claim(
         "whole-lattice",
         "With every sample trained, networks still end in all five representations of four numbers.",
-        missing_on_lattice,
+        lambda c: 5 - len({tuple(row) for one in ("slow", "fast") for row in four(c, one)[1]}),
         exact=True,
         near=0,
         inside=(0, 0),

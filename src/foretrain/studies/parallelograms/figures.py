@@ -6,11 +6,11 @@ from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, titled_panels
 from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
+from foretrain.quantities.frequency import frequency_shares
 from foretrain.study import drawn, figure, panel
-from foretrain.theory.parallelograms import implied
 from foretrain.training.embedding_claims import accuracy, fractions
 
-from .claims import four, shares
+from .claims import four
 
 _GREY = "#9aa0a6"
 _NODES = {  # places of the five representations of four numbers, by the parallelograms they have
@@ -52,8 +52,7 @@ def draw_lattice(grid):
     rates = [f"decoder's rate {factor * c.p.decoder_learning_rate:g}" for factor in (1, 10)]
     picture, board = titled_panels(rates, 3.6, xlim=(-0.6, 2.6), ylim=(-0.5, 2.5))
     for network, ax in zip(("slow", "fast"), board, strict=True):
-        present, task = four(c, network)
-        kinds = [tuple(map(bool, row)) for row in implied(task, present)]
+        kinds = [tuple(map(bool, row)) for row in four(c, network)[1]]
         for below, (x, y, _) in _NODES.items():
             for above, (x2, y2, _) in _NODES.items():
                 if y2 == y + 1 and all(b <= a for b, a in zip(below, above, strict=True)):
@@ -61,17 +60,10 @@ def draw_lattice(grid):
         for kind, (x, y, words) in _NODES.items():
             size = 150 + 1500 * kinds.count(kind) / len(kinds)
             ax.scatter(x, y, s=size, color=PALETTE["sky"], zorder=2)
-            ax.text(x, y, kinds.count(kind), ha="center", va="center", fontsize=11)
+            middle = {"ha": "center", "va": "center"}
+            ax.text(x, y, kinds.count(kind), fontsize=11, **middle)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            ax.text(
-                x,
-                y + (0.36 if y == 2 else -0.31),
-                words,
-                ha="center",
-                va="center",
-                fontsize=9,
-                bbox=box,
-            )
+            ax.text(x, y + (0.36 if y == 2 else -0.31), words, fontsize=9, bbox=box, **middle)
         ax.set_axis_off()
     return finished(
         picture,
@@ -96,11 +88,9 @@ def draw_plane(grid):
     for (name, data, modular), axes in zip(rows, board, strict=True):
         run = data.isel(seed=int(data["validation_accuracy"].isel(step=-1).argmax("seed")))
         fitted = int((run["train_accuracy"] >= 0.9).argmax("step"))
-        path = (
-            run["embedding"].transpose("step", "symbol", "coordinate").dropna("symbol", how="all")
-        )
+        path = run["embedding"].transpose("step", "symbol", ...).dropna("symbol", how="all")
         # Neighbours on the circle of frequency nu differ by the inverse of nu.
-        count, turn = path.sizes["symbol"], int(shares(path[-1].values).argmax()) + 1
+        count, turn = path.sizes["symbol"], int(frequency_shares(path[-1].values).argmax()) + 1
         stride = pow(turn, -1, count) if modular else 1
         for step, ax in zip((fitted, -1), axes, strict=True):
             draw_symbols(ax, path[step].values, np.arange(count + modular) * stride % count)

@@ -119,6 +119,10 @@ class Sentence:
         given = {"id": f"{self.id}.corrected", "near": math.nan} | _tuples(changes)
         return replace(self, statement=statement, corrects=self.id, **given)
 
+    def and_corrected(self, statement: str, **changes: Any) -> tuple["Sentence", "Sentence"]:
+        """Return this sentence and its corrected form, two rows of ``CLAIMS``; arguments as for `corrected`."""
+        return self, self.corrected(statement, **changes)
+
 
 def claim(
     id: str, words: str, quantity: Callable[[Any], Any], *, inside: Any, why: str, **row: Any

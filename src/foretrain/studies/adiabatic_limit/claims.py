@@ -34,11 +34,6 @@ def error(c, expected=None):
     return gap.max("step", skipna=False) / size(c.start.deviations)
 
 
-def isotropic_error(c):
-    """Return the error of deviations that all fall as exp(-t)."""
-    return error(c, c.start.deviations * np.exp(-c.time))
-
-
 CLAIMS = [
     claim(
         "pairs",
@@ -81,7 +76,7 @@ CLAIMS = [
     claim(
         "isotropic",
         "From a standard start A'A is the identity up to 1/sqrt(k), so that deviations of inputs fall as exp(-eta_x t).",
-        lambda c: slope(isotropic_error(c), "output_dim"),
+        lambda c: slope(error(c, c.start.deviations * np.exp(-c.time)), "output_dim"),
         near=-0.5,
         inside=(-0.65, -0.35),
         along="output_dim",

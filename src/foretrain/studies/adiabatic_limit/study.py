@@ -69,24 +69,22 @@ def program(p):
         return -ratio * slope, -ratio * error.mean(0), -error @ weights, -pulled
 
     def init(inputs):
-        still = jnp.zeros(p.output_dim)
-        return (inputs["map"], still, inputs["points"], jnp.eye(p.dimension)), jnp.zeros(())
+        bias, propagator = jnp.zeros(p.output_dim), jnp.eye(p.dimension)
+        return inputs["map"], bias, inputs["points"], propagator
 
     def step(inputs, state):
-        later = flow.fixed_step(velocity, state[0], inputs, inputs["learning_rate"])
-        return later, state[1] + 1
+        return flow.fixed_step(velocity, state, inputs, inputs["learning_rate"])
 
     def observe(inputs, state):
-        weights, bias, points, propagator = state[0]
+        weights, bias, points, propagator = state
         apart, before = (x - x.mean(0) for x in (points, inputs["points"]))
         error, label = points @ weights.T + bias - inputs["label"], inputs["label"]
-        gap = jnp.abs(apart - before @ propagator.T).max() / jnp.abs(before).max()
         return {
             "loss": (error**2).sum(1).mean() / 2 + inputs["weight_decay"] / 2 * (weights**2).sum(),
             "deviations": apart,
             "pair_energy": (apart**2).sum(),
             "learned_bias": bias @ label / (label @ label),
-            "pair_gap": gap,
+            "pair_gap": jnp.abs(apart - before @ propagator.T).max() / jnp.abs(before).max(),
         }
 
     return Program(init, step, observe)

@@ -30,9 +30,9 @@ def calm(c, **wanted):
 
 
 def per_component(c, name, network=""):
-    """Return a variable, shape (seed, component), without the padding of cells with fewer components."""
+    """Return a variable of a network or of "theory", shape (seed, component), without padding to other cells' components."""
     values = c[network][name].transpose("seed", "component").values
-    return values[:, : 2 if network else c.p.components or c.p.rank]
+    return values[:, : 2 if network == "exchanged" else c.p.components or c.p.rank]
 
 
 def first_and_bumps(c, network="", bumps="component_bumps"):

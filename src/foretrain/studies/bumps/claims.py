@@ -35,6 +35,7 @@ FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscill
 RATES = {"along": "relative_rate", **STABLE}
 STARTS = {"along": ("init_scale", "relative_rate"), **STABLE}
 ALL = {"along": ("optimizer", "init_scale", "relative_rate"), **STABLE}
+NINE_IN_TEN = {"near": 1, "inside": (0.9, np.inf), "rank": "headline", **RATES}
 
 
 def rank(*ranks):
@@ -76,85 +77,16 @@ def varies_by_seed(c):
     return np.mean([(one / one.mean() - 1) ** 2 for one in samples], 0)
 
 
-def as_followed(one, name):
-    """Return the theory of the components that are followed, shape (seed, component)."""
-    count = per_component(one, "component_bumps").shape[1]
-    return one.theory[name].transpose("seed", "component").values[:, :count]
-
-
 def first_as_predicted(one):
-    return (per_component(one, "first_target") == as_followed(one, "first_target")).mean(1)
+    first, predicted = (per_component(one, "first_target", of) for of in ("", "theory"))
+    return (first == predicted).mean(1)
 
 
 def bumps_as_predicted(one):
-    bumped = per_component(one, "component_bumps") > 0
-    return ((as_followed(one, "predicted_bumps") > 0) == bumped).mean(1)
+    predicted = per_component(one, "predicted_bumps", "theory") > 0
+    return (predicted == (per_component(one, "component_bumps") > 0)).mean(1)
 
 
-_one_target = claim(
-    "one-target",
-    "Usually each component grows primarily towards one target.",
-    proportion(lambda one: (per_component(one, "final_alignment") >= CLOSE).mean(1)),
-    source=THREAD,
-    inside=(0.75, np.inf),
-    why="Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four.",
-    where=rank(2, 10),
-    note="Fraction of components with final alignment of .8 or more.",
-    **ALL,
-)
-_competition_makes_bumps = claim(
-    "competition-makes-bumps",
-    "If two components grow towards the same target, one of them has to back off.",
-    proportion(
-        lambda one: competition.backed_off(*first_and_bumps(one, bumps="first_target_bumps"))
-    ),
-    source=THREAD,
-    near=1,
-    inside=(0.9, np.inf),
-    why='"Has to": nine targets in ten.',
-    where=rank(2, 10),
-    note="Fraction of targets first aligned with by two or more components, on which one of these at least has a bump.",
-    rank="headline",
-    **RATES,
-)
-_competition_matched = claim(
-    "competition-matched",
-    "Two components that first align with one target have a bump, and two that do not have none.",
-    lambda c: mean(calm(c), lambda one: np.subtract(*matched_bumps(one))),
-    source=THREAD,
-    near=1,
-    inside=(0.5, np.inf),
-    why="The conjecture is one bump more in every pair; half of that is most of the difference.",
-    of=PAIR,
-    where=rank(2),
-    note="Bumps of a run with a shared first target minus those of its partner without, the second component's "
-    "overlaps with the two targets exchanged; pairs in which that decides, rank two.",
-    **STARTS,
-)
-_low_rank_needed = claim(
-    "low-rank-needed",
-    "At full rank gradient descent has no plateau.",
-    lambda c: over_settings(strengths(c)) if stable(c) else None,
-    where=full("sgd"),
-    **by_settings(THREAD, NOT_FOUND, **STABLE),
-)
-_adam_full_rank_plateau = claim(
-    "adam-full-rank-plateau",
-    "Under Adam the full-rank case regains a plateau.",
-    lambda c: over_settings(strengths(c)),
-    where=full("adam"),
-    **by_settings(THREAD, FOUND),
-)
-_adam_full_rank_bumps = claim(
-    "adam-full-rank-bumps",
-    "The plateau of Adam at full rank is a period in which many bumps form.",
-    bumps,
-    source=THREAD,
-    inside=(0.5, np.inf),
-    why="A lot: a bump for every second component.",
-    where=full("adam"),
-    note="Bumps per component at full rank under Adam.",
-)
 CLAIMS = [
     claim(
         "adam-more-bumps",
@@ -190,8 +122,17 @@ CLAIMS = [
         note="Fraction of runs with a bump.",
         **STARTS,
     ),
-    _one_target,
-    _one_target.corrected(
+    *claim(
+        "one-target",
+        "Usually each component grows primarily towards one target.",
+        proportion(lambda one: (per_component(one, "final_alignment") >= CLOSE).mean(1)),
+        source=THREAD,
+        inside=(0.75, np.inf),
+        why="Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four.",
+        where=rank(2, 10),
+        note="Fraction of components with final alignment of .8 or more.",
+        **ALL,
+    ).and_corrected(
         "At rank two and more a component is as close to a target as a uniformly random orthogonal mixture of all "
         "targets.",
         source=OURS,
@@ -206,58 +147,92 @@ CLAIMS = [
         "A component first aligns with the target on which its growing overlap is largest at the start.",
         proportion(first_as_predicted),
         source=OURS,
-        near=1,
-        inside=(0.9, np.inf),
         why="Nine in ten: overlaps that are nearly equal may be overtaken while they are small.",
         where=rank(2),
         note="Fraction of components whose first target is that of the largest |a.x + b.y| at the start.",
-        rank="headline",
-        **RATES,
+        **NINE_IN_TEN,
     ),
     claim(
         "bumps-predicted",
         "The flow from a run's own start predicts which components have a bump.",
         proportion(bumps_as_predicted),
         source="docs/theory/s-curves.md",
-        near=1,
-        inside=(0.9, np.inf),
         why="Nine in ten: maxima that stand out by about .1 may be missed, or found.",
         where=lambda c: c.p.optimizer.startswith("sgd") and c.p.rank in (2, 10),
         note="Fraction of components of which it is rightly said whether they have a bump.",
-        rank="headline",
-        **RATES,
+        **NINE_IN_TEN,
     ),
-    _competition_makes_bumps,
-    _competition_makes_bumps.corrected(
+    *claim(
+        "competition-makes-bumps",
+        "If two components grow towards the same target, one of them has to back off.",
+        proportion(
+            lambda one: competition.backed_off(*first_and_bumps(one, bumps="first_target_bumps"))
+        ),
+        source=THREAD,
+        why='"Has to": nine targets in ten.',
+        where=rank(2, 10),
+        note="Fraction of targets first aligned with by two or more components, on which one of these at least has a bump.",
+        **NINE_IN_TEN,
+    ).and_corrected(
         "If two components grow from small starts towards the same target, one of them usually backs off.",
         source=OURS,
         inside=(0.5, np.inf),
         why="Usually: more often than not.",
         where=lambda c: c.p.init_scale < 1 and c.p.rank in (2, 10),
     ),
-    _competition_matched,
-    _competition_matched.corrected(
+    *claim(
+        "competition-matched",
+        "Two components that first align with one target have a bump, and two that do not have none.",
+        lambda c: mean(calm(c), lambda one: np.subtract(*matched_bumps(one))),
+        source=THREAD,
+        near=1,
+        inside=(0.5, np.inf),
+        why="The conjecture is one bump more in every pair; half of that is most of the difference.",
+        of=PAIR,
+        where=rank(2),
+        note="Bumps of a run with a shared first target minus those of its partner without, the second component's "
+        "overlaps with the two targets exchanged; pairs in which that decides, rank two.",
+        **STARTS,
+    ).and_corrected(
         "A shared first target adds about half a bump per pair of components.",
         source=OURS,
         near=0.5,
         inside=(0.25, 0.75),
         why="Half a bump, by half of that.",
     ),
-    _low_rank_needed,
-    _low_rank_needed.corrected(
+    *claim(
+        "low-rank-needed",
+        "At full rank gradient descent has no plateau.",
+        lambda c: over_settings(strengths(c)) if stable(c) else None,
+        where=full("sgd"),
+        **by_settings(THREAD, NOT_FOUND, **STABLE),
+    ).and_corrected(
         "From starts smaller than the target descent has a plateau at full rank, too.",
         where=full("sgd", small=True),
         **by_settings(OURS, FOUND),
     ),
-    _adam_full_rank_plateau,
-    _adam_full_rank_plateau.corrected(
+    *claim(
+        "adam-full-rank-plateau",
+        "Under Adam the full-rank case regains a plateau.",
+        lambda c: over_settings(strengths(c)),
+        where=full("adam"),
+        **by_settings(THREAD, FOUND),
+    ).and_corrected(
         "From a start of the target's size Adam has no plateau at full rank above a tenth of the loss.",
         quantity=lambda c: over_settings(strengths(c, 0.1)),
         where=full("adam", small=False),
         **by_settings(OURS, NOT_FOUND),
     ),
-    _adam_full_rank_bumps,
-    _adam_full_rank_bumps.corrected(
+    *claim(
+        "adam-full-rank-bumps",
+        "The plateau of Adam at full rank is a period in which many bumps form.",
+        bumps,
+        source=THREAD,
+        inside=(0.5, np.inf),
+        why="A lot: a bump for every second component.",
+        where=full("adam"),
+        note="Bumps per component at full rank under Adam.",
+    ).and_corrected(
         "At full rank hardly a component has a bump under Adam in runs whose loss does not jump up again.",
         source=OURS,
         inside=(-np.inf, 0.1),

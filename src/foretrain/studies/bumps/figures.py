@@ -15,7 +15,7 @@ from foretrain.figures.style import (
     theory_line,
 )
 from foretrain.quantities.bumps import bumps as bumps_of
-from foretrain.study import NotApplicable, Seed, drawn, figure, panel
+from foretrain.study import Seed, drawn, figure, panel
 
 from .cells import bumps, matched_bumps, stable
 from .study import AXES
@@ -26,13 +26,7 @@ TRIES = 10  # seeds looked through for one with a bump
 
 def where_stable(quantity):
     """Return a quantity that does not apply where training is not stable."""
-
-    def of(c):
-        if not stable(c):
-            raise NotApplicable("training is not stable here")
-        return quantity(c)
-
-    return of
+    return lambda c: quantity(c) if stable(c) else None
 
 
 def draw_full_rank(grid):

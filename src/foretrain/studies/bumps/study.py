@@ -57,7 +57,6 @@ def draw_start(p: Parameters, seed: Seed) -> tuple[Any, Any]:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program."""
     return factorization.inputs_from(p, *draw_start(p, seed))
 
 

@@ -122,8 +122,7 @@ def exponents(c):
 
 
 def alignment_exponent(c):
-    exponent = c.theory.alignment_exponent.isel(init_scale=0)
-    over = exponents(c) / exponent
+    over = exponents(c) / c.theory.alignment_exponent.isel(init_scale=0)
     reached = bool(np.isfinite(over).any())
     note = "" if reached else "Fewer than two init_scale are in range: the law is out of reach."
     return PerSeed(over.transpose("seed").values, note)

@@ -82,7 +82,6 @@ def across_reverse(c):
 
 
 def stuck_told(c):
-    """Return how many converged runs of the same scale and number of pairs have a larger exponent than a stuck one."""
     state, exponent = stuck(c), c.theory.frame_exponent
     others, larger = state.rename(seed="other"), exponent.rename(seed="other")
     met = (state == 1) & (others == 0)
@@ -178,7 +177,6 @@ def told_right(c):
 
 
 def other_shapes(c):
-    """Return the smaller of these fractions, of sparse and of rectangular masks, where both are trained."""
     names = [name for name in ("sparse", "rectangular") if name in c.variants]
     if not names:
         return None

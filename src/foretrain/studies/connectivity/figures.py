@@ -23,14 +23,6 @@ def error_of(predicted):
     return error
 
 
-def stuck_share(c):
-    return stuck(c) if is_square(c) else None
-
-
-def missed_share(c):
-    return fraction(c, missed(c), within(c)) if is_wide(c) else None
-
-
 BY_WIDTH = {"across": "hidden_width", "theory": False}
 FIGURES = {
     "threshold": figure(
@@ -103,7 +95,10 @@ FIGURES = {
                 theory_label="law, up to a factor",
                 **BY_WIDTH | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
             )
-            for label, quantity in (("Stuck runs", stuck_share), ("Missed pairs", missed_share))
+            for label, quantity in {
+                "Stuck runs": lambda c: stuck(c) if is_square(c) else None,
+                "Missed pairs": lambda c: fraction(c, missed(c), within(c)) if is_wide(c) else None,
+            }.items()
         ),
         columns=1,
         legend=3,

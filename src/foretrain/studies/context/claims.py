@@ -22,7 +22,6 @@ def off(c, network, target):
 
 
 def off_samples(c):
-    """Return the largest deviation of both networks on samples from their least-squares weights."""
     solution = c.theory.network_weights
     names = ("per-context-samples", "always-on-samples")
     return np.maximum(*(off(c, name, solution.sel(condition=name, drop=True)) for name in names))
@@ -44,7 +43,6 @@ def curves(c, ending=""):
 
 
 def lead_of_context(c):
-    """Return the agreement of the ReLU gates with one pathway per context, less that with the best other gating."""
     agreement = c.fits.gating_agreement
     others = agreement.where(agreement.gating != "context", drop=True)
     return agreement.sel(gating="context") - others.max("gating", skipna=False)

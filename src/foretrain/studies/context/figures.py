@@ -1,7 +1,5 @@
 """Figures of the study ``context``, after Saxe, Sodhani & Lewallen (2022), appendix A.2."""
 
-from functools import partial
-
 import numpy as np
 
 from foretrain.figures import finished
@@ -43,10 +41,12 @@ def draw_task(grid):
 
 def losses(title, ending=""):
     """Return the panel of the losses of both gatings beside the reduction."""
-    predicted = lambda c, name: c.theory.network_loss.sel(condition=name + ending)  # noqa: E731
     return panel(
         {label: lambda c, name=name: c[name + ending].loss for label, name in NETWORKS.items()},
-        theory={label: partial(predicted, name=name) for label, name in NETWORKS.items()},
+        theory={
+            label: lambda c, name=name: c.theory.network_loss.sel(condition=name + ending)
+            for label, name in NETWORKS.items()
+        },
         theory_label="reduction, start derived",
         statistic="runs",
         title=title,

@@ -36,7 +36,6 @@ def half_unique(c):
 
 
 def learned_from(c):
-    """Return the middle between the smallest fraction that is learned and the next smaller one; 1 where none is."""
     fraction = fractions(c)
     middle = (fraction + fraction.shift(training_size=1).fillna(fraction)) / 2
     return middle.where(c.rqi_step.notnull()).min("training_size").fillna(1.0)

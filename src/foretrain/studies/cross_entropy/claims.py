@@ -80,33 +80,19 @@ def of_tail(measure):
 
 ALONE = {"among": f"the first {SEEDS} seeds", "of": (), "where": large}
 TAIL = {"where": lambda c: large(c) and c.p.rank == 10, "statistic": "median"}
-_decay_absent = claim(
-    "decay-absent",
-    "With cross-entropy the gradient has no exponential decay term at some time of training.",
-    smallest_decay,
-    source=THREAD,
-    near=0,
-    inside=(0, 0.1),
-    why="'Just isn't there': at most a tenth of what the squared error has.",
-    where=crossed,
-    note=RATIO + "the smallest along training.",
-    rank="headline",
-)
-_rank_ten_stuck = claim(
-    "rank-ten-stuck",
-    "With cross-entropy of large logits training at rank ten is stuck short of the zero-loss solution.",
-    of_tail(floor_share),
-    source=THREAD,
-    inside=(0.5, math.inf),
-    why="Stuck if most of what is left at the end is left for ever.",
-    note="Share of the loss at the end that is left for ever: the constant c of c + a/t fitted to the last half of "
-    "time.",
-    rank="headline",
-    **TAIL,
-)
 CLAIMS = [
-    _decay_absent,
-    _decay_absent.corrected(
+    *claim(
+        "decay-absent",
+        "With cross-entropy the gradient has no exponential decay term at some time of training.",
+        smallest_decay,
+        source=THREAD,
+        near=0,
+        inside=(0, 0.1),
+        why="'Just isn't there': at most a tenth of what the squared error has.",
+        where=crossed,
+        note=RATIO + "the smallest along training.",
+        rank="headline",
+    ).and_corrected(
         "All along training cross-entropy of small logits has the decay term of the centred squared error divided by "
         "2 n^2.",
         quantity=furthest_decay,
@@ -158,8 +144,18 @@ CLAIMS = [
         rank="control",
         **ALONE,
     ),
-    _rank_ten_stuck,
-    _rank_ten_stuck.corrected(
+    *claim(
+        "rank-ten-stuck",
+        "With cross-entropy of large logits training at rank ten is stuck short of the zero-loss solution.",
+        of_tail(floor_share),
+        source=THREAD,
+        inside=(0.5, math.inf),
+        why="Stuck if most of what is left at the end is left for ever.",
+        note="Share of the loss at the end that is left for ever: the constant c of c + a/t fitted to the last half of "
+        "time.",
+        rank="headline",
+        **TAIL,
+    ).and_corrected(
         "With cross-entropy of large logits training at rank ten is slow, not stuck: most of the remaining loss goes "
         "on falling.",
         source=OURS,

@@ -1,6 +1,7 @@
 """Deep linear networks: sampled learning coefficients against their closed form, and where sampling falls short."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,12 +70,10 @@ def posterior(p, seed):
     """
     widths, rank = parsed(p.network)
     moves, centre = np.zeros((2, DEPTH, WIDEST, WIDEST))
-    for layer in range(DEPTH):
-        if layer < len(widths) - 1:
-            moves[layer, : widths[layer + 1], : widths[layer]] = 1
-            centre[layer, range(rank), range(rank)] = 1
-        else:
-            centre[layer] = np.eye(WIDEST)
+    for layer, (below, above) in enumerate(pairwise(widths)):
+        moves[layer, :above, :below] = 1
+        centre[layer, range(rank), range(rank)] = 1
+    centre[len(widths) - 1 :] = np.eye(WIDEST)
     target, parts = (centre[2] @ centre[1] @ centre[0])[None], {"weights": moves.ravel()}
     around = study.posterior(losses, centre, target, beta=p.beta, parts=parts)
     return around, {"richardson": False, "controlled": False, "warm_up": max(p.draws // 4, 1)}

@@ -131,17 +131,15 @@ ACROSS = {"inside": POSITIVE, "where": GROKKING, "why": WHY, **PAPER}
 WHY = "A difference of Kendall's tau that the seeds establish."
 RANKS = {"inside": POSITIVE, "where": among("selection"), "why": WHY}
 RANKS["source"] = SOURCE + ".1, after Watanabe (2013)"
-_falls = claim(
-    "falls",
-    "The effective parameter count falls at the moment of generalisation.",
-    lambda c: then(c, effective(c.simulation)),
-    rank="headline",
-    where=among("routing", "s-curve", "grokking"),
-    **FALLS,
-)
 CLAIMS = [
-    _falls,
-    _falls.corrected(
+    *claim(
+        "falls",
+        "The effective parameter count falls at the moment of generalisation.",
+        lambda c: then(c, effective(c.simulation)),
+        rank="headline",
+        where=among("routing", "s-curve", "grokking"),
+        **FALLS,
+    ).and_corrected(
         "In linear networks from small starts the effective parameter count rises at generalisation: what is learned was free "
         "before.",
         inside=POSITIVE,

@@ -48,7 +48,6 @@ def most(values, exact):
 
 
 def decades(c):
-    """Return the decades between a scale and that at which the smoothed count is as sampled, of two scales the farther."""
     runs = c["sampled"]
     smooth = runs.smooth.mean("network").transpose("seed", "noise_scale").values
     sampled = runs.sampled.mean("network").transpose("seed", "sampled_scale").values
@@ -62,7 +61,6 @@ def decades(c):
 
 
 def power(c):
-    """Return the power of the loss of a mixed block in the disagreement of its gates."""
     runs = c["approximate"]
     loss, apart = (np.log(one.mean("network")) for one in (runs.mixing_loss, runs.disagreement))
     apart = apart - apart.mean("flipped_share")
@@ -76,57 +74,17 @@ def forgotten(c):
     return weights / (1 - rate) ** weights["update"].astype(float) - 1
 
 
-_accounted = claim(
-    "accounted",
-    "Dependent activations, null Jacobians and synchronised neurons account for all that is free: they are as many as the "
-    "exact Jacobian lacks in rank.",
-    lambda c: fraction(counted(c, SOURCES[:3]), c.deficit),
-    rank="headline",
-    why=FEW,
-    **ALL,
-    **PAPER,
-)
-_squares = claim(
-    "squares",
-    "A block of synchronised neurons frees s squared directions beyond dependent activations, s the dimension that its "
-    "preactivations span.",
-    lambda c: fraction(c.counted_by_squares, c.deficit),
-    where=lambda c: c.p.kind == "synchronized",
-    near=1,
-    inside=(0.99, 1),
-    why="A fraction of networks, and a fact of each.",
-    **PAPER,
-)
-_enough = claim(
-    "enough",
-    "As the scale goes to 0, N_eff parameters of the sparsified network suffice, and no fewer.",
-    lambda c: worst(c.parameters_left - c.parameter_count + c.deficit),
-    why="Parameters left beyond or short of the rank of the Jacobian: a single one breaks it.",
-    **NONE,
-    **PAPER,
-)
-_by_roots = claim(
-    "by-roots",
-    "At noise scale eps singular values of activations and of Jacobians below its root do not count: that leaves N_eff(eps).",
-    lambda c: within(c.counted_by_roots, c.effective),
-    near=1,
-    inside=(0.9, 1),
-    why=DECADE,
-    **PAPER,
-)
-_enough_at_scale = claim(
-    "enough-at-scale",
-    "At any scale N_eff(eps) parameters of the sparsified network suffice for a loss below eps.",
-    lambda c: most(c.left_at_scale, c.effective),
-    near=1,
-    inside=(0.1, 1),
-    rank="headline",
-    why="At the scale where it is largest, what is left over N_eff(eps), both summed. " + TENTH,
-    **PAPER,
-)
 CLAIMS = [
-    _accounted,
-    _accounted.corrected(
+    *claim(
+        "accounted",
+        "Dependent activations, null Jacobians and synchronised neurons account for all that is free: they are as many as the "
+        "exact Jacobian lacks in rank.",
+        lambda c: fraction(counted(c, SOURCES[:3]), c.deficit),
+        rank="headline",
+        why=FEW,
+        **ALL,
+        **PAPER,
+    ).and_corrected(
         "With directions that are free only where neurons are read, all that is free is counted in networks of several "
         "hidden layers.",
         quantity=lambda c: fraction(counted(c), c.deficit),
@@ -135,15 +93,30 @@ CLAIMS = [
         **ALL,
         **OURS,
     ),
-    _squares,
-    _squares.corrected(
+    *claim(
+        "squares",
+        "A block of synchronised neurons frees s squared directions beyond dependent activations, s the dimension that its "
+        "preactivations span.",
+        lambda c: fraction(c.counted_by_squares, c.deficit),
+        where=lambda c: c.p.kind == "synchronized",
+        near=1,
+        inside=(0.99, 1),
+        why="A fraction of networks, and a fact of each.",
+        **PAPER,
+    ).and_corrected(
         "A block of synchronised neurons frees s directions for each of its neurons.",
         quantity=lambda c: fraction(counted(c), c.deficit),
         near=1,
         **OURS,
     ),
-    _enough,
-    _enough.corrected(
+    *claim(
+        "enough",
+        "As the scale goes to 0, N_eff parameters of the sparsified network suffice, and no fewer.",
+        lambda c: worst(c.parameters_left - c.parameter_count + c.deficit),
+        why="Parameters left beyond or short of the rank of the Jacobian: a single one breaks it.",
+        **NONE,
+        **PAPER,
+    ).and_corrected(
         "There is a basis in which one interaction at least is absent for each direction that dependent activations or "
         "synchronised neurons leave free.",
         quantity=lambda c: worst(
@@ -155,8 +128,16 @@ CLAIMS = [
         why="Parameters left beyond those not counted, at most: a single one too many breaks it.",
         **NONE,
     ),
-    _by_roots,
-    _by_roots.corrected(
+    *claim(
+        "by-roots",
+        "At noise scale eps singular values of activations and of Jacobians below its root do not count: that leaves "
+        "N_eff(eps).",
+        lambda c: within(c.counted_by_roots, c.effective),
+        near=1,
+        inside=(0.9, 1),
+        why=DECADE,
+        **PAPER,
+    ).and_corrected(
         "A pair of directions counts where the product of the squared singular values is at least eps: that leaves "
         "N_eff(eps).",
         quantity=lambda c: within(c.counted_at_scale, c.effective),
@@ -164,8 +145,16 @@ CLAIMS = [
         why=DECADE + " Activations and Jacobians are taken to be independent.",
         **OURS,
     ),
-    _enough_at_scale,
-    _enough_at_scale.corrected(
+    *claim(
+        "enough-at-scale",
+        "At any scale N_eff(eps) parameters of the sparsified network suffice for a loss below eps.",
+        lambda c: most(c.left_at_scale, c.effective),
+        near=1,
+        inside=(0.1, 1),
+        rank="headline",
+        why="At the scale where it is largest, what is left over N_eff(eps), both summed. " + TENTH,
+        **PAPER,
+    ).and_corrected(
         "At any scale N_eff(eps) interactions between directions of the interaction basis suffice; the basis is not counted.",
         quantity=lambda c: most(c.edges_at_scale, c.effective),
         near=1,

@@ -79,10 +79,8 @@ def counts(p, random):
     values = singular_values(network, x, 1e-10)
     rank = (values > 1e-8 * values.max(initial=0)).sum()
     sparse = sparsified(network, x, found=gram)
-    squares = sum(
-        sum(block.dimension**2 for block in one.blocks) - sum(block.extra for block in one.blocks)
-        for one in found.sections.values()
-    )
+    blocks = (block for one in found.sections.values() for block in one.blocks)
+    squares = sum(block.dimension**2 - block.extra for block in blocks)
     return {
         "parameter_count": float(found.parameters),
         "counted": np.array([float(found.by_source()[name]) for name in SOURCES]),

@@ -43,7 +43,6 @@ def one_seed(c):
 
 
 def boundary_gap(c):
-    """Return the predicted less the measured boundary, in decades, shape (seed,)."""
     measured = reading.measured_boundary(c)
     known = measured[learners(c).values & ~np.isnan(measured)]
     note = f"Measured at {known.mean():.2f} decades." if known.size else "No boundary in the map."
@@ -52,7 +51,7 @@ def boundary_gap(c):
 
 
 def within_two(c):
-    reach = np.log10(2) + reading.spacing(c) / 2
+    reach = np.log10(2) + np.diff(np.unique(reading.log_ratio(c))).max() / 2
     return -reach, reach
 
 

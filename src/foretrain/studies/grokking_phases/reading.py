@@ -54,11 +54,6 @@ def has_boundary(c):
     return is_map(c, 1) and np.unique(log_ratio(c)).size > 2
 
 
-def spacing(c):
-    """Return the largest distance between neighbouring ratios of rates, in decades."""
-    return np.diff(np.unique(log_ratio(c))).max() if has_boundary(c) else 1.0
-
-
 def agreement(groups, ends, known=True):
     """Return the share of the runs of a seed that end as most runs of other seeds in their group; ties count in part.
 

@@ -47,7 +47,7 @@ CLAIMS = [
         why="Bias and label cancel in the difference; one solver steps both sides, which leaves rounding.",
         note="Largest deviation from the propagator of the run's own A'A.",
     ),
-    claim(
+    *claim(
         "bias",
         "The bias of the map is (1 - exp(-eta_A t)) times the label.",
         lambda c: abs(c.end.learned_bias / -np.expm1(-c.p.rate_ratio * float(c.time[-1])) - 1),
@@ -57,13 +57,10 @@ CLAIMS = [
         source=f"{SOURCE}, eq. (38)",
         why="What is dropped, A x, should be small beside the label.",
         note="Relative error of b . y at the end.",
-    ),
-    claim(
-        "bias.corrected",
+    ).and_corrected(
         "The bias of the map integrates the part of the label that the frozen map leaves, with an error of first order in the "
         "ratio of the learning rates.",
-        lambda c: order(abs(c.end.learned_bias / c.theory.end.learned_bias - 1)),
-        corrects="bias",
+        quantity=lambda c: order(abs(c.end.learned_bias / c.theory.end.learned_bias - 1)),
         **ORDER,
     ),
     claim(

@@ -157,40 +157,33 @@ CLAIMS = [
         rank="control",
         **ALONG,
     ),
-    claim(
+    *claim(
         "theory-steps",
         "Grokking takes 1 / (lambda_3 eta) steps.",
         lambda c: decades(c, "theory_step"),
         source=PAPER + "Fig. 5b",
         **LEARNERS,
         **DECADE,
-    ),
-    claim(
-        "theory-steps.corrected",
+    ).and_corrected(
         "Adam on the effective loss takes as many steps from the same start as grokking does.",
-        lambda c: decades(c, "adam_step")[held_out(c)],
+        quantity=lambda c: decades(c, "adam_step")[held_out(c)],
         source=OURS,
-        corrects="theory-steps",
+        near=0,
         among="held-out seeds that learn at one size at least",
         where=lambda c: c.seeds > SEEN,
-        **ALONG,
-        **DECADE,
     ),
-    claim(
+    *claim(
         "ranking",
         "The grokking rate lambda_3 tells which of two training sets of one size is learned first.",
         lambda c: ranked(c, "theory_step"),
         source=PAPER + "Fig. 5b",
         **RANKS,
-    ),
-    claim(
-        "ranking.corrected",
+    ).and_corrected(
         "Adam on the effective loss tells, from the same start, which of two training sets of one size is learned first.",
-        lambda c: ranked(c, "adam_step"),
+        quantity=lambda c: ranked(c, "adam_step"),
         source=OURS,
-        corrects="ranking",
+        near=1,
         rank="headline",
-        **RANKS,
     ),
     claim(
         "direction",

@@ -101,22 +101,19 @@ def decoder_counts(c):
 
 
 CLAIMS = [
-    claim(
+    *claim(
         "one-dimensional",
         "The phase of a network depends only on the ratio of the two learning rates.",
         lambda c: lost_by_ratio(c, c.phase.values),
         source=PAPER + "Fig. 6a",
         along=RATES,
         **NEARLY,
-    ),
-    claim(
-        "one-dimensional.corrected",
+    ).and_corrected(
         "The ratio of the two learning rates alone decides whether a network that fits generalises.",
-        one_dimensional_corrected,
+        quantity=one_dimensional_corrected,
         source=OURS,
-        corrects="one-dimensional",
+        near=0,
         **LEARNERS,
-        **NEARLY,
     ),
     claim(
         "one-seed",

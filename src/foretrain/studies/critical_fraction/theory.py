@@ -28,8 +28,7 @@ def predict(p, step, seed):
     start = inputs(p, seed)
     training, place = start["training"] > 0, start["embedding"]
     wanted = p.rqi_threshold, p.parallelogram_tolerance
-    normalised = parallelograms.normalised(place)
-    path = effective_loss.exact_flow(normalised, rate * step, task, training)
+    path = effective_loss.exact_flow(parallelograms.normalised(place), rate * step, task, training)
     adam = grokking_time.adam_descent(place, rate, ADAM_STEPS, task, training)
     return {
         "unique_probability": (critical_sizes(p.operation, p.symbols) <= p.training_size).mean(),

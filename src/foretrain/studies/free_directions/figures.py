@@ -24,9 +24,8 @@ def draw_counts(grid):
     for place, (one, colour) in enumerate(zip(own, PALETTE.values(), strict=False)):
         x = one.simulation["deficit"]
         y = one.simulation["counted"].sum("free_source").transpose(*x.dims)
-        look = {"color": colour, "alpha": 0.25, "markersize": 3}
         x, y = (values.values[x > 0] for values in (x, y))
-        ax.plot(x * 1.03 ** (place - 1.5), y, "o", **look)
+        ax.plot(x * 1.03 ** (place - 1.5), y, "o", color=colour, alpha=0.25, markersize=3)
         ax.plot([], [], "o", color=colour, label=one.parameters.kind)  # strong enough for a legend
     ends = [1, ax.get_xlim()[1]]
     ax.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)

@@ -184,7 +184,7 @@ CLAIMS = [
         quantity=three_circles,
         source=PAGE,
         near=1,
-        inside=(0.5, 1),
+        inside=(0.5, 1.0),
         why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
         note="Share of the three strongest frequencies, over all coordinates.",
         where=lambda c: planar(c) and c.p.symbols >= 13,

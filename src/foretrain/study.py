@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from foretrain.plans.blocks import Training as Training
     from foretrain.plans.define import define as define
     from foretrain.plans.grid import Grid as Grid
+    from foretrain.plans.parameters import choice as choice
     from foretrain.plans.parameters import default as default
     from foretrain.plans.parameters import parameter as parameter
     from foretrain.plans.study import Study as Study

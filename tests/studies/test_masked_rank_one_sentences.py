@@ -94,7 +94,6 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
         "stage_progress": at_stages(progress),
         "stage_misalignment": at_stages(np.minimum(left, 0.05)),
         "final_left": np.zeros((1, 1, SIZE)),
-        "stage_agrees": at_stages(~stuck()),
         "start_scale": starts,
         "connected": np.ones((1, 1), bool),
         "invariant_drift": np.full((1, 1), 1e-9),

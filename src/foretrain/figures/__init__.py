@@ -55,10 +55,7 @@ def draw_cells(claims: Sequence[Claim], axes: Mapping[str, Sequence]) -> dict[st
 
 def points(drawing: Drawing) -> str:
     """What is drawn as lines and points, as CSV with columns panel, series, x, y; "" where a figure has neither."""
-    found = io.StringIO()
-    writer = csv.writer(found, lineterminator="\n")
-    writer.writerow(("panel", "series", "x", "y"))
-    rows = 0
+    rows = []
     for number, ax in enumerate(drawing.figure.axes):
         panel = ax.get_title(loc="left") or ax.get_title() or ax.get_ylabel() or str(number + 1)
         series = [(line.get_label(), line.get_xydata()) for line in ax.get_lines()]
@@ -69,10 +66,12 @@ def points(drawing: Drawing) -> str:
         ]
         for label, places in series:
             name = "" if str(label).startswith("_") else label
-            for x, y in np.asarray(places, float):
-                writer.writerow((panel, name, f"{x:.6g}", f"{y:.6g}"))
-                rows += 1
-    return found.getvalue() if rows else ""
+            rows += [(panel, name, f"{x:.6g}", f"{y:.6g}") for x, y in np.asarray(places, float)]
+    if not rows:
+        return ""
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([("panel", "series", "x", "y"), *rows])
+    return table.getvalue()
 
 
 def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]:
@@ -108,15 +107,12 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
 
 def _lighten(figure: Any) -> None:
     """Let what has very many marks be a picture in the SVG, among texts and lines that stay as they are."""
-    marks = {artist: _marks(artist) for artist in figure.findobj(_has_marks)}
+    several = figure.findobj(lambda artist: isinstance(artist, Line2D | headless.Collection))
+    marks = {artist: _marks(artist) for artist in several}
     if sum(marks.values()) > _MOST_MARKS:
         for artist, number in marks.items():
             if number > _FEW:
                 artist.set_rasterized(True)
-
-
-def _has_marks(artist: Any) -> bool:
-    return isinstance(artist, Line2D | headless.Collection)
 
 
 def _marks(artist: Any) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -58,23 +59,22 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     known = rules(type(grid.parameters))
     used = [name for name in (panel.across, panel.by, panel.x) if name in known]
     part, words = grid.first(used)
-    across = _chosen(part, panel.across, panel.most) if panel.across in known else [None]
-    for value in across:
-        chosen = {} if value is None else {panel.across: value}
-        for title, at in _dims(panel, part, chosen) if panel.across not in known else [("", {})]:
-            shown = title or (
-                _named(part, panel.across, value) if panel.across and value is not None else ""
-            )
-            board = _board(panel, part, chosen, at, shown, words)
-            if any(np.isfinite(line.samples).any() or line.theory for line in board.lines):
-                yield board
+    if panel.across in known:
+        values = _chosen(part, panel.across, panel.most)
+        places = [(_named(part, panel.across, one), {panel.across: one}, {}) for one in values]
+    else:
+        places = [(title, {}, at) for title, at in _dims(panel, part)]
+    for title, chosen, at in places:
+        board = _board(panel, part, chosen, at, title, words)
+        if any(np.isfinite(line.samples).any() or line.theory for line in board.lines):
+            yield board
 
 
-def _dims(panel: Panel, part: Grid, chosen: dict) -> list[tuple[str, dict[str, int]]]:
+def _dims(panel: Panel, part: Grid) -> list[tuple[str, dict[str, int]]]:
     """Title and place of each value of a dim of the quantity that gives panels; one without a title where there is none."""
     if panel.across is None:
         return [("", {})]
-    cell = Cell(part.at(chosen))
+    cell = Cell(part.at({}))
     values = _evaluated(next(iter(panel.quantities.values())), cell)
     if values is None or panel.across not in values.dims:
         return []
@@ -94,19 +94,17 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     values = _chosen(part, panel.by, panel.most) if panel.by in known else [None]
     ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
     ramp = [to_hex(one) for one in shades(len(values))] if ordered else _COLOURS
-    number = 0
-    for label, quantity in panel.quantities.items():
-        for of_label, network in networks.items():
-            for place, value in enumerate(values):
-                here = chosen if value is None else {**chosen, panel.by: value}
-                named = "" if value is None else _named(part, panel.by, value)
-                colour = ramp[(place if value is not None else number) % len(ramp)]
-                prefix = ", ".join(filter(None, (label, of_label, named)))
-                new = _lines(panel, quantity, network, part, here, at, prefix, reads, labels)
-                for offset, line in enumerate(new):
-                    line.colour = colour if len(new) == 1 else _COLOURS[offset % len(_COLOURS)]
-                lines += new
-            number += 1
+    every = product(panel.quantities.items(), networks.items())
+    for turn, ((label, quantity), (of_label, network)) in enumerate(every):
+        for place, value in enumerate(values):
+            here = chosen if value is None else {**chosen, panel.by: value}
+            named = "" if value is None else _named(part, panel.by, value)
+            colour = ramp[(place if value is not None else turn) % len(ramp)]
+            prefix = ", ".join(filter(None, (label, of_label, named)))
+            new = _lines(panel, quantity, network, part, here, at, prefix, reads, labels)
+            for offset, line in enumerate(new):
+                line.colour = colour if len(new) == 1 else _COLOURS[offset % len(_COLOURS)]
+            lines += new
     cell = Cell(part.at(chosen))
     xlabel = panel.xlabel or labels["x"]
     ylabel = panel.label or labels["y"]
@@ -156,17 +154,13 @@ def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) 
         cell = Cell(part.at({**chosen, panel.x: value}))
         values = _evaluated(quantity, cell.of(network) if network else cell)
         reads |= cell.reads
-        columns.append(None if values is None else _per_seed(values))
+        columns.append(() if values is None else _per_seed(values))
         labels["y"] = labels["y"] or ("" if values is None else _ordinate(values))
         said = _theory(panel, quantity, Cell(cell.grid))
         predicted.append(np.nan if said is None else float(mean_of_known(_per_seed(said))))
-    if all(column is None for column in columns):
+    samples = np.array([*zip_longest(*columns, fillvalue=np.nan)])
+    if not samples.size:
         return []
-    seeds = max(column.size for column in columns if column is not None)
-    samples = np.full((seeds, len(places)), np.nan)
-    for place, column in enumerate(columns):
-        if column is not None:
-            samples[: column.size, place] = column
     x = np.arange(len(places)) if isinstance(places[0], str) else np.asarray(places, float)
     theory = (x, np.array(predicted)) if np.isfinite(predicted).any() else None
     return [Line(label, "", x, samples, theory)]

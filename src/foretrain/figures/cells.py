@@ -22,7 +22,9 @@ _TICKS = {"x": 5, "y": 8}  # at most, where their labels do not meet
 _WIDE = 30.0  # from this ratio of its ends on a measured value is drawn on a logarithmic scale
 _LINES = 3  # at most, of the sentence above a panel
 _HALO = withStroke(linewidth=3.2, foreground="white")  # a cross is seen on every colour
-_MARKS = {FAILS: ("x", PALETTE["vermillion"]), INCONCLUSIVE: (".", "#ffffff")}
+_CROSS = {"color": PALETTE["vermillion"], "markeredgewidth": 1.8, "path_effects": [_HALO]}
+_DOT = {"color": "#ffffff", "markeredgecolor": INK, "markeredgewidth": 0.6}
+_MARKS = {FAILS: {"marker": "x", **_CROSS}, INCONCLUSIVE: {"marker": ".", **_DOT}}
 
 
 @dataclass(frozen=True)
@@ -161,13 +163,11 @@ def _edge(ax, panel, x, y, columns, rows) -> None:
 
 def _mark(ax, x, y, claims, size=7.0):
     """Mark the cells in which a claim does not hold; where nothing was measured, at the lower edge."""
-    for verdict, (marker, colour) in _MARKS.items():
+    for verdict, look in _MARKS.items():
         here = np.array([claim.verdict == verdict for claim in claims])
         if not here.any():
             continue
-        edge = {"markeredgecolor": INK, "markeredgewidth": 0.6} if marker == "." else {}
-        edge = edge or {"markeredgewidth": 1.8, "path_effects": [_HALO]}
-        options = {"linestyle": "", "color": colour, "marker": marker, "markersize": size, **edge}
+        options = {"linestyle": "", "markersize": size, **look}
         seen = np.isfinite(y)
         ax.plot(x[here & seen], y[here & seen], zorder=5, **options)
         if (lost := here & ~seen).any():

@@ -24,9 +24,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
-from foretrain.quantities.curves import (
-    thinned,
-)
+from foretrain.quantities.curves import thinned
 from foretrain.quantities.panels import FigureRow, Panel
 
 _POINTS = 300  # of a curve: more are not told apart
@@ -121,7 +119,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         if ends is not None:
             getattr(ax, f"set_{name}")(*ends)
     if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
-        ends = min(line.x.min() for line in board.lines), max(_reach(board.lines))
+        ends = min(line.x.min() for line in board.lines), max(map(_reach, board.lines))
         if ends[0] < ends[1]:
             ax.set_xlim(*ends)
     if names := _texts(board):
@@ -139,10 +137,9 @@ def _frame(ax) -> None:
     """Set an ordinate that holds every line: a band over two or three seeds may be far wider, and would flatten all else."""
     log = ax.get_yscale() == "log"
     together = ax.get_shared_y_axes().get_siblings(ax)
-    lines = [line for other in together for line in other.get_lines()]
-    values = [np.asarray(line.get_ydata(), float).ravel() for line in lines]
-    shown = (one[np.isfinite(one) & ((one > 0) | (not log))] for one in values)
-    known = np.concatenate([[], *shown])
+    lines = [np.ravel(line.get_ydata()) for other in together for line in other.get_lines()]
+    values = np.concatenate([[], *lines])
+    known = values[np.isfinite(values) & ((values > 0) | (not log))]
     if known.size and known.min() < known.max():
         ends = np.log(known) if log else known
         margin = 0.06 * np.ptp(ends)
@@ -165,8 +162,8 @@ def _whole(x: np.ndarray) -> bool:
     return bool((x[np.isfinite(x)] % 1 == 0).all())
 
 
-def _reach(lines: list[Line]) -> list[float]:
-    return [line.x[np.isfinite(line.samples).any(0)].max(initial=line.x.min()) for line in lines]
+def _reach(line: Line) -> float:
+    return line.x[np.isfinite(line.samples).any(0)].max(initial=line.x.min())
 
 
 def _texts(board: Board) -> list[str]:

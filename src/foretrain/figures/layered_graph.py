@@ -55,22 +55,19 @@ def layered_graph(
     heights = [_heights(module) for module in modules]
     figure, ax = panels(height=min(8.0, 3.0 + 0.06 * max(sizes)))
     top = max((float(part.max(initial=0)) for part in strengths), default=1) or 1
-    lines, colours, met = [], [], [np.zeros(size, bool) for size in sizes]
+    shares, ends, colours, met = [], [], [], [np.zeros(size, bool) for size in sizes]
     for at, (part, mask) in enumerate(zip(strengths, masks, strict=True)):
         above, below = np.nonzero(mask)
         met[at][below] = met[at + 1][above] = True
-        share = part[above, below] / top
-        lines += [
-            (one, ((at, heights[at][a]), (at + 1, heights[at + 1][b])))
-            for one, a, b in zip(share, below, above, strict=True)
-        ]
-        tones = _tones(modules[at][below], modules[at + 1][above])
-        colours.append(np.column_stack([tones, 0.12 + 0.83 * np.sqrt(share)]))
-    share = np.array([one for one, _ in lines])
+        pairs = zip(heights[at][below], heights[at + 1][above], strict=True)
+        ends += [((at, left), (at + 1, right)) for left, right in pairs]
+        shares.append(part[above, below] / top)
+        colours.append(_tones(modules[at][below], modules[at + 1][above]))
+    share, lines = np.concatenate(shares), np.reshape(ends, (-1, 2, 2))
     order = np.argsort(share, kind="stable")  # the strongest on top
-    look = {"linewidths": 0.25 + 3.5 * share[order], "colors": np.concatenate(colours)[order]}
-    ends = [lines[n][1] for n in order]
-    ax.add_collection(LineCollection(ends, rasterized=drawn > 1000, capstyle="round", **look))
+    tones = np.column_stack([np.concatenate(colours), 0.12 + 0.83 * np.sqrt(share)])[order]
+    look = {"linewidths": 0.25 + 3.5 * share[order], "colors": tones, "capstyle": "round"}
+    ax.add_collection(LineCollection([*lines[order]], rasterized=drawn > 1000, **look))
     dot = float(np.clip(900 / max(sizes), 6, 60))
     for at, (height, module) in enumerate(zip(heights, modules, strict=True)):
         tones = np.where(met[at][:, None], _tones(module, module), to_rgb(_ALONE))

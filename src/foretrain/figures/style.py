@@ -38,12 +38,6 @@ PALETTE = {
     "black": "#000000",
 }
 OPTIMISER_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
-OPTIMISER_COLOURS = {
-    "sgd": PALETTE["blue"],
-    "sgd_decay": PALETTE["green"],
-    "adam": PALETTE["orange"],
-    "adamw": PALETTE["vermillion"],
-}
 # Of a second theory in one panel, told apart without colour, too.
 SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"

@@ -47,16 +47,6 @@ def conserved(position: Position):
     return jnp.stack([jnp.sum(left**2), jnp.sum(right**2)]) - scale**2
 
 
-def signs_agree(position: Position):
-    """True if s u_i v_j > 0 for all pairs: then the flow keeps it so, and its loss can only end at zero.
-
-    At u_i = 0 the velocity is s sum_j T_ij v_j, of the sign that the other entries of u have; the same goes for v and s.
-    Where T is connected, the only critical points with such signs have s u v^T = J.
-    """
-    products = position.scale * jnp.outer(position.left, position.right)
-    return jnp.all(products > 0)
-
-
 def misalignment(position: Position, best_left, best_right):
     """Relative distance of u v^T, at its best scale, from best_left best_right^T, both of unit length.
 

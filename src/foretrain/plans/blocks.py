@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain.plans.parameters import default, parameter
+from foretrain.plans.parameters import choice, default, parameter
 
 
 @dataclass(frozen=True)
@@ -13,9 +13,7 @@ class Run:
     observe_every: int = parameter(
         10, "stride in steps of what is stored", minimum=1, maximum=10**9, static=True
     )
-    precision: str = parameter(
-        "float32", "floating-point type", choices=("float32", "float64"), static=True
-    )
+    precision: str = choice("floating-point type", ("float32", "float64"))
 
 
 @dataclass(frozen=True)
@@ -32,10 +30,8 @@ class Training(Run):
 class DescentOrFlow(Training):
     """Training by descent, or along its flow by steps of the same size."""
 
-    dynamics: str = parameter(
-        "descent",
+    dynamics: str = choice(
         "gradient descent, or gradient flow by Tsitouras' 5th-order method with the same step",
-        choices=("descent", "flow"),
-        static=True,
+        ("descent", "flow"),
     )
     learning_rate: float = default(0.01, "step of descent or of the flow's solver")

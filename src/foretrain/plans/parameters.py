@@ -39,6 +39,11 @@ def parameter(default: Any, meaning: str, **rule) -> Any:
     return field(default=default, metadata={"rule": Rule(meaning, **rule)})
 
 
+def choice(meaning: str, choices: tuple[str, ...], **rule) -> Any:
+    """A field that chooses between programs, the first by default, with its `Rule`."""
+    return parameter(choices[0], meaning, choices=choices, static=True, **rule)
+
+
 def default(value: Any, meaning: str | None = None, **rule) -> Any:
     """A field of a block that is inherited, with another default; its `Rule` stays but for what is given here."""
     changed = rule if meaning is None else {"meaning": meaning, **rule}

@@ -114,7 +114,11 @@ def rescaled(early: EarlyFlow, init_scale: float) -> EarlyFlow:
 
 
 def signs_agree(weights: tuple[np.ndarray, np.ndarray, float]) -> bool:
-    """Return True if s u_i v_j > 0 for all pairs, of u, v and s."""
+    """Return True if s u_i v_j > 0 for all pairs, of u, v and s: then the flow keeps it so and can only end at zero loss.
+
+    At u_i = 0 the velocity is s sum_j T_ij v_j, of the sign that the other entries of u have; the same goes for v and s.
+    Where T is connected, the only critical points with such signs have s u v^T = J.
+    """
     left, right, scale = weights
     return bool((scale * np.outer(left, right) > 0).all())
 

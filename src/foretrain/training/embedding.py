@@ -7,7 +7,7 @@ import numpy as np
 
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
-from foretrain.plans.parameters import default, parameter
+from foretrain.plans.parameters import choice, default, parameter
 from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
@@ -48,11 +48,8 @@ class Toy(TwoRates):
     symbols: int = parameter(
         10, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
     )
-    operation: str = parameter(
-        "addition",
-        "integers without a modulus, or a group with that many elements",
-        choices=OPERATIONS,
-        static=True,
+    operation: str = choice(
+        "integers without a modulus, or a group with that many elements", OPERATIONS
     )
     ordered: bool = parameter(
         False, "cyclic: (a, b) and (b, a) are two samples, and symbols matrices", static=True
@@ -67,11 +64,9 @@ class Toy(TwoRates):
         1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
     )
     training_size: int = parameter(45, "number of training samples", minimum=1)
-    objective: str = parameter(
-        "regression",
+    objective: str = choice(
         "squared error to a random target of each label, or cross-entropy of the labels",
-        choices=("regression", "classification"),
-        static=True,
+        ("regression", "classification"),
     )
     hidden_width: int = parameter(200, "width of both hidden layers of the decoder", **SIZE)
     target_dim: int = parameter(30, "regression: dimension of the targets", **SIZE)
@@ -87,11 +82,9 @@ class Toy(TwoRates):
         "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
         above=0,
     )
-    stop: str = parameter(
-        "accuracy",
+    stop: str = choice(
         "a run ends early when both accuracies are reached; when the RQI is, too; or never",
-        choices=("accuracy", "representation", "never"),
-        static=True,
+        ("accuracy", "representation", "never"),
     )
     start_file: str = parameter(
         "",
@@ -103,7 +96,7 @@ class Toy(TwoRates):
 
 def operation(p: Toy) -> Operation:
     """Return the operation that is learned."""
-    return operation_of(p.operation, p.symbols, p.ordered)
+    return operation_of(p.operation, p.symbols, ordered=p.ordered)
 
 
 def check(p: Toy) -> None:
@@ -180,7 +173,7 @@ def program(p: Toy) -> Program:
     alone = p.hidden_width >= WIDE and jax.default_backend() == "cpu"
     samples = len(task.samples)
     # With at most so many training samples, the slopes of the others need not be formed.
-    most = (samples - 1) // VECTOR * VECTOR
+    most = (samples - 1) // VECTOR * VECTOR if alone else 0
 
     def joined(embedding, inputs):
         left, right = inputs["left"], inputs["right"]
@@ -246,7 +239,7 @@ def program(p: Toy) -> Program:
 
     def step(inputs, state):
         inputs = {**inputs, "part": batch(inputs, state)}
-        if alone and most:
+        if most:
             inputs = training_first(inputs)
         entries, pull = jax.vjp(lambda embedding: joined(embedding, inputs), state.embedding)
         first, second, outputs = network.layers(state.decoder, entries)
@@ -259,7 +252,7 @@ def program(p: Toy) -> Program:
             )
             return jnp.zeros_like(entries).at[:count].set(by_entries), by_decoder
 
-        if alone and most:
+        if most:
             few = inputs["training"].sum() <= most
             by = jax.lax.cond(few, lambda: slope_of(most), lambda: slope_of(samples))
         else:
@@ -277,16 +270,12 @@ def program(p: Toy) -> Program:
         which = closed(state.embedding, entries, inputs)
         return value, outputs.T, which, levels(which, outputs, inputs)
 
-    def predicted(which, training, inputs):
-        first, second = inputs["pair_first"], inputs["pair_second"]
-        reach = jnp.zeros_like(training)
-        reach = reach.at[first].max(which * training[second])
-        reach = reach.at[second].max(which * training[first])
-        return jnp.maximum(reach, training).mean()
-
     def observe(inputs, state):
         value, outputs, which, (train, validation, rqi) = look(inputs, state)
-        gap = ((outputs[inputs["pair_first"]] - outputs[inputs["pair_second"]]) ** 2).mean(1)
+        first, second, training = inputs["pair_first"], inputs["pair_second"], inputs["training"]
+        reach = training.at[first].max(which * training[second])
+        reach = reach.at[second].max(which * training[first])
+        gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
         alike = gap < inputs["parallelogram_tolerance"] ** 2 * outputs.var(0).mean()
         return {
             "loss": value,
@@ -294,7 +283,7 @@ def program(p: Toy) -> Program:
             "validation_accuracy": validation,
             "rqi": rqi,
             "decoder_rqi": share(alike, outputs.dtype),
-            "predicted_accuracy": predicted(which, inputs["training"], inputs),
+            "predicted_accuracy": reach.mean(),
             "embedding": state.embedding,
         }
 

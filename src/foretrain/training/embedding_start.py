@@ -15,11 +15,7 @@ from foretrain.tasks.array_files import read_npz
 from foretrain.tasks.groups import Operation, named
 from foretrain.tasks.image_files import VARIABLE
 
-
-@cache
-def operation_of(name: str, symbols: int, ordered: bool) -> Operation:
-    """The operation of these parameters."""
-    return named(name, symbols, ordered=ordered)
+operation_of = cache(named)
 
 
 def shapes(p: Any, operation: Operation) -> dict[str, tuple[int, ...]]:

@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import parameter
+from foretrain.plans.parameters import choice, parameter
 from foretrain.streams import Seed, generator
 from foretrain.vocabulary import declare
 
@@ -43,17 +43,12 @@ class Factorization(Run):
         minimum=0,
         **_SIZE,
     )
-    optimizer: str = parameter(
-        "sgd",
-        "full-batch gradient descent, with weight decay, Adam, or AdamW",
-        choices=tuple(RULES),
-        static=True,
+    optimizer: str = choice(
+        "full-batch gradient descent, with weight decay, Adam, or AdamW", tuple(RULES)
     )
-    loss_function: str = parameter(
-        "mse",
+    loss_function: str = choice(
         "squared error |C - Z|^2, or cross-entropy of the flattened matrices read as logits",
-        choices=("mse", "cross_entropy"),
-        static=True,
+        ("mse", "cross_entropy"),
     )
     target_law: str = parameter(
         "sphere",

@@ -12,7 +12,7 @@ from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
 from foretrain.networks.embedding import Decoder, draw_decoder
 from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import default, parameter
+from foretrain.plans.parameters import choice, default, parameter
 from foretrain.streams import Seed, generator, key
 from foretrain.tasks import image_files
 from foretrain.tasks.images import LabelledImages, flatten
@@ -27,12 +27,7 @@ _HELD_OUT = 0.25  # of data that come without a split
 class ImagePerceptron(Run):
     """Parameters of the perceptron; the steps are the budget within which a threshold counts as reached."""
 
-    data: str = parameter(
-        "digits",
-        "scikit-learn's 1,797 digits, or MNIST from files",
-        choices=("digits", "mnist"),
-        static=True,
-    )
+    data: str = choice("scikit-learn's 1,797 digits, or MNIST from files", ("digits", "mnist"))
     training_size: int = parameter(100, "training images", **COUNT)
     validation_size: int = parameter(
         400, "held-out images on which generalisation is looked for", **COUNT

@@ -24,11 +24,7 @@ class Flow(Run):
 
     # The flow has no scale of its own, so that double precision reaches down to where s u v^T would underflow.
     init_scale: float = parameter(
-        1e-2,
-        "standard deviation of every initial weight",
-        symbol="σ",
-        minimum=1e-64,
-        maximum=1e6,
+        1e-2, "standard deviation of every initial weight", symbol="σ", minimum=1e-64, maximum=1e6
     )
     loss_tolerance: float = parameter(
         1e-12, "a run has converged when its loss (a sum over pairs) is at most this", above=0
@@ -80,7 +76,6 @@ declare(
 )
 declare("stage input_domain", stage_left="u when a stage is reached.")
 declare("stage output_domain", stage_right="v when a stage is reached.")
-declare("stage", kind="bool", stage_agrees="Whether s u_i v_j > 0 for all pairs at a stage.")
 declare(
     final_loss="Training loss at the end, a sum over trained pairs.",
     final_scale="s at the end.",
@@ -203,7 +198,6 @@ def program(p: Flow) -> Program:
             "stage_time": known(state.stage_time),
             **{f"stage_{name}": known(values) for name, values in stages._asdict().items()},
             "stage_misalignment": known(left),
-            "stage_agrees": jax.vmap(network.signs_agree)(stages) & reached,
             "final_loss": network.loss(state.position, trained),
             "final_left": state.position.left,
             "final_right": state.position.right,

@@ -11,7 +11,7 @@ from foretrain.graph import Graph
 from foretrain.networks.gated import initial_weights
 from foretrain.plans.blocks import Training
 from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import default, parameter
+from foretrain.plans.parameters import choice, default, parameter
 from foretrain.quantities.allowed import POSITIVE
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.gates import lead_of_fastest
@@ -24,12 +24,7 @@ SOLVED = 1e-12  # least squares in float64 reach zero to rounding; gatings that 
 class Pathways(Training):
     """Parameters of networks of pathways, and of the ReLU networks beside them."""
 
-    network: str = parameter(
-        "gated",
-        "linear pathways with gates, or a ReLU network",
-        choices=("gated", "relu"),
-        static=True,
-    )
+    network: str = choice("linear pathways with gates, or a ReLU network", ("gated", "relu"))
     hidden_width: int = parameter(
         128,
         "N_h, units of the ReLU network and of every pathway",

@@ -7,18 +7,12 @@ from typing import Any
 import numpy as np
 
 from foretrain.errors import argument_error
-from foretrain.plans.parameters import parameter
+from foretrain.plans.parameters import choice, parameter
 from foretrain.streams import Seed, generator
 from foretrain.tasks import masks
 from foretrain.tasks.domains import Task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS
 from foretrain.vocabulary import declare
-
-
-def one_of(*choices: str) -> dict[str, Any]:
-    """Return the options of a parameter that chooses between programs."""
-    return {"choices": choices, "static": True}
-
 
 LAYERS = ("encoders", "hidden", "decoders")
 ITEMS = 4  # of the hierarchy, one-hot inputs
@@ -42,6 +36,10 @@ declare(
     "sample sample_other",
     source="Saxe, Sodhani & Lewallen (2022), Fig. 4g",
     similarity="Dot products of first-hidden-layer activity, samples ordered by domain, then item.",
+)
+declare(
+    kind="int",
+    component_count="Connected components of the graph whose edges are the trained pairs of domains.",
 )
 declare(
     gradient_gap="Distance of the first step from descent on the stored trained routes alone, over its length."
@@ -84,10 +82,9 @@ class Items:
 class Images:
     """How images are made into domains."""
 
-    transform: str = parameter(
-        "permutation",
+    transform: str = choice(
         "a domain of images: a pixel permutation (absorbed by the encoder), or a rotation",
-        **one_of("permutation", "rotation"),
+        ("permutation", "rotation"),
     )
     heldout_fraction: float = parameter(
         0.2,

@@ -8,10 +8,16 @@ import numpy as np
 
 from foretrain.claims.sentence import claim
 from foretrain.lazy import xr
-from foretrain.training.routing import mask
+from foretrain.quantities.representation import cross_domain_similarity
+from foretrain.training.routing import ITEMS, mask
 
 AXES = ("trained_outputs", "init_scale")
 PAIR = ("input_domain", "output_domain")
+
+
+def same_item(runs):
+    """Return the mean cosine between the first-layer activities of one item in different domains."""
+    return cross_domain_similarity(runs.similarity, ITEMS)[0]
 
 
 def masks_again(c) -> xr.DataArray:

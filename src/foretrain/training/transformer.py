@@ -10,7 +10,7 @@ from foretrain.errors import argument_error
 from foretrain.networks.drawn import check_drawn
 from foretrain.networks.embedding import draw_decoder
 from foretrain.networks.transformer import draw
-from foretrain.plans.parameters import default, parameter
+from foretrain.plans.parameters import choice, default, parameter
 from foretrain.streams import Seed, generator, key
 from foretrain.training.phases import TwoRates, phase, shares_right, two_rates
 from foretrain.vocabulary import declare
@@ -38,19 +38,12 @@ class Modular(TwoRates):
     symbols: int = parameter(
         17, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
     )
-    architecture: str = parameter(
-        "transformer",
+    architecture: str = choice(
         "two tokens, all ordered pairs; or the toy model, a perceptron of the sum of two embeddings, pairs a <= b",
-        choices=("transformer", "toy"),
-        static=True,
+        ("transformer", "toy"),
         sweepable=False,
     )
-    operation: str = parameter(
-        "cyclic",
-        "addition modulo p, or without a modulus",
-        choices=("cyclic", "addition"),
-        static=True,
-    )
+    operation: str = choice("addition modulo p, or without a modulus", ("cyclic", "addition"))
     embedding_dim: int = parameter(
         32, "dimension of an embedding", symbol="d", minimum=1, maximum=10**4, static=True
     )
@@ -278,7 +271,8 @@ def program(p: Modular) -> Program:
 
     def finish(inputs, state):
         outputs = answers(state.embedding, state.decoder)
-        train, validation = marked(state, outputs, inputs)
+        first = marked(state, outputs, inputs)
+        train, validation = first
         late = validation - train >= inputs["delay"]
         code = phase(train >= 0, validation >= 0, late, jnp.where)
         final = principal(state.embedding)
@@ -292,14 +286,14 @@ def program(p: Modular) -> Program:
         number, place = jnp.arange(p.snapshots), snapshot(state)
         reached = number <= place
         step = jnp.where(number < place, times, state.taken).astype(accuracy.dtype)
-        nan = jnp.asarray(jnp.nan, accuracy.dtype)
+        train_step, validation_step = jnp.where(first < 0, jnp.nan, first).astype(accuracy.dtype)
         return {
-            "train_step": jnp.where(train < 0, nan, train.astype(nan.dtype)),
-            "validation_step": jnp.where(validation < 0, nan, validation.astype(nan.dtype)),
+            "train_step": train_step,
+            "validation_step": validation_step,
             "phase": code.astype(jnp.int32),
-            "snapshot_step": jnp.where(reached, step, nan),
-            "snapshot_embedding": jnp.where(reached[:, None, None], state.kept[0], nan),
-            "projected_accuracy": jnp.where(reached[:, None, None], accuracy, nan),
+            "snapshot_step": jnp.where(reached, step, jnp.nan),
+            "snapshot_embedding": jnp.where(reached[:, None, None], state.kept[0], jnp.nan),
+            "projected_accuracy": jnp.where(reached[:, None, None], accuracy, jnp.nan),
         }
 
     return Program(init, step, observe, done, finish)

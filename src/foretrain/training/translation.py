@@ -65,10 +65,6 @@ declare(
     source=GRAPH,
     predicted_pair_error="Expected error of every pair for small initial weights, from the trained pairs alone.",
 )
-declare(
-    kind="int",
-    component_count="Connected components of the graph whose edges are the trained pairs of domains.",
-)
 
 
 @dataclass(frozen=True)

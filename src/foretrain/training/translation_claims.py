@@ -35,7 +35,6 @@ def within(c) -> xr.DataArray:
 
 
 def converged(c) -> xr.DataArray:
-    """Return which runs reached the loss."""
     return c.outcome == CONVERGED
 
 
@@ -59,11 +58,6 @@ def both_ends(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     return values.isel(init_scale=0, drop=True), values.isel(init_scale=-1, drop=True)
 
 
-def rounding(c) -> tuple[float, float]:
-    """Return how far two ways to one gradient may be apart, relative to its length."""
-    return 0, 1e-4 if c.p.precision == "float32" else 1e-10
-
-
 def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
     """Make the claim that runs begin with descent on their stored pairs alone, those that ``mask(parameters, seed)`` draws."""
 
@@ -82,7 +76,7 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
         gap,
         source=GRAPH,
         near=0,
-        inside=rounding,
+        inside=lambda c: (0, 1e-4 if c.p.precision == "float32" else 1e-10),
         why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
         along=over,
         rank="control",

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from foretrain.study import declare, default, parameter
+from foretrain.study import choice, declare, default, parameter
 from foretrain.training.pathways import Pathways
-from foretrain.training.routing import one_of
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 COST = "20 s"
@@ -41,15 +40,13 @@ class Parameters(Pathways):
         "gated",
         "linear pathways with gates, or a ReLU network with two inputs that cue the context",
     )
-    gating: str = parameter(
-        "per_context",
+    gating: str = choice(
         "gated only: a pathway per context, or a single one that is always on",
-        **one_of("per_context", "always_on"),
+        ("per_context", "always_on"),
     )
-    moments: str = parameter(
-        "exact",
+    moments: str = choice(
         "four inputs whose second moments are exactly those of the uniform law, or random samples of it",
-        **one_of("exact", "samples"),
+        ("exact", "samples"),
     )
     samples: int = parameter(
         200, "inputs drawn, each shown in both contexts", minimum=2, maximum=10**6, static=True

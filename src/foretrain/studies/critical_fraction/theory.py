@@ -16,7 +16,7 @@ ADAM_STEPS = 5000  # after which Adam on the effective loss counts as one that n
 @cache
 def critical_sizes(name: str, symbols: int) -> np.ndarray:
     """Samples in random order after which the representation is unique, int (draw,)."""
-    task = operation_of(name, symbols, False)
+    task = operation_of(name, symbols)
     return parallelograms.critical_sizes(task, DRAWS, generator(Seed(0, 0), "critical"))
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import TIME_UNIT, Run, argument_error, declare, default, parameter
-from foretrain.training.routing import Images, Routes, check_routes, one_of
+from foretrain.study import TIME_UNIT, Run, argument_error, choice, declare, default, parameter
+from foretrain.training.routing import Images, Routes, check_routes
 from foretrain.words import value_text
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
@@ -64,10 +64,9 @@ COUNT: dict = {"minimum": 1, "maximum": 10**6, "static": True}
 class Parameters(Images, Routes, Run):
     """Parameters of the study; each field's rule says what it may be."""
 
-    data: str = parameter(
-        "digits",
+    data: str = choice(
         "scikit-learn's 1,797 digits, MNIST, CIFAR-10, or an array of features from a file",
-        **one_of("digits", "mnist", "cifar10", "features"),
+        ("digits", "mnist", "cifar10", "features"),
     )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
     domains: int = default(10)
@@ -76,19 +75,15 @@ class Parameters(Images, Routes, Run):
     )
     hidden_width: int = parameter(32, "width of both hidden layers", **COUNT | {"maximum": 10**5})
     init_scale: float = parameter(0.1, "factor on the initial weights, the gain", above=0)
-    init_law: str = parameter(
-        "xavier",
+    init_law: str = choice(
         "law of the initial weights; authors: xavier with the decoders' fans as their code counts them",
-        **one_of("xavier", "authors", "orthogonal", "gaussian"),
+        ("xavier", "authors", "orthogonal", "gaussian"),
     )
-    training: str = parameter(
-        "statistics",
+    training: str = choice(
         "gradient flow on all images by their statistics (linear, squared error), or minibatches",
-        **one_of("statistics", "minibatch"),
+        ("statistics", "minibatch"),
     )
-    loss_function: str = parameter(
-        "squared", "1/2 |error|^2, or cross-entropy", **one_of("squared", "cross_entropy")
-    )
+    loss_function: str = choice("1/2 |error|^2, or cross-entropy", ("squared", "cross_entropy"))
     biases: bool = parameter(False, "minibatch: train biases, zero at the start", static=True)
     negative_slope: float = parameter(
         1.0, "minibatch: slope below zero of leaky ReLUs; 1 is linear", minimum=0, maximum=1

@@ -8,10 +8,9 @@ import xarray as xr
 from foretrain.quantities.allowed import around
 from foretrain.quantities.curve_deviation import deviation_while_falling
 from foretrain.quantities.learning_time import fall_times, mean_fall_time
-from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import claim, slope
-from foretrain.training.routing import ITEMS, items_task
-from foretrain.training.routing_claims import trained_routes_alone
+from foretrain.training.routing import items_task
+from foretrain.training.routing_claims import same_item, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
 from .study import Parameters, variants
@@ -26,11 +25,6 @@ LAZY = "at init_scale 5 and four times the width."
 def untrained(c):
     """Return the untrained error over that of answering zero."""
     return c.converged_untrained_error / zero_error(c.p)
-
-
-def same_item(c):
-    """Return the mean cosine of first-layer activity for one item in two domains."""
-    return cross_domain_similarity(c.similarity, ITEMS)[0]
 
 
 def moved(runs):

@@ -39,7 +39,6 @@ def ends_within(c, name):
 
 
 def swept(c):
-    """Return whether a grid has several P."""
     return len(c.values("paths")) > 1
 
 

@@ -21,7 +21,6 @@ _TIME = "Time (step × learning rate)"
 
 
 def draw_schemes(grid, domains=4):
-    """Draw the modules of three degrees of sharing."""
     figure, axes = panels(1, 3, height=3.6)
     names = [str(number + 1) for number in range(domains)]
     colours = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
@@ -45,7 +44,6 @@ def draw_schemes(grid, domains=4):
 
 
 def draw_strengths(grid):
-    """Draw the first two modes over the time of the flow for every P."""
     cells, where = grid.first(("paths",))
     titles, label = ("mode 1", "mode 2"), "Strength / optimum"
     figure, axes = titled_panels(titles, 3.9, label, xscale="log", xlabel=_TIME)
@@ -74,7 +72,6 @@ def draw_strengths(grid):
 
 
 def shared_half_time(c):
-    """Return the half-learning time of mode 1 with shared encoders."""
     return half_times(c["shared-encoders"], items_task(c.p.level_weights))[:, 0]
 
 

@@ -142,7 +142,6 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def labels(p: Parameters) -> dict:
-    """Names of the parts, and of the networks in which both compete."""
     return {"part": ("modules", "full sharing"), "duel": tuple(DUELS)}
 
 

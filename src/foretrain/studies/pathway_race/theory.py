@@ -7,17 +7,9 @@ import numpy as np
 
 from foretrain.quantities.learning_time import half_times_of_runs
 from foretrain.study import Grid, Seed
+from foretrain.theory import race_schemes as schemes
 from foretrain.theory.race import descent, race_factors
 from foretrain.theory.race_planes import Strengths, flow, planes
-from foretrain.theory.race_schemes import (
-    Scheme,
-    equal_scheme,
-    final_gains,
-    gains,
-    half_time,
-    loser_range,
-    random_scheme,
-)
 from foretrain.training.routing import items_task
 
 from .study import DUELS, Parameters, duel_scales, part_factors
@@ -36,27 +28,27 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
     data, scale = items_task(p.level_weights), p.init_scale
     modes, optima = (data.singular_values, data.variances), data.singular_values / data.variances
     factors = part_factors(p)[0]
-    start = lambda s, d: [equal_scheme(scale, factors, s / d)]  # noqa: E731
-    equal = [half_time(start(s, d), s, d) for s, d in zip(*modes, strict=True)]
+    start = lambda s, d: [schemes.equal_scheme(scale, factors, s / d)]  # noqa: E731
+    equal = [schemes.half_time(start(s, d), s, d) for s, d in zip(*modes, strict=True)]
     names = ("half_learning_time", "full_sharing_share", "handicapped_share")
     predicted = dict.fromkeys(names, np.full(len(optima), np.nan))
     times = np.linspace(0, 8 * max(equal), POINTS)
     strength = np.full((POINTS, 1, len(optima)), np.nan)
     if not p.shared_encoders:
-        own = random_scheme(scale, factors)
-        half = predicted["half_learning_time"] = half_time([own], *modes)
+        own = schemes.random_scheme(scale, factors)
+        half = predicted["half_learning_time"] = schemes.half_time([own], *modes)
         times = np.linspace(0, PAST * half.max(), POINTS)
-        strength = gains([own], times, *modes)
+        strength = schemes.gains([own], times, *modes)
         for name, ratio in zip(names[1:], duel_scales(p).values(), strict=True):
-            predicted[name] = final_gains(_race(p, ratio), *modes)[1] / optima
+            predicted[name] = schemes.final_gains(_race(p, ratio), *modes)[1] / optima
     curves = {"race_time": times, "race_strength": strength}
     return {**curves, "equal_start_half_time": np.array(equal), **predicted}
 
 
-def _race(p: Parameters, ratio: float) -> list[Scheme]:
+def _race(p: Parameters, ratio: float) -> list[schemes.Scheme]:
     """The modules, and full sharing from this ratio of their scale, from wide random weights."""
-    full = random_scheme(p.init_scale * ratio, race_factors(p.domains, p.domains**2))
-    return [random_scheme(p.init_scale, race_factors(p.domains, p.paths)), full]
+    full = schemes.random_scheme(p.init_scale * ratio, race_factors(p.domains, p.domains**2))
+    return [schemes.random_scheme(p.init_scale, race_factors(p.domains, p.paths)), full]
 
 
 def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
@@ -97,7 +89,7 @@ def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
     The overlaps of the start are known, which leaves the finite step and what domains do not share.
     """
     slower, faster = sorted((p.paths**0.5, p.domains * full_scale))
-    return loser_range(slower / faster, unshared(p), p.step_fraction + unshared(p))
+    return schemes.loser_range(slower / faster, unshared(p), p.step_fraction + unshared(p))
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
@@ -116,7 +108,7 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
         for place, (name, scale) in enumerate(duel_scales(p).items()):
             if name in cell.variants and number < cell.variants[name].sizes["seed"]:
                 both = replace(p, against_full_sharing=True, full_sharing_scale=scale)
-                end = PAST * half_time(_race(p, scale), *modes).max()
+                end = PAST * schemes.half_time(_race(p, scale), *modes).max()
                 gain = foretell(both, cell.seed(number), np.linspace(0, end, POINTS)).gain[-1]
                 shares[number, place] = gain[place] / gain.sum(0)  # modules lose the first duel
     return {

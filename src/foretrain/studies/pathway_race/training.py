@@ -11,7 +11,6 @@ from .study import Parameters, part_factors
 
 
 def part_scales(p: Parameters) -> list[float]:
-    """Initial scale of every part."""
     return [p.init_scale] + [p.init_scale * p.full_sharing_scale] * p.against_full_sharing
 
 
@@ -27,7 +26,6 @@ def descent_step(p: Parameters) -> float:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program: data, and the start of every part."""
     from foretrain.networks.modular_routing import decoupled_modules, random_modules
 
     data, random = items_task(p.level_weights), generator(seed, "weights")
@@ -60,7 +58,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
 
 
 def program(p: Parameters) -> Program:
-    """The program of one static signature; see `foretrain.dynamics.program.Program`.
+    """Gradient flow by steps that adapt, or descent.
 
     An adaptive step is the smaller of `step_fraction` over the fastest growth rate of a mode, outer e (sigma + B2), and
     `learning_rate` over the curvature, with B2 and the curvature read off the strengths of all routes.

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE
+from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, around
 from foretrain.quantities.rank_correlation import rank_correlation
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
 from foretrain.tasks.groups import permutation_matrices
@@ -81,23 +81,33 @@ def in_plane(c, measure):
         return PerSeed(with_property.sum(0) / good.sum(0), f"{good.sum()} runs.")
 
 
-TRANSITION = {
-    "near": deduction,
-    "inside": lambda c: (deduction(c) - 0.125, deduction(c) + 0.125),
-    "why": "An eighth: between a tenth and nine tenths of training sets it takes a ninth more; sizes are a twelfth apart.",
-    "statistic": "median",
-    "rank": "headline",
+_transition = claim(
+    "transition",
+    "Networks learn the representation from the fraction of samples on from which all products can be deduced.",
+    lambda c: fraction_from(c, "rqi_step"),
+    source=PAPER + "Fig. 17",
+    near=deduction,
+    inside=lambda c: around(deduction(c), 0.125),
+    why="An eighth: between a tenth and nine tenths of training sets it takes a ninth more; sizes are a twelfth apart.",
+    statistic="median",
+    note="Share from which on a run reaches the RQI; never is infinity.",
+    rank="headline",
     **ALONG,
-}
-IN_PLANE = {
-    "near": 1,
-    "inside": MOST,
-    "among": "seeds that learn the representation at some size",
-    "note": "Share of the learned representations that do so.",
-    "where": lambda c: c.p.operation == "symmetric" and c.p.symbols == 6,
-    "rank": "headline",
+)
+_hexagon = claim(
+    "hexagon",
+    "In the first two principal components the six permutations are the corners of a convex hexagon.",
+    lambda c: in_plane(c, convex),
+    source=PAPER + "Fig. 16",
+    near=1,
+    inside=MOST,
+    why="In most runs; six random points of the plane do so in fewer than one run of ten.",
+    among="seeds that learn the representation at some size",
+    note="Share of the learned representations that do so.",
+    where=lambda c: c.p.operation == "symmetric" and c.p.symbols == 6,
+    rank="headline",
     **ALONG,
-}
+)
 CLAIMS = [
     claim(
         "lower-bound",
@@ -133,38 +143,20 @@ CLAIMS = [
         note="Rank correlation of the step to the RQI with the training size; never is last.",
         **ALONG,
     ),
-    claim(
-        "transition",
-        "Networks learn the representation from the fraction of samples on from which all products can be deduced.",
-        lambda c: fraction_from(c, "rqi_step"),
-        source=PAPER + "Fig. 17",
-        note="Share from which on a run reaches the RQI; never is infinity.",
-        **TRANSITION,
-    ),
-    claim(
-        "transition.corrected",
+    _transition,
+    _transition.corrected(
         "Networks generalise from the fraction of samples on from which all products can be deduced.",
-        lambda c: fraction_from(c, "validation_step"),
+        quantity=lambda c: fraction_from(c, "validation_step"),
+        near=deduction,
         source="docs/studies/permutation-group.md",
-        corrects="transition",
         note="Share from which on a run reaches the accuracy on validation samples; never is infinity.",
-        **TRANSITION,
     ),
-    claim(
-        "hexagon",
-        "In the first two principal components the six permutations are the corners of a convex hexagon.",
-        lambda c: in_plane(c, convex),
-        source=PAPER + "Fig. 16",
-        why="In most runs; six random points of the plane do so in fewer than one run of ten.",
-        **IN_PLANE,
-    ),
-    claim(
-        "hexagon.corrected",
+    _hexagon,
+    _hexagon.corrected(
         "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",
-        lambda c: in_plane(c, alternate),
+        quantity=lambda c: in_plane(c, alternate),
+        near=1,
         source="docs/theory/grokking.md: matrices of S_3 are two triangles, of rotations and of reflections",
-        corrects="hexagon",
         why="In most runs; random orders do so in one of ten.",
-        **IN_PLANE,
     ),
 ]

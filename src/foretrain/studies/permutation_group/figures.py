@@ -15,7 +15,6 @@ _CYCLES = ("()", "(23)", "(12)", "(123)", "(132)", "(13)")
 
 
 def draw_matrices(grid):
-    """Matrices of the run with the largest RQI in their first two principal components, at the start and at the end."""
     cell, where = grid.first(("training_size",))
     c = Cell(cell)
     if c.end.rqi.isnull().all():

@@ -26,7 +26,7 @@ def predict(p, step):
 @lru_cache(maxsize=16)
 def implied_shares(name: str, symbols: int, ordered: bool) -> np.ndarray:
     """Share of all parallelograms that the first n samples of a random order imply, (n, draw)."""
-    task = operation_of(name, symbols, ordered)
+    task = operation_of(name, symbols, ordered=ordered)
     count = len(task.samples)
     order = np.argsort(generator(Seed(0, 0), "deduction").random((DRAWS, count)), axis=1)
     sizes = np.arange(1, count + 1)[:, None, None]

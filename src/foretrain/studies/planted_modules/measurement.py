@@ -4,17 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain.degeneracy import folded
+from foretrain.degeneracy import folded, modularity
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.interaction_basis import interaction_basis
 from foretrain.degeneracy.interaction_graph import interaction_graph
-from foretrain.degeneracy.modularity import (
-    affinity,
-    derivative_freedom,
-    partition,
-    secant_freedom,
-    secant_of_volumes,
-)
 from foretrain.study import generator
 from foretrain.training.modules import joined, of_first_layer, owners, rank
 
@@ -40,10 +33,10 @@ def measure(p, seed):
     return found
 
 
-def module(random, widths=WIDTHS):
+def module(random):
     """Weights (out, in) and biases of one module."""
-    weights = [random.standard_normal((b, a)) * (2 / a) ** 0.5 for a, b in pairwise(widths)]
-    shifts = zip((0.0, 1.0, 0.0), widths[1:], strict=True)  # few units are silent or always on
+    weights = [random.standard_normal((b, a)) * (2 / a) ** 0.5 for a, b in pairwise(WIDTHS)]
+    shifts = zip((0.0, 1.0, 0.0), WIDTHS[1:], strict=True)  # few units are silent or always on
     return weights, [a + 0.3 * random.standard_normal(b) for a, b in shifts]
 
 
@@ -85,12 +78,12 @@ def costs(squares, strength, eps):
     step = 1.01
     slope = 2 * np.log(volume(one, eps * step) / volume(one, eps / step)) / (2 * np.log(step))
     return {
-        "secant_cost": secant_of_volumes(volume(one), 2.0, eps),
+        "secant_cost": modularity.secant_of_volumes(volume(one), 2.0, eps),
         "derivative_cost": slope,
-        "pair_cost": secant_of_volumes(both, 4.0, eps),
-        "other_cost": secant_of_volumes(volume(other), 2.0, eps),
-        "secant_law": secant_freedom(one, eps),
-        "derivative_law": derivative_freedom(one, eps),
+        "pair_cost": modularity.secant_of_volumes(both, 4.0, eps),
+        "other_cost": modularity.secant_of_volumes(volume(other), 2.0, eps),
+        "secant_law": modularity.secant_freedom(one, eps),
+        "derivative_law": modularity.derivative_freedom(one, eps),
     }
 
 
@@ -105,10 +98,10 @@ def search(network, x, eps):
         halves = zip(*(np.split(one, 2, 1) for one in (f - layer.mean, layer.forward)), strict=True)
         own, other = ((f @ forward.T).var(0) for f, forward in halves)
         planted.append(other > own)
-    labels, weights = np.concatenate(planted).astype(int), affinity(graph.strengths, eps)
+    labels, weights = np.concatenate(planted).astype(int), modularity.affinity(graph.strengths, eps)
 
     def agreement(balance):
-        made = partition(weights, 2, balance=balance).labels
+        made = modularity.partition(weights, 2, balance=balance).labels
         kept = made >= 0
         return float(adjusted_rand_score(labels[kept], made[kept]))
 

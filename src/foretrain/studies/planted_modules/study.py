@@ -52,6 +52,5 @@ class Parameters:
 
 
 def variants(p):
-    """Beside rectified modules linear ones and ones of tanh."""
     others = {"linear": "identity", "tanh": "tanh"} if p.activation == "relu" else {}
     return {name: {"activation": activation, "seeds": 3} for name, activation in others.items()}

@@ -157,8 +157,7 @@ CLAIMS = [
     ),
     claim(
         "irrelevant-decays.corrected",
-        "On the plateau irrelevant components fall as the closed form predicts: like 1/t, and only once 4 sigma^2 t >"
-        " 1.",
+        "On the plateau irrelevant components fall as the closed form predicts: like 1/t, and only once 4 sigma^2 t > 1.",
         halfway(irrelevant, irrelevant),
         corrects="irrelevant-decays",
         where=undecayed,
@@ -174,8 +173,7 @@ CLAIMS = [
         inside=(0, 1),
         why="The sentence is an inequality.",
         where=undecayed,
-        note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part "
-        "halves.",
+        note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part halves.",
     ),
     claim(
         "decay-dominates.corrected",

@@ -63,7 +63,6 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def program(p: Parameters) -> Program:
-    """Descent of all 2n parameters."""
     import jax.numpy as jnp
 
     from foretrain.dynamics import descent

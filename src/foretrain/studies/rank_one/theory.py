@@ -10,7 +10,6 @@ from .study import inputs
 
 
 def predict(p, step, seed):
-    """What the reduction says of a run's own start."""
     return from_start(p, reduction.reduce(**inputs(p, seed)))
 
 

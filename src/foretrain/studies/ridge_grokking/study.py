@@ -18,7 +18,6 @@ declare(law_room="How far rigorous bounds are from it, relatively, nan = none.")
 
 
 def variants(p):
-    """Beside the large start a small one."""
     return {"small": {"init_scale": p.init_scale / 1000}} if p.init_scale > 1 else {}
 
 

@@ -4,49 +4,31 @@ import numpy as np
 
 from foretrain.quantities.allowed import around
 from foretrain.study import claim, half_time, larger_first
-from foretrain.training.routing_claims import trained_routes_alone
+from foretrain.training.routing_claims import same_item, trained_routes_alone
 
-from .readings import (
-    below_root,
-    compared,
-    coupling_left,
-    decoupled_gap,
-    half_time_ratios,
-    island_agreement,
-    items,
-    layer_ratio,
-    limit_gap,
-    own_start_explains,
-    predicted,
-    predicted_between,
-    race_deviation,
-    raced,
-    same_item,
-    split_step,
-    zero_error,
-)
+from . import readings
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/theory/routing.md"
 SHARED = {
     "near": 1,
     "inside": (0.95, np.inf),
-    "where": compared,
+    "where": readings.compared,
     "at_end": True,
     "why": "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
     "note": "Mean cosine between first-hidden-layer activity for one item in different domains.",
 }
-SPLIT = {"source": OURS, "at_end": True, "where": lambda c: items(c) and c.p.domains > 1}
+SPLIT = {"source": OURS, "at_end": True, "where": lambda c: readings.items(c) and c.p.domains > 1}
 DISAGREE = "Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
 
 _ratio = claim(
     "ratio",
     "The hidden matrix lies on more trained paths and grows more: its singular values are sqrt(M) times those of encoders and "
     "decoders.",
-    lambda c: (layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
+    lambda c: (readings.layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
     near=1,
     inside=(0.95, 1.05),
-    where=lambda c: items(c) and not c.p.disagreement,
+    where=lambda c: readings.items(c) and not c.p.disagreement,
     source=PAPER + "section 4, eqs. (49)-(51), Fig. 4f",
     why="The paper calls it a factor for long training; 5% is what its figure can show.",
     note="Mean over modes of the measured ratio over sqrt(M).",
@@ -65,7 +47,7 @@ CLAIMS = [
     claim(
         "zero-shot",
         "Untrained routes are as good as trained ones.",
-        lambda c: (c.end.untrained_error - c.end.loss) / zero_error(c),
+        lambda c: (c.end.untrained_error - c.end.loss) / readings.zero_error(c),
         near=0,
         inside=(-0.01, 0.01),
         where=lambda c: c.p.trained_outputs < c.p.domains and not c.p.disagreement,
@@ -81,17 +63,17 @@ CLAIMS = [
         "itself.",
         near=lambda c: float(same_item(c.theory).mean()),
         inside=lambda c: around(near := float(same_item(c.theory).mean()), (1 - near) / 4),
-        where=predicted,
+        where=readings.predicted,
         source=OURS,
         why="A quarter of what is predicted to be missing to a cosine of 1.",
     ),
     claim(
         "random-start",
         "The loss from small random weights follows the reduction with the overlaps of wide random weights, nothing fitted.",
-        race_deviation,
+        readings.race_deviation,
         near=0,
         inside=(-np.inf, 0.05),
-        where=raced,
+        where=readings.raced,
         rank="headline",
         source=PAPER + "section 4, Fig. 4e; " + OURS,
         why='"A good approximation" in a figure: on average within 5% of its height.',
@@ -101,10 +83,10 @@ CLAIMS = [
     claim(
         "half-times",
         "Each mode is half learned at the predicted time.",
-        lambda c: half_time_ratios(c).mean("mode", skipna=False),
+        lambda c: readings.half_time_ratios(c).mean("mode", skipna=False),
         near=1,
         inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
-        where=lambda c: items(c) and not c.p.disagreement and raced(c),
+        where=lambda c: readings.items(c) and not c.p.disagreement and readings.raced(c),
         rank="headline",
         source=OURS,
         why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of "
@@ -115,10 +97,10 @@ CLAIMS = [
     claim(
         "half-times-digits",
         "On real digits, whitened or raw, the reduction predicts when each mode is half learned.",
-        lambda c: abs(half_time_ratios(c) - 1).mean("mode"),
+        lambda c: abs(readings.half_time_ratios(c) - 1).mean("mode"),
         near=0,
         inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
-        where=lambda c: not items(c) and raced(c),
+        where=lambda c: not readings.items(c) and readings.raced(c),
         source=PAPER + "section 3.1; " + OURS,
         why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "
         "with it. Twice that for a pair of layers.",
@@ -127,12 +109,12 @@ CLAIMS = [
     _ratio,
     _ratio.corrected(
         "Hidden over encoder singular values are below sqrt(M) by the initial weights that training does not remove.",
-        quantity=lambda c: (layer_ratio(c.end) / layer_ratio(c.theory.end)).mean(
+        quantity=lambda c: (readings.layer_ratio(c.end) / readings.layer_ratio(c.theory.end)).mean(
             "mode", skipna=False
         ),
         near=1,
-        inside=lambda c: around(1, below_root(c) / 4),
-        where=predicted,
+        inside=lambda c: around(1, readings.below_root(c) / 4),
+        where=readings.predicted,
         rank="headline",
         source=OURS,
         why="A quarter of what separates the prediction from sqrt(M): less than the parts that single domains keep where not "
@@ -150,10 +132,10 @@ CLAIMS = [
         "limits",
         "Only as init_scale goes to 0 do all domains share one representation, from either start, and is the ratio of layers "
         "sqrt(M): what is missing falls as init_scale squared.",
-        limit_gap,
+        readings.limit_gap,
         near=0,
         inside=(0, 0.25),
-        where=predicted,
+        where=readings.predicted,
         corrects="shared-xavier",
         source=OURS,
         why="The random start is one draw at both scales. Powers a quarter apart are told apart; what does not vanish has the "
@@ -176,11 +158,13 @@ CLAIMS = [
     claim(
         "own-start",
         "The overlaps of a run's own initial weights with the modes predict how its layers grow.",
-        own_start_explains,
+        readings.own_start_explains,
         near=1,
         inside=(0.5, np.inf),
         where=lambda c: (
-            items(c) and raced(c) and bool(np.isfinite(c.theory.start_singular_values).all())
+            readings.items(c)
+            and readings.raced(c)
+            and bool(np.isfinite(c.theory.start_singular_values).all())
         ),
         source=OURS,
         why="Finite width: random overlaps of order 1/sqrt(N_h) change the growth to first order, and the theory leaves out "
@@ -192,10 +176,10 @@ CLAIMS = [
     claim(
         "submanifold",
         "Small random weights come rapidly to the submanifold of decoupled weights.",
-        coupling_left,
+        readings.coupling_left,
         near=0,
         inside=(-np.inf, 0.05),
-        where=lambda c: items(c) and c.p.init_law != "decoupled",
+        where=lambda c: readings.items(c) and c.p.init_law != "decoupled",
         source=PAPER + "section 4.2",
         why='Off-diagonal mass starts above 0.8; five percent left when half of the loss is learned is "rapidly".',
         note="Off-diagonal fraction of the whole map when the loss has halved.",
@@ -205,8 +189,8 @@ CLAIMS = [
         "split-first",
         "Routes that disagree share at first: until the second part of their map is learned, all domains are alike.",
         lambda c: c["disagreeing"].alike_between.max("step", skipna=False),
-        near=lambda c: float(predicted_between(c).max()),
-        inside=lambda c: around(float(predicted_between(c).max()), 0.05),
+        near=lambda c: float(readings.predicted_between(c).max()),
+        inside=lambda c: around(float(readings.predicted_between(c).max()), 0.05),
         why="A cosine within .05 of its prediction, as for routes that agree.",
         note=DISAGREE + "Largest mean cosine of one item between the halves.",
         **SPLIT,
@@ -216,7 +200,8 @@ CLAIMS = [
         "Sharing splits when the second part of the map over domains is learned as if it were alone: later by the ratio of "
         "the map's singular values.",
         lambda c: (
-            split_step(c, c["disagreeing"].alike_between) / split_step(c, predicted_between(c))
+            readings.split_step(c, c["disagreeing"].alike_between)
+            / readings.split_step(c, readings.predicted_between(c))
         ),
         near=1,
         inside=lambda c: around(1, 1 / np.sqrt(c.p.hidden_width)),
@@ -230,13 +215,13 @@ CLAIMS = [
     claim(
         "decoupled",
         "From decoupled weights, descent of the full network is Euler's method on the reduction, step by step.",
-        decoupled_gap,
+        readings.decoupled_gap,
         exact=True,
         near=0,
-        inside=lambda c: (0, 1e-12 if items(c) else 1e-8),
+        inside=lambda c: (0, 1e-12 if readings.items(c) else 1e-8),
         where=lambda c: (
             not c.p.disagreement
-            and (items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation"))
+            and (readings.items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation"))
         ),
         source=PAPER + "eqs. (13)-(14), Fig. 4e",
         why="Both do the same arithmetic in float64 in another order; after thousands of steps rounding stays below 1e-12. "
@@ -260,7 +245,7 @@ CLAIMS = [
         "zero-shot-stops-at-islands",
         "Zero-shot ends where chains end: in two islands of domains, untrained routes within an island are right and those "
         "between islands wrong.",
-        island_agreement,
+        readings.island_agreement,
         near=1,
         inside=(0.9, 1.0),
         where=lambda c: c.p.domains > 1 and not c.p.disagreement,

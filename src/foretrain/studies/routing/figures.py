@@ -47,7 +47,6 @@ def _split_theory(name, c):
 
 
 def _sharing(**options):
-    """Return the panel of how alike domains of a network are."""
     quantities = {
         words: lambda c, name=name: c.simulation[f"alike_{name}"] for name, words in _HALVES.items()
     }
@@ -55,7 +54,6 @@ def _sharing(**options):
 
 
 def draw_task(grid):
-    """Draw the network with the gates of one example, and with the trained routes of the first seed."""
     cell, where = grid.first()
     pairs = mask(cell.parameters, cell.seed(0))
     figure, axes = panels(1, 2, height=3.5)
@@ -99,7 +97,6 @@ def draw_task(grid):
 
 
 def draw_similarity(grid):
-    """Draw the dot products of representations of all items in all domains, beside the closed form."""
     cell, where = grid.first()
     pictures = {"networks": cell.simulation["similarity"], "closed form": cell.theory["similarity"]}
     means = {title: values.mean("seed").values for title, values in pictures.items()}
@@ -119,7 +116,6 @@ def draw_similarity(grid):
 
 
 def draw_outputs(grid):
-    """Draw the output of one network on every route, beside what is asked for."""
     cell, where = grid.first()
     figure, axes = panels(1, 2, height=4.6, sharey=True)
     p, run = cell.parameters, cell.simulation.isel(seed=0)

@@ -9,10 +9,10 @@ import numpy as np
 from foretrain.lazy import xr
 from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.curve_deviation import deviation_while_learning
-from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import crossing, half_time, relative_gap
 from foretrain.tasks.masks import components
-from foretrain.training.routing import ITEMS, LAYERS
+from foretrain.training.routing import LAYERS
+from foretrain.training.routing_claims import same_item
 
 from . import theory
 from .study import SMALLER, task
@@ -79,7 +79,6 @@ def coupling_left(c) -> xr.DataArray:
 
 
 def zero_error(c) -> float:
-    """Return the error of answering zero."""
     return task(c.p, c.seed(0)).output_power / 2
 
 
@@ -105,11 +104,6 @@ def layer_ratio(end):
 def below_root(c) -> float:
     """Return how far the predicted ratio is from sqrt(M), relative, mean over modes."""
     return float(abs(1 - layer_ratio(c.theory.end) / np.sqrt(c.p.domains)).mean())
-
-
-def same_item(runs):
-    """Return the mean cosine between the representations of one item in different domains."""
-    return cross_domain_similarity(runs.similarity, ITEMS)[0]
 
 
 def power(missing, ends) -> xr.DataArray:

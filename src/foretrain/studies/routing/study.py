@@ -7,13 +7,14 @@ from foretrain.study import (
     DescentOrFlow,
     Seed,
     argument_error,
+    choice,
     declare,
     default,
     generator,
     parameter,
 )
 from foretrain.tasks.domains import Task, digits_task
-from foretrain.training.routing import Images, Items, Routes, check_routes, items_task, one_of
+from foretrain.training.routing import Images, Items, Routes, check_routes, items_task
 from foretrain.training.routing import labels as labels
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
@@ -44,19 +45,16 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
         minimum=0,
         maximum=1,
     )
-    data: str = parameter(
-        "hierarchy",
+    data: str = choice(
         "items with hierarchical features, or scikit-learn's 1,797 digits",
+        ("hierarchy", "digits"),
         sweepable=False,
-        **one_of("hierarchy", "digits"),
     )
     transform: str = default(
         "permutation", "digits: a domain is a pixel permutation, or a rotation by 180 i/M degrees"
     )
-    scaling: str = parameter(
-        "whitened",
-        "digits: whitened on the training set, or as they are",
-        **one_of("whitened", "raw"),
+    scaling: str = choice(
+        "digits: whitened on the training set, or as they are", ("whitened", "raw")
     )
     learning_rate: float = default(0.04)
     loss_function: str = parameter(

@@ -7,16 +7,7 @@ import numpy as np
 
 from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular, is_connected
-from foretrain.theory.race_parts import (
-    domain_similarity,
-    from_random,
-    parts_loss,
-    parts_of_maps,
-    parts_of_mask,
-    parts_similarity,
-    race_loss,
-    similarity,
-)
+from foretrain.theory import race_parts
 from foretrain.theory.race_planes import part_flow, part_planes
 from foretrain.theory.race_routes import descent
 from foretrain.training.routing import first_half, maps, mask, paper_rate
@@ -60,33 +51,35 @@ def _of_run(p, seed, step):
     """Return the reduction, and for other than decoupled starts the race in its place, nan where there is none."""
     same = p.data == "hierarchy" and p.mask == "circulant"  # all seeds have one mask and data
     reduction = _reduction(_of_seed(p), Seed(seed.root, 0) if same else seed)
+    unknown = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
     if p.disagreement:
-        reduction = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
+        reduction = unknown
     if p.init_law == "decoupled":
         return reduction
-    unknown = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
     predicted = unknown | {name: reduction[name] for name in _OF_REDUCTION}
     data, pairs = task(p, seed), mask(p, seed)
-    modes, rate = (data.singular_values, data.variances), paper_rate(p, data.targets.shape[1])
-    time = step * rate
+    modes = data.singular_values, data.variances
+    time = step * paper_rate(p, data.targets.shape[1])
     if not _raced(p, pairs) or (p.disagreement and not pairs.all()):
         return predicted
     if p.disagreement:
         routes = maps(p.domains, p.disagreement)
-        parts = parts_of_maps(p.init_scale, time, routes, *modes)
-        loss = parts_loss(parts, routes, *modes)
+        parts = race_parts.parts_of_maps(p.init_scale, time, routes, *modes)
+        loss = race_parts.parts_loss(parts, routes, *modes)
         predicted |= {"loss": loss, "untrained_error": 0 * loss}
     else:
-        race = from_random(p.init_scale, time, pairs, *modes)
-        loss = race_loss(race.gain, *modes, data.unexplained_power)
+        race = race_parts.from_random(p.init_scale, time, pairs, *modes)
+        loss = race_parts.race_loss(race.gain, *modes, data.unexplained_power)
         layers = np.stack((race.outer, race.hidden, race.outer), 1)
         predicted |= {"loss": loss, "mode_strength": race.gain, "singular_values": layers}
         if is_connected(pairs):
             predicted["untrained_error"] = loss if p.trained_outputs < p.domains else 0 * loss
-        parts = parts_of_mask(race.gain, p.init_scale, pairs)
+        parts = race_parts.parts_of_mask(race.gain, p.init_scale, pairs)
     if "similarity" in predicted:
-        predicted["similarity"] = parts_similarity(parts, data.input_modes[0])
-        within, between = domain_similarity(parts, data.input_modes[0], first_half(p.domains))
+        predicted["similarity"] = race_parts.parts_similarity(parts, data.input_modes[0])
+        within, between = race_parts.domain_similarity(
+            parts, data.input_modes[0], first_half(p.domains)
+        )
         predicted |= {"alike_within": within, "alike_between": between}
     return predicted
 
@@ -126,7 +119,7 @@ def _reduction(p, seed):
     }
     if p.data == "hierarchy":
         ends = data.input_modes[0], layers[-1, 0] ** 2
-        predicted["similarity"] = similarity(*ends, 1.0, p.domains)
+        predicted["similarity"] = race_parts.similarity(*ends, 1.0, p.domains)
         predicted["alike_within"] = np.full(len(loss), float(p.domains > 2))
         predicted["alike_between"] = np.full(len(loss), float(p.domains > 1))
     return predicted

@@ -37,7 +37,6 @@ def start(p: Parameters, seed: Seed) -> Weights:
 
 
 def program(p: Parameters) -> Program:
-    """Return the program of one static signature; see `foretrain.dynamics.program.Program`."""
     import jax
     import jax.numpy as jnp
 

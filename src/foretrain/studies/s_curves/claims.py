@@ -140,8 +140,7 @@ CLAIMS = [
     ),
     claim(
         "flow-start",
-        "The flow from the start of another seed predicts the loss of a run less well than the flow from its own "
-        "start.",
+        "The flow from the start of another seed predicts the loss of a run less well than the flow from its own start.",
         lambda c: apart(c, shift=1) - apart(c),
         inside=POSITIVE,
         why="Further: by whatever the seeds establish.",

@@ -51,6 +51,5 @@ def _flow(p, step, seed):
 
 
 def end_of_decay(p, seed):
-    """Squared error at which descent with weight decay ends."""
     target, _ = draw(p, seed)
     return decayed_loss(target.left @ target.right.T, components(p), weight_decay(p))

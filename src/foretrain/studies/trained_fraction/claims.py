@@ -26,7 +26,6 @@ ALONG = {"along": "trained_outputs", "at_end": True}
 
 
 def fraction(c):
-    """Return the trained fractions K/M."""
     return c.axis("trained_outputs") / c.p.domains
 
 
@@ -140,8 +139,7 @@ CLAIMS = [
     ),
     claim(
         "connectivity-small-init",
-        "At an eighth of init_scale, an untrained pair is right if and only if a chain of trained pairs joins its "
-        "domains.",
+        "At an eighth of init_scale, an untrained pair is right if and only if a chain of trained pairs joins its domains.",
         agreement,
         near=1,
         inside=(0.95, np.inf),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain.study import declare, default
+from foretrain.study import default
 from foretrain.training import routing_to_loss
 from foretrain.training.routing import check_routes as check  # noqa: F401
 from foretrain.training.routing import labels  # noqa: F401
@@ -31,12 +31,6 @@ class Parameters(routing_to_loss.ToLoss):
     )
     steps: int = default(16000)
     observe_every: int = default(40)
-
-
-declare(
-    kind="int",
-    component_count="Connected components of the graph whose edges are the trained pairs of domains.",
-)
 
 
 def variants(p: Parameters) -> dict[str, dict]:

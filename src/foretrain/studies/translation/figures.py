@@ -97,7 +97,6 @@ def draw_course(grid):
 
 
 def draw_stuck(grid):
-    """Loss of every stuck run with square factors against its bound."""
     part, words = grid.first(("hidden_width", *OVER))
     cells = (Cell(cell.along(*OVER)) for cell in part.cells(keep=OVER))
     if (cell := next(filter(is_square, cells), None)) is None:

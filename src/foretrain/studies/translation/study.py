@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Program, Seed, argument_error, generator, parameter
+from foretrain.study import Program, Seed, argument_error, choice, generator, parameter
 from foretrain.tasks.masks import nested
 from foretrain.training import translation as common
 from foretrain.training.translation import estimate as estimate
@@ -38,23 +38,17 @@ class Parameters(common.Languages):
     trained_fraction: float = parameter(
         0.3, "fraction of all L^2 pairs that are trained", above=0, maximum=1
     )
-    loss_mask: str = parameter(
-        "full",
+    loss_mask: str = choice(
         "what the loss sees of a trained pair: all entries, or as in the note's figure the diagonal ones",
-        choices=("full", "diagonal_only"),
-        static=True,
+        ("full", "diagonal_only"),
     )
-    start_orientation: str = parameter(
-        "random",
+    start_orientation: str = choice(
         "signs of the determinants of square initial factors: as drawn, or all made positive",
-        choices=("random", "positive"),
-        static=True,
+        ("random", "positive"),
     )
-    until: str = parameter(
-        "loss",
+    until: str = choice(
         "where a run ends: at its loss, or where the first mode departs from zero",
-        choices=("loss", "departure"),
-        static=True,
+        ("loss", "departure"),
         sweepable=False,
     )
 
@@ -107,7 +101,6 @@ def departure_scale(init_scale: float) -> float:
 
 
 def trained_count(p: Parameters) -> int:
-    """Number of trained pairs."""
     return max(1, round(p.trained_fraction * p.languages**2))
 
 
@@ -117,15 +110,12 @@ def mask(p: Parameters, seed: Seed) -> np.ndarray:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
-    """The trained pairs."""
     return {"trained_pairs": mask(p, seed).astype(float)}
 
 
 def program(p: Parameters) -> Program:
-    """The network and its flow."""
     return common.program(p, p.loss_mask, p.start_orientation, p.until)
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """Which pairs come for free, from the mask alone."""
     return common.predicted(mask(p, seed))

@@ -19,7 +19,6 @@ OURS = "docs/studies/xor.md"
 
 
 def rectified(c) -> bool:
-    """Return True where the study's own network is of ReLU units."""
     return c.p.network == "relu"
 
 

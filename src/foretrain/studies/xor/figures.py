@@ -26,7 +26,6 @@ def _while_learning(c):
 
 
 def draw_network(grid):
-    """Draw the gated network, with the example on which each pathway is open."""
     cell, _ = grid.first()
     drawing, ax = panels(height=3.9)
     examples = cell.simulation["example"].values.tolist()
@@ -44,7 +43,6 @@ def draw_network(grid):
 
 
 def draw_cell_types(grid):
-    """Draw the input weights of every hidden unit."""
     cell, where = grid.first()
     run = cell.simulation
     weights = run["input_weights"].transpose("seed", "unit", "input").values

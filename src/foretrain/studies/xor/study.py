@@ -92,7 +92,6 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def labels(p: Parameters) -> dict:
-    """Return the paper's time, and names of the examples, inputs and gatings."""
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     return {
         "paper_time": ("step", time * p.time_constant),

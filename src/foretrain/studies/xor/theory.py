@@ -6,13 +6,7 @@ import numpy as np
 
 from foretrain.quantities.curve_deviation import closest
 from foretrain.study import DIVERGED, Grid, Seed
-from foretrain.theory.exclusive_or import (
-    closed_form,
-    descent,
-    gated_strengths,
-    loss_of,
-    rectified_strengths,
-)
+from foretrain.theory import exclusive_or
 
 from .gatings import agreement, candidates
 from .study import Parameters, decoupled_strength, natural_strength
@@ -27,18 +21,20 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     The network's own prediction is that of `p.network`; beside it stand the gated network, the closed form from the
     decoupled start, and the candidate gatings.
     """
-    gated = own = gated_strengths(start_weights(replace(p, network="gated"), seed))
+    gated = own = exclusive_or.gated_strengths(start_weights(replace(p, network="gated"), seed))
     if p.network == "relu":
-        own = rectified_strengths(start_weights(p, seed))
-    strengths = descent(np.array([own, gated]), p.learning_rate, p.steps, every=p.observe_every)
+        own = exclusive_or.rectified_strengths(start_weights(p, seed))
+    strengths = exclusive_or.descent(
+        np.array([own, gated]), p.learning_rate, p.steps, every=p.observe_every
+    )
     decoupled = np.array([decoupled_strength(p) ** 2])
     return {
-        "loss": loss_of(strengths[:, 0]),
+        "loss": exclusive_or.loss_of(strengths[:, 0]),
         "example_strength": strengths[:, 0],
         "start_strength": own,
         "gated_start_strength": gated,
-        "gated_loss": loss_of(strengths[:, 1]),
-        "closed_form_loss": closed_form(decoupled, step * p.learning_rate)[:, 0],
+        "gated_loss": exclusive_or.loss_of(strengths[:, 1]),
+        "closed_form_loss": exclusive_or.closed_form(decoupled, step * p.learning_rate)[:, 0],
         **candidates(decoupled_strength(p)),
     }
 
@@ -51,12 +47,12 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     p, run = cell.parameters, cell.simulation
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     starts = _FITTED * natural_strength(p)
-    flows, fitted = closed_form(starts, time), np.full(cell.seeds, np.nan)
+    flows, fitted = exclusive_or.closed_form(starts, time), np.full(cell.seeds, np.nan)
     losses, kept = run["loss"].transpose("seed", "step").values, run["outcome"].values != DIVERGED
     for number in np.flatnonzero(kept):
         fitted[number] = closest(starts, flows, losses[number][np.isfinite(losses[number])])
     known, curves = np.isfinite(fitted), np.full(losses.shape, np.nan)
-    curves[known] = closed_form(fitted[known], run["step"].values * p.learning_rate).T
+    curves[known] = exclusive_or.closed_form(fitted[known], run["step"].values * p.learning_rate).T
     fits = {"fitted_strength": fitted, "fitted_closed_form_loss": curves}
     if p.network == "relu":
         seeds = range(cell.seeds)

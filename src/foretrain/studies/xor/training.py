@@ -29,12 +29,10 @@ def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
-    """Return the initial weights that one run feeds to the program."""
     return {f"start_{name}": value for name, value in start_weights(p, seed).items()}
 
 
 def program(p: Parameters) -> Program:
-    """Return the program of one static signature; see `foretrain.dynamics.program.Program`."""
     import jax.numpy as jnp
 
     dtype, data, shape = jnp.dtype(p.precision), xor(1), network(p)

@@ -70,11 +70,10 @@ def _imported(p, operation, number, sizes):
         if name == "training_samples":
             given["training"] = _training(p, operation, values)
             continue
-        # PyTorch keeps a linear layer as (out, in).
-        array = finite_array(name, values)
-        array = array.T if name.startswith("weight") else array
+        array, wanted = finite_array(name, values), sizes[name]
+        if name.startswith("weight"):  # PyTorch keeps a linear layer as (out, in).
+            array, wanted = array.T, wanted[::-1]
         if array.shape != sizes[name]:
-            wanted = sizes[name][::-1] if name.startswith("weight") else sizes[name]
             raise argument_error(name, f"have shape {wanted}", f"has shape {values.shape}")
         given[name] = array
     return given

@@ -6,21 +6,14 @@ from typing import Any
 import numpy as np
 
 import foretrain.training.routing  # noqa: F401  declares what all networks of routes store
-from foretrain.study import (
-    CONVERGED,
-    RUNNING,
-    STALLED,
-    Program,
-    Run,
-    argument_error,
-    declare,
-    default,
-    key,
-    parameter,
-)
+from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
+from foretrain.errors import argument_error
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import key
 from foretrain.theory.connectivity import predict_masks
 from foretrain.theory.frustration import frame_exponent, frustration
-from foretrain.vocabulary import TIME_UNIT
+from foretrain.vocabulary import TIME_UNIT, declare
 
 PAIR = ("input_domain", "output_domain")
 GRAPH = "docs/theory/connectivity.md"

@@ -2,14 +2,7 @@
 
 import numpy as np
 
-from foretrain.quantities.allowed import (
-    FOUND,
-    MOST,
-    NOT_FOUND,
-    POSITIVE,
-    by_settings,
-    over_settings,
-)
+from foretrain.quantities import allowed
 from foretrain.quantities.steps import plateau_strengths
 from foretrain.quantities.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import curves
@@ -90,7 +83,7 @@ def strengths(runs, nth=1):
 
 def plateau(nth=1):
     """Return the quantity "runs have an nth plateau", from the strictest setting of a counter to the mildest."""
-    return lambda c: over_settings(strengths(c.simulation, nth))
+    return lambda c: allowed.over_settings(strengths(c.simulation, nth))
 
 
 def loss_left(c):
@@ -142,7 +135,7 @@ CLAIMS = [
         "flow-start",
         "The flow from the start of another seed predicts the loss of a run less well than the flow from its own start.",
         lambda c: apart(c, shift=1) - apart(c),
-        inside=POSITIVE,
+        inside=allowed.POSITIVE,
         why="Further: by whatever the seeds establish.",
         where=lambda c: follows(c.p),
         note="The same with the prediction for the next seed, minus that with its own.",
@@ -165,7 +158,7 @@ CLAIMS = [
         "irrelevant-decays",
         "On the plateau the factors outside of the target's span decay fast while the factors inside it slowly grow.",
         irrelevant_decays,
-        inside=MOST,
+        inside=allowed.MOST,
         why="To a half at least, and growth at all, in a majority of runs: it is said of the typical one.",
         statistic="fraction",
         where=of("mse", "sgd", low=True),
@@ -190,7 +183,7 @@ CLAIMS = [
         plateau(),
         where=of("mse", "sgd", ranks=lambda p: p.rank < p.dimension),
         rank="headline",
-        **by_settings(THREAD, FOUND),
+        **allowed.by_settings(THREAD, allowed.FOUND),
     ),
     claim(
         "full-rank-no-plateau",
@@ -198,14 +191,14 @@ CLAIMS = [
         plateau(),
         where=of("mse", "sgd", ranks=full),
         rank="headline",
-        **by_settings(THREAD, NOT_FOUND),
+        **allowed.by_settings(THREAD, allowed.NOT_FOUND),
     ),
     claim(
         "adam-full-rank-plateau",
         "Under Adam the full-rank case regains a plateau.",
         plateau(),
         where=of("mse", "adam", ranks=full),
-        **by_settings(THREAD, FOUND),
+        **allowed.by_settings(THREAD, allowed.FOUND),
     ),
     claim(
         "rank-2-like-1",
@@ -226,7 +219,7 @@ CLAIMS = [
         plateau(2),
         where=of("mse", "sgd", ranks=two),
         rank="headline",
-        **by_settings(THREAD, FOUND, "second "),
+        **allowed.by_settings(THREAD, allowed.FOUND, "second "),
     ),
     claim(
         "weight-decay-end",
@@ -246,7 +239,7 @@ CLAIMS = [
         "With cross-entropy the loss has two plateaus at rank two.",
         plateau(2),
         where=of("cross_entropy", "sgd", "adam", ranks=two),
-        **by_settings(THREAD, FOUND, "second "),
+        **allowed.by_settings(THREAD, allowed.FOUND, "second "),
     ),
     claim(
         "cross-entropy-two-plateaus.corrected",
@@ -267,7 +260,7 @@ CLAIMS = [
         "With cross-entropy training at rank ten does not find the zero-loss solution.",
         loss_left,
         source=THREAD,
-        inside=MOST,
+        inside=allowed.MOST,
         why="Loss is left if more than a percent is, as a figure shows; in most runs, or in hardly any.",
         where=of("cross_entropy", "sgd", "adam", ranks=lambda p: p.rank == 10),
         at_end=True,
@@ -279,6 +272,6 @@ CLAIMS = [
         "With cross-entropy, too, the loss has no plateau at full rank.",
         plateau(),
         where=of("cross_entropy", "sgd", ranks=full),
-        **by_settings(THREAD, NOT_FOUND),
+        **allowed.by_settings(THREAD, allowed.NOT_FOUND),
     ),
 ]

@@ -102,40 +102,56 @@ def power_measured(c):
     return np.log(fallen.where(fallen > 0)) / np.log(SMALLER)
 
 
-THRESHOLD = {"where": lambda c: len(c.values("trained_outputs")) > 1, "rank": "headline", **ALONG}
 ONE_OUTPUT = {
     "where": lambda c: c.p.mask == "circulant" and c.p.trained_outputs == 1 and c.p.domains > 1,
     "at_end": True,
 }
-APART = {
-    "where": lambda c: c.p.mask == "circulant" and c.p.trained_outputs > 1 and apart(c).any(),
-    "rank": "headline",
-    "at_end": True,
-}
-
+_threshold = claim(
+    "threshold",
+    "Untrained routes come for free from about 40% of trained outputs on.",
+    lambda c: threshold(c, c[""]),
+    near=0.4,
+    inside=(0.3 - 1e-9, 0.5 + 1e-9),
+    source=PAPER + "section 4.2, Fig. 5c",
+    why='"Roughly 40%": one step of the paper\'s grid of tenths to either side.',
+    note="Smallest K/M from which on every untrained error stays below a tenth of that of answering zero.",
+    where=lambda c: len(c.values("trained_outputs")) > 1,
+    rank="headline",
+    **ALONG,
+)
+_shared_apart = claim(
+    "shared-apart",
+    "Inputs share a representation even if they were never trained with a common output.",
+    lambda c: cosine_apart(c, c[""]),
+    near=1,
+    inside=(0.95, np.inf),
+    source=PAPER + "section 4.1, Fig. 4g",
+    why="Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
+    note="Mean cosine of first-layer activity for one item over such pairs of inputs.",
+    where=lambda c: c.p.mask == "circulant" and c.p.trained_outputs > 1 and apart(c).any(),
+    rank="headline",
+    at_end=True,
+)
+_few_outputs = claim(
+    "few-outputs",
+    "When few outputs are trained per input, the error on untrained routes is large.",
+    lambda c: c.converged_untrained_error / zero_error(c.p),
+    inside=(1, np.inf),
+    source=PAPER + "Fig. 5c",
+    why='"Large" is at least the error of a network that answers nothing.',
+    note="Untrained error at K = 1 over the error of answering zero.",
+    **ONE_OUTPUT,
+)
 CLAIMS = [
-    claim(
-        "threshold",
-        "Untrained routes come for free from about 40% of trained outputs on.",
-        lambda c: threshold(c, c[""]),
-        near=0.4,
-        inside=(0.3 - 1e-9, 0.5 + 1e-9),
-        source=PAPER + "section 4.2, Fig. 5c",
-        why='"Roughly 40%": one step of the paper\'s grid of tenths to either side.',
-        note="Smallest K/M from which on every untrained error stays below a tenth of that of answering zero.",
-        **THRESHOLD,
-    ),
-    claim(
-        "threshold.corrected",
+    _threshold,
+    _threshold.corrected(
         "As init_scale goes to 0, the threshold falls to the fraction at which the graph of trained pairs is connected.",
-        lambda c: threshold(c, c[SMALL]) - threshold(c, c.theory),
+        quantity=lambda c: threshold(c, c[SMALL]) - threshold(c, c.theory),
         near=0,
         inside=(-0.05, 0.1 + 1e-9),
         source=OURS,
         why="The limit is approached from above: at most one step of tenths away, and never below but by chance.",
         note="Threshold at an eighth of init_scale less that of connectivity, same masks.",
-        corrects="threshold",
-        **THRESHOLD,
     ),
     claim(
         "connectivity-small-init",
@@ -151,29 +167,16 @@ CLAIMS = [
         "zero the part within components, of the others the part across components. Without a prediction it is 1/2.",
         **ALONG,
     ),
-    claim(
-        "shared-apart",
-        "Inputs share a representation even if they were never trained with a common output.",
-        lambda c: cosine_apart(c, c[""]),
-        near=1,
-        inside=(0.95, np.inf),
-        source=PAPER + "section 4.1, Fig. 4g",
-        why="Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
-        note="Mean cosine of first-layer activity for one item over such pairs of inputs.",
-        **APART,
-    ),
-    claim(
-        "shared-apart.corrected",
+    _shared_apart,
+    _shared_apart.corrected(
         "Inputs without a common trained output share a representation only as init_scale goes to 0: 1 - cosine falls with "
         "the power of the scale that wide layers have.",
-        power_measured,
+        quantity=power_measured,
         near=power_of_scale,
         inside=lambda c: around(power_of_scale(c), power_of_scale(c) / 4),
         source="docs/theory/routing.md",
         why="What does not vanish has the power 0: a quarter of the way there.",
         note="Power of init_scale, from its value and an eighth of it.",
-        corrects="shared-apart",
-        **APART,
     ),
     claim(
         "trained",
@@ -186,20 +189,10 @@ CLAIMS = [
         note="Largest final training loss over K, over the error of answering zero.",
         **ALONG,
     ),
-    claim(
-        "few-outputs",
-        "When few outputs are trained per input, the error on untrained routes is large.",
-        lambda c: c.converged_untrained_error / zero_error(c.p),
-        inside=(1, np.inf),
-        source=PAPER + "Fig. 5c",
-        why='"Large" is at least the error of a network that answers nothing.',
-        note="Untrained error at K = 1 over the error of answering zero.",
-        **ONE_OUTPUT,
-    ),
-    claim(
-        "few-outputs.corrected",
+    _few_outputs,
+    _few_outputs.corrected(
         "With one output per input and small weights, the error on untrained routes is that of unrelated signs of every mode.",
-        lambda c: 1 + mean_answer(c, np.square),
+        quantity=lambda c: 1 + mean_answer(c, np.square),
         near=predicted_error,
         inside=lambda c: around(predicted_error(c), 0.1),
         source=GRAPH,
@@ -208,8 +201,6 @@ CLAIMS = [
         note="Untrained error at K = 1 over that of answering zero, mean over both signs of every answer, which are equally "
         "likely; median over seeds, since a few starts fall into stretches.",
         statistic="median",
-        corrects="few-outputs",
-        **ONE_OUTPUT,
     ),
     claim(
         "unrelated",

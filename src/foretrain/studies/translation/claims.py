@@ -155,12 +155,23 @@ def learned_with_path(c):
 
 ROW = {"along": OVER, "among": CONVERGE}
 HEADLINE = {**ROW, "rank": "headline"}
-ONE_STEP = "One step of the note's grid of fractions."
 HALF_STEP = (
     "Half a step of the note's grid of fractions: more than the grid can make of equal thresholds."
 )
 SEEMING = "Untrained error of all entries, at the smallest scale, of runs whose untrained error on the diagonal is at most"
 
+_threshold = claim(
+    "threshold",
+    "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
+    lambda c: threshold(c).mean("init_scale", skipna=False),
+    source=NOTE,
+    near=0.3,
+    inside=(0.3 - STEP, 0.3 + STEP),
+    why="The note's 'roughly': one step of its grid of fractions to either side.",
+    note=f"Fraction from which the untrained error stays at most {GENERALISES:g}, half of that of answering nothing. Mean "
+    "over scales.",
+    **HEADLINE,
+)
 _threshold_zero = claim(
     "threshold-zero",
     "As the scale goes to zero the generalisation threshold may go to zero as well.",
@@ -226,29 +237,15 @@ CLAIMS = [
         **ROW,
     ),
     trained_pairs_alone(mask, OVER),
-    claim(
-        "threshold",
-        "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
-        lambda c: threshold(c).mean("init_scale", skipna=False),
-        source=NOTE,
-        near=0.3,
-        inside=(0.3 - STEP, 0.3 + STEP),
-        why="The note's 'roughly': one step of its grid of fractions to either side.",
-        note=f"Fraction from which the untrained error stays at most {GENERALISES:g}, half of that of answering nothing. Mean "
-        "over scales.",
-        **HEADLINE,
-    ),
-    claim(
-        "threshold.corrected",
+    _threshold,
+    _threshold.corrected(
         "For small weights generalisation emerges where the graph of trained pairs is nearly connected.",
-        beyond_graph,
+        quantity=beyond_graph,
         source=GRAPH,
         near=0,
         inside=(-STEP, STEP),
-        why=ONE_STEP,
-        corrects="threshold",
+        why="One step of the note's grid of fractions.",
         note="Threshold at the smallest scale minus that predicted from each seed's own masks.",
-        **HEADLINE,
     ),
     claim(
         "threshold-falls",

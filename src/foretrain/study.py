@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from foretrain.plans.parameters import choice as choice
     from foretrain.plans.parameters import default as default
     from foretrain.plans.parameters import parameter as parameter
+    from foretrain.plans.parameters import size as size
     from foretrain.plans.study import Study as Study
     from foretrain.quantities.learning_time import crossing_time as crossing_time
     from foretrain.quantities.learning_time import half_learning_times as half_learning_times

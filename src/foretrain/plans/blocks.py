@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain.plans.parameters import choice, default, parameter
+from foretrain.plans.parameters import choice, default, parameter, size
 
 
 @dataclass(frozen=True)
@@ -10,9 +10,7 @@ class Run:
     """What every run has: how long it may take, what is stored of it, and its numbers."""
 
     steps: int = parameter(2000, "largest number of steps", minimum=1, maximum=10**9)
-    observe_every: int = parameter(
-        10, "stride in steps of what is stored", minimum=1, maximum=10**9, static=True
-    )
+    observe_every: int = size(10, "stride in steps of what is stored", 10**9)
     precision: str = choice("floating-point type", ("float32", "float64"))
 
 

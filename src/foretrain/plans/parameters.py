@@ -44,6 +44,11 @@ def choice(meaning: str, choices: tuple[str, ...], **rule) -> Any:
     return parameter(choices[0], meaning, choices=choices, static=True, **rule)
 
 
+def size(default: int, meaning: str, maximum: int, minimum: int = 1, **rule) -> Any:
+    """A field with a whole number of which each value needs a program of its own, such as a width, with its `Rule`."""
+    return parameter(default, meaning, minimum=minimum, maximum=maximum, static=True, **rule)
+
+
 def default(value: Any, meaning: str | None = None, **rule) -> Any:
     """A field of a block that is inherited, with another default; its `Rule` stays but for what is given here."""
     changed = rule if meaning is None else {"meaning": meaning, **rule}

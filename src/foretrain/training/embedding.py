@@ -7,7 +7,7 @@ import numpy as np
 
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
-from foretrain.plans.parameters import choice, default, parameter
+from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
@@ -38,27 +38,21 @@ declare(
     lambda_3="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not; nan "
     "for matrices.",
 )
-SIZE: dict[str, Any] = {"minimum": 1, "maximum": 10**4, "static": True}
 
 
 @dataclass(frozen=True)
 class Toy(TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
-    symbols: int = parameter(
-        10, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
-    )
+    symbols: int = size(10, "number of symbols", 1000, minimum=2, symbol="p")
     operation: str = choice(
         "integers without a modulus, or a group with that many elements", OPERATIONS
     )
     ordered: bool = parameter(
         False, "cyclic: (a, b) and (b, a) are two samples, and symbols matrices", static=True
     )
-    embedding_dim: int = parameter(
-        1,
-        "dimension of an embedding; side of the matrix if ordered",
-        symbol="d",
-        **SIZE | {"maximum": 1000},
+    embedding_dim: int = size(
+        1, "dimension of an embedding; side of the matrix if ordered", 1000, symbol="d"
     )
     init_scale: float = parameter(
         1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
@@ -68,8 +62,8 @@ class Toy(TwoRates):
         "squared error to a random target of each label, or cross-entropy of the labels",
         ("regression", "classification"),
     )
-    hidden_width: int = parameter(200, "width of both hidden layers of the decoder", **SIZE)
-    target_dim: int = parameter(30, "regression: dimension of the targets", **SIZE)
+    hidden_width: int = size(200, "width of both hidden layers of the decoder", 10**4)
+    target_dim: int = size(30, "regression: dimension of the targets", 10**4)
     decoder_learning_rate: float = default(1e-4, "rate of the decoder, AdamW")
     batch_size: int = parameter(
         0, "training samples of a step, drawn anew without repetition; 0 is all", static=True

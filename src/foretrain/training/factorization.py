@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import choice, parameter
+from foretrain.plans.parameters import choice, parameter, size
 from foretrain.streams import Seed, generator
 from foretrain.vocabulary import declare
 
@@ -16,7 +16,6 @@ THREAD = "Jermyn & Shlegeris (2022), comments"
 REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
 RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # the optimizer's own
 TRACKED = 10
-_SIZE: dict[str, Any] = {"maximum": 2000, "static": True}
 
 declare("step", relative_loss="Training loss over that of the zero matrix.")
 declare(
@@ -32,16 +31,14 @@ declare("component", kind="int", first_target="Target first aligned with, -1 if 
 class Factorization(Run):
     """Parameters of the S-curve studies; each field's rule says what it may be."""
 
-    dimension: int = parameter(
-        100, "height and width of the target", symbol="n", minimum=2, **_SIZE
-    )
-    rank: int = parameter(2, "number of components of the target", symbol="r", minimum=1, **_SIZE)
-    components: int = parameter(
+    dimension: int = size(100, "height and width of the target", 2000, minimum=2, symbol="n")
+    rank: int = size(2, "number of components of the target", 2000, symbol="r")
+    components: int = size(
         0,
         "number of components of the learner; 0: as many as the target",
-        symbol="k",
+        2000,
         minimum=0,
-        **_SIZE,
+        symbol="k",
     )
     optimizer: str = choice(
         "full-batch gradient descent, with weight decay, Adam, or AdamW", tuple(RULES)

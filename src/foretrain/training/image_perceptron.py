@@ -12,14 +12,13 @@ from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
 from foretrain.networks.embedding import Decoder, draw_decoder
 from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import choice, default, parameter
+from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, generator, key
 from foretrain.tasks import image_files
 from foretrain.tasks.images import LabelledImages, flatten
 from foretrain.training import phases
 
 CURVES = ("train_accuracy", "validation_accuracy")
-COUNT: dict[str, Any] = {"minimum": 1, "maximum": 10**6, "static": True}
 _HELD_OUT = 0.25  # of data that come without a split
 
 
@@ -28,13 +27,9 @@ class ImagePerceptron(Run):
     """Parameters of the perceptron; the steps are the budget within which a threshold counts as reached."""
 
     data: str = choice("scikit-learn's 1,797 digits, or MNIST from files", ("digits", "mnist"))
-    training_size: int = parameter(100, "training images", **COUNT)
-    validation_size: int = parameter(
-        400, "held-out images on which generalisation is looked for", **COUNT
-    )
-    hidden_width: int = parameter(
-        50, "width of both hidden layers", minimum=1, maximum=10**4, static=True
-    )
+    training_size: int = size(100, "training images", 10**6)
+    validation_size: int = size(400, "held-out images on which generalisation is looked for", 10**6)
+    hidden_width: int = size(50, "width of both hidden layers", 10**4)
     init_scale: float = parameter(
         6.0, "factor on all parameters of PyTorch's start", symbol="α", above=0, maximum=1e6
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foretrain.streams import Seed, generator
-from foretrain.study import Program, Run, argument_error, declare, default, parameter
+from foretrain.study import Program, Run, argument_error, declare, default, parameter, size
 from foretrain.tasks import masks
 from foretrain.vocabulary import TIME_UNIT
 
@@ -42,14 +42,7 @@ class Flow(Run):
 class Domains(Flow):
     """The flow on a mask of as many input as output domains, of which there are few."""
 
-    domains: int = parameter(
-        10,
-        "number of input and of output domains",
-        symbol="n",
-        minimum=2,
-        maximum=1000,
-        static=True,
-    )
+    domains: int = size(10, "number of input and of output domains", 1000, minimum=2, symbol="n")
 
 
 declare(

@@ -11,7 +11,7 @@ from foretrain.graph import Graph
 from foretrain.networks.gated import initial_weights
 from foretrain.plans.blocks import Training
 from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import choice, default, parameter
+from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.quantities.allowed import POSITIVE
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.gates import lead_of_fastest
@@ -25,13 +25,7 @@ class Pathways(Training):
     """Parameters of networks of pathways, and of the ReLU networks beside them."""
 
     network: str = choice("linear pathways with gates, or a ReLU network", ("gated", "relu"))
-    hidden_width: int = parameter(
-        128,
-        "N_h, units of the ReLU network and of every pathway",
-        minimum=1,
-        maximum=10**5,
-        static=True,
-    )
+    hidden_width: int = size(128, "N_h, units of the ReLU network and of every pathway", 10**5)
     init_scale: float = parameter(
         2e-4, "standard deviation of the initial weights of both layers", symbol="σ_0", above=0
     )

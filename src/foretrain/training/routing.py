@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.errors import argument_error
-from foretrain.plans.parameters import choice, parameter
+from foretrain.plans.parameters import choice, parameter, size
 from foretrain.streams import Seed, generator
 from foretrain.tasks import masks
 from foretrain.tasks.domains import Task, hierarchy_task
@@ -50,9 +50,7 @@ declare(
 class Routes:
     """Number of domains, and which routes between them are trained."""
 
-    domains: int = parameter(
-        7, "number of input and of output domains", symbol="M", minimum=1, maximum=1000, static=True
-    )
+    domains: int = size(7, "number of input and of output domains", 1000, symbol="M")
     trained_outputs: int = parameter(
         4, "output domains that every input domain is trained with", symbol="K", minimum=1
     )
@@ -70,9 +68,7 @@ class Items:
     level_weights: str = parameter(
         "authors", "feature values by level: 6, 4, 3 or 1, 1, 1", choices=("authors", "unit")
     )
-    hidden_width: int = parameter(
-        64, "width of every hidden layer", symbol="N_h", minimum=ITEMS, maximum=4096, static=True
-    )
+    hidden_width: int = size(64, "width of every hidden layer", 4096, minimum=ITEMS, symbol="N_h")
     init_scale: float = parameter(
         0.2, "all singular values of the initial weights", symbol="σ_0", above=0
     )

@@ -10,7 +10,7 @@ from foretrain.errors import argument_error
 from foretrain.networks.drawn import check_drawn
 from foretrain.networks.embedding import draw_decoder
 from foretrain.networks.transformer import draw
-from foretrain.plans.parameters import choice, default, parameter
+from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, generator, key
 from foretrain.training.phases import TwoRates, phase, shares_right, two_rates
 from foretrain.vocabulary import declare
@@ -35,26 +35,16 @@ declare(
 class Modular(TwoRates):
     """Parameters of a transformer on addition modulo p; the steps are the budget of a threshold."""
 
-    symbols: int = parameter(
-        17, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
-    )
+    symbols: int = size(17, "number of symbols", 1000, minimum=2, symbol="p")
     architecture: str = choice(
         "two tokens, all ordered pairs; or the toy model, a perceptron of the sum of two embeddings, pairs a <= b",
         ("transformer", "toy"),
         sweepable=False,
     )
     operation: str = choice("addition modulo p, or without a modulus", ("cyclic", "addition"))
-    embedding_dim: int = parameter(
-        32, "dimension of an embedding", symbol="d", minimum=1, maximum=10**4, static=True
-    )
-    hidden_width: int = parameter(
-        64,
-        "width of the perceptron in a layer, or of the toy model's",
-        minimum=1,
-        maximum=10**5,
-        static=True,
-    )
-    layers: int = parameter(1, "layers of the transformer", minimum=1, maximum=100, static=True)
+    embedding_dim: int = size(32, "dimension of an embedding", 10**4, symbol="d")
+    hidden_width: int = size(64, "width of the perceptron in a layer, or of the toy model's", 10**5)
+    layers: int = size(1, "layers of the transformer", 100)
     training_share: float = parameter(
         0.8, "share of all pairs that are trained", above=0, maximum=1
     )
@@ -72,20 +62,13 @@ class Modular(TwoRates):
         "a run goes on for this times the step at which it generalised; below 0 to the last step",
         maximum=1e6,
     )
-    snapshots: int = parameter(
+    snapshots: int = size(
         24,
         "most snapshots of a run: at step 0, then at 8 times powers of the square root of 2",
+        57,
         minimum=2,
-        maximum=57,
-        static=True,
     )
-    circles: int = parameter(
-        4,
-        "snapshots are projected on 2, 4, ... up to twice so many axes",
-        minimum=1,
-        maximum=100,
-        static=True,
-    )
+    circles: int = size(4, "snapshots are projected on 2, 4, ... up to twice so many axes", 100)
     steps: int = default(20_000)
     observe_every: int = default(50)
 

@@ -9,7 +9,7 @@ import foretrain.training.routing  # noqa: F401  declares what all networks of r
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import default, parameter
+from foretrain.plans.parameters import default, parameter, size
 from foretrain.streams import key
 from foretrain.theory.connectivity import predict_masks
 from foretrain.theory.frustration import frame_exponent, frustration
@@ -64,20 +64,11 @@ declare(
 class Languages(Run):
     """Languages, the network that translates between them, and the solver of its flow."""
 
-    languages: int = parameter(
-        10,
-        "number of languages, all of them in and out",
-        symbol="L",
-        minimum=2,
-        maximum=1000,
-        static=True,
+    languages: int = size(
+        10, "number of languages, all of them in and out", 1000, minimum=2, symbol="L"
     )
-    words: int = parameter(
-        8, "number of words of each language", symbol="D", minimum=1, maximum=10**4, static=True
-    )
-    hidden_width: int = parameter(
-        8, "width of both hidden layers", symbol="H", minimum=1, maximum=10**5, static=True
-    )
+    words: int = size(8, "number of words of each language", 10**4, symbol="D")
+    hidden_width: int = size(8, "width of both hidden layers", 10**5, symbol="H")
     init_scale: float = parameter(
         0.03, "standard deviation of all initial weights", symbol="σ", above=0
     )
@@ -87,9 +78,7 @@ class Languages(Run):
     solver_tolerance: float = parameter(
         1e-2, "largest relative error of a step of the flow's solver", above=0, maximum=0.1
     )
-    stages: int = parameter(
-        6, "evaluations within a step of the flow's solver", minimum=2, maximum=50, static=True
-    )
+    stages: int = size(6, "evaluations within a step of the flow's solver", 50, minimum=2)
     loss_tolerance: float = parameter(
         1e-6, "a run has converged when its loss is at most this", above=0
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import TIME_UNIT, Training, argument_error, declare, default, parameter
+from foretrain.study import TIME_UNIT, Training, argument_error, declare, default, parameter, size
 from foretrain.theory.race import RaceFactors, admissible_paths, race_factors
 from foretrain.training.routing import Items
 
@@ -24,9 +24,7 @@ DUELS = {"mixed": "modules", "handicapped": "full sharing"}  # network to the sc
 class Parameters(Items, Training):
     """Parameters of the study; each field's rule says what it may be."""
 
-    domains: int = parameter(
-        12, "number of input and of output domains", symbol="M", minimum=1, maximum=100, static=True
-    )
+    domains: int = size(12, "number of input and of output domains", 100, symbol="M")
     paths: int = parameter(
         144,
         "routes through each hidden matrix, the square of a divisor of M",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Program, Run, Seed, declare, default, generator, parameter
+from foretrain.study import Program, Run, Seed, declare, default, generator, parameter, size
 
 SOURCE = "Jermyn & Shlegeris (2022), rank one, and its comments; docs/theory/s-curves.md"
 COST = "30 s"
@@ -37,9 +37,7 @@ class Parameters(Run):
     """Parameters of the rank-one study; each field's rule says what it may be."""
 
     # The loss is that of the n x n matrix, a GB from some 10,000 on.
-    dimension: int = parameter(
-        100, "length of both factors", symbol="n", minimum=2, maximum=10**4, static=True
-    )
+    dimension: int = size(100, "length of both factors", 10**4, minimum=2, symbol="n")
     init_scale: float = parameter(
         1.0, "standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )

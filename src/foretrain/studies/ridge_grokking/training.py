@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import parameter
+from foretrain.study import parameter, size
 
 CURVES = ("loss", "validation_error")
 STEPS = ("fit_step", "generalisation_step")
@@ -22,12 +22,8 @@ lab.declare(
 class Parameters(lab.Run):
     """A linear teacher of length 1, Gaussian inputs, a linear student; weights of zero have both errors about 1."""
 
-    samples: int = parameter(
-        70, "training samples", symbol="n", minimum=1, maximum=10**4, static=True
-    )
-    dimension: int = parameter(
-        100, "dimension of the inputs", symbol="d", minimum=1, maximum=10**4, static=True
-    )
+    samples: int = size(70, "training samples", 10**4, symbol="n")
+    dimension: int = size(100, "dimension of the inputs", 10**4, symbol="d")
     init_scale: float = parameter(10.0, "length of a typical start", symbol="σ", minimum=0)
     weight_decay: float = parameter(0.003, "pull towards zero", symbol="λ", minimum=0)
     learning_rate: float = parameter(0.1, "step of descent", symbol="η", above=0)

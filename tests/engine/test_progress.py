@@ -50,7 +50,7 @@ def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(
     assert (first.phase, first.groups, first.total, first.finished) == ("starting", 2, 6, 0)
     assert first.predicted_steps > 0
     assert (last.phase, last.finished, last.riding) == ("done", 6, 0)
-    assert last.outcomes == done.outcomes
+    assert sum(last.outcomes.values()) == done.ran == 6
     assert last.steps > 0
     counts = [now.finished for now in heard]
     assert counts == sorted(counts)

@@ -6,7 +6,12 @@ import pytest
 from foretrain.forecast.prediction import Ensemble
 from foretrain.forecast.training import descend
 from foretrain.graph import graph_from_dict
-from foretrain.networks.gated import initial_weights, statistics_gradient, statistics_loss
+from foretrain.networks.gated import (
+    bundle_products,
+    initial_weights,
+    statistics_gradient,
+    statistics_loss,
+)
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory import exact_flow, reduced_dynamics
@@ -61,13 +66,13 @@ def test_the_loss_is_that_of_the_statistics_and_banks_shrink_without_changing_th
     ends = exact_flow.outputs(statistics)
     small = exact_flow.compressed(weights, statistics)
     for w in (weights, small):
-        found = exact_flow.loss(exact_flow.maps(w, statistics, ends), ends)
+        found = exact_flow.loss(bundle_products(statistics, w), ends)
         assert found == pytest.approx(statistics_loss(statistics, weights), rel=1e-12)
     for _ in range(20):  # any step along the gradient, not only the start
         big, little = (statistics_gradient(statistics, w) for w in (weights, small))
         weights = {name: weights[name] - 0.05 * big[name] for name in weights}
         small = {name: small[name] - 0.05 * little[name] for name in small}
-    after = [exact_flow.maps(w, statistics, ends) for w in (weights, small)]
+    after = [bundle_products(statistics, w) for w in (weights, small)]
     for p in after[0]:
         np.testing.assert_allclose(after[0][p], after[1][p], atol=1e-12)
 

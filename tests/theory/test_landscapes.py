@@ -52,9 +52,8 @@ def test_both_curves_tend_to_the_limit_and_one_is_the_mean_of_the_other(landscap
 def test_values_of_the_document():
     assert landscapes.power(1).by_temperature(1.0) == pytest.approx(0.2537, abs=1e-4)
     assert landscapes.product().by_temperature(240.0) == pytest.approx(0.366, abs=5e-4)
-    assert landscapes.product(1, 2).free(landscapes.product(1, 2).limit) == 1.5
-    assert landscapes.plane().free(0.5) == 2
-    assert landscapes.product().free(0.5) == 1
+    free = [one.dimension - 2 * one.limit for one in map(landscapes.product, (1, 1), (2, 1))]
+    assert (free, landscapes.plane().dimension) == ([1.5, 1], 3)
 
 
 def test_the_cross_in_both_of_its_forms():

@@ -9,7 +9,7 @@ from foretrain.networks.embedding import Decoder, draw_decoder
 from foretrain.theory import lazy_perceptron as lazy
 
 RANDOM = np.random.default_rng(0)
-START = lazy.Layers(*draw_decoder(RANDOM, 6, 9, 3))
+START = draw_decoder(RANDOM, 6, 9, 3)
 IMAGES, OTHERS = RANDOM.random((5, 6)), RANDOM.random((4, 6))
 RATES = {"hidden_learning_rate": 0.01, "last_learning_rate": 0.01, "threshold": 1.0}
 
@@ -27,7 +27,9 @@ def test_the_kernel_is_that_of_automatic_derivatives():
             )
 
         wanted = np.einsum("xkw,ykw->xy", flat(OTHERS), flat(IMAGES)) / 3
-        np.testing.assert_allclose(outputs(tuple(START), IMAGES), lazy.activities(START, IMAGES)[2])
+        np.testing.assert_allclose(
+            outputs(tuple(START), IMAGES), perceptron.layers(START, IMAGES)[2]
+        )
     np.testing.assert_allclose(lazy.kernel(START, OTHERS, IMAGES), wanted, rtol=1e-12)
 
 
@@ -39,7 +41,7 @@ def test_what_is_trained_is_answered_as_wanted_and_noise_of_the_start_goes_with_
     # A last layer of zeros is no function at all: then the answer is that of the last layer's kernel alone.
     bare = lazy.shrunk(START, 1.0, 0.0)
     features = [
-        np.column_stack([lazy.activities(START, x)[1], np.ones(len(x))]) for x in (IMAGES, OTHERS)
+        np.column_stack([perceptron.layers(START, x)[1], np.ones(len(x))]) for x in (IMAGES, OTHERS)
     ]
     wanted = features[1] @ np.linalg.lstsq(features[0], targets, rcond=None)[0]
     np.testing.assert_allclose(lazy.lazy_answers(bare, IMAGES, targets, OTHERS), wanted, atol=1e-8)

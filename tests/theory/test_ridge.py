@@ -43,8 +43,9 @@ def test_the_limit_is_the_ridge_solution():
     n, d = data.shape
     solution = np.linalg.solve(data.T @ data / n + 0.1 * np.eye(d), data.T @ targets / n)
     run = ridge.descent(start, 0.1, data, targets, teacher, 0.1)
-    assert run.floor == pytest.approx(((solution - teacher) ** 2).sum(), rel=1e-12)
-    assert run.errors(np.array([10**5]))[1][0] == pytest.approx(run.floor, rel=1e-12)
+    error = ((solution - teacher) ** 2).sum()
+    assert ((run.limit - run.teacher) ** 2).sum() == pytest.approx(error, rel=1e-12)
+    assert run.errors(np.array([10**5]))[1][0] == pytest.approx(error, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -16,9 +16,9 @@ from foretrain.degeneracy.folded import (
     Pointwise,
     block_size,
     blocks,
-    first_block,
     layers,
     steps,
+    widths,
 )
 from foretrain.degeneracy.interaction_basis import (
     THRESHOLD,
@@ -130,9 +130,8 @@ def direction_curve(
     """
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
-    width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(24 * sum(width), BUDGET)):
+    for block in blocks(data, block_size(24 * sum(widths(network, data, basis.folded)), BUDGET)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, kept in enumerate(counts):
@@ -161,10 +160,9 @@ def edge_curve(
     """
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
-    width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
     orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(48 * max(width), BUDGET)):
+    for block in blocks(data, block_size(48 * max(widths(network, data, basis.folded)), BUDGET)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, kept in enumerate(counts):

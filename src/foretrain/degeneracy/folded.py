@@ -162,12 +162,15 @@ def layers(chain: list[Step], x: np.ndarray, folded: bool = True) -> list[np.nda
     return found
 
 
-def widths(network: Network, x: np.ndarray, folded: bool = True) -> list[int]:
-    """Number of activations of each layer, with the constant where it is folded in; found from one example."""
-    return [f.shape[1] for f in layers(steps(network, folded), np.asarray(x[:1], float), folded)]
-
-
 Data = Any  # an array (n, d_0), or a function without arguments that gives such arrays one after another
+
+
+def widths(network: Network, data: Data, folded: bool = True) -> list[int]:
+    """Number of activations of each layer, with the constant where it is folded in; found from the first example, checked."""
+    parts: Any = data() if callable(data) else (data,)
+    part = next(iter(parts), np.zeros((0, 0)))
+    first = np.asarray(examples(network, part)[:1], np.float64)
+    return [f.shape[1] for f in layers(steps(network, folded), first, folded)]
 
 
 def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
@@ -180,13 +183,6 @@ def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
     for part in parts:
         for begin in range(0, len(part), size):
             yield np.asarray(part[begin : begin + size], np.float64)
-
-
-def first_block(network: Network, data: Data) -> np.ndarray:
-    """The first examples, checked against the network, float64: a few rows from which widths are found."""
-    parts: Any = data() if callable(data) else (data,)
-    part = next(iter(parts), np.zeros((0, 0)))
-    return np.asarray(examples(network, part, "x")[:1], np.float64)
 
 
 def block_size(bytes_each: float, budget: int = BUDGET) -> int:

@@ -183,10 +183,15 @@ def _strict(section):
     )
 
 
-def _bases(network, found, at):
-    """Ranges of G^l, with the constant unit where there is a bias, and of K^{l+1}."""
+def _read(network, found, at):
+    """G^l, with the constant unit where there is a bias."""
     biased = network.sections[at].bias is not None
-    inner = found.augmented(at) if biased else found.activations[at]
+    return found.augmented(at) if biased else found.activations[at]
+
+
+def _bases(network, found, at):
+    """Ranges of what the section reads and of K^{l+1}."""
+    inner = _read(network, found, at)
     if found.examples < len(inner):
         many = f"hold at least {len(inner)} examples to tell the rank of {len(inner)} activations"
         raise argument_error("x", many, f"holds {found.examples}")
@@ -195,12 +200,8 @@ def _bases(network, found, at):
 
 def _costs(network, found, at, basis):
     """Return the loss of a unit step along each pair (direction of K, direction of G)."""
-    inner, outer = basis
-    biased = network.sections[at].bias is not None
-    g = found.augmented(at) if biased else found.activations[at]
-    return np.outer(
-        *(((u.T @ m) * u.T).sum(1) for u, m in ((outer, found.jacobians[at]), (inner, g)))
-    )
+    pairs = (basis[1], found.jacobians[at]), (basis[0], _read(network, found, at))
+    return np.outer(*(((u.T @ m) * u.T).sum(1) for u, m in pairs))
 
 
 def _weights(network, at):
@@ -213,22 +214,21 @@ def _weights(network, at):
 
 
 def _blocks(network, x, found, at, scale):
-    biased = network.sections[at].bias is not None
-    inner = found.augmented(at) if biased else found.activations[at]
-    following = network.sections[at + 1]
-    apart, least = disagreement(network, x, at + 1), 0.0
+    inner = _read(network, found, at)
+    biased = all(one.bias is not None for one in network.sections[at : at + 2])
+    apart, tolerance = disagreement(network, x, at + 1), 0.0
     if scale is not None:
         effect = np.maximum(np.diag(found.sensitivities[at + 1]), np.finfo(float).tiny)
-        apart, least = apart.T * effect[:, None], scale
-        constants = constant_gates(network, x, at + 1, scale / effect)
-    else:
-        constants = constant_gates(network, x, at + 1, least)
+        apart, tolerance = apart.T * effect[:, None], scale / effect
+    constants = constant_gates(network, x, at + 1, tolerance)
     linear = tuple(int(i) for i in np.flatnonzero(~np.isnan(constants)))
-    others = [tuple(i for i in neurons if i not in linear) for neurons in grouped(apart, least)]
+    others = [
+        tuple(i for i in neurons if i not in linear) for neurons in grouped(apart, scale or 0.0)
+    ]
     blocks = []
     for neurons in sorted(filter(None, [linear, *others]), key=lambda one: (-len(one), one)):
         these = list(neurons)
-        unit = neurons == linear and biased and following.bias is not None
+        unit = neurons == linear and biased
         rows = _weights(network, at)[these]
         if unit:
             rows = np.concatenate([rows, np.eye(len(inner))[-1:]])

@@ -17,15 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain.degeneracy.folded import (
-    BUDGET,
-    Data,
-    block_size,
-    blocks,
-    first_block,
-    layers,
-    steps,
-)
+from foretrain.degeneracy.folded import BUDGET, Data, block_size, blocks, layers, steps, widths
 from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, one_of, real
@@ -90,10 +82,15 @@ def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
 
     `gram_factor` R is (any, d), R'R = G; directions with at most `threshold` of the largest root mean square are left out.
     """
-    _, spread, directions = np.linalg.svd(gram_factor, full_matrices=False)
-    kept = spread > threshold * max(_largest(spread), np.finfo(float).tiny)
-    spread, directions = spread[kept], directions[kept]
+    spread, directions = _principal(gram_factor, threshold)
     return directions / spread[:, None], directions.T * spread
+
+
+def _principal(rows, threshold):
+    """Singular values above this share of the largest, (k,), and their right singular vectors, (k, d)."""
+    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
+    kept = sizes > threshold * max(sizes.max(initial=0.0), np.finfo(float).tiny)
+    return sizes[kept], directions[kept]
 
 
 def layer_basis(
@@ -117,9 +114,7 @@ def layer_basis(
         signs: Rows (any, k): the largest change of these along a direction is positive; by default its own largest entry.
     """
     one_of("scaling", scaling, SCALINGS)
-    _, effect, directions = np.linalg.svd(jacobian_factor, full_matrices=False)
-    kept = effect > threshold * max(_largest(effect), np.finfo(float).tiny)
-    effect, directions = effect[kept], directions[kept]
+    effect, directions = _principal(jacobian_factor, threshold)
     along = directions if signs is None else directions @ signs.T
     directions = directions * _signs(along)[:, None]
     scale = effect if scaling == "importance" else 1 / effect
@@ -129,10 +124,6 @@ def layer_basis(
         effect**2,
         np.zeros(white.shape[1]) if mean is None else mean,
     )
-
-
-def _largest(values):
-    return float(np.abs(values).max(initial=0.0))
 
 
 def _signs(rows):
@@ -145,11 +136,10 @@ def _signs(rows):
 
 def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> LayerBasis:
     """Principal components without whitening, from a factor R of G; importance is the variance."""
-    _, spread, directions = np.linalg.svd(gram_factor, full_matrices=False)
-    kept = spread > threshold * max(_largest(spread), np.finfo(float).tiny)
-    directions = directions[kept] * _signs(directions[kept])[:, None]
+    spread, directions = _principal(gram_factor, threshold)
+    directions = directions * _signs(directions)[:, None]
     mean = np.zeros(gram_factor.shape[1]) if mean is None else mean
-    return LayerBasis(directions, directions.T, spread[kept] ** 2, mean)
+    return LayerBasis(directions, directions.T, spread**2, mean)
 
 
 def memory(widths: list[int], outputs: int, kind: str = "global") -> int:
@@ -197,9 +187,7 @@ def interaction_basis(
     one_of("kind", kind, KINDS)
     one_of("scaling", scaling, SCALINGS)
     real("threshold", threshold, minimum=0, maximum=1)
-    first = first_block(network, data)
-    chain = steps(network, not centre)
-    width = [f.shape[1] for f in layers(chain, first, not centre)]
+    chain, width = steps(network, not centre), widths(network, data, not centre)
     size = block_size(memory(width, width[-1], kind), budget)
     if tell is not None:
         tell(_beforehand(width, data, size, kind))
@@ -248,11 +236,8 @@ def _to_output(chain, data, size, white, top, count, folded):
         values = layers(chain, block, folded)
         later = None
         for at in reversed(range(len(chain))):
-            later = (
-                chain[at].jacobians(values[at])
-                if later is None
-                else chain[at].pulled(later, values[at])
-            )
+            step, f = chain[at], values[at]
+            later = step.jacobians(f) if later is None else step.pulled(later, f)
             rows = later @ white[at][1]
             means[at] += top.forward @ rows.sum(0) / count
             factors[at] = factor(_stacked(rows) / np.sqrt(count), factors[at])

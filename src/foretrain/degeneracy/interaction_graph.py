@@ -24,11 +24,11 @@ from foretrain.degeneracy.folded import (
     Step,
     block_size,
     blocks,
-    first_block,
     layers,
     steps,
+    widths,
 )
-from foretrain.degeneracy.interaction_basis import InteractionBasis, LayerBasis
+from foretrain.degeneracy.interaction_basis import InteractionBasis
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer
 
@@ -81,10 +81,11 @@ def interaction_graph(
     map and then a named nonlinearity, and `points` Jacobians and 2 k' d' d of them elsewhere.
     """
     places = path_points(points)
-    first = first_block(network, data)
-    chain = steps(network, basis.folded)
-    width = [f.shape[1] for f in layers(chain, first, basis.folded)]
-    _check_basis(basis, width)
+    chain, width = steps(network, basis.folded), widths(network, data, basis.folded)
+    found = [layer.forward.shape[1] for layer in basis.layers]
+    if found != width:
+        rule = f"be of a network with layers of {width} activations"
+        raise argument_error("basis", rule, f"has layers of {found}")
     each = max(
         _bytes(step, one, width, at)
         for at, (step, one) in enumerate(zip(chain, _neighbours(basis), strict=True))
@@ -101,12 +102,9 @@ def interaction_graph(
         count += len(block)
         values = layers(chain, block, basis.folded)
         for at, step in enumerate(chain):
-            pair = basis.layers[at], basis.layers[at + 1]
-            more = (
-                _pointwise(step, pair, values[at], places)
-                if isinstance(step, Pointwise)
-                else _general(step, pair, values[at], places)
-            )
+            given = basis.layers[at : at + 2], values[at], places
+            is_pointwise = isinstance(step, Pointwise)
+            more = _pointwise(step, *given) if is_pointwise else _general(step, *given)
             squared[at] += more[0]
             plain[at] += more[1]
     return InteractionGraph(
@@ -119,13 +117,6 @@ def interaction_graph(
 
 def _neighbours(basis):
     return list(zip(basis.layers[:-1], basis.layers[1:], strict=True))
-
-
-def _check_basis(basis, width):
-    found = [layer.forward.shape[1] for layer in basis.layers]
-    if found != width:
-        rule = f"be of a network with layers of {width} activations"
-        raise argument_error("basis", rule, f"has layers of {found}")
 
 
 def _bytes(step: Step, pair, width, at):
@@ -166,7 +157,7 @@ def _pointwise(step: Pointwise, pair, f, path):
     return squares, plain
 
 
-def _general(step: Step, pair: tuple[LayerBasis, LayerBasis], f, path):
+def _general(step: Step, pair, f, path):
     below, above = pair
     coordinates = below.coordinates(f)
     found = np.zeros((len(f), above.size, below.size))

@@ -88,7 +88,6 @@ class Partition:
         objective: What was minimised.
         modularity: Newman's, of these modules.
         exact: True if every partition was looked at.
-        balance: As of `partition`.
     """
 
     labels: np.ndarray
@@ -96,7 +95,6 @@ class Partition:
     objective: float
     modularity: float
     exact: bool
-    balance: str
 
     @property
     def modules(self) -> int:
@@ -224,11 +222,9 @@ def _starts(weights, k):
         labels = np.zeros(len(points), int)
         for _ in range(20):
             labels = ((points[:, None] - centres) ** 2).sum(-1).argmin(1)
+            inside = [labels == a for a in range(k)]
             centres = np.array(
-                [
-                    points[labels == a].mean(0) if (labels == a).any() else centres[a]
-                    for a in range(k)
-                ]
+                [points[one].mean(0) if one.any() else centres[a] for a, one in enumerate(inside)]
             )
         yield _filled(labels, k)
 
@@ -298,5 +294,4 @@ def _finished(weights, met, labels, exact, balance, k):
         objective,
         float(((weights / total - np.outer(degree, degree) / total**2) * inside).sum()),
         exact,
-        balance,
     )

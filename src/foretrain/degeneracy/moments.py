@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.degeneracy.folded import (
-    BUDGET,
-    Data,
-    block_size,
-    blocks,
-    first_block,
-    layers,
-    steps,
-)
+from foretrain.degeneracy.folded import BUDGET, Data, block_size, blocks, layers, steps, widths
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error
 
@@ -56,15 +48,14 @@ def moments(
 
     Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
     """
-    first = first_block(network, data)
-    chain = steps(network, not centre)
-    width = [f.shape[1] for f in layers(chain, first, not centre)]
+    chain, width = steps(network, not centre), widths(network, data, not centre)
     factors = [np.zeros((0, d + centre)) for d in width]
     count = 0
     for block in blocks(data, block_size(24 * sum(width), budget)):
         count += len(block)
         for at, f in enumerate(layers(chain, block, not centre)):
-            _refuse_overflow(f)
+            if not np.isfinite(f).all():
+                raise argument_error("x", "give finite activations", "gives some that are not")
             rows = np.concatenate([np.ones((len(f), 1)), f], 1) if centre else f
             factors[at] = factor(rows, factors[at])
     made = []
@@ -76,8 +67,3 @@ def moments(
             part, mean = found, np.zeros(d)
         made.append(Moments(part / np.sqrt(count), mean, count))
     return made
-
-
-def _refuse_overflow(f):
-    if not np.isfinite(f).all():
-        raise argument_error("x", "give finite activations", "gives some that are not")

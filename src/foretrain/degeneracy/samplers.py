@@ -179,13 +179,19 @@ def _density(lane: Lanes, losses: Losses, batch_size: int | None, params, data) 
 
 @lru_cache(maxsize=64)
 def _exact_start(losses: Losses, sampler: str):
+    import blackjax
     import jax
     import jax.numpy as jnp
+    from blackjax.adaptation.step_size import dual_averaging_adaptation
 
     def one(lane, params, data):
         found = _density(lane, losses, None, params, data)
-        made = _exact_init(sampler)(jnp.zeros_like(found.centre), found.log_density, lane)
-        return jax.tree.map(jnp.asarray, made)
+        begin = lane.step / 2 if sampler == "mala" else lane.step**0.5
+        fit = dual_averaging_adaptation(ACCEPTED[sampler])[0](begin)
+        fit = fit._replace(log_step_size_avg=fit.log_step_size)
+        init = getattr(blackjax, sampler).init
+        chain = init(jnp.zeros_like(found.centre), found.log_density)
+        return jax.tree.map(jnp.asarray, _Fitted(chain, fit))
 
     return jax.jit(lambda lanes, *rest: jax.vmap(lambda lane: one(lane, *rest))(lanes))
 
@@ -328,19 +334,6 @@ class _Fitted(NamedTuple):
 
     chain: Any
     fit: Any
-
-
-def _exact_init(name):
-    def init(u, log_density, lane):
-        import blackjax
-        from blackjax.adaptation.step_size import dual_averaging_adaptation
-
-        begin = lane.step / 2 if name == "mala" else lane.step**0.5
-        fit = dual_averaging_adaptation(ACCEPTED[name])[0](begin)
-        fit = fit._replace(log_step_size_avg=fit.log_step_size)
-        return _Fitted(getattr(blackjax, name).init(u, log_density), fit)
-
-    return init
 
 
 def _exact_step(name):

@@ -162,7 +162,10 @@ def _as_it_was(section, weight, bias, kept):
 def _in_blocks(section, weight, bias, kept, blocks):
     """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
     wide = len(weight)
-    rows, shifts, settled, still, gates, basis, outward = [], [], [], [], [], [], []
+    # Bias last, as a column more; begun empty, for a layer of which nothing is left.
+    rows: list[np.ndarray] = [np.zeros((0, weight.shape[1] + 1))]
+    settled = [np.zeros((0, weight.shape[1] + 1), bool)]
+    basis, outward, gates = [np.zeros((0, wide))], [np.zeros((wide, 0))], []
     shift = np.zeros(wide)
     for block in blocks:
         these = list(block.neurons)
@@ -188,25 +191,19 @@ def _in_blocks(section, weight, bias, kept, blocks):
         fixed[:, kept] = False
         fixed[:, chosen] = True
         fixed[:, -1] = (weight.shape[1] in chosen) or block.unit or bias is None
-        rows.append(new[:, :-1])
-        shifts.append(new[:, -1])
-        settled.append(fixed[:, :-1])
-        still.append(fixed[:, -1])
+        rows.append(new)
+        settled.append(fixed)
         gates += [LINEAR if block.constants else these[0]] * len(new)
         there, back = np.zeros((len(new), wide)), np.zeros((wide, len(new)))
         there[:, these] = change
         back[these] = inner
         basis.append(there)
         outward.append(back)
-    if not rows:
-        return (*_nothing(section, weight, bias), shift)
+    whole, fixed = np.concatenate(rows), np.concatenate(settled)
+    biases = (None, None) if bias is None else (whole[:, -1], fixed[:, -1])
+    activation = section.activation or ""
     one = SparseSection(
-        np.concatenate(rows),
-        None if bias is None else np.concatenate(shifts),
-        np.concatenate(settled),
-        None if bias is None else np.concatenate(still),
-        tuple(gates),
-        section.activation or "",
+        whole[:, :-1], biases[0], fixed[:, :-1], biases[1], tuple(gates), activation
     )
     return one, np.concatenate(basis), np.concatenate(outward, 1), shift
 
@@ -219,17 +216,6 @@ def _pivots(rows):
     if not sizes.size or sizes[0] == 0:
         return []
     return sorted(map(int, order[: len(sizes)][sizes > THRESHOLD**0.5 * sizes[0]]))
-
-
-def _nothing(section, weight, bias):
-    """A layer of which nothing is left."""
-    none = np.zeros((0, weight.shape[1]))
-    empty = None if bias is None else np.zeros(0)
-    one = SparseSection(
-        none, empty, none.astype(bool), None if empty is None else empty.astype(bool), (),
-        section.activation or "",
-    )  # fmt: skip
-    return one, np.zeros((0, len(weight))), np.zeros((len(weight), 0))
 
 
 def outputs(

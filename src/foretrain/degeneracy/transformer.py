@@ -35,16 +35,13 @@ def arrays(run: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """
     found = {}
     for name in NAMES:
-        stored = next((full for full in _full(name) if full in run), None)
+        full = (name, *(prefix + name for prefix in _STORED))
+        stored = next((one for one in full if one in run), None)
         if stored is None:
             rule = "hold the state of a transformer, as of a run with keep_state='end'"
             raise argument_error("run", rule, f"has no `{STATE}{name}`")
         found[name] = np.asarray(run[stored])
     return found
-
-
-def _full(name):
-    return name, *(prefix + name for prefix in _STORED)
 
 
 def of_arrays(named: Mapping[str, Any]) -> Network:

@@ -32,7 +32,6 @@ class CompilationCache:
     """The cache of this process, from when it is made until `close`.
 
     Attributes:
-        hits: Programs that were read from the cache.
         misses: Programs that were compiled.
 
     Where the folder cannot be written nothing is kept, which costs time only.
@@ -41,7 +40,7 @@ class CompilationCache:
     def __init__(self):
         import jax
 
-        self.hits = self.misses = 0
+        self.misses = 0
         jax.monitoring.register_event_listener(self._count)
         version = f"jax-{importlib.metadata.version('jaxlib')}-{_machine()}"
         self._entries = cache_folder() / version
@@ -83,7 +82,6 @@ class CompilationCache:
             shutil.rmtree(self._own, ignore_errors=True)
 
     def _count(self, event, **_):
-        self.hits += event == "/jax/compilation_cache/cache_hits"
         self.misses += event == "/jax/compilation_cache/cache_misses"
 
     def _link_whole_entries(self):

@@ -60,12 +60,8 @@ class Coordinator:
     tell: Callable[[Progress], None]
     began: float  # monotonic time of the start
     device: str = ""  # what the workers compute on, once known
-    # Programs that the workers compiled, and that they read from the cache instead.
-    compiled: int = 0
-    from_cache: int = 0
     # What became of the runs that are done.
     outcomes: Counter = field(default_factory=Counter)
-    failures: list = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
     living: dict[int, Worker] = field(default_factory=dict)  # the living workers by number
     started: list[Worker] = field(default_factory=list)  # all workers there have been
@@ -198,7 +194,7 @@ class Coordinator:
             {
                 "do": "group",
                 "group": self._number(group),
-                "parameters": overrides(group.parameters, Group(type(group.parameters)(), "")),
+                "parameters": overrides(group.parameters),
                 "lanes": group.lanes,
                 "samples": [self._row(number, group) for number in samples],
                 "count": group.count,
@@ -210,7 +206,8 @@ class Coordinator:
     def _row(self, number, group):
         run = self.runs[number]
         if run.parameters is not self._last:
-            self._last, self._overrides = run.parameters, overrides(run.parameters, group)
+            self._last = run.parameters
+            self._overrides = overrides(run.parameters, group.parameters)
         # A run that two workers have died with begins anew: its checkpoint may be what kills them.
         fresh = self._deaths.get(number, 0) >= DEATHS - 1
         saved = None if fresh else self._saved.get(run.identity)
@@ -269,16 +266,14 @@ class Coordinator:
         worker.steps = message["steps"]
 
     def _on_durable(self, worker, message):
-        for number, outcome, steps, note in message["runs"]:
+        for number, outcome, steps in message["runs"]:
             worker.left.discard(number)
-            self._count(number, outcome, steps, note)
+            self._count(number, outcome, steps)
 
-    def _count(self, number, outcome, steps, note):
+    def _count(self, number, outcome, steps):
         run = self.runs[number]
         self._left -= 1
         self.outcomes[OUTCOMES[outcome]] += 1
-        if outcome == FAILED:
-            self.failures.append((run.identity, note))
         self._predicted_done += float(self.plan.study.estimate(run.parameters))
         self._actual_done += steps if self.plan.study.trains else 1
 
@@ -312,16 +307,14 @@ class Coordinator:
         durable = {number for number in held if self.runs[number].identity in outcomes}
         for number in durable:
             run = self.runs[number]
-            note = journal.notes.get(run.identity, "")
-            steps = self.plan.study.estimate(run.parameters)
-            self._count(number, outcomes[run.identity], steps, note)
+            self._count(number, outcomes[run.identity], self.plan.study.estimate(run.parameters))
         return durable
 
     def _fail(self, number, note):
         run = self.runs[number]
         writer = Writer(self.folder, f"{self._prefix}c-{self._token}", self._code)
         writer.append([FinishedRun(run.identity, FAILED, 0, np.zeros(0, np.int64), note=note)])
-        self._count(number, FAILED, 0, note)
+        self._count(number, FAILED, 0)
         self._killers += 1
 
     def _end(self):
@@ -333,11 +326,6 @@ class Coordinator:
             return
         for process in processes:
             process.wait()
-        while not self._answers.empty():
-            _, message = self._answers.get()
-            if message and message["say"] == "stopped":
-                self.compiled += message["misses"]
-                self.from_cache += message["hits"]
 
     def _number(self, group):
         return next(n for n, other in enumerate(self.groups) if other is group)

@@ -75,7 +75,8 @@ def make_groups(runs: Sequence[Run], estimate: Callable[[Any], float]) -> list[G
             group = groups.get(signature)
             if group is None:
                 common = static_only(last)
-                group = groups[signature] = Group(common, _name(common))
+                name = ", ".join(f"{name}={value}" for name, value in overrides(common).items())
+                group = groups[signature] = Group(common, name or "default")
         predicted[number] = steps
         group.waiting.append(number)
         group.steps += steps
@@ -156,13 +157,7 @@ def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ())
     return failed
 
 
-def overrides(parameters: Any, group: Group) -> dict:
-    """The fields in which a run differs from its group."""
-    base = asdict(group.parameters)
-    return {name: value for name, value in asdict(parameters).items() if value != base[name]}
-
-
-def _name(common):
-    default = asdict(type(common)())
-    changed = {name: value for name, value in asdict(common).items() if value != default[name]}
-    return ", ".join(f"{name}={value}" for name, value in changed.items()) or "default"
+def overrides(parameters: Any, base: Any = None) -> dict:
+    """The fields in which parameters differ from others, by default from their defaults."""
+    known = asdict(type(parameters)() if base is None else base)
+    return {name: value for name, value in asdict(parameters).items() if value != known[name]}

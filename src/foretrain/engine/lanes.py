@@ -144,7 +144,9 @@ class Lanes:
         if not self.riding:
             return []
         with self._precision():
-            leaves = [_plain(leaf) for leaf in jax.tree.leaves(take(self._state, self._every))]
+            leaves = [
+                np.asarray(_data(leaf)) for leaf in jax.tree.leaves(take(self._state, self._every))
+            ]
         return [
             InFlight(
                 seat.identity,
@@ -348,10 +350,6 @@ def ride(
 def _data(leaf):
     is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
-
-
-def _plain(leaf: jax.Array) -> np.ndarray:
-    return np.asarray(_data(leaf))
 
 
 def _plain_shape(leaf):

@@ -139,13 +139,14 @@ class InProcess:
 
 def check_can_run_here() -> None:
     """Refuse to run in a process whose JAX has started on several cores."""
-    if _jax_runs() and len(available_cores()) > 1 and _backend() == "cpu":
-        raise argument_error(
-            "workers",
-            "be at least 1 where JAX already runs on several cores",
-            "is 0",
-            "Try `workers=1`, or start the process with `taskset -c 0`.",
-        )
+    if not _jax_runs() or len(available_cores()) == 1:
+        return
+    import jax
+
+    if jax.default_backend() == "cpu":
+        rule = "be at least 1 where JAX already runs on several cores"
+        repair = "Try `workers=1`, or start the process with `taskset -c 0`."
+        raise argument_error("workers", rule, "is 0", repair)
 
 
 def count_workers(workers: int | None, runs: int, *, on_gpu: bool | None = None) -> int:
@@ -180,9 +181,3 @@ def gpu_present() -> bool:
 def _jax_runs() -> bool:
     bridge: Any = sys.modules.get("jax._src.xla_bridge")
     return bridge is not None and bridge.backends_are_initialized()
-
-
-def _backend() -> str:
-    import jax
-
-    return jax.default_backend()

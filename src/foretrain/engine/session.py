@@ -6,7 +6,7 @@ when the runs of the one before are done), ``runs`` and ``stop``; it says
 - ``ready``: with the device;
 - ``lanes``: how many it takes for the group, and the fewest bytes that a run of it takes in the labelled result;
 - ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
-- ``durable``: (number, outcome, steps, note) of runs that are on disk;
+- ``durable``: (number, outcome, steps) of runs that are on disk;
 - ``fatal``: one line, after which it ends.
 
 When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
@@ -125,10 +125,7 @@ class Session:
             runs = [self._failed(run.identity, error) for run in runs]
             self._writer.append(runs)
         self._report()
-        rows = [
-            [self._numbers.pop(run.identity), run.outcome, run.steps_taken, run.note]
-            for run in runs
-        ]
+        rows = [[self._numbers.pop(run.identity), run.outcome, run.steps_taken] for run in runs]
         self._say({"say": "durable", "runs": rows})
 
     def save(self) -> None:
@@ -154,7 +151,7 @@ class Session:
         from foretrain.engine.sizes import result_bytes
         from foretrain.engine.snapshots import with_snapshots
 
-        self._bring_down_lanes()
+        self._steps += self._steps_here()
         self._base = self._study.Parameters(**message["parameters"])
         self._last = ({}, self._base)
         self._program = self._error = None
@@ -189,7 +186,7 @@ class Session:
             raise
         except _MISTAKES as error:
             # Every run of the group fails with this text when it comes; nothing else does.
-            self._give_up_group(error)
+            self._error, self._lanes = error, _Nothing()
         self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": stored})
 
     def _sample(self, runs):
@@ -199,9 +196,6 @@ class Session:
             except _MISTAKES:  # this run will fail when its turn comes; others may be sound
                 continue
         return None
-
-    def _bring_down_lanes(self):
-        self._steps += self._steps_here()
 
     def _steps_here(self):
         if self._lanes is None:
@@ -285,8 +279,8 @@ class Session:
                 f"A worker has run out of memory with {self._lanes.lanes} lanes. What was finished is kept: "
                 "try fewer workers, or a machine with more memory."
             ) from error
-        self._bring_down_lanes()
-        self._give_up_group(error)
+        self._steps += self._steps_here()
+        self._error, self._lanes = error, _Nothing()
         written = {run.identity for run in self._unwritten}
         self._keep([self._failed(name, error) for name in self._numbers if name not in written])
 
@@ -304,9 +298,6 @@ class Session:
             if self._here and not isinstance(error, ForetrainError):
                 print(trace, file=sys.stderr)
         return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
-
-    def _give_up_group(self, error):
-        self._error, self._lanes = error, _Nothing()
 
     def _report(self):
         self._reported = time.monotonic()
@@ -365,7 +356,6 @@ def _work(setup, inbox, say):
                 message = inbox.get()
                 if message["do"] == "stop":
                     session.close()
-                    say({"say": "stopped", "hits": cache.hits, "misses": cache.misses})
                     return
                 session.handle(message)
             session.turn()

@@ -1,12 +1,11 @@
 """A sweep: every run of a plan that is not yet in the folder, done by workers, durable as soon as it is finished."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from foretrain.dynamics.program import FAILED, KEEP_STATE, OUTCOMES
+from foretrain.dynamics.program import KEEP_STATE
 from foretrain.engine.coordinator import Coordinator
 from foretrain.engine.processes import count_workers
 from foretrain.engine.progress import Progress
@@ -23,15 +22,8 @@ class Execution:
 
     found: int  # runs that were in the folder before
     ran: int  # runs that were done now
-    # Name of an outcome to the number of runs of the shard that ended so, those found included.
-    outcomes: dict[str, int]
-    # (identity, reason) of the runs that failed, those found included.
-    failures: list[tuple[str, str]]
     device: str  # what was computed on; "" if nothing was run
     wall_time_s: float  # seconds it took
-    # Programs that were compiled, none where all of them were in the cache of an earlier start.
-    compiled: int
-    from_cache: int  # programs that were read from that cache
 
 
 def execute(
@@ -87,12 +79,10 @@ def execute(
         if claimed is not None:
             claimed()
         mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
-        held = scan(folder)
-        known = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
-        if mine_again := {run.identity for run in mine if run.identity in again} & known.keys():
+        known = set(scan(folder).identities)
+        if mine_again := {run.identity for run in mine if run.identity in again} & known:
             forget(folder, mine_again)
-            known = {name: outcome for name, outcome in known.items() if name not in mine_again}
-        found = [run.identity for run in mine if run.identity in known]
+            known -= mine_again
         sweep = Coordinator(
             plan=plan,
             folder=folder,
@@ -106,19 +96,11 @@ def execute(
             began=began,
         )
         sweep.run()
-    outcomes = Counter(OUTCOMES[known[identity]] for identity in found) + sweep.outcomes
-    old = [
-        (name, held.notes.get(name, "unknown reason")) for name in found if known[name] == FAILED
-    ]
     return Execution(
-        found=len(found),
+        found=len(mine) - len(sweep.runs),
         ran=sum(sweep.outcomes.values()),
-        outcomes=dict(outcomes),
-        failures=old + sweep.failures,
         device=sweep.device,
         wall_time_s=time.monotonic() - began,
-        compiled=sweep.compiled,
-        from_cache=sweep.from_cache,
     )
 
 

@@ -12,6 +12,7 @@ from foretrain.forecast.prediction import Ensemble, Prediction, Reduced, first_b
 from foretrain.forecast.reduced import mode_rows, shown_times
 from foretrain.networks.gated import (
     INITIAL_LAWS,
+    bundle_products,
     initial_weights,
     path_product,
     statistics_gradient,
@@ -84,13 +85,14 @@ def expected_from_random(
         left, right = found[bundle.target], found[bundle.source]
         more = ((0, 0), (0, modes - left.shape[1]))
         frames[p] = np.pad(left, more), np.pad(right, more)
-    starts = [_draw(reduction, law, scale, seed) for seed in range(draws)]
+    streams = [generator(Seed(0, seed), "prediction") for seed in range(draws)]
+    starts = [initial_weights(reduction.graph, s, law=law, init_scale=scale) for s in streams]
     horizon = max(reduced.horizon, 0.0 if times is None else float(times[-1]))
     _state_cost(statistics, starts[0], draws, tell)
     target = reduced.attainable_loss
     flows = []
     for weights in starts:
-        initial = exact_flow.loss(exact_flow.maps(weights, statistics, ends), ends)
+        initial = exact_flow.loss(bundle_products(statistics, weights), ends)
         flows.append(
             exact_flow.flow_until(
                 weights,
@@ -132,11 +134,6 @@ def expected_from_random(
         curvature=max(exact_flow.largest_curvature(flow.weights, statistics) for flow in flows),
         reduced=_beside(reduced, seen, np.median(drawn.at(seen), axis=0), times),
     )
-
-
-def _draw(reduction: Reduction, law: str, scale: float, seed: int):
-    stream = generator(Seed(0, seed), "prediction")
-    return initial_weights(reduction.graph, stream, law=law, init_scale=scale)
 
 
 def _state_cost(statistics: Statistics, weights, draws: int, tell) -> None:

@@ -12,11 +12,17 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
+from foretrain.quantities.learning_time import crossing_time
 from foretrain.quantities.plateaus import plateaus
 from foretrain.theory.reduction import TOLERANCE, Reduction
 
 # Part of the loss at the start by which an end must lie above the attainable loss to count as above it.
 SHORT = 1e-6
+# Entries of a prediction that are written as they are.
+_WRITTEN = (
+    "label", "init_scale", "residual", "stable", "smallest_curvature", "attainable_loss",
+    "attainable_is_bound", "initial_loss", "final_loss", "learning_time", "horizon",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -261,17 +267,7 @@ class Prediction(_Shown):
     def as_dict(self) -> dict:
         """All but the reduction as JSON-ready values; infinite times become None."""
         return {
-            "label": self.label,
-            "init_scale": self.init_scale,
-            "residual": self.residual,
-            "stable": self.stable,
-            "smallest_curvature": self.smallest_curvature,
-            "attainable_loss": self.attainable_loss,
-            "attainable_is_bound": self.attainable_is_bound,
-            "initial_loss": self.initial_loss,
-            "final_loss": self.final_loss,
-            "learning_time": _json(self.learning_time),
-            "horizon": self.horizon,
+            **{name: _json(getattr(self, name)) for name in _WRITTEN},
             "time_unit": "step x learning rate",
             "modes": [{k: _json(v) for k, v in asdict(mode).items()} for mode in self.modes],
             "times": self.times.tolist(),
@@ -337,14 +333,8 @@ class Ranking(_Shown):
 
 def first_below(times: np.ndarray, losses: np.ndarray, target: float) -> float:
     """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
-    below = np.flatnonzero(losses <= target)
-    if not below.size:
-        return math.inf
-    at = below[0]
-    if at == 0:
-        return float(times[0])
-    part = (losses[at - 1] - target) / (losses[at - 1] - losses[at])
-    return float(times[at - 1] + part * (times[at] - times[at - 1]))
+    found = float(crossing_time(times, -losses, -target))
+    return math.inf if math.isnan(found) else found
 
 
 def _json(value):

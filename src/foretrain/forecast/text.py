@@ -8,16 +8,17 @@ import numpy as np
 
 from foretrain.claims import markup
 from foretrain.forecast.laws import law_words
-from foretrain.words import fold, laid
+from foretrain.words import count, fold, laid
 
-_ROWS, _CURVE_ROWS = 16, 11
+_ROWS = 16
 
 
 def prediction_text(prediction: Any, width: float = math.inf) -> str:
     """The tables of a `foretrain.forecast.prediction.Prediction`, in lines of at most `width` columns."""
     lines = [_head(prediction), *_trust(prediction)]
     lines += ["", *_mode_table(prediction.modes, prediction.horizon, width), ""]
-    lines += _loss_table(prediction, width)
+    ends = _ends(prediction)
+    lines += [f"{ends[0].upper()}{ends[1:]}.", *laid(_loss_rows(prediction, 11), (), width)]
     if prediction.trained is not None:
         lines += ["", *_judged(prediction, width)]
     return _folded(lines, width)
@@ -94,18 +95,14 @@ def _folded(lines: Sequence[str], width: float) -> str:
 def ranking_summary(ranking: Any) -> str:
     """A `foretrain.forecast.prediction.Ranking` in a few lines."""
     number = len(ranking.predictions)
-    lines = [f"Ranking of {_count(number, 'candidate')}", *ranking_text(ranking).splitlines()]
+    lines = [f"Ranking of {count(number, 'candidate')}", *ranking_text(ranking).splitlines()]
     return "\n".join(lines[:8] + [f"... {number - 6} more"] * (number > 6))
 
 
 def _head(prediction) -> str:
     reduction = prediction.reduction
-    paths = _count(len(reduction.paths), "trained path")
-    return f"{prediction.label}: {paths} in {_count(len(reduction.groups), 'independent group')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    paths = count(len(reduction.paths), "trained path")
+    return f"{prediction.label}: {paths} in {count(len(reduction.groups), 'independent group')}"
 
 
 def _number(value: float) -> str:
@@ -263,11 +260,6 @@ def _mode_rows(modes) -> list[tuple[str, ...]]:
             )
         )
     return rows
-
-
-def _loss_table(prediction, width: float) -> list[str]:
-    ends = _ends(prediction)
-    return [f"{ends[0].upper()}{ends[1:]}.", *laid(_loss_rows(prediction, _CURVE_ROWS), (), width)]
 
 
 def _loss_rows(prediction, most: int) -> list[tuple[str, ...]]:

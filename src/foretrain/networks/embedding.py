@@ -46,14 +46,17 @@ def draw_decoder(random: np.random.Generator, inputs: int, hidden: int, outputs:
 
 def decode(decoder: Decoder, joined):
     """The answers of the decoder to joined embeddings (sample, entry): (sample, output)."""
+    return _hidden(decoder, joined)[1] @ decoder.weight_3 + decoder.bias_3
+
+
+def _hidden(decoder, joined):
     import jax.numpy as jnp
 
-    first = decoder.weight_1
+    weight = decoder.weight_1
     # With one entry it is an outer product, which XLA fuses with what follows.
-    arriving = joined * first if first.shape[0] == 1 else joined @ first
-    hidden = jnp.tanh(arriving + decoder.bias_1)
-    hidden = jnp.tanh(hidden @ decoder.weight_2 + decoder.bias_2)
-    return hidden @ decoder.weight_3 + decoder.bias_3
+    arriving = joined * weight if weight.shape[0] == 1 else joined @ weight
+    first = jnp.tanh(arriving + decoder.bias_1)
+    return first, jnp.tanh(first @ decoder.weight_2 + decoder.bias_2)
 
 
 def turned(decoder: Decoder) -> Decoder:
@@ -66,12 +69,7 @@ def turned(decoder: Decoder) -> Decoder:
 
 def layers(decoder: Decoder, joined):
     """Both hidden layers, each (sample, unit), and what a turned decoder answers, (output, sample)."""
-    import jax.numpy as jnp
-
-    weight = decoder.weight_1
-    arriving = joined * weight if weight.shape[0] == 1 else joined @ weight
-    first = jnp.tanh(arriving + decoder.bias_1)
-    second = jnp.tanh(first @ decoder.weight_2 + decoder.bias_2)
+    first, second = _hidden(decoder, joined)
     return first, second, decoder.weight_3 @ second.T + decoder.bias_3[:, None]
 
 

@@ -52,7 +52,7 @@ def statistics_loss(statistics: Statistics, weights):
 
     Cost: independent of the number of examples.
     """
-    totals = _bundle_products(statistics, weights)
+    totals = bundle_products(statistics, weights)
     loss = sum(statistics.target_power.values()) / 2
     for p, matrix in statistics.target_input.items():
         loss = loss - (totals[p] * matrix).sum()
@@ -70,7 +70,7 @@ def statistics_gradient(statistics: Statistics, weights) -> dict:
 
     The result maps edges to arrays of the shape of their weights, zero where no trained path passes.
     """
-    totals = _bundle_products(statistics, weights)
+    totals = bundle_products(statistics, weights)
     errors = dict(statistics.target_input)
     for (j, p), matrix in statistics.inputs.items():
         errors[p] = errors[p] - totals[j] @ matrix
@@ -97,14 +97,12 @@ def _path_terms(path: Path, weights, error) -> dict:
     return terms
 
 
-def _bundle_products(statistics: Statistics, weights) -> dict:
-    """Sum over the paths of each trained bundle of the product of the weights along the path."""
-    totals = {}
-    for number in statistics.target_input:
-        for index in statistics.bundles[number].paths:
-            product = path_product(statistics.paths[index], weights)
-            totals[number] = totals[number] + product if number in totals else product
-    return totals
+def bundle_products(statistics: Statistics, weights) -> dict:
+    """Sum over its paths of the product of weights, for every trained bundle: number to (output width, input width)."""
+    return {
+        p: sum(path_product(statistics.paths[i], weights) for i in statistics.bundles[p].paths)
+        for p in statistics.target_input
+    }
 
 
 def path_product(path: Path, weights):

@@ -129,14 +129,11 @@ def scores(weights: Weights, biases: Biases | None, activity) -> jax.Array:
 def sample_losses(output, labels, loss: str) -> jax.Array:
     """Loss of every sample: 1/2 |one-hot - output|^2 or cross-entropy; output (..., sample, class)."""
     if loss == "cross_entropy":
-        chosen = jnp.take_along_axis(output, _labels(output, labels), axis=-1)[..., 0]
+        places = jnp.broadcast_to(labels[:, None], (*output.shape[:-1], 1))
+        chosen = jnp.take_along_axis(output, places, axis=-1)[..., 0]
         return jax.nn.logsumexp(output, axis=-1) - chosen
     error = jax.nn.one_hot(labels, output.shape[-1], dtype=output.dtype) - output
     return 0.5 * (error**2).sum(-1)
-
-
-def _labels(output, labels):
-    return jnp.broadcast_to(labels[:, None], (*output.shape[:-1], 1))
 
 
 def evaluate(weights, biases, inputs, maps, labels, negative_slope, loss):

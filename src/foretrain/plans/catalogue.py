@@ -9,7 +9,6 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pickle
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -69,10 +68,7 @@ def load(study: str | Path | Study) -> Study:
 def _known(name: str) -> Study:
     stem = name.replace("-", "_")
     if (_FOLDER / stem / "study.py").exists():
-        package = f"foretrain.studies.{stem}"
-        return _of_folder(
-            card(name), _FOLDER / stem, lambda role: importlib.import_module(f"{package}.{role}")
-        )
+        return _of_folder(card(name), _FOLDER / stem, f"foretrain.studies.{stem}")
     found = _entry_points()[name].load()
     if isinstance(found, Study):
         return found
@@ -130,9 +126,7 @@ def _from_path(path: Path) -> Study:
     package = siblings.package_of(path, file.parent)
     if path.is_file():
         return _of_file(read, file, package)
-    return _of_folder(
-        read, path, lambda role: importlib.import_module(f"{package}.{role}"), where=str(path)
-    )
+    return _of_folder(read, path, package, str(path))
 
 
 @cache
@@ -143,13 +137,11 @@ def _of_file(read: Card, file: Path, package: str) -> Study:
     return Study(read, part, str(file), {"study": str(file)})
 
 
-def _of_folder(
-    read: Card, folder: Path, imported: Callable[[str], ModuleType], where: str = ""
-) -> Study:
+def _of_folder(read: Card, folder: Path, package: str, where: str = "") -> Study:
     files = {role: str(folder / f"{role}.py") for role in ROLES if (folder / f"{role}.py").exists()}
 
     @cache
     def part(role: str) -> dict[str, Any] | None:
-        return vars(imported(role)) if role in files else None
+        return vars(importlib.import_module(f"{package}.{role}")) if role in files else None
 
     return Study(read, part, where, files)

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -158,20 +158,20 @@ class Grid:
     def lost(self, networks: Collection[str], *, diverged: bool = True) -> str:
         """Which runs of these networks are missing, failed or, if asked for, diverged, in words; "" where all are there."""
         known = self._lost if diverged else self._absent
-        return next((text for name in networks if (text := known[name])), "")
+        return next((text for name in networks if (text := known(name))), "")
 
     def unfinished(self, networks: Collection[str]) -> str:
         """Which runs of these networks were cut off before they had settled, in words; "" where none was."""
-        return next((text for name in networks if (text := self._unfinished[name])), "")
+        return next((text for name in networks if (text := self._unfinished(name))), "")
 
     @cached_property
-    def _lost(self) -> dict[str, str]:
-        return _Each(lambda name: self._without(name, _LOST))
+    def _lost(self) -> Callable[[str], str]:
+        return cache(lambda name: self._without(name, _LOST))
 
     @cached_property
-    def _absent(self) -> dict[str, str]:
+    def _absent(self) -> Callable[[str], str]:
         absent = {code: word for code, word in _LOST.items() if code != DIVERGED}
-        return _Each(lambda name: self._without(name, absent))
+        return cache(lambda name: self._without(name, absent))
 
     def _without(self, name: str, codes: dict[int, str]) -> str:
         if name and name not in self.variants:
@@ -179,9 +179,9 @@ class Grid:
         return _lost(self.network(name), codes)
 
     @cached_property
-    def _unfinished(self) -> dict[str, str]:
+    def _unfinished(self) -> Callable[[str], str]:
         steps = getattr(self.parameters, "steps", 0)
-        return _Each(lambda name: _unfinished(self.network(name), steps))
+        return cache(lambda name: _unfinished(self.network(name), steps))
 
     def equal_seeds(self, networks: Collection[str]) -> bool:
         """Whether several seeds of one of these networks gave the same loss, bit by bit: then they are one."""
@@ -204,18 +204,6 @@ class _Changed(Mapping):
 
     def __len__(self):
         return len(self._runs)
-
-
-class _Each(dict):
-    """What a function gives for every name that is asked for, once."""
-
-    def __init__(self, function):
-        super().__init__()
-        self._function = function
-
-    def __missing__(self, name):
-        self[name] = self._function(name)
-        return self[name]
 
 
 def _trimmed(data: xr.Dataset) -> xr.Dataset:

@@ -63,18 +63,12 @@ def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
     return (values - expected) / np.abs(expected).max()
 
 
-def larger_first(times: xr.DataArray, sizes: xr.DataArray, apart: float = 1.1) -> xr.DataArray:
+def larger_first(times: xr.DataArray, sizes: xr.DataArray) -> xr.DataArray:
     """Return the fraction of pairs of modes of which the larger one is learned first, see `learning_time.larger_first`.
 
     Args:
         times: When each mode is learned, with the dim ``mode``; nan for never.
         sizes: With the dim ``mode``.
-        apart: Smallest ratio of the sizes of a pair.
     """
-    return xr.apply_ufunc(
-        learning_time.larger_first,
-        times,
-        sizes,
-        input_core_dims=[["mode"], ["mode"]],
-        kwargs={"apart": apart},
-    )
+    own = [["mode"], ["mode"]]
+    return xr.apply_ufunc(learning_time.larger_first, times, sizes, input_core_dims=own)

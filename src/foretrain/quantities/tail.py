@@ -3,40 +3,35 @@
 import numpy as np
 
 
-def tail_exponent(times: np.ndarray, values: np.ndarray, start: float = 0.5) -> float:
-    """Least-squares slope of the log value along log time, from that part of the last time on.
+def _tail(times, values):
+    """Both from half of the last time on; None with fewer than three observations, or where a value is not positive."""
+    tail = times >= 0.5 * times[-1]
+    return (times[tail], values[tail]) if tail.sum() > 2 and (values[tail] > 0).all() else None
+
+
+def tail_exponent(times: np.ndarray, values: np.ndarray) -> float:
+    """Least-squares slope of the log value along log time, from half of the last time on.
 
     -1 for 1/t; about 0 for a curve that is stuck; below any power, and ever lower, for an exponential.
 
     Args:
         times: Shape (time,), ascending, the last positive.
         values: Shape (time,), positive.
-        start: Part of the last time at which the tail begins.
 
     Returns:
         The slope; nan with fewer than three observations, or where a value is not positive.
     """
-    tail = times >= start * times[-1]
-    if tail.sum() < 3 or not (values[tail] > 0).all():
-        return np.nan
-    return float(np.polyfit(np.log(times[tail]), np.log(values[tail]), 1)[0])
+    tail = _tail(times, values)
+    return np.nan if tail is None else float(np.polyfit(*np.log(tail), 1)[0])
 
 
-def floor_share(times: np.ndarray, values: np.ndarray, start: float = 0.5) -> float:
+def floor_share(times: np.ndarray, values: np.ndarray) -> float:
     """What is left for ever of the last value, by a least-squares fit of c + a/t to the tail: c over the last value.
 
-    0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t.
-
-    Args:
-        times: As for `tail_exponent`.
-        values: Likewise.
-        start: Likewise.
-
-    Returns:
-        The share; nan with fewer than three observations, or where a value is not positive.
+    0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t; nan, and arguments, as of
+    `tail_exponent`.
     """
-    tail = times >= start * times[-1]
-    if tail.sum() < 3 or not (values[tail] > 0).all():
+    tail = _tail(times, values)
+    if tail is None:
         return np.nan
-    left = np.polyfit(times[-1] / times[tail], values[tail] / values[-1], 1)[1]
-    return float(left)
+    return float(np.polyfit(times[-1] / tail[0], tail[1] / values[-1], 1)[1])

@@ -16,8 +16,6 @@ from foretrain.results.store import each_group
 
 FORMATS = ("netcdf", "csv", "parquet")
 _NEEDS = {"netcdf": ("h5netcdf", "h5py"), "csv": (), "parquet": ("pyarrow",)}
-
-
 _NAMES = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet"}
 
 
@@ -108,11 +106,6 @@ def _plain(dataset: xr.Dataset) -> xr.Dataset:
         for name, variable in dataset.variables.items()
         if variable.dtype.kind in "TU"
     }
-    dataset = dataset.drop_encoding().assign_attrs(_plain_attrs(dataset.attrs))
-    return dataset.assign_coords({n: v for n, v in strings.items() if n in dataset.coords}).assign(
-        {n: v for n, v in strings.items() if n not in dataset.coords}
-    )
-
-
-def _plain_attrs(attrs):
-    return {k: json.dumps(v) if isinstance(v, dict | bool) else v for k, v in attrs.items()}
+    nested = {k: json.dumps(v) for k, v in dataset.attrs.items() if isinstance(v, dict | bool)}
+    coords = {name: strings.pop(name) for name in dataset.coords if name in strings}
+    return dataset.drop_encoding().assign_attrs(nested).assign_coords(coords).assign(strings)

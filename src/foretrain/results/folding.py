@@ -114,7 +114,12 @@ def fold_all(
         _needed(sizes, math.prod(layout.shape), step.size)
         for layout, *_, step, sizes in plans.values()
     )
-    _check_memory(needed, physical_memory() if memory is None else memory)
+    limit = physical_memory() if memory is None else memory
+    if needed > limit:
+        raise ForetrainError(
+            f"The labelled result needs {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
+            "The runs stay in the journal: try a larger `observe_every`, or a machine with more memory."
+        )
     targets = {name: _target(*plan) for name, plan in plans.items()}
     only = {segment for target in targets.values() for segment in target.chosen}
     for segment in segments(folder, only=only):
@@ -127,7 +132,11 @@ def fold_all(
 def _target(layout, starts, positions, chosen, step, sizes) -> _Target:
     places = math.prod(layout.shape)
     gathered = {
-        name: np.full((places, *_lead(size, step), *size.shape), padding(size.dtype), size.dtype)
+        name: np.full(
+            (places, *[step.size] * (size.kind == "curves"), *size.shape),
+            padding(size.dtype),
+            size.dtype,
+        )
         for name, size in sizes.items()
     }
     outcome = np.full(places, MISSING, np.int8)
@@ -214,14 +223,6 @@ def _needed(sizes, places, observations) -> int:
     return needed
 
 
-def _check_memory(needed, limit):
-    if needed > limit:
-        raise ForetrainError(
-            f"The labelled result needs {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
-            "The runs stay in the journal: try a larger `observe_every`, or a machine with more memory."
-        )
-
-
 def _own_dims(name, size):
     """Dims of one run's array, of a curve without ``step``."""
     declared = lookup(name).dims
@@ -236,10 +237,6 @@ def physical_memory() -> float:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return np.inf
-
-
-def _lead(size, step):
-    return (step.size,) if size.kind == "curves" else ()
 
 
 def padding(dtype: np.dtype) -> Any:
@@ -322,12 +319,8 @@ def _dataset(target):
     for name, values in layout.axes.items():
         coords[name] = (name, _axis(values))
     if layout.coordinates is not None:
-        coords |= labels(
-            layout.axes,
-            layout.coordinates,
-            step,
-            {str(dim): length for dim, length in dataset.sizes.items()},
-        )
+        known = {str(dim): length for dim, length in dataset.sizes.items()}
+        coords |= labels(layout.axes, layout.coordinates, step, known)
     reached = {dim: length.reshape(shape).max(-1) for dim, length in target.lengths.items()}
     if layout.steps is not None:
         planned = [layout.steps(index) for index in np.ndindex(shape[:-1])]

@@ -89,8 +89,7 @@ class Result:
         return node.to_dataset()
 
     def __repr__(self):
-        config, lines = self.config, []
-        lines.append(f"foretrain result: {config.get('study', 'unnamed study')}")
+        lines = [f"foretrain result: {self.config.get('study', 'unnamed study')}"]
         if self.path is not None:
             lines.append(f"  folder      {self.path}")
         for name, dataset in (("simulation", self.simulation), ("theory", self.theory)):
@@ -151,14 +150,13 @@ def open_result(path: str | Path, *, strict: bool = True, lazy: bool = False) ->
     if folder.name == NAME:
         folder = folder.parent
     try:
-        if not (folder / NAME).exists():
-            if not folder.exists():
-                raise FolderError(f"There is no folder {folder}.")
-            raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
-    except FolderError:
-        raise
+        there, holds = folder.exists(), (folder / NAME).exists()
     except OSError as error:
         raise unreadable(folder, error) from error
+    if not there:
+        raise FolderError(f"There is no folder {folder}.")
+    if not holds:
+        raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
     return Result(folder, open_tree(folder / NAME, strict=strict, lazy=lazy))
 
 

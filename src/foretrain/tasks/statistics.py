@@ -165,7 +165,8 @@ class _Sums:
             at = open_on[kind]
             if len(at):
                 weighted = gates[kind][at, None] * batch.inputs[bundle.source][at]
-                _add(self.yx, (kind, bundle.target), batch.targets[bundle.target][at].T @ weighted)
+                key, term = (kind, bundle.target), batch.targets[bundle.target][at].T @ weighted
+                self.yx[key] = self.yx.get(key, 0) + term
         self._add_inputs(batch, gates)
 
     def _add_inputs(self, batch, gates):
@@ -181,7 +182,8 @@ class _Sums:
             gate = gates[first] * gates[second]
             at = np.flatnonzero(gate)
             weighted = gate[at, None] * batch.inputs[first[0]][at]
-            _add(self.xx, (first, second), weighted.T @ batch.inputs[second[0]][at])
+            term = weighted.T @ batch.inputs[second[0]][at]
+            self.xx[first, second] = self.xx.get((first, second), 0) + term
 
     def average(self) -> Statistics:
         yx = {key: total / self.samples for key, total in self.yx.items()}
@@ -215,10 +217,3 @@ def _path_gate(batch: GatedData, kind) -> np.ndarray:
     for name in kind[1]:
         gate = gate * batch.gates[name]
     return gate
-
-
-def _add(sums: dict, key, term: np.ndarray) -> None:
-    if key in sums:
-        sums[key] += term
-    else:
-        sums[key] = term

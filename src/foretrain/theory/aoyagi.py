@@ -12,20 +12,14 @@ regression.
 
 from typing import NamedTuple
 
-import numpy as np
-
 from foretrain.errors import argument_error, integer
 
 
 class Coefficient(NamedTuple):
-    """lambda and m of Z(beta) ~ beta^(-lambda) (ln beta)^(m - 1)."""
+    """lambda and m of Z(beta) ~ beta^(-lambda) (ln beta)^(m - 1); for large beta lambda_Z is lambda - (m - 1)/ln(beta)."""
 
     coefficient: float
     multiplicity: int
-
-    def at(self, beta) -> np.ndarray:
-        """lambda_Z(beta) to first order in 1/ln(beta), lambda - (m - 1)/ln(beta); of use for large beta only."""
-        return self.coefficient - (self.multiplicity - 1) / np.log(beta)
 
 
 def deep_linear(widths, rank: int) -> Coefficient:

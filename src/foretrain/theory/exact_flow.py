@@ -22,7 +22,7 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from foretrain.errors import ForetrainError
-from foretrain.networks.gated import conserved, path_product, statistics_gradient
+from foretrain.networks.gated import bundle_products, conserved, statistics_gradient
 from foretrain.tasks.statistics import Statistics
 
 # Eigenvalues of G below this part of the largest are directions that do not occur; a loss below this part of the power
@@ -116,15 +116,6 @@ def gated_inputs(statistics: Statistics, bundles) -> tuple[np.ndarray, np.ndarra
 def column_edges(statistics: Statistics, bundles) -> np.ndarray:
     """Columns at which the inputs of every bundle but the first begin, for `numpy.split`."""
     return np.cumsum([statistics.graph.width[statistics.bundles[p].source] for p in bundles])[:-1]
-
-
-def maps(weights: Mapping, statistics: Statistics, ends: tuple[Output, ...]) -> dict:
-    """Sum over its paths of the product of weights, for every trained bundle: number to (output width, input width)."""
-    return {
-        p: sum(path_product(statistics.paths[i], weights) for i in statistics.bundles[p].paths)
-        for end in ends
-        for p in end.bundles
-    }
 
 
 def loss(totals: Mapping[int, np.ndarray], ends: tuple[Output, ...]) -> float:
@@ -243,7 +234,7 @@ def flow_until(
         return -np.concatenate([gradient[name].ravel() for name in names])
 
     def looked(flat):
-        totals = maps(unpacked(flat), statistics, ends)
+        totals = bundle_products(statistics, unpacked(flat))
         learned = explained(totals, ends) if frames else {}
         along = [np.sum((u.T @ learned[p]) * v.T, axis=1) for p, (u, v) in (frames or {}).items()]
         return loss(totals, ends), np.array(along)

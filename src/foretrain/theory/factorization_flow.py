@@ -21,8 +21,9 @@ See docs/theory/s-curves.md.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import exprel
 
-from foretrain.theory.integration import crossing_times
+from foretrain.quantities.learning_time import half_learning_times
 
 
 def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> float:
@@ -122,7 +123,7 @@ def descent_curves(
 
 def half_steps(step: np.ndarray, strengths: np.ndarray, singular_values: np.ndarray) -> np.ndarray:
     """First of the steps (step,) at which each strength, shape (step, mode), is half of its end > 0; nan where it is not."""
-    return crossing_times(step, strengths, singular_values / 2)
+    return half_learning_times(step, strengths, singular_values)
 
 
 def _riccati(x, y, rates, decays, length):
@@ -130,18 +131,13 @@ def _riccati(x, y, rates, decays, length):
     grown, died = (x + y) / np.sqrt(2), (y - x) / np.sqrt(2)
     weight = np.eye(x.shape[1])
     for rate, part in ((rates - decays, grown), (-rates - decays, died)):
-        weight += 2 * (part * _integral(2 * rate, length)).T @ part
+        integral = length * exprel(2 * rate * length)  # of e^(2 rate t), from 0 to that length
+        weight += 2 * (part * integral).T @ part
     squares, vectors = np.linalg.eigh(weight)
     root = vectors / np.sqrt(squares) @ vectors.T
     grown = np.exp((rates - decays) * length) * (grown @ root)
     died = np.exp((-rates - decays) * length) * (died @ root)
     return (grown - died) / np.sqrt(2), (grown + died) / np.sqrt(2)
-
-
-def _integral(rate, length):
-    """Integral of e^(rate t) from 0 to that length."""
-    flat = np.abs(rate * length) < 1e-9
-    return np.where(flat, length, np.expm1(rate * length) / np.where(flat, 1.0, rate))
 
 
 def _coordinates(target, own):

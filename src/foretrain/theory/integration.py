@@ -1,4 +1,4 @@
-"""The loops that flows and descents share: checked times, flows at given times, steps with a stride, crossings of a level."""
+"""The loops that flows and descents share: checked times, flows at given times, steps with a stride."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -63,18 +63,3 @@ def iterate(step: Callable, state: Any, steps: int, every: int = 1) -> Iterator[
         state = step(state)
         if count % every == 0:
             yield state
-
-
-def crossing_times(times: np.ndarray, values: np.ndarray, level) -> np.ndarray:
-    """First time at which values reach a level, between stored times by a straight line.
-
-    `times` ascend, shape (time,); `values` are (time, ...); `level` broadcasts to the later axes, the shape of the result,
-    nan where the level is not reached.
-    """
-    reached = values >= level
-    after = reached.argmax(0)
-    before = np.maximum(after - 1, 0)
-    low, high = (np.take_along_axis(values, at[None], 0)[0] for at in (before, after))
-    fraction = np.where(high > low, (level - low) / np.where(high > low, high - low, 1.0), 0.0)
-    crossing = times[before] + fraction * (times[after] - times[before])
-    return np.where(reached.any(0), crossing, np.nan)

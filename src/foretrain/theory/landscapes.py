@@ -12,7 +12,7 @@ derivations see ``docs/theory/landscapes.md``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,10 @@ class Landscape:
         name, dimension: The formula in text, and d, the number of parameters.
         loss: ``loss(w)``, w of shape (..., d), NumPy or JAX; shape (...).
         by_volume: lambda(eps), for 0 < eps < `below`.
-        by_temperature: lambda_Z(beta), beta > 0, of the box; of the whole line where the box is None.
+        by_temperature: lambda_Z(beta), beta > 0, of the box; of `crossover` on the whole line.
         below: Scale under which `by_volume` holds.
         limit: lambda, to which both tend as eps goes to 0 and beta to infinity.
         multiplicity: m; both fall short of `limit` by about (m - 1) over ln(1/eps) or ln(beta).
-        boxed: True if `by_temperature` is that of the box; otherwise of the whole line.
     """
 
     name: str
@@ -44,11 +43,6 @@ class Landscape:
     limit: float
     below: float = 1.0
     multiplicity: int = 1
-    boxed: bool = True
-
-    def free(self, coefficient):
-        """Number of free parameters d - 2 lambda that goes with a value of either curve."""
-        return self.dimension - 2 * np.asarray(coefficient)
 
 
 def power(k: int) -> Landscape:
@@ -88,21 +82,12 @@ def crossover(c: float) -> Landscape:
         by_temperature=temperature,
         limit=0.5,
         below=1 + c**2,
-        boxed=False,
     )
 
 
 def plane() -> Landscape:
     """w1^2 in three parameters, the document's free directions that do not interact: two are free at every scale."""
-    square = power(1)
-    return Landscape(
-        name="w₁²",
-        dimension=3,
-        loss=square.loss,
-        by_volume=square.by_volume,
-        by_temperature=square.by_temperature,
-        limit=0.5,
-    )
+    return replace(power(1), name="w₁²", dimension=3)
 
 
 def product(a: int = 1, b: int = 1) -> Landscape:
@@ -141,10 +126,10 @@ def _unequal(p: float, q: float) -> tuple[Curve, Curve]:
         return p * q * (low - high) / (p * low - q * high)
 
     def temperature(beta):
+        beta = np.asarray(beta, float)
+
         def moment(order):
-            return _gamma(order + q, beta) - np.asarray(beta, float) ** (q - p) * _gamma(
-                order + p, beta
-            )
+            return _gamma(order + q, beta) - beta ** (q - p) * _gamma(order + p, beta)
 
         return moment(1) / moment(0)
 

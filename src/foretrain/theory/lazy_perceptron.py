@@ -9,42 +9,25 @@ K the tangent kernel, mean over outputs. Small starts leave the kernel's own ans
 docs/theory/lazy-perceptron.md.
 """
 
-from typing import NamedTuple
-
 import numpy as np
+
+from foretrain.networks.embedding import Decoder
+from foretrain.networks.perceptron import layers
 
 _STRIDE, _FURTHEST, _HALVINGS = 0.05, 5.0, 4  # of the mean logarithm by which weights have shrunk
 _ROUNDING = 1e-12  # of the mean of the kernel's diagonal
 
 
-class Layers(NamedTuple):
-    """Weights (in, out) and biases (out,) of two rectified layers and a linear one."""
-
-    weight_1: np.ndarray
-    bias_1: np.ndarray
-    weight_2: np.ndarray
-    bias_2: np.ndarray
-    weight_3: np.ndarray
-    bias_3: np.ndarray
-
-
-def shrunk(start: Layers, body: float, last: float) -> Layers:
+def shrunk(start: Decoder, body: float, last: float) -> Decoder:
     """The start with the two hidden layers, and the last one, multiplied by these."""
-    return Layers(*(body * part for part in start[:4]), *(last * part for part in start[4:]))
+    return Decoder(*(body * part for part in start[:4]), *(last * part for part in start[4:]))
 
 
-def activities(weights: Layers, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Activities of both hidden layers and outputs, (sample, unit) and (sample, output)."""
-    first = np.maximum(images @ weights.weight_1 + weights.bias_1, 0)
-    second = np.maximum(first @ weights.weight_2 + weights.bias_2, 0)
-    return first, second, second @ weights.weight_3 + weights.bias_3
-
-
-def kernel(weights: Layers, images: np.ndarray, others: np.ndarray) -> np.ndarray:
+def kernel(weights: Decoder, images: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Tangent kernel, mean over outputs, (sample, other): weights and biases of every layer count."""
     sides = []
     for part in (images, others):
-        first, second, _ = activities(weights, part)
+        first, second, _ = layers(weights, part)
         sides.append((part, first, second, first > 0, (second > 0).astype(float)))
     (x, h, g, on, up), (y, h_, g_, on_, up_) = sides
     outputs = weights.weight_3.shape[1]
@@ -57,14 +40,12 @@ def kernel(weights: Layers, images: np.ndarray, others: np.ndarray) -> np.ndarra
     return total + (x @ y.T + 1) * below / outputs
 
 
-def lazy_answers(weights: Layers, images, targets, others) -> np.ndarray:
+def lazy_answers(weights: Decoder, images, targets, others) -> np.ndarray:
     """Outputs for other images of the linearised perceptron that has fitted targets (sample, output) by least change."""
     within = kernel(weights, images, images)
     within[np.diag_indices_from(within)] += _ROUNDING * np.trace(within) / len(within)
-    wrong = targets - activities(weights, images)[2]
-    return activities(weights, others)[2] + kernel(weights, others, images) @ np.linalg.solve(
-        within, wrong
-    )
+    change = np.linalg.solve(within, targets - layers(weights, images)[2])
+    return layers(weights, others)[2] + kernel(weights, others, images) @ change
 
 
 def shrinking(hidden_learning_rate: float, last_learning_rate: float, weight_decay: float) -> float:
@@ -76,7 +57,7 @@ def shrinking(hidden_learning_rate: float, last_learning_rate: float, weight_dec
 
 
 def lazy_step(
-    start: Layers,
+    start: Decoder,
     images: np.ndarray,
     labels: np.ndarray,
     others: np.ndarray,
@@ -107,13 +88,8 @@ def lazy_step(
 
     def enough(depth):
         step = depth / per_step if per_step > 0 else 0.0
-        weights = shrunk(
-            start,
-            *(
-                (1 - rate * weight_decay) ** step
-                for rate in (hidden_learning_rate, last_learning_rate)
-            ),
-        )
+        rates = hidden_learning_rate, last_learning_rate
+        weights = shrunk(start, *((1 - rate * weight_decay) ** step for rate in rates))
         answers = lazy_answers(weights, images, targets, others)
         return (answers.argmax(1) == other_labels).mean() >= threshold
 

@@ -23,10 +23,15 @@ from foretrain.theory.masked_rank_one_escape import blow_up_time, checked_start,
 
 def alignment_exponent(singular_values) -> float:
     """Exponent 1 - s_2/s_1 of the misalignment at escape, which scales as sigma to this power."""
+    values = _descending(singular_values)
+    return float(1 - values[1] / values[0]) if values.size > 1 else 1.0
+
+
+def _descending(singular_values):
     values = np.sort(finite_array("singular_values", singular_values, ndim=1).astype(float))[::-1]
     if not values.size or values[0] <= 0:
         raise argument_error("singular_values", "have a positive one", "has none")
-    return float(1 - values[1] / values[0]) if values.size > 1 else 1.0
+    return values
 
 
 def misalignment_slope(singular_values, scales) -> float:
@@ -39,9 +44,7 @@ def misalignment_slope(singular_values, scales) -> float:
     `singular_values` of T are (mode,), in any order, `scales` two different sigma or more; nan for a single mode, which is
     aligned from the start.
     """
-    values = np.sort(finite_array("singular_values", singular_values, ndim=1).astype(float))[::-1]
-    if not values.size or values[0] <= 0:
-        raise argument_error("singular_values", "have a positive one", "has none")
+    values = _descending(singular_values)
     scales = finite_array("scales", scales, ndim=1).astype(float)
     if np.unique(scales).size < 2 or scales.min() <= 0:
         raise argument_error("scales", "be two different positive numbers at least", f"is {scales}")
@@ -71,10 +74,8 @@ def misalignment(left, right, trained_pairs) -> float:
     """
     _, best_left, best_right = best_rank_one(trained_pairs)
     sines = []
-    for weight, best in (
-        (np.asarray(left, float), best_left),
-        (np.asarray(right, float), best_right),
-    ):
+    for weight, best in ((left, best_left), (right, best_right)):
+        weight = np.asarray(weight, float)
         rest = weight - best * (best @ weight)
         sines.append(float(rest @ rest / (weight @ weight)))
     return math.sqrt(sines[0] + sines[1] - sines[0] * sines[1])

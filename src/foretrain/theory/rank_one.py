@@ -8,7 +8,8 @@ $$ \alpha' = 2 [\beta - (\beta^2 + q) \alpha] - \lambda \alpha, \qquad
    p' = -4 (\beta^2 + q) p - 2 \lambda p $$
 
 and the same with x and y exchanged. Descent with a finite step is closed in the same four numbers,
-because the direction of the orthogonal part never changes. This is one term of the low-rank fits of
+because the direction of the orthogonal part never changes. The flow conserves |x|^2 - |y|^2; with weight decay it falls as
+exp(-2 lambda t). This is one term of the low-rank fits of
 `foretrain.networks.factorization`; derived in docs/theory/s-curves.md.
 
 The unit of time is continuous time of the flow of L, that is step x learning rate.
@@ -56,23 +57,6 @@ class RankOneState:
 FIELDS = tuple(RankOneState.__dataclass_fields__)
 
 
-@dataclass(frozen=True)
-class GradientTerms:
-    """Lengths of the two terms of -grad L = signal - decay, for x and for y; shapes as the state's.
-
-    Attributes:
-        signal_x: |2 (b.y) a| = 2 |beta|.
-        decay_x: |(2 |y|^2 + lambda) x|; with weight decay its pull is counted in.
-        signal_y: |2 (a.x) b| = 2 |alpha|.
-        decay_y: |(2 |x|^2 + lambda) y|.
-    """
-
-    signal_x: float | np.ndarray
-    decay_x: float | np.ndarray
-    signal_y: float | np.ndarray
-    decay_y: float | np.ndarray
-
-
 def reduce(x, y, a, b) -> RankOneState:
     """The four numbers of a learner x y^T and a target a b^T.
 
@@ -95,20 +79,14 @@ def loss(state: RankOneState) -> float | np.ndarray:
     return (1 - alpha * beta) ** 2 + alpha**2 * q + beta**2 * p + p * q
 
 
-def gradient_terms(state: RankOneState, weight_decay: float = 0.0) -> GradientTerms:
-    """Lengths of signal and decay, the two terms into which Jermyn & Shlegeris (2022) part the gradient."""
-    lengths = np.sqrt(state.squared_norm_x), np.sqrt(state.squared_norm_y)
-    return GradientTerms(
-        signal_x=2 * np.abs(state.overlap_y),
-        decay_x=(2 * state.squared_norm_y + weight_decay) * lengths[0],
-        signal_y=2 * np.abs(state.overlap_x),
-        decay_y=(2 * state.squared_norm_x + weight_decay) * lengths[1],
-    )
+def gradient_terms(state: RankOneState, weight_decay: float = 0.0) -> tuple:
+    """Lengths of signal and decay, the two terms into which Jermyn & Shlegeris (2022) part the gradient for x.
 
-
-def imbalance(state: RankOneState) -> float | np.ndarray:
-    """|x|^2 - |y|^2: conserved by the flow; with weight decay it falls as exp(-2 lambda t)."""
-    return state.squared_norm_x - state.squared_norm_y
+    -grad L = signal - decay: |2 (b.y) a| = 2 |beta|, and |(2 |y|^2 + lambda) x|, in which the pull of weight decay is counted;
+    shapes as the state's. For y exchange both sides of the state.
+    """
+    decay = (2 * state.squared_norm_y + weight_decay) * np.sqrt(state.squared_norm_x)
+    return 2 * np.abs(state.overlap_y), decay
 
 
 def step(state: RankOneState, learning_rate: float, weight_decay: float = 0.0) -> RankOneState:

@@ -22,7 +22,8 @@ from foretrain.errors import (
     nearest,
     real,
 )
-from foretrain.theory.integration import crossing_times, iterate
+from foretrain.quantities.learning_time import crossing_time
+from foretrain.theory.integration import iterate
 from foretrain.theory.reduction import Reduction
 
 _TOLERANCE = 1e-10  # relative, of the integrator
@@ -220,7 +221,7 @@ def half_learning_times(states: np.ndarray, times: np.ndarray, reduction: Reduct
     values = reduction.singular_values
     target = np.where(np.abs(values) > 1e-12 * np.abs(values).max(), values, np.nan)
     learned = explained(mode_strengths(states, reduction), reduction) / target
-    crossing = crossing_times(np.asarray(times, dtype=float), learned, 0.5)
+    crossing = crossing_time(times, np.moveaxis(learned, 0, -1), 0.5)
     crossing = np.where(np.isnan(crossing), np.inf, crossing)
     return np.where(np.isnan(target), np.nan, crossing)[reduction.bundle_of_path]
 

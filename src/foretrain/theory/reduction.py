@@ -108,12 +108,6 @@ class Reduction:
         return scipy.sparse.csr_array((np.ones(here.size), (places[here], here)), shape=shape)
 
     @property
-    def trained_paths(self) -> dict[str, int]:
-        """Number of trained paths through every edge, by name."""
-        counts = np.bincount(self.path_edges.ravel(), minlength=len(self.graph.edges) + 1)
-        return {e.name: int(count) for e, count in zip(self.graph.edges, counts, strict=False)}
-
-    @property
     def edge_coefficients(self) -> dict[str, float]:
         """Pr(path) summed over the trained paths through every edge: how often an example trains the edge."""
         active = self.active[self.bundle_of_path]

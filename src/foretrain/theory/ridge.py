@@ -57,11 +57,6 @@ class Descent:
                 break
         return first
 
-    @property
-    def floor(self) -> float:
-        """Validation error in the end, if there is decay: that of the ridge solution."""
-        return float(((self.limit - self.teacher) ** 2).sum())
-
     def forgetting(self, threshold: float) -> float:
         """Steps until the error of the null space alone, |u w_0 - w*|² there with u = (1 - eta lambda)^k, is `threshold`.
 

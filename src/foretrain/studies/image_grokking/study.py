@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretrain.networks.embedding import Decoder
 from foretrain.study import declare, parameter
-from foretrain.theory.lazy_perceptron import Layers, lazy_step, shrinking
+from foretrain.theory.lazy_perceptron import lazy_step, shrinking
 from foretrain.training import image_perceptron
 from foretrain.training.image_perceptron import ImagePerceptron
 
@@ -79,7 +80,7 @@ def predict(p, step, seed):
         given[f"{part}{name}"] for part in ("", "validation_") for name in ("images", "labels")
     )
     lazy = lazy_step(
-        Layers(*(given[name] for name in Layers._fields)),
+        Decoder(*(given[name] for name in Decoder._fields)),
         *images,
         hidden_learning_rate=p.learning_rate,
         last_learning_rate=p.last_learning_rate,

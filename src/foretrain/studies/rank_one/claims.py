@@ -71,8 +71,8 @@ def halfway(measured, predicted):
 
 
 def signal_over_decay(early):
-    terms = gradient_terms(early)
-    return terms.signal_x / terms.decay_x
+    signal, decay = gradient_terms(early)
+    return signal / decay
 
 
 def lengths(c):

@@ -17,14 +17,14 @@ def from_start(p, start):
     """Descent of the four numbers at the run's own step, and the plateau that the start gives."""
     path = reduction.descent(start, p.learning_rate, p.steps, p.weight_decay, every=p.observe_every)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        terms = reduction.gradient_terms(path, p.weight_decay)
+        signal, decay = reduction.gradient_terms(path, p.weight_decay)
         norms = np.sqrt(path.squared_norm_x * path.squared_norm_y)
         curves = {
             "loss": reduction.loss(path),
             **{name: getattr(path, name) for name in FIELDS},
             "alignment": path.overlap_x * path.overlap_y / norms,
-            "signal": terms.signal_x,
-            "decay": terms.decay_x,
+            "signal": signal,
+            "decay": decay,
         }
     # A run that diverges is cut where its numbers stop being finite; so is its prediction.
     finite = np.logical_and.reduce([np.isfinite(curve) for curve in curves.values()])

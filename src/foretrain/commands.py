@@ -10,7 +10,7 @@ from pathlib import Path
 
 from foretrain.errors import ForetrainError, argument_error
 from foretrain.plans.options import FIELDS, split, words
-from foretrain.words import columns, complain, encodable, fold, outcome, say
+from foretrain.words import columns, complain, duration, encodable, fold, outcome, say
 
 
 def load(study, *parts):
@@ -213,6 +213,8 @@ def _check(arguments):
     lines = check(arguments.study)
     for line in lines:
         print(line)
+    if lines.seconds is not None:
+        print(f"The first run took {duration(lines.seconds)}.")
     return 2 if lines else 0
 
 

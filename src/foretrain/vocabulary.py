@@ -6,7 +6,7 @@ are checked against the vocabulary when they are labelled, and carry its text as
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -124,6 +124,12 @@ def lookup(name: str) -> Variable:
     if name not in first and name not in second:
         raise VocabularyError(f"Variable `{name}` is not declared in the vocabulary.")
     return first.get(name) or second[name]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names in the order in which they were declared, those of studies from elsewhere first."""
+    places = {name: place for place, name in enumerate([*_own, *_declared])}
+    return sorted(names, key=lambda name: places.get(name, len(places)))
 
 
 @contextmanager

@@ -104,6 +104,8 @@ def test_a_measuring_study_runs_through_workers_and_its_runs_have_no_steps(measu
     assert found.theory["distance"].dims == ("size",)
     page = (tmp_path / "a" / "report.html").read_text()
     assert "6 computed" in page
+    assert found.figures == {"measurements": "Measurements"}
+    assert "Measurements" in page
 
 
 def test_a_measuring_study_that_was_interrupted_goes_on(measured, tmp_path):
@@ -130,7 +132,9 @@ def test_a_posterior_is_sampled_by_the_machine(tmp_path):
     file = tmp_path / "sampled.py"
     file.write_text(SAMPLED)
     assert check(file) == []
-    found = foretrain.run(file, seeds=2, out=tmp_path / "a", workers=1, quiet=True).simulation
+    result = foretrain.run(file, seeds=2, out=tmp_path / "a", workers=1, quiet=True)
+    assert "Learning coefficient: lambda = " in result._drawn()["measurements"].caption
+    found = result.simulation
     error = found["learning_coefficient_error"]
     gap = found["learning_coefficient"] - found["steep"] / 2
     assert (abs(gap) < 4 * error + 1e-6).all()

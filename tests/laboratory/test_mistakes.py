@@ -236,6 +236,59 @@ def test_a_field_that_is_not_static_is_refused_where_runs_that_differ_in_it_shar
     assert {one for one in failures.values() if message in one} == set(failures.values()) != set()
 
 
+MEASURING = '''"""Draws."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+
+lab.declare(distance="Distance of the mean from zero.")
+lab.declare("half", parts="Means of both halves.")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Draws."""
+
+    size: int = lab.parameter(10, "draws", minimum=1)
+
+
+def measure(p, seed):
+    x = lab.generator(seed, "data").standard_normal(p.size)
+    return {"distance": abs(x.mean()), "parts": x[:2]}
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "    x = ",
+            "    1 / 0\n    x = ",
+            "mine.py, line 21: ZeroDivisionError: division by zero",
+        ),
+        ("    return {", "    {", "`measure` must be a dictionary, but is NoneType"),
+        ('"distance": ', '"other": ', "Variable `other` is not declared in the vocabulary."),
+        ("x[:2]", "x[:, None]", "Variable `parts` must have dims ('half',), as it is declared"),
+        ("abs(x.mean())", "np.nan", "Variable `distance` must be finite, but is nan."),
+        ("abs(x.mean())", '"far"', "Variable `distance` must hold numbers, but has dtype <U3."),
+    ],
+)
+def test_a_mistake_in_what_is_measured_is_found_by_check(tmp_path, capsys, old, new, message):
+    file = tmp_path / "mine.py"
+    file.write_text(MEASURING)
+    assert main(["check", str(file)]) == 0
+    one_line(capsys.readouterr().out, "The first run took ")
+    assert MEASURING.count(old) == 1
+    file.write_text(MEASURING.replace(old, new))
+    (line,) = check(file)
+    assert line.startswith("first run: ")
+    assert message in line
+    assert main(["check", str(file)]) == 2
+
+
 def test_data_that_users_get_can_be_written(study, tmp_path):
     result = foretrain.run(study(), seeds=2, workers=0, quiet=True, out=tmp_path / "out")
     result.simulation["loss"][:] = 0

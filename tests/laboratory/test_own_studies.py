@@ -348,7 +348,7 @@ def test_a_theory_may_be_padded_behind_what_the_program_observes(mine):
     )
     assert check(mine) == []
     edited(mine, "constant_values=np.nan", "constant_values=0")
-    assert "as long along `mode` as what the program observes, 3, but is 4" in check(mine)[0]
+    assert "as long along `mode` as what a run holds, 3, but is 4" in check(mine)[0]
 
 
 def test_claims_are_rows_and_what_is_none_is_refused():

@@ -44,7 +44,7 @@ _FIELDS = {
 }  # a field of `Sampling` to the argument of `learning_coefficient`
 
 
-def sampled(given: Any, p: Any, seed: Seed) -> dict[str, np.ndarray]:
+def sampled(given: Any, p: Any, seed: Seed) -> dict[str, np.ndarray | np.generic]:
     """Sample the posterior that a study's ``posterior(p, seed)`` gave.
 
     Args:

@@ -52,6 +52,7 @@ class Board:
     ylabel: str
     words: str
     reads: set[str]
+    columns: list[str]  # texts along the abscissa; empty where it has numbers
 
 
 def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
@@ -108,14 +109,16 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     cell = Cell(part.at(chosen))
     xlabel = panel.xlabel or labels["x"]
     ylabel = panel.label or labels["y"]
-    return Board(panel, cell, title or panel.title, lines, xlabel, ylabel, words, reads)
+    places = (part.values(panel.x) if panel.x in known else ()) if panel.x else ("",)
+    columns = [place for place in places if isinstance(place, str)]
+    return Board(panel, cell, title or panel.title, lines, xlabel, ylabel, words, reads, columns)
 
 
 def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> list[Line]:
     """Evaluate one quantity of one network at one place of the grid: a line, or one for each value of its own dim `by`."""
     known = rules(type(part.parameters))
-    if panel.x in known:
-        labels["x"] = labels["x"] or _parameter(part, panel.x)
+    if panel.x in known or not panel.x:
+        labels["x"] = labels["x"] or (_parameter(part, panel.x) if panel.x else "")
         return _against_axis(panel, quantity, network, part, chosen, label, reads, labels)
     cell = Cell(part.at(chosen))
     values = _evaluated(quantity, cell.of(network) if network else cell)
@@ -149,9 +152,9 @@ def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> 
 
 def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) -> list[Line]:
     """Evaluate a quantity in every cell along an axis of the grid, which is the abscissa."""
-    columns, predicted, places = [], [], part.values(panel.x)
+    columns, predicted, places = [], [], part.values(panel.x) if panel.x else ("",)
     for value in places:
-        cell = Cell(part.at({**chosen, panel.x: value}))
+        cell = Cell(part.at({**chosen, panel.x: value} if panel.x else chosen))
         values = _evaluated(quantity, cell.of(network) if network else cell)
         reads |= cell.reads
         columns.append(() if values is None else _per_seed(values))

@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.boards import Board, Line, boards
+from foretrain.figures.measurements import measurements
 from foretrain.figures.style import (
     few_log_ticks,
     panels,
@@ -21,18 +22,18 @@ from foretrain.figures.style import (
 from foretrain.figures.watched import watched
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import rules
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.curves import thinned
 from foretrain.quantities.panels import FigureRow, Panel
 
 _POINTS = 300  # of a curve: more are not told apart
-_STATISTICS = {"mean": np.mean, "median": np.median}
+_COLUMN = 0.5  # width of a column of lines, where columns are 1 apart
+_STATISTICS = {"mean": np.mean, "median": np.median, "fraction": np.mean}
 
 
 def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
-    """Draw the figures of a study; those of `foretrain.figures.curves` where it declares none.
+    """Draw the figures of a study; where it declares none, its curves and the figure of what it measures.
 
     Returns:
         Name of each figure to its drawing, in the order of the study.
@@ -42,7 +43,10 @@ def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
         Exception: whatever a study's function raises.
     """
     if study.figures is None:
-        return curves.draw(grid)
+        made, row = curves.draw(grid), measurements(grid) if study.computes else None
+        with style():
+            drawing = row and _declared(row, grid)
+        return made | ({"measurements": drawing} if drawing else {})
     with style():
         made = _drawn(study, grid)
     for name, drawing in made.items():
@@ -100,9 +104,11 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
 
 
 def _draw_board(ax, board: Board, label: bool) -> None:
-    panel = board.panel
-    for line in board.lines:
-        _draw_line(ax, panel, line)
+    panel, columns = board.panel, board.columns
+    for place, line in enumerate(board.lines):
+        # In a column lines stand beside each other.
+        shift = _COLUMN * ((place + 0.5) / len(board.lines) - 0.5)
+        _draw_line(ax, panel, line, shift if columns else None)
     if any(line.theory is not None for line in board.lines):
         ax.plot([], [], **theory_line(label=panel.theory_label))
     for text, level in (panel.levels or {}).items():
@@ -122,8 +128,9 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ends = min(line.x.min() for line in board.lines), max(map(_reach, board.lines))
         if ends[0] < ends[1]:
             ax.set_xlim(*ends)
-    if names := _texts(board):
-        ax.set_xticks(range(len(names)), names)
+    if columns:
+        ax.set_xticks(range(len(columns)), columns)
+        ax.set_xlim(-0.5, len(columns) - 0.5)
     elif ax.get_xscale() == "linear" and all(_whole(line.x) for line in board.lines):
         ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     ax.set_xlabel(board.xlabel)
@@ -166,28 +173,31 @@ def _reach(line: Line) -> float:
     return line.x[np.isfinite(line.samples).any(0)].max(initial=line.x.min())
 
 
-def _texts(board: Board) -> list[str]:
-    if board.panel.x not in rules(type(board.cell.p)):
-        return []
-    values = board.cell.grid.values(board.panel.x)
-    return [str(value) for value in values] if isinstance(values[0], str) else []
-
-
-def _draw_line(ax, panel: Panel, line: Line) -> None:
+def _draw_line(ax, panel: Panel, line: Line, shift: float | None) -> None:
+    """Draw a line; as columns, shifted to the right by so much, where `shift` is not None."""
     known = np.isfinite(line.samples).any(0) & np.isfinite(line.x)
     if "log" in panel.scale and panel.scale != "semilogx":
         known &= (line.samples > 0).any(0)
     if panel.scale in ("semilogx", "loglog"):
         known &= line.x > 0
-    kept = thinned(known, _POINTS)
+    kept, right = thinned(known, _POINTS), shift or 0
+    if panel.points:
+        look = {"color": line.colour, "markersize": 3.5, "alpha": 0.45, "zorder": 2.5}
+        runs = ax.plot(line.x[kept] + right, line.samples[:, kept].T, "o", **look)
+        runs[0].set_label("single runs")
     if kept.size and panel.statistic == "runs":
         look = simulation_line(line.colour, linewidth=1.2, alpha=0.5)
         for number, run in enumerate(line.samples[:, kept]):
             ax.plot(line.x[kept], run, **look, label=line.label if number == 0 else None)
     elif kept.size:
         look = {"color": line.colour, "statistic": _STATISTICS[panel.statistic]}
-        seed_band(ax, line.x[kept], line.samples[:, kept], line.label, **look)
+        look["fraction"] = panel.statistic == "fraction" or None
+        for part in [kept] if shift is None else kept[:, None]:
+            seed_band(ax, line.x[part] + right, line.samples[:, part], line.label, **look)
     if line.theory is not None:
         x, values = line.theory
         there = thinned(np.isfinite(values) & np.isfinite(x), _POINTS)
-        ax.plot(x[there], values[there], **theory_line(line.colour))
+        x, values = x[there] + right, values[there]
+        if shift is not None:
+            x, values = x + _COLUMN * np.array([[-0.5], [0.5]]), np.stack([values, values])
+        ax.plot(x, values, **theory_line(line.colour))

@@ -1,6 +1,7 @@
 """What a study lacks, found before anything is trained."""
 
 import dataclasses
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import xarray as xr
 
 from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import Program, completed
+from foretrain.engine.host import computed
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans.author import loaded
@@ -21,12 +23,19 @@ from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import NotApplicable
+from foretrain.results.arrays import storable
 from foretrain.streams import Seed
 from foretrain.vocabulary import lookup, own_words
 
 
 class Problems(list[str]):
-    """Lines on what a study lacks; printed one below the other."""
+    """Lines on what a study lacks; printed one below the other.
+
+    Attributes:
+        seconds: Time that the first run took to be measured or sampled; None where nothing is, or it raised.
+    """
+
+    seconds: float | None = None
 
     def __str__(self) -> str:
         return "\n".join(self) or "Nothing is missing."
@@ -37,7 +46,8 @@ def check(study: str | Path | Study) -> Problems:
 
     The program is traced, not run: a missing part, a variable that is not declared or has other dims, inputs that differ
     in shape from seed to seed, a state that changes its shape, a sentence that allows everything or leaves out its own
-    prediction are found in seconds.
+    prediction are found in seconds. Of a study that measures or samples one run is computed, the first seed at the first
+    value of every axis: an error in it, or a variable that is not finite, is found, too.
     """
     try:
         found = loaded(study)
@@ -47,11 +57,11 @@ def check(study: str | Path | Study) -> Problems:
     except (Exception, SystemExit) as error:
         return Problems([place(error)])
     with own_words(found.is_own):
-        return Problems(_lacks(found, plan))
+        return _lacks(found, plan)
 
 
-def _lacks(found: Study, plan: Plan) -> list[str]:
-    p, lines = plan.parameters, []
+def _lacks(found: Study, plan: Plan) -> Problems:
+    p, lines = plan.parameters, Problems()
     for name in ("steps", "observe_every") if found.trains else ():
         if name not in rules(found.Parameters):
             lines.append(
@@ -73,6 +83,12 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     sizes: dict[str, int] = {}
     for name, shape in observed.items():
         sizes |= attempt("program", lambda name=name, shape=shape: _fits(name, shape)) or {}
+    began = time.perf_counter()
+    arrays = attempt("first run", lambda: computed(found, p, Seed(plan.root_seed, 0))) or {}
+    lines.seconds = time.perf_counter() - began if arrays else None
+    for name, array in arrays.items():
+        sizes |= attempt("first run", lambda name=name, array=array: _holds(name, array)) or {}
+        observed[name] = array.shape
     attempt("estimate", lambda: found.estimate(p))
     attempt("labels", lambda: _labelled(found, p, sizes))
     sentences = attempt("sentences", lambda: found.sentences) or ()
@@ -83,7 +99,7 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     common = sorted(observed.keys() & theory.data_vars.keys())
     if theory.data_vars and observed and not sentences and not common:
         lines.append(
-            f"predict: it must give a variable that the program observes ({', '.join(observed)}), but gives "
+            f"predict: it must give a variable that a run holds ({', '.join(observed)}), but gives "
             f"{', '.join(map(str, theory.data_vars))}: nothing can be compared."
         )
     for name in common:
@@ -92,7 +108,8 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     swept = {name for name, values in plan.axes.items() if len(values) > 1}
     for said in sentences:
         attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made, swept))
-    return list(dict.fromkeys(lines))
+    lines[:] = dict.fromkeys(lines)
+    return lines
 
 
 def _variants(study: Study, p: Any) -> None:
@@ -103,14 +120,16 @@ def _variants(study: Study, p: Any) -> None:
 
 
 def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
-    """Raise where the labels along a dim are not as many as what the longest of the networks observes along it."""
+    """Raise where the labels along a dim are not as many as what the longest of the networks holds along it."""
     step = study.stored_steps(p)
     given = {name: (dims[0], len(v)) for name, (dims, v) in study.labels(p, step).items()}
     largest = dict(sizes)
     if any(length != sizes.get(dim, length) for dim, length in given.values()):
         for overrides in study.variants(p).values():
             changes = {name: value for name, value in overrides.items() if name != "seeds"}
-            for name, shape in _traced(study, dataclasses.replace(p, **changes)).items():
+            other = dataclasses.replace(p, **changes)
+            host = {name: array.shape for name, array in computed(study, other, Seed(0, 0)).items()}
+            for name, shape in (_traced(study, other) | host).items():
                 for dim, size in _fits(name, shape).items():
                     largest[dim] = max(size, largest.get(dim, size))
     for name, (dim, length) in given.items():
@@ -121,14 +140,14 @@ def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
 
 
 def _as_long(name: str, predicted: xr.DataArray, sizes: dict[str, int]) -> None:
-    """Raise where something predicted is longer or shorter along a dim than what is observed, but for padding behind it."""
+    """Raise where something predicted is longer or shorter along a dim than what a run holds, but for padding behind it."""
     for dim, size in predicted.sizes.items():
         expected = sizes.get(str(dim), size)
         behind = predicted.isel({dim: slice(expected, None)}).values
         padded = np.isnan(behind) if behind.dtype.kind == "f" else behind == -1
         if size < expected or not padded.all():
             raise StudyError(
-                f"Variable `{name}` must be as long along `{dim}` as what the program observes, {expected}, but is {size}."
+                f"Variable `{name}` must be as long along `{dim}` as what a run holds, {expected}, but is {size}."
             )
 
 
@@ -149,7 +168,7 @@ def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
 def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     """Name of everything that a run observes or ends with to its shape, ``step`` in front of what is observed.
 
-    Empty where nothing is trained: what a run computes on the host may take long, and is not computed here.
+    Empty where nothing is trained.
     """
     import jax
 
@@ -181,6 +200,16 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
         end = jax.eval_shape(program.finish, inputs[0], state)
     one = {name: (-1, *leaf.shape) for name, leaf in seen.items()}
     return {**one, **{name: tuple(leaf.shape) for name, leaf in end.items()}}
+
+
+def _holds(name: str, array: np.ndarray) -> dict[str, int]:
+    """The size of each dim of something computed; raises where it cannot be stored, or none of its numbers is finite."""
+    if not storable(array.dtype):
+        raise StudyError(f"Variable `{name}` must hold numbers, but has dtype {array.dtype}.")
+    sizes = _fits(name, array.shape)
+    if array.size and not np.isfinite(array).any():
+        raise StudyError(f"Variable `{name}` must be finite, but is {array.flat[0]}.")
+    return sizes
 
 
 def _inputs(study: Study, p: Any, number: int, precision: str) -> dict[str, np.ndarray]:

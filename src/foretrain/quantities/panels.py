@@ -23,7 +23,7 @@ from typing import Any
 from foretrain.errors import ForetrainError
 
 SCALES = ("linear", "semilogx", "semilogy", "loglog")
-STATISTICS = ("mean", "median", "runs")
+STATISTICS = ("mean", "median", "fraction", "runs")
 
 
 class FigureError(ForetrainError, TypeError):
@@ -36,14 +36,17 @@ class Panel:
 
     Attributes:
         quantities: Label to quantity; a single one has the label "".
-        x: "time" (training steps where no time is known), "step", an axis of the grid, or another dim of the quantity.
+        x: "time" (training steps where no time is known), "step", an axis of the grid, or another dim of the quantity;
+            "" for one column.
         by: Axis of the grid or dim of the quantity that gives the colours; None for one colour.
         across: Axis of the grid or dim of the quantity that gives a panel of its own for each value; None for one panel.
         of: Label to network, "" being the study's own; each is drawn.
         theory: Draw the same quantity of the theory (True), nothing (False), another quantity of the cell, or label to one of
             these for each of `quantities`.
         theory_label: Label of the dashed lines in the legend.
-        statistic: "mean" or "median" over seeds, in a band of its 95% interval, or "runs" for every run as a thin line.
+        statistic: "mean", "median" or, of what is 0 or 1, "fraction" over seeds, in a band of its 95% interval, or "runs" for
+            every run as a thin line.
+        points: Draw every run as a small point, too.
         scale: One of `SCALES`.
         label: Ordinate, in words; by default the meaning of the variable.
         xlabel: Abscissa, in words; by default that of `x`.
@@ -61,6 +64,7 @@ class Panel:
     theory: bool | Callable[[Any], Any] | Mapping[str, Any] = True
     theory_label: str = "theory"
     statistic: str = "mean"
+    points: bool = False
     scale: str = "linear"
     label: str = ""
     xlabel: str = ""

@@ -166,10 +166,7 @@ def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
 
 
 def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
-    """Name of everything that a run observes or ends with to its shape, ``step`` in front of what is observed.
-
-    Empty where nothing is trained.
-    """
+    """Name of all that a program observes or ends with to its shape, ``step`` in front of what is observed."""
     import jax
 
     given = study.program(p)

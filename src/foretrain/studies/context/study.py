@@ -12,10 +12,10 @@ REFERENCES = ("saxe2022", "flesch2022")
 PRESETS = {"paper": {"learning_rate": 0.0125, "steps": 16000, "observe_every": 80, "samples": 1000}}
 # The gated networks that are trained and predicted: gating, and moments of the inputs.
 NETWORKS = {
-    "per-context": ("per_context", "exact"),
-    "always-on": ("always_on", "exact"),
-    "per-context-samples": ("per_context", "samples"),
-    "always-on-samples": ("always_on", "samples"),
+    "per-context": {"network": "gated", "gating": "per_context", "moments": "exact"},
+    "always-on": {"network": "gated", "gating": "always_on", "moments": "exact"},
+    "per-context-samples": {"network": "gated", "gating": "per_context", "moments": "samples"},
+    "always-on-samples": {"network": "gated", "gating": "always_on", "moments": "samples"},
 }
 # Ways to divide examples: by the context, by the signs of the inputs, by the sign of the input that is asked for.
 GATINGS = {
@@ -85,11 +85,7 @@ declare(
 
 def variants(p: Parameters) -> dict[str, dict]:
     """Both gatings on exact moments and on samples, and the ReLU network on the same samples."""
-    gated = {
-        name: {"network": "gated", "gating": gating, "moments": moments}
-        for name, (gating, moments) in NETWORKS.items()
-    }
-    return {**gated, "relu": {"network": "relu"}}
+    return {**NETWORKS, "relu": {"network": "relu"}}
 
 
 def labels(p: Parameters) -> dict:

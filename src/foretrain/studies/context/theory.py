@@ -24,8 +24,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     Nothing is fitted. ``loss`` is that of the study's own network, nan if it is of ReLU units.
     """
     losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
-    for number, (gating, moments) in enumerate(NETWORKS.values()):
-        one = replace(p, network="gated", gating=gating, moments=moments)
+    for number, network in enumerate(NETWORKS.values()):
+        one = replace(p, **network)
         statistics = gather_statistics(data(one, seed))
         reduction = find_reduction(statistics, approximate=True)
         start = grown_start(start_weights(one, seed), reduction)
@@ -34,7 +34,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         solution = statistics.least_squares()
         weights[number, : len(solution)] = solution
         residuals.append(reduction.residual)
-    own = list(NETWORKS.values()).index((p.gating, p.moments))
+    gated = {"network": "gated", "gating": p.gating, "moments": p.moments}
+    own = list(NETWORKS.values()).index(gated)
     shown = data(replace(p, moments="samples"), seed)
     strength = p.init_scale * np.sqrt(p.hidden_width / 2)
     gates = candidate_gates(shown)

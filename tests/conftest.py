@@ -178,7 +178,7 @@ LOOKS = collections.Counter()
 def every_figure_of_a_study_can_be_read(monkeypatch, request):
     """Look at the figures that a study draws in a test: nothing clipped, no text on another, no legend on a curve.
 
-    Layout takes most of the time of a drawing, so that the fast suite looks twice at each figure.
+    Layout takes most of the time of a drawing, so that the fast suite looks once at each figure.
     """
     from legible import troubles
 
@@ -186,7 +186,7 @@ def every_figure_of_a_study_can_be_read(monkeypatch, request):
     from foretrain.figures.style import style
 
     found, drawn = [], pictures._drawn
-    most = 2 if request.config.getoption("markexpr") == "not slow" else float("inf")
+    most = 1 if request.config.getoption("markexpr") == "not slow" else float("inf")
 
     def looked_at(study, grid):
         drawings = drawn(study, grid)

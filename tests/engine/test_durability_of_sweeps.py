@@ -16,8 +16,8 @@ from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
 from foretrain.results import journal
 
-SEEDS = 24
-LONG = {"shortest": 1000, "longest": 100_000}
+SEEDS = 12
+LONG = {"shortest": 1000, "longest": 30_000}
 
 
 @pytest.fixture(scope="module")

@@ -248,6 +248,7 @@ def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
     if gone.all():
         assert {claim.verdict for claims in found.values() for claim in claims} == {INCONCLUSIVE}
     drawings = drawn_figures(catalogue.load("connectivity"), grid)
-    assert set(drawings) == {"threshold", "pair-errors", "precision-recall", "limits"}
+    if not gone.all():
+        assert set(drawings) == {"threshold", "pair-errors", "precision-recall", "limits"}
     if how == "some of everything":
         assert set(save(drawings, tmp_path)) == set(drawings)

@@ -13,8 +13,8 @@ from foretrain.studies.ridge_grokking.training import STEPS
 from foretrain.theory.ridge import descent
 
 SEEDS = 20
-AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (30, 60, 70, 80)}
-P = study.Parameters()
+AXES = {"weight_decay": (0.01, 0.0, 0.02, 0.04), "samples": (30, 60, 70, 80)}
+P = study.Parameters(steps=7000)
 ZERO = np.arange(1)
 
 
@@ -51,13 +51,13 @@ def grid(changed=lambda step: step, delay=0.0):
 
 def test_every_sentence_can_hold_and_fail():
     decays, counts = (np.array(values, float) for values in AXES.values())
-    decays = np.where(decays > 0, decays / 0.003, 1)[:, None, None]
+    decays = np.where(decays > 0, decays / 0.01, 1)[:, None, None]
     unseen = ((1 - counts / 100) / 0.3)[:, None]
     check(
         "ridge-grokking",
         grid,
         {
-            "predicted-steps": lambda: grid(lambda step: np.nan_to_num(step, nan=24000)),
+            "predicted-steps": lambda: grid(lambda step: np.nan_to_num(step, nan=7000)),
             "law": lambda: grid(lambda step: 1.02 * step),
             "decay-slope": lambda: grid(lambda step: step * decays**0.05),
             "samples-slope": lambda: grid(lambda step: step * unseen),

@@ -51,20 +51,19 @@ def _diagram(times, losses, floor):
     """At every window: start, dwell, level and strength of every local maximum of the dwell, shape (plateau,) each."""
     times, losses = np.asarray(times, float), np.asarray(losses, float)
     fallen = -isotonic_regression(np.clip(losses / losses[0], floor, 1), increasing=False).x
-    found = []
-    for window in WINDOWS:
-        if fallen[-1] - fallen[0] < window:
-            found.append((np.empty(0),) * 4)
-            continue
-        levels = np.linspace(fallen[0], fallen[-1] - window, _LEVELS)
-        reached = _reached(times, fallen, levels)
-        dwell = _reached(times, fallen, levels + window) - reached
-        logs = np.log(np.maximum(dwell, 1e-9 * (times[-1] - times[0])))
+    windows = WINDOWS[WINDOWS <= fallen[-1] - fallen[0], None]
+    # Of shape (window, level).
+    levels = np.linspace(fallen[0], fallen[-1] - windows[:, 0], _LEVELS, axis=-1)
+    reached = _reached(times, fallen, levels)
+    dwells = _reached(times, fallen, levels + windows) - reached
+    logs = np.log(np.maximum(dwells, 1e-9 * (times[-1] - times[0])))
+    plateaus = []
+    for level, start, dwell, log in zip(levels, reached, dwells, logs, strict=True):
         # Nothing precedes the first level.
-        peaks, traits = find_peaks(np.append(logs.min() - 1, logs), prominence=0)
+        peaks, traits = find_peaks(np.append(log.min() - 1, log), prominence=0)
         at = peaks - 1
-        found.append((reached[at], dwell[at], -levels[at], np.exp(traits["prominences"])))
-    return found
+        plateaus.append((start[at], dwell[at], -level[at], np.exp(traits["prominences"])))
+    return plateaus + [(np.empty(0),) * 4] * (len(WINDOWS) - len(windows))
 
 
 def _reached(times, fallen, levels):

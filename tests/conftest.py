@@ -126,10 +126,10 @@ DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "
 DRAWN = {"figures", "report", "test_own_studies", "test_opened", "test_prediction"}
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_synced_stored_twice_or_rendered(request, monkeypatch):
-    """Leave out what a test does not look at: syncs of the disk, the store without claims, pictures of figures."""
-    place = {request.path.parent.name, request.path.stem}
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_synced_stored_twice_or_rendered(request):
+    """Leave out what a file does not look at: syncs of the disk, the store without claims, pictures of figures."""
+    place, monkeypatch = {request.path.parent.name, request.path.stem}, pytest.MonkeyPatch()
     if not place & DURABLE:
         from foretrain.laboratory.conclude import _Writing
 
@@ -143,6 +143,8 @@ def nothing_is_synced_stored_twice_or_rendered(request, monkeypatch):
         monkeypatch.setattr(_Writing, "write", once)
     if not place & DRAWN:
         monkeypatch.setattr("foretrain.figures.save", save_names)
+    yield
+    monkeypatch.undo()
 
 
 def save_names(drawings, folder):

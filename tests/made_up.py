@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import xarray as xr
 
 from foretrain.claims.claim import FAILS, HOLDS, Claim
 from foretrain.claims.judge import judge
+from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.vocabulary import (
@@ -104,6 +106,47 @@ def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
     return found
 
 
+def ended_grid(made: Grid, how: str) -> Grid:
+    """The same grid with runs that ended as `how` says; a diverged run keeps the first half of its observations."""
+
+    def blank(data):
+        if "outcome" not in data:
+            return data
+        number = np.arange(data["outcome"].size).reshape(data["outcome"].shape) % 7 - 1
+        ends = number if ENDS[how] is None else np.full_like(number, ENDS[how])
+        ends = xr.DataArray(ends.astype(np.int8), dims=data["outcome"].dims)
+        changed = {"outcome": ends}
+        for name, values in data.drop_vars("outcome").items():
+            if set(ends.dims) <= set(values.dims):
+                kept = ~ends.isin((FAILED, MISSING))
+                if "step" in values.dims:
+                    count = values.sizes["step"]
+                    kept = kept & (
+                        xr.DataArray(np.arange(count) < count / 2, dims="step") | (ends != DIVERGED)
+                    )
+                else:
+                    kept = kept & (ends != DIVERGED)
+                changed[name] = values.where(kept)
+        return data.assign(changed)
+
+    variants = {name: blank(runs) for name, runs in made.variants.items()}
+    return replace(made, simulation=blank(made.simulation), variants=variants)
+
+
+def survives(study: str, made: Grid) -> None:
+    """Hold that nothing raises however runs end, and that nothing holds of runs that are all missing."""
+    loaded = catalogue.load(study)
+    for how in ("all missing", "some of everything"):
+        ended = ended_grid(made, how)
+        claims = verdicts(study, ended)
+        if how == "all missing":
+            holding = {
+                id for id, each in claims.items() if any(one.verdict == HOLDS for one in each)
+            }
+            assert not holding, f"{holding} of {study} hold of runs that are missing"
+        drawings(loaded, ended)
+
+
 def check(
     study: str,
     good: Callable[[], Grid] | dict[str, Callable[[], Grid]],
@@ -119,6 +162,7 @@ def check(
     """
     ids = {said.id for said in catalogue.load(study).sentences}
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
+    survives(study, (good if callable(good) else next(iter(good.values())))())
     whole = verdicts(study, good()) if callable(good) else {}
     for id in ids:
         held = whole.get(id, []) if callable(good) else verdicts(study, good[id](), id).get(id, [])

@@ -192,6 +192,8 @@ def every_figure_of_a_study_can_be_read(monkeypatch, request):
 
     def looked_at(study, grid):
         drawings = drawn(study, grid)
+        if grid.lost(("",)):  # a figure of few runs may be a poor one
+            return drawings
         for name, drawing in drawings.items() if isinstance(drawings, dict) else ():
             if LOOKS[study.name, name] >= most:
                 continue

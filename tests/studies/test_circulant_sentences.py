@@ -7,14 +7,12 @@ import made_up
 import numpy as np
 import pytest
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.figures.drawings import drawings as drawn_figures
-from foretrain.plans import catalogue
+from foretrain.claims.claim import FAILS, INCONCLUSIVE
 from foretrain.plans.grid import Grid
 from foretrain.studies.circulant import study
 from foretrain.theory.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import STAGES
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 SEEDS, SIZE = 80, 10
 AXES = {"width": (2, 3, 5, 9), "init_scale": (1e-64, 1e-32, 1e-16, 1e-8, 1e-6, 1e-4, 1e-2, 0.3)}
@@ -153,25 +151,3 @@ def test_an_exponent_out_of_reach_is_said_to_be():
     (narrow,) = [claim for claim in claims if claim.cell["width"] == 2]
     assert narrow.verdict == INCONCLUSIVE
     assert "out of reach" in narrow.note
-
-
-@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:Mean of empty", "ignore:invalid value")
-@pytest.mark.parametrize(("code", "share"), [(DIVERGED, 0.5), (OUT_OF_STEPS, 1), (MISSING, 1)])
-def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
-    gone = np.broadcast_to(np.arange(SEEDS) < share * SEEDS, SHAPE)
-
-    def blank(data):
-        if "outcome" not in data:
-            return data
-        keep = data["outcome"].copy(data=~gone)
-        names = [name for name in data.data_vars if name != "outcome"]
-        lost = {name: data[name].astype(float).where(keep) for name in names}
-        return data.assign(lost).assign(outcome=data["outcome"].where(keep, code).astype(np.int8))
-
-    grid = altered(blank)
-    claims = made_up.verdicts("circulant", grid)
-    if share == 1:
-        holding = {id for id, found in claims.items() for claim in found if claim.verdict == HOLDS}
-        assert not holding, holding
-    if code in (MISSING, OUT_OF_STEPS):
-        assert len(drawn_figures(catalogue.load("circulant"), grid)) == 2

@@ -5,11 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import ENDS, check, ended, runs, verdicts
+from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.figures import save
-from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
@@ -237,18 +235,3 @@ def test_runs_cut_off_while_they_learn_refute_nothing():
     assert {
         claim.verdict for id in found for claim in found[id] if id != "trained-pairs-alone"
     } == {INCONCLUSIVE}
-
-
-@pytest.mark.parametrize("how", ENDS)
-def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
-    ends, gone, lost = ended(how, SHAPE)
-    names = ("loss", "pair_error", "trained_pairs", "gradient_gap")
-    grid = made(outcome=ends, **dict.fromkeys(names, lost))
-    found = verdicts("connectivity", grid)
-    if gone.all():
-        assert {claim.verdict for claims in found.values() for claim in claims} == {INCONCLUSIVE}
-    drawings = drawn_figures(catalogue.load("connectivity"), grid)
-    if not gone.all():
-        assert set(drawings) == {"threshold", "pair-errors", "precision-recall", "limits"}
-    if how == "some of everything":
-        assert set(save(drawings, tmp_path)) == set(drawings)

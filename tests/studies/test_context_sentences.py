@@ -8,13 +8,11 @@ import pytest
 import xarray as xr
 from made_up import check, runs, verdicts
 
-from foretrain.figures.drawings import drawings
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.context import theory as context_theory
 from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters
-from foretrain.vocabulary import DIVERGED, MISSING
 
 SEEDS = 6
 P = Parameters(hidden_width=32, samples=200, steps=2000)
@@ -105,18 +103,3 @@ def test_every_sentence_can_hold_and_fail():
 def test_a_tenth_of_speed_swapped_contexts_and_another_fastest_gating_are_noticed(id, changes):
     (found,) = verdicts("context", made(**changes), id)[id]
     assert found.verdict == "fails"
-
-
-@pytest.mark.parametrize(("outcome", "seeds"), [(DIVERGED, slice(0, 3)), (MISSING, slice(None))])
-def test_nothing_raises_however_runs_end(outcome, seeds):
-    grid, variants = made(), {}
-    for name, whole in grid.variants.items():
-        data = variants[name] = whole.copy(deep=True)
-        for variable in set(data.data_vars) - {"outcome"}:
-            data[variable][{"seed": seeds}] = np.nan
-        data["outcome"][{"seed": seeds}] = outcome
-    whole = fitted(replace(grid, simulation=variants["per-context"], variants=variants))
-    found = verdicts("context", whole)
-    assert set(found) == set(BAD)
-    assert all(one.verdict != "holds" for claims in found.values() for one in claims)
-    assert set(drawings(STUDY, whole)) == {"task", "learning-curve", "gatings"}

@@ -95,7 +95,7 @@ def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_
         symbols=4,
         training_size=(6, 8, 9),
         hidden_width=16,
-        steps=200,
+        steps=400,
         embedding_learning_rate=3e-3,
         decoder_learning_rate=3e-3,
         observe_every=50,

@@ -9,7 +9,6 @@ from made_up import check, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
-from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -17,7 +16,7 @@ from foretrain.streams import Seed
 from foretrain.studies.cross_entropy import study, theory
 from foretrain.theory.softmax_curve import time_of_probability
 from foretrain.training import factorization
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+from foretrain.vocabulary import OUT_OF_STEPS
 
 SMALL = study.Parameters(dimension=30, rank=2, steps=40, observe_every=20, precision="float64")
 
@@ -148,12 +147,3 @@ def test_every_sentence_can_hold_and_fail():
 def test_another_power_of_time_is_noticed(curve, verdict):
     found = verdicts("cross-entropy", grid(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
     assert {claim.verdict for claim in found} == {verdict}
-
-
-@pytest.mark.parametrize(
-    ("outcome", "kept"), [(CONVERGED, 30), (DIVERGED, 2), (OUT_OF_STEPS, 1), (MISSING, 0)]
-)
-def test_nothing_raises_where_runs_end_early(outcome, kept):
-    made = grid(outcome, kept)
-    verdicts("cross-entropy", made)
-    drawn_figures(catalogue.load("cross-entropy"), made)

@@ -8,14 +8,12 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.figures.drawings import drawings as drawn_figures
-from foretrain.laboratory.judge import judged
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.image_routing import study, training
 from foretrain.tasks import masks
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+from foretrain.vocabulary import CONVERGED
 
 P = study.Parameters(trained_outputs=1, init_scale=0.01)
 AXES = {"trained_outputs": (1, 2, 3, 4, 5, 7), "init_scale": (0.01, 0.03, 1.0)}
@@ -169,23 +167,3 @@ def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, k
     assert (gap > 0.01) if mutated else (gap < 1e-4)
     holds = _verdict("trained-routes-alone", made(gradient_gap=lambda gaps: 0 * gaps + gap))
     assert holds == (FAILS if mutated else HOLDS)
-
-
-@pytest.mark.parametrize("p", [P, LEAKY])
-@pytest.mark.parametrize(
-    ("outcome", "some"), [(DIVERGED, True), (MISSING, False), (OUT_OF_STEPS, True)]
-)
-def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some, p):
-    least = (LIMIT, BEST) if p is P else (np.nan, np.nan)
-    grid, hit = made(p, least=least), (np.arange(SEEDS) < 2) | (not some)
-    data = grid.simulation.copy()
-    data["outcome"][..., hit] = outcome
-    if outcome in (DIVERGED, MISSING):
-        for name in set(data.data_vars) - {"outcome"}:
-            data[name] = data[name].where(data["seed"].isin(np.flatnonzero(~hit)))
-    grid = dataclasses.replace(grid, simulation=data)
-    known = catalogue.load("image-routing")
-    assert not judged(known, grid)[1]
-    drawings = drawn_figures(known, grid) or {}
-    if outcome != MISSING:
-        assert set(drawings) == {"fraction", "scale", "routes"}

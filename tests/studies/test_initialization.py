@@ -8,10 +8,8 @@ import pytest
 from made_up import check, runs, verdicts
 
 import foretrain
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.errors import ArgumentError
-from foretrain.figures.drawings import drawings
-from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
@@ -19,7 +17,7 @@ from foretrain.studies.initialization import theory
 from foretrain.studies.initialization.study import Parameters, variants
 from foretrain.training.routing import LAYERS, mask
 from foretrain.training.routing_to_loss import inputs
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, RUNNING
+from foretrain.vocabulary import CONVERGED
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 24}
 P = Parameters(**{**SMALL, "hidden_width": 16}, init_scale=0.1, steps=12000, observe_every=20)
@@ -166,31 +164,6 @@ def test_one_scale_is_judged_at_the_end_at_which_it_stands():
     claims = verdicts("initialization", replace(cell, cell={}))
     assert {"trained", "zero-shot", "shared", "stage-like", "stage-times"} <= set(claims)
     assert not {"no-zero-shot", "distinct", "exponential", "zero-shot-limit"} & set(claims)
-
-
-@pytest.mark.parametrize("code", [RUNNING, DIVERGED, MISSING])
-@pytest.mark.parametrize("seeds", [1, SEEDS])
-def test_nothing_raises_where_runs_end_early(code, seeds):
-    lost = code != RUNNING
-
-    def gone(values):
-        values = np.array(values, float)
-        values[:, :seeds] = np.nan
-        return values
-
-    def short(values):
-        values[:, :seeds, 2:] = np.nan
-        return values
-
-    finals = ("converged_loss", "converged_untrained_error", "similarity", "outputs")
-    changes = dict.fromkeys((*finals, "weight_change"), gone) if lost else {}
-    outcome = np.where(np.arange(SEEDS) < seeds, code, CONVERGED) + np.zeros((3, 1), int)
-    grid = made({"loss": short, **changes}, outcome=outcome)
-    claims = verdicts("initialization", grid)
-    if lost:
-        assert claims["trained"][0].verdict == INCONCLUSIVE
-        assert HOLDS not in {claims[id][0].verdict for id in ("zero-shot", "stage-like")}
-    drawings(catalogue.load("initialization"), grid)
 
 
 def test_step_goes_with_the_inverse_cube_root_of_the_scale():

@@ -1,6 +1,5 @@
 """Every sentence of mask-spectrum holds on real spectra and made-up training, and fails where they are spoilt."""
 
-from dataclasses import replace
 from functools import cache
 
 import made_up
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -16,7 +14,7 @@ from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
 from foretrain.theory import random_matrix
 from foretrain.training.masked_rank_one import STAGES
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 SEEDS, SIZES, DENSITY = 80, (60, 120, 240), 0.4
 AXES = {"mask_size": SIZES}
@@ -130,23 +128,3 @@ def test_another_tracy_widom_mean_is_noticed(monkeypatch, mean):
 def test_half_of_the_shift_of_the_outlier_is_noticed(monkeypatch):
     monkeypatch.setattr(random_matrix, "bernoulli_outlier", lambda n, p: n * p + (1 - p) / 2)
     assert verdict("outlier-shift") == FAILS
-
-
-@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:Mean of empty", "ignore:invalid value")
-@pytest.mark.parametrize(("code", "share"), [(DIVERGED, 0.5), (OUT_OF_STEPS, 1), (MISSING, 1)])
-def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
-    def blank(data):
-        keep = data["seed"] >= share * SEEDS
-        lost = {n: data[n].astype(float).where(keep) for n in data if n != "outcome"}
-        return data.assign(lost).assign(outcome=data["outcome"].where(keep, code).astype(np.int8))
-
-    whole = unchanged()
-    variants = {name: blank(data) for name, data in whole.variants.items()}
-    grid = replace(whole, simulation=blank(whole.simulation), variants=variants)
-    claims = made_up.verdicts("mask-spectrum", grid)
-    if share == 1:
-        assert not {id for id, found in claims.items() if found[0].verdict == HOLDS}
-    if code in (MISSING, OUT_OF_STEPS):
-        assert (
-            len(drawn_figures(catalogue.load("mask-spectrum"), grid)) == 2
-        )  # without what was trained

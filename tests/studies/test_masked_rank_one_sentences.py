@@ -1,14 +1,12 @@
 """Every sentence of masked-rank-one holds on a made-up grid and fails on one spoilt for it; mutations are noticed."""
 
-from dataclasses import replace
 from functools import cache
 
 import made_up
 import numpy as np
 import pytest
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.figures.drawings import drawings as drawn_figures
+from foretrain.claims.claim import FAILS, INCONCLUSIVE
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -16,7 +14,7 @@ from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
 from foretrain.studies.masked_rank_one.theory import told_pairs
 from foretrain.training.masked_rank_one import STAGES
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 SEEDS, SIZE = 400, 6
 SPARSE = 75
@@ -207,28 +205,3 @@ def test_runs_on_masks_that_are_not_connected_are_left_out():
     claims = made_up.verdicts("masked-rank-one", good(**alone))
     for id in ("zero-loss-generalises", "every-connected-mask"):
         assert claims[id][0].verdict == INCONCLUSIVE, id
-
-
-def lost(data, code, share):
-    """Runs of which a share ended otherwise, with nothing known of them."""
-    gone = data["seed"] < share * data.sizes["seed"]
-    blank = {n: data[n].astype(float).where(~gone) for n in data if n != "outcome"}
-    if "outcome" in data:
-        blank["outcome"] = data["outcome"].where(~gone, code).astype(np.int8)
-    return data.assign(blank)
-
-
-@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:Mean of empty", "ignore:invalid value")
-@pytest.mark.parametrize(("code", "share"), [(DIVERGED, 0.5), (OUT_OF_STEPS, 1), (MISSING, 1)])
-def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
-    grid = unchanged()
-    variants = {name: lost(runs, code, share) for name, runs in grid.variants.items()}
-    own = {name: lost(getattr(grid, name), code, share) for name in ("simulation", "fits")}
-    grid = replace(grid, variants=variants, **own)
-    claims = made_up.verdicts("masked-rank-one", grid)
-    if share == 1:
-        holding = {id for id, found in claims.items() if found[0].verdict == HOLDS}
-        assert not holding, holding
-    if code in (MISSING, OUT_OF_STEPS):
-        drawings = drawn_figures(catalogue.load("masked-rank-one"), grid)
-        assert set(drawings) >= {"escape-time", "alignment", "components"}

@@ -10,13 +10,11 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.figures.drawings import drawings as drawn_figures
-from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study, theory
 from foretrain.theory import published_rules
-from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+from foretrain.vocabulary import CONVERGED
 
 SEEDS = 8
 AXES = {"optimizer": ("sgd", "adam", "adamw"), "init_scale": (1.0, 0.1), "learning_rate": (0.01,)}
@@ -166,25 +164,3 @@ def test_a_pair_that_is_not_there_makes_no_claim():
     found = verdicts("optimizers", grid(names=("sgd", "adamw")))
     assert "adamw-just-accelerates" in found
     assert "adamw-differs" not in found
-
-
-@pytest.mark.parametrize(
-    ("outcome", "kept"),
-    [
-        (CONVERGED, 30),
-        (DIVERGED, 0),
-        (DIVERGED, 2),
-        (STALLED, 30),
-        (OUT_OF_STEPS, 1),
-        (FAILED, 0),
-        (MISSING, 0),
-    ],
-)
-def test_nothing_raises_where_runs_end_early(outcome, kept):
-    ended = np.where(STEP < kept, _losses(), np.nan)
-    made = grid(ended, ended, outcome=outcome, late=np.nan * _late(), rank=2)
-    assert HOLDS not in {c.verdict for c in verdicts("optimizers", made)["decay-forgotten"]}
-    made = grid(ended, ended, outcome=outcome, late=np.nan * _late())
-    found = verdicts("optimizers", made)
-    assert HOLDS not in {claim.verdict for claim in found["adamw-just-accelerates"]}
-    drawn_figures(catalogue.load("optimizers"), made)

@@ -7,8 +7,6 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.figures.drawings import drawings as drawn_figures
-from foretrain.laboratory.judge import judged
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import traced
@@ -17,7 +15,7 @@ from foretrain.studies.pathway_race import study, theory, training
 from foretrain.theory.race import race_factors
 from foretrain.theory.race_schemes import final_gains, random_scheme
 from foretrain.training.routing import items_task
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING
+from foretrain.vocabulary import CONVERGED
 
 P = study.Parameters(domains=4, paths=1)
 PATHS, SEEDS, STEP = (1, 4, 16), 5, np.arange(0, 50, 10)
@@ -217,23 +215,3 @@ def test_modules_with_the_gates_of_others_leave_the_reduction(monkeypatch, x64, 
     measured = np.asarray(program.observe(fed, state)["part_strength"])
     gap = np.abs(measured - theory.decoupled_run(p)[20]).max() / OPTIMUM.max()
     assert (gap > 1e-6) if swapped else (gap < 1e-12)
-
-
-@pytest.mark.parametrize(("outcome", "some"), [(DIVERGED, True), (MISSING, False)])
-def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some):
-    grid = made()
-
-    def spoilt(data):
-        hit = (np.arange(data.sizes["seed"]) < 2) | (not some)
-        data = data.where(data["seed"].isin(np.flatnonzero(~hit)))
-        data["outcome"] = (("paths", "seed"), np.where(hit, outcome, CONVERGED) * np.ones((3, 1)))
-        return data
-
-    variants = {name: spoilt(data) for name, data in grid.variants.items()}
-    grid = dataclasses.replace(grid, simulation=spoilt(grid.simulation), variants=variants)
-    measured = [theory.half_times(cell.simulation, DATA) for cell in grid.cells()]
-    grid.fits["measured_half_time"][:] = np.array(measured)
-    known = catalogue.load("pathway-race")
-    assert not judged(known, grid)[1]
-    names = {"schemes", "strengths", "half-times", "mixed"}
-    assert set(drawn_figures(known, grid) or {}) == names

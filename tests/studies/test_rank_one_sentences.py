@@ -8,13 +8,11 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.figures.drawings import drawings as drawn_figures
-from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.rank_one import study, theory
 from foretrain.theory import rank_one as reduction
 from foretrain.theory import rank_one_plateau
-from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+from foretrain.vocabulary import OUT_OF_STEPS
 
 SEEDS = 6
 AXES = {"weight_decay": (0.0, 0.2), "init_scale": (1.0, 0.1), "dimension": (1000, 10)}
@@ -136,26 +134,3 @@ def test_a_network_that_learns_by_another_law_is_noticed(mutated, noticed):
     found = verdicts("rank-one", grid(mutated()))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} - {HOLDS}, id
-
-
-@pytest.mark.parametrize(
-    ("outcome", "kept"),
-    [
-        (CONVERGED, 30),
-        (DIVERGED, 0),
-        (DIVERGED, 2),
-        (STALLED, 30),
-        (OUT_OF_STEPS, 1),
-        (FAILED, 0),
-        (MISSING, 0),
-    ],
-)
-def test_nothing_raises_where_runs_end_early(outcome, kept):
-    ended = {
-        name: np.where(np.arange(len(STEP)) < kept, v, np.nan) if name in CURVES else v
-        for name, v in _predicted().items()
-    }
-    made = grid(ended, outcome=outcome)
-    found = verdicts("rank-one", made)
-    assert all(claim.verdict != HOLDS for claim in found["weight-decay-end"])
-    drawn_figures(catalogue.load("rank-one"), made)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made_up import check, runs, verdicts
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims.claim import FAILS, INCONCLUSIVE
 from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -17,7 +17,7 @@ from foretrain.studies.routing import study, theory, training
 from foretrain.studies.routing.study import SMALLER, Parameters
 from foretrain.tasks.masks import components, islands
 from foretrain.training import routing
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 P = Parameters(learning_rate=0.2, steps=500, observe_every=5)
 ALL_TRAINED = replace(P, trained_outputs=P.domains)
@@ -253,24 +253,6 @@ def test_a_gradient_from_untrained_routes_shows(monkeypatch):
     gaps = [float(once(fed, kind)) for kind in range(3)]
     assert gaps[0] < 1e-5
     assert min(gaps[1:]) > 0.03
-
-
-@pytest.mark.parametrize(("code", "kept"), [(CONVERGED, 30), (DIVERGED, 2), (MISSING, 0)])
-def test_nothing_raises_where_runs_end_early(code, kept):
-    def end(values):
-        return np.where(
-            np.arange(values.shape[1]).reshape(-1, *[1] * (values.ndim - 2)) < kept, values, np.nan
-        )
-
-    curves = ("loss", "untrained_error", "singular_values", "mode_strength", "off_diagonal_mass")
-    finals = ("trained_pairs", "pair_error", "gradient_gap", "similarity", "outputs")
-    gone = dict.fromkeys(finals, times(np.nan)) if kept < 3 else {}
-    grid = made({**dict.fromkeys(curves, end), **gone}, outcome=code)
-    claims = verdicts("routing", grid)
-    if kept < 3:
-        holding = {id for id, (claim, *_) in claims.items() if claim.verdict == HOLDS}
-        assert holding <= {"decoupled", "conserved"}
-    drawings(catalogue.load("routing"), grid)
 
 
 @pytest.mark.parametrize("other", [{"mask": "random_rows"}, {"init_law": "xavier"}])

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from made_up import check, runs, verdicts
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.figures.drawings import drawings
-from foretrain.plans import catalogue
+from foretrain.claims.claim import FAILS
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
@@ -19,7 +17,7 @@ from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.training.routing import items_task, mask
 from foretrain.training.routing_to_loss import zero_error
-from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, STALLED
+from foretrain.vocabulary import CONVERGED
 
 P = Parameters(domains=5, trained_outputs=1, hidden_width=8)
 AXES = {"mask": ("circulant", "random_rows"), "trained_outputs": (1, 2, 3, 5)}
@@ -147,24 +145,3 @@ def test_every_sentence_can_hold_and_fail():
 def test_mutations_are_noticed(id, name, change):
     claim = verdicts("trained-fraction", made({name: change}), id)[id][0]
     assert claim.verdict == FAILS, claim
-
-
-@pytest.mark.parametrize("code", [STALLED, DIVERGED, MISSING])
-@pytest.mark.parametrize("seeds", [1, SEEDS])
-def test_nothing_raises_where_runs_end_early(code, seeds):
-    hit = np.zeros((*SHAPE, SEEDS), bool)
-    hit[..., :seeds] = True
-
-    def end(values):
-        return np.where(hit.reshape(*hit.shape, *[1] * (values.ndim - hit.ndim)), np.nan, values)
-
-    names = ("converged_loss", "converged_untrained_error", "pair_error", "similarity", "outputs")
-    lost = [f"{network}{name}" for name in names for network in ("", "small-init/")]
-    changes = {} if code == STALLED else dict.fromkeys(lost, end)
-    grid = made(changes, outcome=np.where(hit, code, CONVERGED))
-    found = verdicts("trained-fraction", grid)
-    if changes:
-        assert {claim.verdict for claim in found["trained"]} == {INCONCLUSIVE}
-        assert HOLDS not in {claim.verdict for claim in found["connectivity-small-init"]}
-    if seeds == SEEDS or code == DIVERGED:
-        drawings(catalogue.load("trained-fraction"), grid)

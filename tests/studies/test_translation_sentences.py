@@ -3,12 +3,9 @@
 from functools import cache
 
 import numpy as np
-import pytest
-from made_up import ENDS, check, ended, runs, verdicts
+from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.figures import save
-from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -27,8 +24,6 @@ AXES = {
     "init_scale": (0.3, 0.1, 0.01),
     "trained_fraction": (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.6),
 }
-BESIDE = ("alignment-exponent", "diagonal-mask", "diagonal-mask.corrected")
-DRAWINGS = {"untrained-error", "pairs", "stuck-loss", "course", "diagonal-mask"}
 FRACTIONS = np.array(AXES["trained_fraction"])
 SCALES = np.array(AXES["init_scale"])
 SEEDS, L, D = 6, 10, 8
@@ -215,18 +210,3 @@ def test_runs_cut_off_while_they_learn_refute_nothing():
         assert "not finished" in found[id][0].reason, id
     for id in ("threshold.corrected", "threshold-falls", "threshold-zero.corrected"):
         assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
-
-
-@pytest.mark.parametrize("how", ENDS)
-def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
-    ends, gone, lost = ended(how, SHAPE)
-    names = ("loss", "pair_error", "trained_pairs", "orientation", "converged_loss", "gradient_gap")
-    grid = made(outcome=ends, **dict.fromkeys(names, lost))
-    found = verdicts("translation", grid)
-    if gone.all():
-        own = [claim for id, claims in found.items() for claim in claims if id not in BESIDE]
-        assert {claim.verdict for claim in own} == {INCONCLUSIVE}
-    drawings = drawn_figures(catalogue.load("translation"), grid)
-    assert set(drawings) == DRAWINGS
-    if how == "some of everything":
-        assert set(save(drawings, tmp_path)) == set(drawings)

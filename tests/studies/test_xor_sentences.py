@@ -8,7 +8,6 @@ import pytest
 import xarray as xr
 from made_up import check, runs, verdicts
 
-from foretrain.figures.drawings import drawings
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -17,7 +16,6 @@ from foretrain.studies.xor.study import Parameters, decoupled_strength
 from foretrain.tasks.logic import xor
 from foretrain.theory.exclusive_or import closed_form, descent, loss_of
 from foretrain.theory.rectified_start import sort_rectified_units
-from foretrain.vocabulary import DIVERGED, MISSING, STALLED
 
 SEEDS, WIDTH = 10, 96
 P = Parameters(hidden_width=WIDTH, learning_rate=0.02, steps=2000, observe_every=10)
@@ -123,27 +121,3 @@ def test_agreement_with_permuted_gatings_is_noticed():
     grid.fits["gating_agreement"][:] = np.roll(grid.fits["gating_agreement"].values, 3, axis=1)
     for id in ("gates-one-per-example", "gates-fastest.corrected"):
         assert verdicts("xor", grid, id)[id][0].verdict == "fails"
-
-
-ENDS = [(DIVERGED, slice(0, 3), 5), (MISSING, slice(None), 0), (STALLED, slice(None), 40)]
-
-
-@pytest.mark.parametrize(("outcome", "seeds", "kept"), ENDS)
-def test_nothing_raises_however_runs_end(outcome, seeds, kept):
-    def ended(data):
-        data = data.copy(deep=True)
-        data["outcome"][seeds] = outcome
-        for name in ("loss", "example_strength"):
-            data[name][{"seed": seeds, "step": slice(kept, None)}] = np.nan
-        if outcome in (DIVERGED, MISSING) and "input_weights" in data:
-            data["input_weights"][seeds] = np.nan
-        return data
-
-    grid = made()
-    variants = {name: ended(data) for name, data in grid.variants.items()}
-    whole = fitted(replace(grid, simulation=ended(grid.simulation), variants=variants))
-    claims = verdicts("xor", whole)
-    assert set(claims) == set(BAD)
-    if outcome in (DIVERGED, MISSING):
-        assert all(one.verdict != "holds" for several in claims.values() for one in several)
-    drawings(STUDY, whole)

@@ -122,7 +122,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     for name in ("xlim", "ylim"):
         ends = getattr(panel, name)
         ends = ends(board.cell) if callable(ends) else ends
-        if ends is not None:
+        if ends is not None and np.isfinite([end for end in ends if end is not None]).all():
             getattr(ax, f"set_{name}")(*ends)
     if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
         ends = min(line.x.min() for line in board.lines), max(map(_reach, board.lines))

@@ -59,7 +59,10 @@ def function_gap(c):
     """Return the largest distance from the function of the pair, of networks that training did not miss."""
     gaps = c.function_gap.values
     reached = gaps[np.isfinite(gaps)]
-    return Exact(float(reached.max()), f"{gaps.size - reached.size} trained ones never came to it.")
+    return Exact(
+        reached.max() if reached.size else np.nan,
+        f"{gaps.size - reached.size} trained ones never came to it.",
+    )
 
 
 def trained(c):

@@ -23,7 +23,7 @@ def free_exactly(c):
 def slopes(c):
     """Return the slope of ln(fraction below) between scales over all seeds, its standard error, and where it is judged."""
     shares = c.share_below.transpose("seed", "scale").values
-    below = np.nanmean(shares, 0) * c.p.points * np.isfinite(shares[:, 0]).sum()
+    below = np.nansum(shares, 0) * c.p.points
     with np.errstate(divide="ignore", invalid="ignore"):
         share = below[:-1] / below[1:]
         width = np.log(SCALES[1:] / SCALES[:-1])
@@ -33,6 +33,8 @@ def slopes(c):
 
 def middle(c):
     value, _, judged = slopes(c)
+    if not judged.any():
+        return Exact(np.nan)
     order = np.argsort(np.abs(value[judged] - 0.375))[:4]  # a straight line through the nearest
     slope, shift = np.polyfit(BETWEEN[judged][order], value[judged][order], 1)
     return Exact(float((0.375 - shift) / slope / np.log(c.p.c)))
@@ -47,6 +49,8 @@ def beyond_scale(c):
 def beyond_mean(c):
     """Return the sampled coefficient less the mean of the counted lambda(eps) with weight V(eps) exp(-beta eps)."""
     value, _, judged = slopes(c)
+    if not judged.any():
+        return PerSeed(np.full(c.seeds, np.nan))
     fine = np.linspace(np.log(1e-9), 0, 4000)
     curve = np.interp(fine, BETWEEN[judged], value[judged])
     mean = temperature_from_volume(lambda eps: curve, c.p.beta, np.exp(fine))

@@ -15,6 +15,8 @@ def draw_bulk(grid):
     figure, axes = panels(1, 2, height=4.2, width_ratios=(2, 1))
     law, size = part.theory.isel(mask_size=-1), part.values("mask_size")[-1]
     spectrum = part.simulation["mask_singular_values"].isel(mask_size=-1).dropna("seed", how="all")
+    if not len(spectrum):
+        return None
     edge, outlier = float(law["predicted_edge"]), float(law["predicted_outlier"])
     bars = {"density": True, "color": PALETTE["sky"], "alpha": 0.6}
     rest = spectrum.values[:, 1:size].ravel() / edge

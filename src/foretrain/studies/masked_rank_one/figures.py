@@ -9,7 +9,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
-from .claims import learned, pairs
+from .claims import PAIR, learned, pairs
 
 SHOWN_SCALE = 1e-4
 FLOOR = 1e-9  # smaller products are drawn there
@@ -94,6 +94,12 @@ def at_stage(name, stage):
     return lambda c: c[""][f"stage_{name}"].isel(stage=stage)
 
 
+def agreeing_early(c):
+    """Return the runs on connected masks whose products s u_i v_j are all positive when 1% of the loss is gone."""
+    scale, left, right = (at_stage(name, DEPARTURE)(c) for name in ("scale", "left", "right"))
+    return (scale * left * right > 0).all(PAIR).where(c.connected == 1)
+
+
 OVER_SCALES = {"x": "init_scale", "scale": "loglog", "statistic": "median"}
 FIGURES = {
     "escape": drawn(draw_escape),
@@ -132,9 +138,7 @@ FIGURES = {
         panel(
             {
                 "training succeeds": learned,
-                "all signs agree when 1% of the loss is gone": lambda c: at_stage(
-                    "agrees", DEPARTURE
-                )(c).where(c.connected == 1),
+                "all signs agree when 1% of the loss is gone": agreeing_early,
             },
             x="init_scale",
             scale="semilogx",

@@ -25,6 +25,8 @@ def draw_circles(grid):
     times = {"start": 0, "fitted": c.train_step, "generalised": c.validation_step, "end": np.inf}
     moments = {name: embedding(c, step).isel(seed=seed).values for name, step in times.items()}
     start, end = moments["start"], moments["end"]
+    if not np.isfinite(end).all():
+        return None
     symbols, frequency = len(end), int(frequency_shares(end).argmax()) + 1
     wave = np.exp(2j * np.pi * frequency * np.arange(symbols) / symbols) @ (end - end.mean(0))
     waves = np.stack([wave.real, wave.imag])

@@ -76,7 +76,7 @@ def draw_lattice(grid):
 def draw_plane(grid):
     """Embeddings in the plane of the best runs of addition and addition modulo p."""
     cell, where = grid.first(("training_size",))
-    if "plane" not in cell.variants:
+    if "plane" not in cell.variants or not cell.variants["plane"]["embedding"].notnull().any():
         return None
     c = Cell(cell)
     size = int(np.abs(fractions(c).values - 45 / 55).argmin())

@@ -310,13 +310,13 @@ def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def few_log_ticks(ax: Axes) -> None:
-    """At most three labels on each logarithmic axis that shows little more than a decade, and none between them."""
+    """At most three labels on each logarithmic axis that shows less than two decades, and none between them."""
     for axis, scale in ((ax.xaxis, ax.get_xscale()), (ax.yaxis, ax.get_yscale())):
         low, high = sorted(axis.get_view_interval())
-        if scale != "log" or not 0 < low < high < 30 * low:
+        if scale != "log" or not 0 < low < high < 90 * low:
             continue
         decade = 10.0 ** np.floor(np.log10(low))
-        places = decade * np.outer((1, 10), (1, 1.5, 2, 3, 5, 7)).ravel()
+        places = decade * np.outer((1, 10, 100), (1, 1.5, 2, 3, 5, 7)).ravel()
         inside = places[(places >= low) & (places <= high)]
         if not inside.size:
             continue

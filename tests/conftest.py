@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import annotated
 import pytest
@@ -31,9 +32,10 @@ def pytest_configure(config):
     gc.disable()  # until all is imported, which stays to the end
     name = os.environ.get("PYTEST_XDIST_WORKER")
     if config.getoption("markexpr") == "not slow":
-        # Small programs are compiled more often than run: without LLVM's optimisation a third of the time is saved.
-        flags = os.environ.get("XLA_FLAGS", "")
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_optimization_level=0".strip()
+        # Small programs are compiled more often than run: without optimisation of their code half of the time is saved.
+        plain = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {plain}".strip()
+        settings.load_profile("fast")
     if name is not None or config.getoption("dist", "no") == "no":
         pin_to_one_core(int((name or "gw0").removeprefix("gw")))
         _compile_once()
@@ -74,6 +76,7 @@ def _compile_once():
 settings.register_profile(
     "foretrain", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("fast", settings.get_profile("foretrain"), max_examples=40)
 settings.load_profile("foretrain")
 
 
@@ -162,14 +165,22 @@ def save_names(drawings, folder):
 
 
 @pytest.fixture(autouse=True, scope="module")
-def programs_are_dropped_after_each_file():
-    """Compiled programs and figures of a file are not kept to the end: a process would grow to several gigabytes."""
+def programs_are_dropped_where_they_are_many():
+    """Compiled programs and figures are not kept to the end: a process would grow to several gigabytes."""
     yield
+    if sys.platform == "linux" and _resident() < 600e6:
+        return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     gc.collect()
     if sys.platform == "linux":  # what has been freed goes back to the system
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def _resident() -> int:
+    """Bytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 # How often a figure was looked at in this process, by study and name.

@@ -179,7 +179,7 @@ def damaged(draw, content: bytes) -> bytes:
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_a_damaged_graph_is_a_graph_or_one_line(tmp_path_factory, data):
     file = tmp_path_factory.getbasetemp() / "graph.toml"
     file.write_bytes(damaged(data.draw, TOML.encode()))
@@ -191,7 +191,7 @@ def test_a_damaged_graph_is_a_graph_or_one_line(tmp_path_factory, data):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_damaged_data_take_no_more_memory_than_their_file(tmp_path_factory, data):
     file = tmp_path_factory.getbasetemp() / "data.npz"
     graph = graph_from_dict(

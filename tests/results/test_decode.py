@@ -125,7 +125,7 @@ def test_a_valid_file_is_decoded(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_whatever_is_in_a_file_is_decoded_or_named(kind, data):
     content, function = KINDS[kind]

@@ -119,14 +119,14 @@ def check_segment(content, folder):
         fold(folder, layout, memory=1e6)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_segment_written_on_purpose_is_read_or_named(segment, tmp_path_factory, data):
     content = sealed(data.draw(mutated_members(members(segment))))
     check_segment(content, tmp_path_factory.mktemp("folder"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_segment_with_flipped_bits_whose_checksum_fits_is_read_or_named(
     segment, tmp_path_factory, data
@@ -195,7 +195,7 @@ def test_a_whole_checkpoint_is_read(saved, tmp_path):
     assert checkpoint.find(tmp_path) == dict.fromkeys("012", "w.npz")
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_a_checkpoint_with_flipped_bits_is_not_used_or_as_it_was(saved, tmp_path_factory, data):
     found = read_checkpoint(data.draw(torn(saved)), tmp_path_factory.mktemp("folder"))
@@ -205,7 +205,7 @@ def test_a_checkpoint_with_flipped_bits_is_not_used_or_as_it_was(saved, tmp_path
         np.testing.assert_array_equal(run.curves["loss"], expected.curves["loss"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_checkpoint_written_on_purpose_is_read_or_not_used(saved, tmp_path_factory, data):
     content = sealed(data.draw(mutated_members(members(saved))), comment=False)

@@ -89,13 +89,16 @@ def test_seeds_that_were_looked_at_are_those_of_one_root_only():
     assert np.arange(SEEDS)[claims.held_out(replace(made, root_seed=1))].size == SEEDS
 
 
-def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_the_start(tmp_path):
+def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_the_start(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(theory, "ADAM_STEPS", 500)
     result = foretrain.run(
         "critical-fraction",
         symbols=4,
         training_size=(6, 8, 9),
         hidden_width=16,
-        steps=400,
+        steps=200,
         embedding_learning_rate=3e-3,
         decoder_learning_rate=3e-3,
         observe_every=50,

@@ -168,7 +168,7 @@ def save_names(drawings, folder):
 def programs_are_dropped_where_they_are_many():
     """Compiled programs and figures are not kept to the end: a process would grow to several gigabytes."""
     yield
-    if sys.platform == "linux" and _resident() < 600e6:
+    if sys.platform == "linux" and _resident() < 1.1e9:
         return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()

@@ -79,6 +79,7 @@ def test_twenty_more_moments(tmp_path, undisturbed, seed):
     check_kill(tmp_path, undisturbed, "coordinator" if seed % 2 else "worker", seed)
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_number_of_workers_at_the_manifest_s_lane_count(
     tmp_path, undisturbed
 ):
@@ -120,6 +121,7 @@ def test_a_neighbour_that_diverges_or_fails_changes_no_bit_of_the_others(tmp_pat
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_its_worker_three_times_fails_alone(tmp_path):
     assert toy.sweep(tmp_path, seeds=6, parameters={"kills": 4}, workers=1).ran == 6
     (failed,) = (run for run in toy.by_identity(tmp_path).values() if run.outcome == FAILED)

@@ -29,7 +29,7 @@ def linear(x, y, width) -> GatedData:
     return GatedData(graph, {"x": x}, {"y": y})
 
 
-@pytest.mark.parametrize("banks", [1, 2])
+@pytest.mark.parametrize("banks", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("table", "loss"), [(HADAMARD, 0.25), (NEARLY_SEPARATE, 0.10125)])
 def test_routes_of_rank_two_end_at_a_saddle_that_random_weights_leave(table, loss, banks, tmp_path):
     data = routes(table, banks=banks)

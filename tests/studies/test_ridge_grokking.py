@@ -13,8 +13,8 @@ from foretrain.studies.ridge_grokking.training import STEPS
 from foretrain.theory.ridge import descent
 
 SEEDS = 20
-AXES = {"weight_decay": (0.01, 0.0, 0.02, 0.04), "samples": (30, 60, 70, 80)}
-P = study.Parameters(steps=7000)
+AXES = {"weight_decay": (0.01, 0.0, 0.02, 0.04), "samples": (15, 30, 35, 40)}
+P = study.Parameters(steps=7000, dimension=50)
 ZERO = np.arange(1)
 
 
@@ -52,7 +52,7 @@ def grid(changed=lambda step: step, delay=0.0):
 def test_every_sentence_can_hold_and_fail():
     decays, counts = (np.array(values, float) for values in AXES.values())
     decays = np.where(decays > 0, decays / 0.01, 1)[:, None, None]
-    unseen = ((1 - counts / 100) / 0.3)[:, None]
+    unseen = ((1 - counts / 50) / 0.3)[:, None]
     check(
         "ridge-grokking",
         grid,

@@ -40,6 +40,7 @@ def test_claims_and_the_summary_hold_the_same(routing_folder):
     assert {"jax", "numpy", "foretrain", "python"} <= set(summary["versions"])
 
 
+@pytest.mark.slow
 def test_asking_again_in_python_returns_the_stored_result(routing_folder):
     values = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "steps": 400}
     again = foretrain.run("routing", learning_rate=0.1, seeds=3, out=routing_folder, **values)

@@ -77,7 +77,7 @@ def test_closed_form_plateau_is_close_to_the_exact_one(
 @pytest.mark.parametrize(("dimension", "init_scale"), [(400, 1.0), (400, 0.1)])
 def test_typical_start_has_the_mean_plateau_of_random_starts(dimension, init_scale):
     rng = np.random.default_rng(4)
-    lengths = [plateau(gaussian_start(rng, dimension, init_scale)).length for _ in range(150)]
+    lengths = [plateau(gaussian_start(rng, dimension, init_scale)).length for _ in range(60)]
     error = np.std(lengths) / np.sqrt(len(lengths))
     # 4 standard errors (false alarm 6e-5), plus 0.05 for the imbalance that `typical_start` leaves
     # out: (2 c T)^2/6 in log D with c^2 = 4/n, t about 1.5.

@@ -200,6 +200,7 @@ def test_a_truncated_store_is_named_as_such(capsys, folder, tmp_path):
         assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_export_writes_what_was_stored(capsys, folder, tmp_path):
     import xarray as xr
 
@@ -305,6 +306,7 @@ def test_bad_sweeps_are_refused_in_one_line(capsys, tmp_path, text, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_output_is_quiet_when_asked(folder):
     done = subprocess.run(
         [sys.executable, "-m", "foretrain", "run", "routing", *SMALL, "--out", folder, "--quiet"],

@@ -91,6 +91,7 @@ class Reader:
 BLOCKS = BLOCK.findall(PAGE)
 
 
+@pytest.mark.slow
 def test_the_study_of_the_page_runs_as_it_is_printed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path, capsys)

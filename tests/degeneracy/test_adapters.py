@@ -124,6 +124,7 @@ def test_files_that_cannot_be_used_are_refused_in_a_line(tmp_path):
             adapters.of_arrays(arrays)
 
 
+@pytest.mark.slow
 def test_the_transformer_and_the_freedom_of_its_heads():
     """Only the product of value and output matrices acts: d_head^2 free directions for its one head."""
     random = np.random.default_rng(0)

@@ -14,6 +14,7 @@ def autoregressive(chains, length, rho, seed=0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [-0.4, 0.0, 0.9])
 def test_effective_draws_of_an_autoregression(rho):
     draws = autoregressive(4, 20_000, rho)

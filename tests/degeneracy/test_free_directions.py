@@ -130,6 +130,7 @@ def test_linear_neurons_are_one_block_and_the_unit_is_of_it(activation):
         assert found.free == deficit
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), min_size=1, max_size=3),
     st.integers(0, 10**6),

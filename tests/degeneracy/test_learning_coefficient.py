@@ -137,6 +137,7 @@ def off(widths, betas, **options):
     return (found.value[0] - exact) / found.error[0], found
 
 
+@pytest.mark.slow
 def test_defaults_at_a_singular_point_are_within_their_error():
     """Curvature at w* is zero there and has no largest value around it."""
     gaps, found = off((5, 3, 5), [100.0, 1e4], chains=16)

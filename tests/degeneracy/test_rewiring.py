@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def test_rewired_graphs_have_the_same_values_and_degrees(rows, columns, density,
         np.testing.assert_array_equal((made > 0).sum(axis), (part > 0).sum(axis))
 
 
+@pytest.mark.slow
 def test_planted_modules_are_beyond_chance_and_random_graphs_are_not():
     random = np.random.default_rng(1)
     whole = [random.uniform(0.5, 1, (12, 12)) * (random.random((12, 12)) < 0.4) for _ in range(2)]

@@ -99,6 +99,7 @@ def test_a_step_that_is_too_long_is_refused_and_changes_only_the_step():
     assert 0 < float(refused.step_size) < 500
 
 
+@pytest.mark.slow
 def test_of_several_numbers_of_stages_the_fewest_that_are_stable_are_taken(x64):
     flow = start(decay, jnp.ones(1), 1.0)
     for length, few in ((reach(3) / 1.3, 3), (reach(3), 5), (reach(5), 8), (reach(8) / 1.2, 8)):

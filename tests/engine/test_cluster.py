@@ -148,6 +148,7 @@ def refused(address):
     assert threading.active_count() <= threads
 
 
+@pytest.mark.slow
 def test_nothing_follows_the_line_that_names_a_silent_scheduler(stranger):
     pytest.importorskip("distributed")
     code = (

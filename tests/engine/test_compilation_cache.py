@@ -25,6 +25,7 @@ def entries(cache):
     return {path: path.stat().st_mtime_ns for path in sorted(found)}
 
 
+@pytest.mark.slow
 def test_a_later_start_compiles_what_is_broken_only_and_then_nothing(tmp_path, cache):
     toy_sweep.sweep(tmp_path / "1", parameters=TINY, workers=1)
     torn, flipped, *whole = first = entries(cache)

@@ -82,6 +82,7 @@ def test_from_the_command_line(tmp_path, all_cores):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [
@@ -97,6 +98,7 @@ def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, 
     assert done.stdout.strip().endswith("ended 3"), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core cannot deadlock")
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
 def test_running_in_a_process_whose_jax_has_all_cores_is_refused(tmp_path, all_cores):

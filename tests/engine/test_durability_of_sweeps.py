@@ -66,7 +66,9 @@ def check_kill(tmp_path, undisturbed, whom, seed):
     assert toy.same_bits(ours, theirs)
 
 
-@pytest.mark.parametrize(("whom", "seed"), [("coordinator", 0), ("worker", 2)])
+@pytest.mark.parametrize(
+    ("whom", "seed"), [("coordinator", 0), pytest.param("worker", 2, marks=pytest.mark.slow)]
+)
 def test_a_sweep_killed_at_a_random_moment_ends_as_if_it_had_not_been(
     tmp_path, undisturbed, whom, seed
 ):
@@ -90,6 +92,7 @@ def test_bits_do_not_depend_on_the_number_of_workers_at_the_manifest_s_lane_coun
     )
 
 
+@pytest.mark.slow
 def test_runs_end_for_the_reason_that_ended_them(tmp_path):
     parameters = {"diverges": 1, "raises": 2}
     toy.sweep(tmp_path, seeds=8, parameters=parameters, workers=0)
@@ -104,6 +107,7 @@ def test_runs_end_for_the_reason_that_ended_them(tmp_path):
     assert {run.outcome for n, run in enumerate(runs) if n not in (1, 2)} <= {CONVERGED, STALLED}
 
 
+@pytest.mark.slow
 def test_a_neighbour_that_diverges_or_fails_changes_no_bit_of_the_others(tmp_path):
     for name, parameters in (("calm", {}), ("wild", {"diverges": 1, "raises": 2})):
         (tmp_path / name).mkdir()
@@ -128,6 +132,7 @@ def test_a_run_that_kills_its_worker_three_times_fails_alone(tmp_path):
     assert "3 times" in failed.note
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_with_one_line_and_leaves_a_folder_that_resumes(tmp_path):
     process = toy.start(tmp_path, seeds=8, workers=1, environment={"TOY_FULL_AFTER": "1"})
     code, _, err = toy.finish(process, timeout=100)

@@ -93,6 +93,7 @@ def measured(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_a_measuring_study_runs_through_workers_and_its_runs_have_no_steps(measured, tmp_path):
     assert check(measured) == []
     found = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=2, quiet=True)
@@ -108,6 +109,7 @@ def test_a_measuring_study_runs_through_workers_and_its_runs_have_no_steps(measu
     assert "Measurements" in page
 
 
+@pytest.mark.slow
 def test_a_measuring_study_that_was_interrupted_goes_on(measured, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -121,6 +123,7 @@ def test_a_measuring_study_that_was_interrupted_goes_on(measured, tmp_path):
     assert found.simulation.equals(other.simulation)
 
 
+@pytest.mark.slow
 def test_a_measurement_that_raises_fails_alone_with_its_line(measured, tmp_path):
     found = foretrain.run(measured, size=7, seeds=3, out=tmp_path / "a", workers=1, quiet=True)
     assert found.simulation["outcome"].values.tolist() == [6, 5, 6]
@@ -152,6 +155,7 @@ def test_a_study_must_do_something(tmp_path):
     assert "must define `program`, `measure` or `posterior`" in check(file)[0]
 
 
+@pytest.mark.slow
 def test_a_study_that_trains_and_measures_stores_both_and_may_train_in_some_cells_only(tmp_path):
     file = tmp_path / "both.py"
     text = MEASURED.replace("class Parameters:", "class Parameters(Run):").replace(

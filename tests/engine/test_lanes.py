@@ -279,6 +279,7 @@ def test_snapshots_hold_the_state_and_change_nothing_else(keep_state):
         np.testing.assert_array_equal(last, other.finals["weights"])
 
 
+@pytest.mark.slow
 def test_lanes_that_move_in_turn_do_the_same_to_the_bit_at_any_number_and_pay_for_no_frozen_one():
     program = replace(
         cubic("float64"),

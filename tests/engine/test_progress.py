@@ -37,6 +37,7 @@ def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(l
     assert min(said) < 3
 
 
+@pytest.mark.slow
 def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(tmp_path):
     heard = []
     done = toy_sweep.sweep(

@@ -279,6 +279,7 @@ def test_the_page_needs_no_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["nonsense", "module://no_such_package.backend", "gtk4agg"])
 def test_a_backend_that_is_not_there_does_not_end_a_run_since_drawing_needs_no_pyplot(
     tmp_path, backend

@@ -95,6 +95,7 @@ def test_at_the_ends_of_the_range_of_starts_a_prediction_is_finite(data, end):
     assert min(found.loss) >= 0
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([xor(1), deep()]),
     st.floats(-12, 12),

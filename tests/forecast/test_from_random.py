@@ -38,6 +38,7 @@ def beside():
     return data, found, told
 
 
+@pytest.mark.slow
 def test_gaussian_inputs_with_a_linear_teacher_work_at_the_first_try():
     data = teacher()
     found = predict(data.graph, data, seeds=2)
@@ -101,6 +102,7 @@ def test_a_rate_at_which_descent_diverges_is_refused(beside):
         train_beside(found, data, 2, learning_rate=2.1 / found.curvature)
 
 
+@pytest.mark.slow
 def test_random_weights_leave_the_saddle_at_which_the_reduction_ends():
     data = routes([[1, 1], [1, -1]])
     found = predict(data.graph, data, init_law="orthogonal", init_scale=0.05, seeds=2)
@@ -127,6 +129,7 @@ def test_what_grows_of_random_weights_has_the_strength_that_is_derived(law):
     assert expected[0] ** 2 == pytest.approx(np.mean(squares), rel=0.05)
 
 
+@pytest.mark.slow
 def test_gatings_without_reduction_are_ranked_by_their_flow():
     data = teacher(3, 12, 50)
     slow = GatedData(data.graph, data.inputs, data.targets, {"h": np.full(50, 0.5)})
@@ -137,6 +140,7 @@ def test_gatings_without_reduction_are_ranked_by_their_flow():
     assert "stable" not in str(ranking)
 
 
+@pytest.mark.slow
 def test_drops_are_timed_half_way_down_each():
     data = teacher(3, 12, 50)
     found = predict(data.graph, data, seeds=2)

@@ -29,7 +29,8 @@ def linear(x, y, width) -> GatedData:
     return GatedData(graph, {"x": x}, {"y": y})
 
 
-@pytest.mark.parametrize("banks", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("banks", [1, 2])
 @pytest.mark.parametrize(("table", "loss"), [(HADAMARD, 0.25), (NEARLY_SEPARATE, 0.10125)])
 def test_routes_of_rank_two_end_at_a_saddle_that_random_weights_leave(table, loss, banks, tmp_path):
     data = routes(table, banks=banks)
@@ -127,6 +128,7 @@ def test_without_whitening_the_end_is_named_as_that_of_the_approximation():
     assert trained_loss(data, init_scale=0.1, seed=0, steps=3000, learning_rate=0.1) < 1e-4
 
 
+@pytest.mark.slow
 def test_a_prompt_shows_a_few_lines_and_print_the_tables():
     generator = np.random.default_rng(0)
     many = of(linear(np.eye(40), generator.standard_normal((40, 40)), 40))

@@ -49,6 +49,7 @@ def stored(random, symbols=5, dim=3, hidden=4, outputs=5):
     return run | {"state_embedding": random.standard_normal((symbols, dim)), "loss": 0.0}
 
 
+@pytest.mark.slow
 def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
     kept = arrays(stored(np.random.default_rng(1)))
     np.savez(tmp_path / "t.npz", **kept)

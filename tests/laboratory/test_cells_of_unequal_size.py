@@ -71,6 +71,7 @@ def grid(tmp_path_factory):
     return ran(tmp_path_factory.mktemp("swept") / "out", AXES)
 
 
+@pytest.mark.slow
 def test_a_cell_has_the_dims_values_and_labels_of_a_run_of_it_alone(grid, tmp_path):
     cell = next(grid.cells())  # the smaller one along both axes
     alone = ran(tmp_path / "out", cell.cell)

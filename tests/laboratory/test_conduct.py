@@ -123,6 +123,7 @@ def test_a_damaged_summary_is_written_anew_and_every_stage_of_it_is_told(folder,
     assert {"loss", "strength"} <= {stage.note for stage in told}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals and terminals of POSIX")
 def test_a_stopped_job_leaves_lock_and_terminal_as_they_were_and_goes_on_later(tmp_path):
     out = tmp_path / "a"
@@ -178,6 +179,7 @@ def test_anything_that_holds_several_values_makes_an_axis(values):
     assert make_plan("rank-one", {"weight_decay": None}) == make_plan("rank-one", {})
 
 
+@pytest.mark.slow
 def test_python_that_skips_assertions_is_refused_in_one_line(tmp_path):
     command = [sys.executable, "-O", "-m", "foretrain", "run", "one-mode", "--out", tmp_path / "a"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

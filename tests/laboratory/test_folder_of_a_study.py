@@ -78,6 +78,7 @@ def contents(folder):
     return {file.relative_to(folder): file.read_bytes() for file in files}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -84,6 +84,7 @@ def test_a_whole_number_that_programs_cannot_hold_is_refused(study, tmp_path, ca
     one_line(capsys.readouterr().err, "Argument `width` must be between")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -154,6 +155,7 @@ def test_what_looks_at_runs_and_raises_costs_itself_only(
     assert (result.simulation["loss"].isel(step=0) > 0).all()
 
 
+@pytest.mark.slow
 def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_path, capsys):
     given = {"seeds": 2, "workers": 0, "quiet": True}
     lost = study('    return {"start"', '    1 / seed.number\n    return {"start"')
@@ -198,6 +200,7 @@ KIND = """"scale", above=0)
     twice = property(lambda self: self.kind * 2)  # here"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -326,6 +329,7 @@ def test_training_of_which_every_run_fails_raises_its_reason(tmp_path, capsys):
     assert "1 of 2 runs failed:" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_axis_may_change_the_length_of_a_dim_with_labels_or_without(study, tmp_path, capsys):
     for number, words in enumerate(("{}", "{'mode': np.arange(p.width) + p.width}")):
         file, out = study('{"mode": np.arange(p.width)}', words), tmp_path / str(number)

@@ -34,6 +34,7 @@ def test_every_figure_has_a_name_and_a_title_and_can_be_drawn(result):
     assert len(lines(result.plot())) == len(lines(result.plot(first)))
 
 
+@pytest.mark.slow
 def test_a_figure_on_given_axes_shows_what_it_shows_on_its_own(result):
     whole, (left, right) = plt.subplots(1, 2)
     name = next(iter(result.figures))

@@ -161,6 +161,7 @@ def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
         catalogue._known.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_mistake_in_a_program_ends_with_file_line_and_message(mine, tmp_path, workers):
     edited(mine, "        first = inputs", "        oops = inputs['oops']\n        first = inputs")
@@ -181,6 +182,7 @@ def test_a_mistake_in_a_program_ends_with_file_line_and_message(mine, tmp_path, 
     assert ("Traceback" in done.stderr) is (workers == 0)
 
 
+@pytest.mark.slow
 def test_a_mended_program_is_trained_without_being_asked_to(mine, tmp_path):
     sound = mine.read_text()
     edited(mine, "        first = inputs", "        oops = inputs['oops']\n        first = inputs")
@@ -262,6 +264,7 @@ def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
     assert dict(scan(out).codes) == {second: 5}
 
 
+@pytest.mark.slow
 def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_counted(mine, tmp_path):
     out = tmp_path / "out"
     foretrain.run(mine, out=out, **SMALL)

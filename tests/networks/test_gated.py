@@ -52,6 +52,7 @@ def data_loss(data, weights):
     return example_loss(data.graph, weights, data.inputs, data.targets, data.gates).mean()
 
 
+@pytest.mark.slow
 @few
 @given(seeds)
 def test_path_sum_gradient_is_the_gradient_of_the_loss_of_the_examples(seed):
@@ -106,6 +107,7 @@ def test_a_hand_computed_output_with_gates_on_nodes_and_edges():
     np.testing.assert_array_equal(one, found[2])
 
 
+@pytest.mark.slow
 def test_initial_weights_follow_their_law():
     graph = graph_from_dict(
         {"nodes": {"x": 300, "h": 200, "y": 100}, "edges": {"in": ["x", "h"], "out": ["h", "y"]}}

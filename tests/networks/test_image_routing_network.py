@@ -35,6 +35,7 @@ def start(law="xavier"):
 PAIRS = masks.circulant(DOMAINS, 3).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("shared", [True, False])
 def test_statistics_give_the_gradient_of_all_samples(shared):

@@ -74,6 +74,7 @@ SCHEMES = st.integers(2, 6).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(SCHEMES, st.sampled_from(["paper", "authors"]))
 @example((4, [(4, True, 5), (1, False, 4), (4, False, 3)]), "paper")

@@ -110,6 +110,7 @@ def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
     assert np.var(small.hidden) == pytest.approx(0.01 * fans[law], rel=0.09)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     domains=st.integers(2, 6),

@@ -80,6 +80,7 @@ def test_without_a_share_or_a_key_nothing_is_dropped(weights, embedding, x64):
     assert np.abs(np.asarray(transformer.logits(weights, embedding, 0.5, key)) - plain).max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silent", ["outward", "narrow"])
 def test_drops_keep_the_mean_of_a_layer(silent, weights, embedding, x64):
     """Where attention or perceptron gives a bias only, the answers of one layer are linear in what is kept of the other."""

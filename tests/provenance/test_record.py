@@ -170,6 +170,7 @@ def test_claims_are_shown_where_the_manifest_is_damaged(results, capsys):
     assert "has changed since" not in said
 
 
+@pytest.mark.slow
 def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
     main(["show", str(results)])
     assert "not as foretrain wrote it" not in capsys.readouterr().err
@@ -184,6 +185,7 @@ def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
     assert "not as foretrain wrote it" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_results_edited_by_hand_are_noticed_and_made_anew_from_the_journal(results, capsys):
     import zarr
 

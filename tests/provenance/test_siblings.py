@@ -78,6 +78,7 @@ def last(result) -> np.ndarray:
     return result.simulation["loss"].isel(step=-1).values
 
 
+@pytest.mark.slow
 def test_two_studies_have_helpers_of_one_name(tmp_path):
     one = written(tmp_path / "a", 0.5)
     two = written(tmp_path / "b", 0.9, "study.py").parent  # a folder
@@ -89,6 +90,7 @@ def test_two_studies_have_helpers_of_one_name(tmp_path):
         np.testing.assert_allclose(last(result), expected, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_study_and_what_it_imports_run_from_anywhere(tmp_path):
     file = written(tmp_path / "a", 0.5)
     elsewhere = tmp_path / "elsewhere"

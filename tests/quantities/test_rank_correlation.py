@@ -30,6 +30,7 @@ def test_nothing_is_said_where_one_is_constant_or_unknown():
     assert rank_correlation([1, np.inf, 2], [1, 3, 2]) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_jackknifed_values_of_a_mean_are_the_samples_and_of_a_correlation_spread_as_it_does():
     samples = RANDOM.normal(size=7)
     np.testing.assert_allclose(jackknifed(np.mean, samples), samples)

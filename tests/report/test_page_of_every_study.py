@@ -23,6 +23,7 @@ def every_figure_of_a_study_can_be_read():
     """Not asked here: after so few steps one symbol may lie on another in the plane of its embedding."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(
     name, tmp_path, request, open_page

@@ -155,6 +155,7 @@ def test_reading_a_folder_ends_in_a_value_or_a_line(tmp_path_factory, manifest, 
 KEPT = Path(__file__).parent.parent / "fixtures" / "store-v2"
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(data=st.data())
 def test_a_store_written_on_purpose_is_opened_or_named(tmp_path_factory, data):

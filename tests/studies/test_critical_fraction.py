@@ -89,6 +89,7 @@ def test_seeds_that_were_looked_at_are_those_of_one_root_only():
     assert np.arange(SEEDS)[claims.held_out(replace(made, root_seed=1))].size == SEEDS
 
 
+@pytest.mark.slow
 def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_the_start(
     tmp_path, monkeypatch
 ):

@@ -62,6 +62,7 @@ def parts():
     return measurement.start(P, Seed(0, 0))
 
 
+@pytest.mark.slow
 def test_kernel_and_descent_are_those_of_the_jacobian(parts):
     rows = by_hand(parts)
     np.testing.assert_allclose(measurement.kernel(parts), rows @ rows.T, atol=1e-12)

@@ -15,6 +15,7 @@ def limit(name, units):
     return study.limits(units).get(name, np.nan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("units", AXES["units"])
 def test_networks_of_equal_function_have_it_and_the_rank_of_their_symmetries(units):
     # Neurons that idle: their Jacobian is zero, and reduced-rank regression of rank zero counts their outgoing weights.

@@ -141,6 +141,7 @@ def _verdict(id, grid):
     return claim.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutated", [False, True])
 @pytest.mark.parametrize("kind", ["statistics", "minibatch"])
 def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, kind, mutated):

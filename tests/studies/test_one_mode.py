@@ -55,6 +55,7 @@ def test_a_step_too_large_is_recorded_as_diverged_and_the_rest_goes_on(tmp_path)
     assert (result.simulation["steps_taken"].sel(learning_rate=5.0) < 100).all()
 
 
+@pytest.mark.slow
 def test_more_seeds_and_values_re_run_nothing(tmp_path):
     out = tmp_path / "a"
     first = foretrain.run("one-mode", seeds=2, steps=100, out=out, quiet=True, workers=0)

@@ -183,6 +183,7 @@ def test_the_range_of_a_loser_follows_from_the_step_and_the_closed_form():
     assert low < 1 < high == pytest.approx(shares[1] / shares[0], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swapped", [False, True])
 def test_modules_with_the_gates_of_others_leave_the_reduction(monkeypatch, x64, swapped):
     """Descent of a real network from the decoupled start, with its routes as they are and with outputs permuted."""

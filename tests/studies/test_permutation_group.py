@@ -78,6 +78,7 @@ def test_every_sentence_can_hold_and_fail():
     )
 
 
+@pytest.mark.slow
 def test_all_that_is_deduced_holds_for_true_matrices_and_grows_with_the_samples():
     share = theory.implied_shares("symmetric", 6, False)
     assert (np.diff(share, axis=0) >= 0).all()

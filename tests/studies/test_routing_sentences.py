@@ -255,6 +255,7 @@ def test_a_gradient_from_untrained_routes_shows(monkeypatch):
     assert min(gaps[1:]) > 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [{"mask": "random_rows"}, {"init_law": "xavier"}])
 def test_without_a_closed_form_runs_are_judged_by_the_rest(other):
     grid = made(p=replace(P, **other), theirs=P)

@@ -61,6 +61,7 @@ def test_a_seed_starts_from_the_same_draw_at_every_scale_and_mask():
     assert not np.array_equal(one["trained_pairs"], other["trained_pairs"])
 
 
+@pytest.mark.slow
 def test_runs_end_as_converged_stalled_or_out_of_steps():
     common = {**SMALL, "init_scale": 0.3}
     converged = _ride(study.Parameters(**common, loss_tolerance=1e-2, steps=4000))

@@ -109,6 +109,7 @@ def test_stuck_runs_would_never_have_escaped(clashing_runs, monkeypatch):
             np.testing.assert_array_equal(*ends)
 
 
+@pytest.mark.slow
 def test_positive_start_orientation_turns_every_factor(x64):
     from jax import numpy as jnp
 
@@ -170,6 +171,7 @@ def seen(parameters, steps=0, change=None, monkeypatch=None):
     return program.finish(inputs, state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss_mask", ["full", "diagonal_only"])
 def test_a_network_trained_on_other_pairs_is_noticed(loss_mask, x64, monkeypatch):
     p = dataclasses.replace(SMALL, precision="float64", loss_mask=loss_mask)

@@ -88,6 +88,7 @@ def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():
     assert table["gating_time"][names == SINGLE] == pytest.approx(half, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_small_networks_bear_out_the_document_and_its_correction(result):
     claims = result.claims
     for said in catalogue.load("xor").sentences:

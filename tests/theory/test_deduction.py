@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pytest
 
 from foretrain.tasks import groups
 from foretrain.theory import parallelograms as theory
@@ -48,6 +49,7 @@ def test_two_parallelograms_deduce_a_third_where_symbols_commute():
     assert symbols.tolist() == [[2, 4, 3, 3]]
 
 
+@pytest.mark.slow
 def test_three_products_are_needed_where_symbols_do_not_commute():
     single, two = chosen_sets(S3, 1), chosen_sets(S3, 2)
     assert not new_ones(S3, single).any()

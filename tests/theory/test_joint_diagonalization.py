@@ -57,6 +57,7 @@ def test_diagonals_that_can_be_positive_are(seed):
         assert diagonal(found.columns, matrix).min() > -1e-12
 
 
+@pytest.mark.slow
 def test_under_noise_the_frames_are_hardly_ever_worse_than_the_planted_ones():
     worse = 0
     for seed in range(50):

@@ -14,6 +14,7 @@ IMAGES, OTHERS = RANDOM.random((5, 6)), RANDOM.random((4, 6))
 RATES = {"hidden_learning_rate": 0.01, "last_learning_rate": 0.01, "threshold": 1.0}
 
 
+@pytest.mark.slow
 def test_the_kernel_is_that_of_automatic_derivatives():
     with jax.enable_x64(True):
 

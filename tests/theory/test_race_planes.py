@@ -43,6 +43,7 @@ def test_one_domain_alone_is_the_whole_network():
     assert found.outer_power[:, 0] == pytest.approx(power, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_vectors_that_overlap_with_nothing_follow_the_closed_form_alone_and_in_a_duel():
     scale, s, d = 0.2, S[:1], D[:1]
     shift = np.roll(np.eye(4), 1, axis=0)  # takes each vector to one that is orthogonal to all

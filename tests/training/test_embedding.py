@@ -78,6 +78,7 @@ def direct(p, inputs, state):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_observed_is_what_its_definitions_say(name, x64):
     p = replace(CASES[name], decoder_learning_rate=3e-3)
@@ -110,6 +111,7 @@ def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
     check_first_gradient(p, inputs, lambda state: direct(p, inputs, state)["loss"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [{"training_size": 50}, {"training_size": 20, "batch_size": 7}])
 def test_a_wide_network_takes_the_same_steps_though_some_samples_have_no_slope(
     values, x64, monkeypatch
@@ -124,6 +126,7 @@ def test_a_wide_network_takes_the_same_steps_though_some_samples_have_no_slope(
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_relabelled_symbols_make_the_relabelled_run_with_the_same_steps_and_phase(name, x64):
     p = replace(CASES[name], decoder_learning_rate=0.01, embedding_learning_rate=0.01)

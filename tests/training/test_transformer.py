@@ -62,6 +62,7 @@ def direct(p, inputs, embedding, decoder):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_observed_is_what_its_definitions_say(name, x64):
     p = CASES[name]
@@ -101,6 +102,7 @@ def test_relabelled_symbols_make_the_relabelled_run(x64):
     np.testing.assert_array_equal(one.first, two.first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["embedding", "decoder"])
 def test_decay_is_decoupled_and_of_its_own_part(part, x64):
     """The first step with decay differs from that without by rate x decay x weight, and nowhere else."""
@@ -179,6 +181,7 @@ def test_projected_accuracies_are_those_of_embeddings_put_together_again(x64):
     assert float(found[4, 1, 1]) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_phase_follows_from_the_first_steps():
     p = replace(SMALL, delay=15, accuracy_threshold=1.0, precision="float32")
     inputs = given(p)

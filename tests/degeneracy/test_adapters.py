@@ -19,6 +19,7 @@ from foretrain.errors import ArgumentError
 from foretrain.networks import transformer
 
 
+@pytest.mark.slow
 def test_equinox_perceptrons_and_sequences():
     import equinox as eqx
 

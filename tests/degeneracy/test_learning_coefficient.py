@@ -197,6 +197,7 @@ def samples():
     return {"x": x, "y": y}, jnp.asarray(np.linalg.lstsq(x, y, rcond=None)[0])
 
 
+@pytest.mark.slow
 def test_parts_run_in_one_program_and_only_they_move(samples):
     data, w = samples
     parts = {"all": np.ones(5), "two": np.array([1, 0, 0, 1.0, 0])}

@@ -48,6 +48,7 @@ def test_a_step_that_is_too_long_is_refused_and_shortened(x64, size):
     assert float(clock.step_size) == pytest.approx(size / 5)
 
 
+@pytest.mark.slow
 def test_a_step_with_an_error_just_below_one_is_followed_by_a_shorter_one(x64):
     # The step is taken at an error of .8 of the tolerance, and the next is .9 (1/.8)^(1/5) = .94 times as long.
     decay = lambda a, _: -a  # noqa: E731

@@ -157,6 +157,7 @@ def test_a_second_process_on_the_same_folder_is_refused_with_host_and_process(tm
         first.communicate()
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
     shutil.copytree(undisturbed[0], tmp_path, dirs_exist_ok=True)
     segments = sorted(tmp_path.glob("journal/*.npz"))
@@ -174,6 +175,7 @@ def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
     )
 
 
+@pytest.mark.slow
 def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
     def broken(p, seed):
         if seed.number % 2:

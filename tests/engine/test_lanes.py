@@ -203,6 +203,7 @@ def test_runs_without_steps_or_with_a_start_that_is_not_finite_end_at_step_0():
     assert ends == [(OUT_OF_STEPS, 0), (DIVERGED, 0), (OUT_OF_STEPS, 10)]
 
 
+@pytest.mark.slow
 def test_lanes_stay_full_when_lengths_differ_a_hundredfold():
     lengths = 10 ** np.random.default_rng(0).uniform(2, 4, 200)
     queue = [passenger(n, max_steps=int(-x)) for n, x in enumerate(sorted(-lengths))]

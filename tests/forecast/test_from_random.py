@@ -63,6 +63,7 @@ def test_gaussian_inputs_with_a_linear_teacher_work_at_the_first_try():
     assert f"would have been off by up to {reduced.worst:.4g}" in text
 
 
+@pytest.mark.slow
 def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
     _, found, told = beside
     verdicts = {one.quantity: one.verdict for one in found.trained.judged}

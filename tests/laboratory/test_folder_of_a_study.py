@@ -106,6 +106,7 @@ def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by
     assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
 
 
+@pytest.mark.slow
 def test_results_that_hold_runs_are_not_replaced_by_none_where_the_journal_is_gone(
     study, tmp_path, capsys
 ):

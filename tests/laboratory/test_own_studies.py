@@ -139,6 +139,7 @@ def test_a_program_alone_is_trained_over_a_grid_and_gone_on_with(tmp_path):
     assert len(scan(tmp_path / "a").identities) == 6
 
 
+@pytest.mark.slow
 def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
     package = tmp_path / "site" / "otherlab"
     package.mkdir(parents=True)

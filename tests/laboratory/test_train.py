@@ -1,12 +1,14 @@
 """Training a program without a study."""
 
 import numpy as np
+import pytest
 
 import foretrain
 from foretrain.results.journal import scan
 from foretrain.study import Program
 
 
+@pytest.mark.slow
 def test_another_value_that_a_program_holds_is_trained_again(tmp_path):
     def go(K):
         def observe(inputs, x):

@@ -61,6 +61,7 @@ def test_statistics_give_the_gradient_of_all_samples(shared):
     np.testing.assert_allclose(mean, loss(weights), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_maps_act_alike_on_images_and_on_encoders():
     images, labels = data(True)

@@ -52,6 +52,7 @@ def test_gradient_from_statistics_is_autodiff_of_the_per_sample_loss(seed, domai
             np.testing.assert_allclose(-got, want, rtol=1e-10, atol=1e-10 * np.abs(want).max())
 
 
+@pytest.mark.slow
 def test_routes_may_ask_for_different_maps(x64):
     weights, inputs, targets, _, _, _, pairs = random_problem(5, 3)
     maps = np.random.default_rng(0).normal(size=(3, 3))

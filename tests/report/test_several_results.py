@@ -92,6 +92,7 @@ def test_curves_are_laid_over_each_other_where_labels_are_equal():
     assert overlaid(curves("rate", ["1"], 7), curves("rate", ["3"], 9), ["a", "b"]) is None
 
 
+@pytest.mark.slow
 def test_the_page_of_two_results_shows_both(routing_folder, tmp_path, browser, open_page):
     other = shutil.copytree(routing_folder, tmp_path / "other")
     page = write_comparison(compare(routing_folder, other), tmp_path / "out")

@@ -61,6 +61,7 @@ def test_cues_tell_the_context_and_nothing_else():
     np.testing.assert_array_equal(asked, shown.targets["y"][:, 0])
 
 
+@pytest.mark.slow
 def test_candidate_gates_divide_the_examples_and_those_that_know_the_context_solve():
     p = parameters(samples=50, steps=20, moments="samples")
     for gates in context_theory.candidate_gates(data(p, Seed(0, 0))).values():

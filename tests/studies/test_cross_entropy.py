@@ -54,6 +54,7 @@ def test_what_is_stored_is_what_the_matrices_say(trained):
         assert trained[name][0] == pytest.approx(value, rel=1e-9), name
 
 
+@pytest.mark.slow
 def test_a_network_without_its_decay_is_told_from_one_with_it_all_along_training(
     monkeypatch, trained
 ):

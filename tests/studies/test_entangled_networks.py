@@ -45,6 +45,7 @@ def test_chains_start_at_the_network_and_see_its_function():
         assert options["units"].min() < options["units"].max() == 1
 
 
+@pytest.mark.slow
 def test_a_regular_network_of_tanh_has_its_number_of_parameters_without_scatter():
     with jax.enable_x64(True):
         p = study.Parameters(network="twice", units=1)

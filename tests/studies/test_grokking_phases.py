@@ -112,6 +112,7 @@ def test_causes_and_boundary_of_a_made_up_map():
     assert not reading.has_boundary(Cell(next(made().cells()).along(*AXES)))
 
 
+@pytest.mark.slow
 def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     lines = {}
     for name, grid in (("inside", made()), ("outside", made(flow=1e-6))):

@@ -30,6 +30,7 @@ def test_what_is_needed_lies_between_the_counts():
     assert np.isnan(needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 0.1))
 
 
+@pytest.mark.slow
 def test_the_transformer_is_trained_on_its_share_of_all_pairs():
     p = study.Parameters(
         task="transformer",

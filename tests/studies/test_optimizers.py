@@ -18,6 +18,7 @@ def test_starts_are_those_of_the_s_curves():
         np.testing.assert_array_equal(mine[name], theirs[name])
 
 
+@pytest.mark.slow
 def test_how_components_learn_is_followed_at_every_step():
     p = study.Parameters(
         dimension=6, rank=2, optimizer="adam", steps=30, observe_every=10, precision="float64"

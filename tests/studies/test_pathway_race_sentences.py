@@ -148,6 +148,7 @@ def test_what_is_off_is_noticed_from_the_smallest_p_on(id, changes, verdict):
     assert [claim.verdict for claim in claims][: len(verdict)] == verdict
 
 
+@pytest.mark.slow
 def test_a_cell_is_followed_from_its_own_starts():
     """Times by a start of its own lie around those of the closed form, those of a start a tenth larger below them."""
     small = dataclasses.replace(P, domains=2, paths=4, hidden_width=16)

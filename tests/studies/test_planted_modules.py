@@ -1,6 +1,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from made_up import check, runs
 
 from foretrain.plans.grid import Grid
@@ -25,6 +26,7 @@ def test_counts_of_planted_modules_are_those_of_their_symmetries():
         assert found["constrained"] + found["second"] - found["together"] == excess
 
 
+@pytest.mark.slow
 def test_a_weak_interaction_is_cut_and_volumes_follow_their_law():
     weak, strong = measured(strength=3e-4, mediators=1), measured(strength=0.03, mediators=1)
     assert weak["search_agreement"] == 1

@@ -100,6 +100,7 @@ def test_every_sentence_holds_on_the_reduction_and_fails_on_a_grid_spoilt_for_it
     check("rank-one", grid, SPOILT)
 
 
+@pytest.mark.slow
 def test_the_story_of_the_thread_holds_at_large_starts_only():
     for id in ("irrelevant-decays", "decay-dominates"):
         assert _verdict_of(grid(), id, init_scale=1.0) == {HOLDS}

@@ -55,6 +55,7 @@ def test_rotating_target_and_start_together_or_relabelling_components_changes_no
         np.testing.assert_array_equal(one.finals["component_bumps"], bumps)
 
 
+@pytest.mark.slow
 def test_bumps_counted_while_training_are_those_of_the_whole_record():
     parameters = dataclasses.replace(SMALL, optimizer="sgd", steps=200)
     drawn = [draw(parameters, seed) for seed in range(8)]
@@ -98,6 +99,7 @@ def test_a_scaled_target_of_descent_is_the_same_problem_in_other_units():
         np.testing.assert_allclose(small.curves["relative_loss"], relative, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
     parameters = dataclasses.replace(
         SMALL, rank=3, components=2, optimizer="sgd_decay", weight_decay=0.4, steps=4000

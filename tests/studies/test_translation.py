@@ -192,6 +192,7 @@ FLOWS = {
 }
 
 
+@pytest.mark.slow
 def test_another_flow_does_not_conserve_q(x64):
     tolerance = SMALL.solver_tolerance
     p = dataclasses.replace(SMALL, precision="float64", solver_tolerance=tolerance / 30)

@@ -121,6 +121,7 @@ def test_where_data_commute_it_is_the_reduction():
     np.testing.assert_allclose(flow.explained, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_descent_on_the_examples_comes_to_the_flow_as_its_rate_goes_to_zero():
     data = gated()
     weights = start(data, 0.3)

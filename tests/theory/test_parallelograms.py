@@ -125,6 +125,7 @@ def test_ideal_by_its_definition():
             assert closed.tolist() == exact
 
 
+@pytest.mark.slow
 def test_probability_of_a_unique_representation():
     draws = 20_000
     found = theory.unique_linear_probability(TEN, draws, np.random.default_rng(0))

@@ -60,6 +60,7 @@ def left(found, outputs):
     return float(np.divide(*gaps).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outputs", LAYERS)
 def test_layers_grow_as_their_own_start_says(outputs):
     own = part_planes(*start(), circulant(6, outputs))

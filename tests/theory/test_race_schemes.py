@@ -70,6 +70,7 @@ def test_random_growth_solves_its_riccati_equation_and_keeps_rank_one():
     assert RANDOM_POLE * np.tanh(RANDOM_POLE) == pytest.approx(1, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_mixed_race_ends_where_its_flow_ends():
     factors = [race_factors(4, 1), race_factors(4, 4), race_factors(4, 16)]
     starts = [(0.9, 0.5), (0.4, 0.3), (0.1, 0.1)]

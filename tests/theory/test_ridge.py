@@ -74,6 +74,7 @@ def test_no_decay_helps_where_the_null_space_holds_too_much_of_the_teacher():
     assert np.isinf(away.first_steps((0.01, hidden * 0.999), 50_000)[1])
 
 
+@pytest.mark.slow
 def test_the_typical_run_is_the_median_of_many():
     times = []
     for seed in range(40):

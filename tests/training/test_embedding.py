@@ -151,6 +151,7 @@ def test_relabelled_symbols_make_the_relabelled_run_with_the_same_steps_and_phas
     assert 0 < float(first["train_step"]) < 150, "it reached something on its way"
 
 
+@pytest.mark.slow
 def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     p = replace(CASES["classification"], accuracy_threshold=0.5, rqi_threshold=0.4)
     p = replace(p, decoder_learning_rate=0.01, embedding_learning_rate=0.01)

@@ -196,6 +196,7 @@ def test_the_phase_follows_from_the_first_steps():
             np.testing.assert_equal(float(found[name]), expected)
 
 
+@pytest.mark.slow
 def test_a_run_ends_so_long_after_it_has_generalised():
     p = replace(SMALL, further=0.5, precision="float32")
     inputs, done = given(p), modular.program(p).done

@@ -46,7 +46,7 @@ def _fraction(name):
 FIGURES = {
     "counts": drawn(draw_counts),
     "beside": figure(
-        "Nearly free, and forgotten",
+        "Neurons of nearly equal gates, and weights that the data do not reach",
         "Left: two neurons whose gates agree but for a fraction of the data, mixed; mean over networks. Right: mean square "
         "change of the answers by a step along directions in which the data do not vary, over that at first.",
         panel(
@@ -56,7 +56,7 @@ FIGURES = {
             },
             x="flipped_share",
             scale="loglog",
-            xlabel="Examples of another sign",
+            xlabel="Fraction of examples with another gate",
             label="Mean square",
             theory=False,
         ),
@@ -78,8 +78,12 @@ FIGURES = {
         panel({label: _fraction(name) for name, label in _CURVES.items()}, across="kind", **_SCALE),
         panel(
             {
-                "other: if quadratic": lambda c: c["sampled"].smooth.mean("network") / _SAMPLED,
-                "other: sampled": lambda c: _moved(c["sampled"].sampled.mean("network") / _SAMPLED),
+                r"$2\lambda$ of a quadratic loss": lambda c: (
+                    c["sampled"].smooth.mean("network") / _SAMPLED
+                ),
+                r"$2\lambda$, sampled": lambda c: _moved(
+                    c["sampled"].sampled.mean("network") / _SAMPLED
+                ),
             },
             title="sampled",
             **_SCALE,

@@ -110,7 +110,18 @@ def routing_folder(tmp_path_factory):
 def make_routing(path):
     """Run it, and look at all that it says."""
     done = subprocess.run(
-        [sys.executable, "-m", "foretrain", "run", "routing", *SMALL_ROUTING, "--out", path],
+        [
+            sys.executable,
+            "-m",
+            "foretrain",
+            "run",
+            "routing",
+            *SMALL_ROUTING,
+            "--workers",
+            "0",
+            "--out",
+            path,
+        ],
         capture_output=True,
         text=True,
         timeout=300,

@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted([DOCS / "tutorial.md", *DOCS.glob("theory/*.md")])
 FRONT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SLOW = {"learning-coefficients"}  # samplers take seconds to compile
+SLOW = {"learning-coefficients", "lazy-perceptron"}  # they take seconds
 # What cells say that the prose says, too, or where rounding alone must be left.
 SAID = {
     "tutorial": ["1 more: 1 holds", r"residual [\d.]+e-1\d", r"predicted loss [\d.]+e-1\d"],

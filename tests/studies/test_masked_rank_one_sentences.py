@@ -72,12 +72,16 @@ def beside():
     return {"sparse": sparse(SCALES), "limit": sparse((study.LIMIT,))}
 
 
+@cache
+def starts():
+    return np.array([study.drawn(PARAMETERS, Seed(0, seed)).scale for seed in range(SEEDS)])
+
+
 def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
     """A grid that is as the linearised flow says; `changed` replaces variables of the runs."""
     outcome = np.where(stuck(), OUT_OF_STEPS, CONVERGED) if outcome is None else outcome
     known, scales = theory(), np.array(SCALES)[:, None]
-    starts = np.array([study.drawn(PARAMETERS, Seed(0, seed)).scale for seed in range(SEEDS)])
-    way = np.where((starts > 0) ^ known["turns"], 1.0, -1.0)
+    way = np.where((starts() > 0) ^ known["turns"], 1.0, -1.0)
     progress = way * (np.log(1 / scales) + 0.3)
     left = 0.5 * scales ** known["alignment_exponent"]
     at_stages = lambda values: np.stack([values] * 3, axis=-1)  # noqa: E731
@@ -92,7 +96,7 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
         "stage_progress": at_stages(progress),
         "stage_misalignment": at_stages(np.minimum(left, 0.05)),
         "final_left": np.zeros((1, 1, SIZE)),
-        "start_scale": starts,
+        "start_scale": starts(),
         "connected": np.ones((1, 1), bool),
         "invariant_drift": np.full((1, 1), 1e-9),
         "final_loss": np.where(stuck(), 3.0, 1e-13),

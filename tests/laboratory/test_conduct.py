@@ -160,7 +160,7 @@ def test_ctrl_c_at_any_stage_leaves_nothing_of_the_bar(tmp_path):
     assert code == 0
     assert "Drawing" in whole
     assert screen.left[0] == "20 runs were found done, nothing was trained."
-    assert screen.left[1].startswith("verdict")
+    assert screen.left[1].startswith("holds  The strength of the mode")
 
 
 @pytest.mark.parametrize("out", [b"bytes", "a\0b", "a" * 300, 3])

@@ -7,8 +7,7 @@
         check("one-mode", good, {"closed-form": lambda: good(strength_factor=1.1), ...})
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from foretrain.claims.judge import judge
 from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.quantities.measured import NotApplicable
 from foretrain.vocabulary import (
     CONVERGED,
     DIVERGED,
@@ -31,7 +29,7 @@ from foretrain.vocabulary import (
     lookup,
 )
 
-ENDS = {"all missing": MISSING, "some of everything": None}
+ENDS = {"all are missing": MISSING, "all diverged": DIVERGED, "some ended in each way": None}
 
 
 def runs(
@@ -123,25 +121,25 @@ def ended_grid(made: Grid, how: str) -> Grid:
     return replace(made, simulation=blank(made.simulation), variants=variants)
 
 
-def survives(study: str, made: Grid) -> None:
-    """Hold that nothing raises however runs end, and that nothing holds of runs that are all missing."""
-    loaded = catalogue.load(study)
-    for how in ENDS:
+def survives(study: str, made: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
+    """Hold that nothing raises however runs end, and that no sentence holds of runs that are missing or diverged."""
+    for how, code in ENDS.items():
         ended = ended_grid(made, how)
         claims = verdicts(study, ended)
-        if how == "all missing":
-            holding = {
-                id for id, each in claims.items() if any(one.verdict == HOLDS for one in each)
-            }
-            assert not holding, f"{holding} of {study} hold of runs that are missing"
-        with suppress(KeyError, NotApplicable):  # of a grid without all that figures draw
-            drawings(loaded, ended)
+        holding = {id for id, each in claims.items() if any(one.verdict == HOLDS for one in each)}
+        spared = of_diverged if code == DIVERGED else ()
+        assert code is None or holding <= set(spared), f"{holding} of {study} hold where {how}"
+        if drawn and code != DIVERGED:
+            drawings(catalogue.load(study), ended)
 
 
 def check(
     study: str,
     good: Callable[[], Grid] | dict[str, Callable[[], Grid]],
     spoilt: dict[str, Any],
+    *,
+    drawn: bool = True,
+    of_diverged: Collection[str] = (),
 ) -> None:
     """Hold that every sentence holds on a good grid, in some cell, and fails on the grid spoilt for it.
 
@@ -150,10 +148,12 @@ def check(
         good: Makes the grid on which all sentences hold, or id to what makes that of each.
         spoilt: Id of every sentence to what makes a grid on which it fails, or to variable and change, see `changed`, of the
             good grid.
+        drawn: Whether the good grid has all that the study's figures draw.
+        of_diverged: Ids of sentences that may hold where all runs diverged, since diverged runs are what they speak of.
     """
     ids = {said.id for said in catalogue.load(study).sentences}
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
-    survives(study, (good if callable(good) else next(iter(good.values())))())
+    survives(study, (good if callable(good) else next(iter(good.values())))(), drawn, of_diverged)
     whole = verdicts(study, good()) if callable(good) else {}
     for id in ids:
         held = whole.get(id, []) if callable(good) else verdicts(study, good[id](), id).get(id, [])

@@ -107,6 +107,11 @@ def test_any_tree_is_loaded_as_it_was_stored_to_the_bit(tmp_path_factory, tree):
                 assert variable.values.tobytes() == other.values.tobytes()
 
 
+def test_a_group_too_large_for_memory_is_written_as_a_small_one(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_MOST_IN_MEMORY", 0)
+    assert all_bytes(write_tree(tmp_path / "straight", make_tree())) == all_bytes(store)
+
+
 def test_one_group_written_anew_gives_the_store_that_is_written_whole(store, tmp_path_factory):
     part, kept = tmp_path_factory.mktemp("part"), tmp_path_factory.mktemp("kept") / "a"
     none = xr.DataTree.from_dict({"/": make_tree().to_dataset(), "claims": xr.Dataset()})

@@ -65,6 +65,7 @@ def test_every_sentence_can_hold_and_fail():
             "encoder.corrected": lambda: grid(encoder_centred=curves(between=0.1)),
             "frame": lambda: grid(wide=curves(frame_gap=0.01)),
         },
+        drawn=False,
     )
 
 

@@ -80,6 +80,7 @@ def test_every_sentence_can_hold_and_fail():
             "ranking.corrected": lambda: grid(ranks=1 / EASE),
             "direction": lambda: grid(flow=-1.0),
         },
+        drawn=False,
     )
 
 

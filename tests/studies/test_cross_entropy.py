@@ -139,7 +139,9 @@ GOOD = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("cross-entropy", {id: GOOD.get(id, grid) for id in SPOILT}, SPOILT)
+    alone = "softmax-alone", "softmax-alone-time"  # of logits that theory trains
+    good = {id: GOOD.get(id, grid) for id in SPOILT}
+    check("cross-entropy", good, SPOILT, of_diverged=alone)
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,7 @@ def _parameter(part: Grid, name: str) -> str:
 def _placed(values: xr.DataArray, dim: str, place: int, always: bool = False) -> str:
     """Words for a place along a dim: its label, behind the name of the dim where the label is a number."""
     label = label_along(values, dim, place)
-    named = always or label.replace(".", "").isdigit()
+    named = always or not label.strip("+-.0123456789e")
     return f"{dim.replace('_', ' ')} {label}" if named else label
 
 

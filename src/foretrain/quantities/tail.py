@@ -28,8 +28,14 @@ def tail_exponent(times: np.ndarray, values: np.ndarray) -> float:
 def floor_share(times: np.ndarray, values: np.ndarray) -> float:
     """What is left for ever of the last value, by a least-squares fit of c + a/t to the tail: c over the last value.
 
-    0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t; nan, and arguments, as of
-    `tail_exponent`.
+    0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t.
+
+    Args:
+        times: Shape (time,), ascending, the last positive.
+        values: Shape (time,), positive.
+
+    Returns:
+        The share; nan with fewer than three observations, or where a value is not positive.
     """
     tail = _tail(times, values)
     if tail is None:

@@ -31,7 +31,7 @@ _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
 _UNKNOWN = ""  # stands for the checksum of a file whose list is lost
 _LOST_ROOT = "its attributes cannot be read"
 _CHUNK_BYTES = metadata.MOST_CHUNK
-_MOST_IN_MEMORY = 2**28
+_MOST_IN_MEMORY = 2**28  # bytes of a group that is built in memory before it is written
 
 
 def attributes(
@@ -185,7 +185,7 @@ def _build(path, tree, group=""):
 
 
 def _build_group(path, group, dataset):
-    """Write the variables of one group: to memory first where they are few, which takes a third of the time."""
+    """Write one group, built in memory first where it is small: Zarr takes some threads for every file that it writes."""
     import zarr
 
     files: dict[str, Any] = {}
@@ -196,7 +196,8 @@ def _build_group(path, group, dataset):
     dataset.to_zarr(store, group=group, encoding=_encoding(dataset), **how)
     for name, content in files.items():
         file = path / name
-        if file.name != _METADATA or not file.exists():  # of a group that holds this one
+        # The groups that hold this one are there already, with attributes of their own.
+        if file.name != _METADATA or not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content.to_bytes())
 

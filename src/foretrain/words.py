@@ -113,9 +113,11 @@ def outcome(name: str) -> str:
 
 
 def duration(seconds) -> str:
-    """Write a duration: "0.42 s", "3 min 20 s", "2 h 5 min" or "1 d 3 h"."""
+    """Write a duration: "less than 0.01 s", "0.42 s", "3 min 20 s", "2 h 5 min" or "1 d 3 h"."""
     if seconds is None or not math.isfinite(seconds):
         return "undefined"
+    if 0 < seconds < 0.01:
+        return "less than 0.01 s"
     if seconds < 59.95:
         return f"{number(float(seconds), 3)} s"
     whole = round(seconds)

@@ -32,7 +32,7 @@ def draw_counts(grid):
     ax.set(xscale="log", yscale="log", xlabel="Free directions", ylabel="Counted")
     few_log_ticks(ax)
     caption = "Each point a network, a little aside by kind: parameters less the exact rank of the Jacobian, and counted."
-    return finished(figure, "What is free", caption + grid.first()[1], columns=3)
+    return finished(figure, "What is free", caption + grid.first(("kind",))[1], columns=3)
 
 
 def _moved(values):

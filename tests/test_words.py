@@ -93,6 +93,7 @@ def test_a_table_gets_narrow_gaps_and_then_a_line_per_row_where_it_is_too_wide()
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
+        (0.0005, "less than 0.01 s"),
         (0.4213, "0.421 s"),
         (42, "42 s"),
         (59.97, "1 min"),

@@ -7,6 +7,7 @@ sees all examples. Shapley's value of each says what part of the gap between the
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +17,13 @@ from foretrain.forecast.explanation import Checks, Explanation
 from foretrain.forecast.explanation_text import forecast_words
 from foretrain.forecast.kernel_forecast import kernel_forecast
 from foretrain.forecast.kernel_recursion import Kernel
-from foretrain.forecast.own_network import batches, described, starts, whole_number
+from foretrain.forecast.own_network import (
+    Training,
+    batches,
+    described,
+    starts,
+    whole_number,
+)
 from foretrain.forecast.regime import regime
 from foretrain.forecast.shares import lost, taken_apart
 from foretrain.forecast.simulated import (
@@ -35,42 +42,39 @@ def explain(
     x,
     y,
     *,
-    rate: float | str | Callable,
-    steps: int | str,
-    batch: int | str | None = None,
-    loss: str | Callable = "squared",
-    optimizer: str = "sgd",
-    momentum: float | str = 0.9,
-    weight_decay: float | str = 0.0,
-    x_test=None,
-    y_test=None,
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
+    **described_by: Any,
 ) -> Explanation:
     """Predict a network before training, train it, and say which assumption of theory its deviation is due to.
-
-    All is computed in float64.
 
     Args:
         apply: ``apply(weights, x)``: outputs, examples first; pure, in JAX, without loops (scan, while, cond).
         init: ``init(key)``: weights as a pytree of floating arrays.
         x: Training inputs, examples first.
-        y: Targets of the shape of the outputs; for ``cross-entropy`` class numbers, shape (example,).
-        rate: Learning rate, or a schedule ``rate(step)``.
-        steps: Number of steps.
-        batch: Examples in a minibatch; by default all.
-        loss: ``squared``, the mean over examples of half the squared error; ``cross-entropy``; or ``loss(outputs, y)``.
-        optimizer: ``sgd``, ``momentum``, ``adam`` or ``adamw``. Adam's steps have no flow: its step's size is not taken apart,
-            and nothing is predicted before training.
-        momentum: Of ``momentum``.
-        weight_decay: Added to the gradient; of ``adamw`` decoupled.
-        x_test: Test inputs.
-        y_test: Test targets.
+        y: Targets, as the loss reads them.
+        **described_by: `rate`, `steps` and all else that `foretrain.forecast.own_network.described` takes. Adam's steps have
+            no flow: its step's size is not taken apart, and nothing is predicted before training.
+        seeds, tell: As of `explained`, which says what is raised and what it costs.
+    """
+    return explained(described(apply, init, x, y, **described_by), seeds=seeds, tell=tell)
+
+
+def explained(
+    training: Training,
+    *,
+    seeds: int | str = 16,
+    tell: Callable[[str], object] | None = None,
+) -> Explanation:
+    """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
+
+    Args:
+        training: As `foretrain.forecast.own_network.described` describes it.
         seeds: Number of starts, each with minibatches of its own.
         tell: Called with a line when the prediction stands, and before training begins.
 
     Raises:
-        ArgumentError: An argument breaks its rule.
+        ArgumentError: `seeds` breaks its rule, or the starts do not differ.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
@@ -79,10 +83,6 @@ def explain(
         kernels a start, as many gradients each as there are outputs.
     """
     began = time.monotonic()
-    training = described(
-        apply, init, x, y, rate=rate, steps=steps, batch=batch, loss=loss, optimizer=optimizer,
-        momentum=momentum, weight_decay=weight_decay, x_test=x_test, y_test=y_test,
-    )  # fmt: skip
     number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
     tell = tell or (lambda line: None)
     with jax.enable_x64(True):

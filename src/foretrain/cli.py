@@ -231,6 +231,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("analyze", "--loss", "mse or kl; default kl with classes as labels, else mse", {}),
     ("analyze", "--modules", "number of modules; default as many as surprise most", {"type": int}),
     ("analyze", "--resolution", "of the modules; default from the graph", {"type": float}),
+    ("analyze", "--wiring", "over training: modules of every moment, too", _FLAG),
     (
         "analyze",
         "--points",

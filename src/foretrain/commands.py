@@ -339,9 +339,7 @@ def _analyze(arguments):
 
     out = arguments.out or default_folder(arguments.models[0])
     check_folder(out)
-    names = (
-        "labels outputs layers part activation noise_scale loss modules resolution points seconds"
-    )
+    names = "labels outputs layers part activation noise_scale loss modules resolution points seconds wiring"
     options = {name: getattr(arguments, name) for name in names.split()}
     options["tell"] = None if arguments.quiet else say
     try:

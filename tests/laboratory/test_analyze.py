@@ -151,9 +151,13 @@ def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, caps
         arrays = {f"{at}.weight": by * w for at, w in enumerate(WEIGHTS)}
         np.savez(folder / f"step-{step}.npz", **arrays)
     words = [str(path) for path in sorted(folder.glob("step-*.npz"))]
-    words += ["--data", str(folder / "x.npy"), "--quiet", "--out", str(folder / "out")]
+    words += ["--data", str(folder / "x.npy"), "--wiring", "--quiet", "--out", str(folder / "out")]
     assert main(["analyze", *words]) == 0
     said = capsys.readouterr().out
+    assert (
+        "Free directions, all: 7 at every moment." in said
+    )  # a scale of all weights frees nothing
+    assert "Modules" in said
     moments = [line.split()[0] for line in said.splitlines()[2:5]]
     assert moments == ["9", "20", "100"]
     assert "N changes most between" in said
@@ -176,6 +180,8 @@ def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
             foretrain.analyze(models, x, folder / f"{labels}.npy", loss=loss)
     with pytest.raises(ArgumentError, match="be left out over training"):
         foretrain.analyze(models, x, modules=2)
+    with pytest.raises(ArgumentError, match="`wiring` must be left out of one model"):
+        foretrain.analyze(models[0], x, wiring=True)
     with pytest.raises(ArgumentError, match="be given of one model"):
         foretrain.analyze(models, x, outputs=folder / "t.npy")
     one, column = (foretrain.analyze(models, x, folder / f"{name}.npy") for name in ("c", "column"))

@@ -23,7 +23,8 @@ Modules:
 - Networks made elsewhere: `models`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
 - Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
   `transformer_freedom`.
-- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`.
+- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`,
+  and all of it at one scale: `wiring`.
 - Effective parameters by sampling: `effective_parameters`, `hamiltonian`.
 - Learning coefficients by sampling: `learning_coefficient`, `coefficient`, `posterior`, `sampling`, `samplers`, `chains`,
   `noise`, `curvature`.

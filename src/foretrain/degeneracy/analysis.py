@@ -11,21 +11,18 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from foretrain.degeneracy import rewiring
 from foretrain.degeneracy.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.degeneracy.folded import widths
 from foretrain.degeneracy.free_directions import FreeDirections, free_directions
 from foretrain.degeneracy.function import Function, as_function
-from foretrain.degeneracy.interaction_basis import InteractionBasis, interaction_basis
-from foretrain.degeneracy.interaction_graph import InteractionGraph, interaction_graph, path_points
+from foretrain.degeneracy.interaction_graph import path_points
 from foretrain.degeneracy.jacobian_spectrum import Freedom, Spectrum
-from foretrain.degeneracy.modularity import Partition, affinity
-from foretrain.degeneracy.network import LOSSES, Network, Section
+from foretrain.degeneracy.network import LOSSES, Network
 from foretrain.degeneracy.noise_scale import (
     SCALES,
     asked_loss,
@@ -38,6 +35,7 @@ from foretrain.degeneracy.posterior import behavioural, posterior
 from foretrain.degeneracy.transformer import is_transformer
 from foretrain.degeneracy.transformer_freedom import TransformerFreedom, transformer_freedom
 from foretrain.degeneracy.unit_costs import UnitCosts, costs_of, slope_shift
+from foretrain.degeneracy.wiring import Wiring, wired
 from foretrain.errors import argument_error, integer, one_of, real
 
 SINGLE = (
@@ -45,22 +43,6 @@ SINGLE = (
 )
 MOVED = 0.02  # share of N that a slope at the weights may move
 REACH = 100.0  # of the noise scale, to either side, that the curve of curvature is drawn
-
-
-@dataclass(frozen=True)
-class Wiring:
-    """The interaction basis of a network of sections, its graph and the modules of that at the noise scale.
-
-    Args:
-        basis: The local interaction basis, activations from their mean.
-        graph, modules: Its edges, and their modules by log-strength at the scale.
-        chance: Modularity of the same graph rewired at random, each sought alike, (draws,); see `rewiring`.
-    """
-
-    basis: InteractionBasis
-    graph: InteractionGraph
-    modules: Partition
-    chance: np.ndarray
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,10 +165,7 @@ def analyze(
         outputs = checked_outputs(function.check(x))
     y, loss = asked_loss(y, outputs, loss)
     flat = function.rows(x)  # as sections read it
-    wide = None if network is None else widths(network, flat, folded=False)
-    if loss == "kl" and wide is not None and wide[-1] != outputs.shape[1]:
-        repair = "Give a function of the last position's logits alone."
-        raise argument_error("loss", "be `mse` for outputs of several positions", "is `kl`", repair)
+    wide = None if network is None else layer_widths(network, flat, outputs.shape[1], loss)
     spread(outputs, loss)
     if noise_scale is None:
         noise_scale, source = default_scale(outputs, y, loss)
@@ -218,7 +197,7 @@ def analyze(
         )
     exact = freedom = heads = wiring = sampled = None
     if network is not None and len(x) >= widest:
-        exact, freedom, heads, more = _counted(network, flat, eps, loss, jacobian, timed)
+        exact, freedom, heads, more = _counted(function, flat, eps, loss, jacobian, timed)
         doubts += more
     if network is None:
         doubts += Freedom(parameters=function.size, spectrum=jacobian).doubts()
@@ -229,16 +208,15 @@ def analyze(
         for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
             doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
     if network is not None:
-        sought = {"number": modules, "resolution": resolution}
-        # Edges are of squared errors: of the divergence they are those of the roots of twice the probabilities.
-        squared = network if loss == "mse" else _with_roots(network)
-        wiring, more = _wired(squared, flat, eps, len(x) < widest, sought, points, timed, said)
+        options = {"loss": loss, "number": modules, "resolution": resolution, "points": points}
+        options |= {"few": len(x) < widest, "timed": timed, "tell": tell}
+        wiring, more = wired(network, flat, eps, **options)
         doubts += more
     return Analysis(
         parameters=function.size,
         examples=len(x),
         answers=outputs.size,
-        widths=None if wide is None else tuple(wide),
+        widths=wide,
         loss=loss,
         eps=eps,
         source=source,
@@ -254,34 +232,52 @@ def analyze(
     )
 
 
-def _with_roots(network):
-    """The same network, its outputs, logits, turned into the roots of twice their probabilities."""
-    return Network((*network.sections, _roots()), (*network.params, {}))
+def layer_widths(network: Network, x: np.ndarray, outputs: int, loss: str) -> tuple[int, ...]:
+    """Activations of each layer, input first, of a network on rows that it reads.
+
+    Raises:
+        ArgumentError: The loss is "kl", and the last layer is not the `outputs` logits of one position.
+    """
+    wide = tuple(widths(network, x, folded=False))
+    if loss == "kl" and wide[-1] != outputs:
+        repair = "Give a function of the last position's logits alone."
+        raise argument_error("loss", "be `mse` for outputs of several positions", "is `kl`", repair)
+    return wide
 
 
-@cache
-def _roots():
-    def apply(params, logits):
-        import jax
+def exact_counts(
+    function: Function, x: np.ndarray, loss: str, spectrum: Spectrum | None
+) -> Freedom:
+    """Free directions that change nothing at all: by source where layers are known, else by the rank alone.
 
-        return jax.numpy.sqrt(2 * jax.nn.softmax(logits))
+    Args:
+        x: Rows as the layers read them, see `Function.rows`.
+        loss, spectrum: That of the singular values of the Jacobian on the same data; without them nothing is exact.
 
-    return Section(apply)
+    Cost: of `free_directions` or `transformer_freedom`; nothing where there are no layers, or fewer examples than activations.
+    """
+    network = function.network
+    if network is not None and len(x) >= max(widths(network, x)):
+        if is_transformer(network):
+            return transformer_freedom(network, x, spectrum)
+        found = free_directions(network, x, spectrum=spectrum, loss=loss)
+        if found.sections:
+            return found
+    return Freedom(parameters=function.size, spectrum=spectrum)
 
 
-def _counted(network, x, eps, loss, spectrum, timed):
+def _counted(function, x, eps, loss, spectrum, timed):
     """Exact counts, those at the scale, those of a transformer, and doubts; None what was not counted."""
-    if is_transformer(network):
-        heads = timed("free directions", transformer_freedom, network, x, spectrum)
+    exact = timed("free directions", exact_counts, function, x, loss, spectrum)
+    if isinstance(exact, TransformerFreedom):
         doubts = ["Counts: of a transformer those that change nothing at all, none at the scale."]
-        return None, None, heads, doubts + heads.doubts()
-    options: dict[str, Any] = {"spectrum": spectrum, "loss": loss}
-    exact = timed("free directions", free_directions, network, x, **options)
-    options["scale"] = eps
-    freedom = timed("free directions at the scale", free_directions, network, x, **options)
-    if not freedom.sections:
+        return None, None, exact, doubts + exact.doubts()
+    if not isinstance(exact, FreeDirections):
         doubt = "Counts by source: no section names a weight with nothing but a bias beside it."
         return None, None, None, [doubt]
+    options = {"scale": eps, "spectrum": spectrum, "loss": loss}
+    part = "free directions at the scale"
+    freedom = timed(part, free_directions, function.network, x, **options)
     return exact, freedom, None, [*exact.doubts(), *freedom.doubts()]
 
 
@@ -353,21 +349,3 @@ def _training(apply, loss):
         return -jnp.take_along_axis(said, data["y"][:, None], 1)[:, 0]
 
     return squared if loss == "mse" else cross_entropy
-
-
-def _wired(network, x, eps, few, sought, points, timed, said):
-    """Basis, graph and modules of a network of sections, and doubts about them."""
-    doubts = []
-    options = {"kind": "local", "centre": True, "few": few, "tell": said}
-    basis = timed("interaction basis", interaction_basis, network, x, **options)
-    graph = timed(
-        "interaction graph", interaction_graph, network, x, basis, points=points, tell=said
-    )
-    count = int(affinity(graph.strengths, eps).any(0).sum())
-    if (sought["number"] or 0) > count:
-        doubts.append(f"Modules: only {count} directions have an edge above the noise scale.")
-        sought = sought | {"number": None}
-    found, by_chance = timed("modules", rewiring.modules, graph.strengths, eps, **sought)
-    if found.modules > 1 and not rewiring.is_modular(found, by_chance):
-        doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
-    return Wiring(basis, graph, found, by_chance), doubts

@@ -100,28 +100,62 @@ def chains(found: "Analysis") -> Drawing:
 
 
 def over_training(found: "Trajectory") -> Drawing:
-    """Draw effective parameters over training at three noise scales, above the loss."""
+    """Draw effective parameters, free directions, blocks and modules over training, above the loss: what was computed."""
+    counts, numbers = found.by_source(), found.numbers()
+    parts = {
+        _effective: "Effective parameters by curvature at three noise scales; bands are errors of the quadrature.",
+        _free: "Directions that change no answer at all, by source; hollow marks are estimates.",
+        _numbers: "Blocks of synchronised neurons; modules, hollow where rewired graphs are as modular.",
+        _losses: "The loss, with labels that of training, else the distance from the last outputs, which is 0 at the end.",
+    }
+    drawn = [part for part in parts if (part, {}) not in ((_free, counts), (_numbers, numbers))]
     with style():
-        figure, (upper, lower) = panels(2, 1, height=5.5, sharex=True)
-        for at, (scale, colour) in enumerate(zip(found.scales, shades(3), strict=True)):
-            value, error = found.effective[:, at], found.error[:, at]
-            upper.plot(
-                found.moments, value, "o-", color=colour, label=f"ε = {number(float(scale), 3)}"
-            )
-            upper.fill_between(
-                found.moments, value - error, value + error, color=colour, alpha=0.25
-            )
-        upper.set(ylabel="Effective parameters", ylim=(0, None))
-        known = found.distance > 0  # without labels the last is the one that all are held to
-        lower.plot(found.moments[known], found.distance[known], "o-", color=INK)
-        lower.set(xlabel=found.axis, ylabel="Loss", yscale="log")
-        return finished(
-            figure,
-            "Over training",
-            "Effective parameters by curvature at three noise scales; bands are errors of the quadrature. Below: the loss, "
-            "with labels that of training, else the distance from the last outputs, which is 0 at the end.",
-            3,
-        )
+        figure, axes = panels(len(drawn), 1, height=2.75 * len(drawn), sharex=True)
+        for ax, part in zip(axes, drawn, strict=True):
+            part(ax, found)
+        axes[-1].set(xlabel=found.axis)
+        return finished(figure, "Over training", " ".join(parts[part] for part in drawn), 3)
+
+
+def _effective(ax, found):
+    for at, (scale, colour) in enumerate(zip(found.scales, shades(3), strict=True)):
+        value, error = found.effective[:, at], found.error[:, at]
+        label = f"N at ε = {number(float(scale), 3)}"
+        ax.plot(found.moments, value, "o-", color=colour, label=label)
+        ax.fill_between(found.moments, value - error, value + error, color=colour, alpha=0.25)
+    ax.set(ylabel="Effective parameters", ylim=(0, None))
+
+
+def _free(ax, found):
+    exact = np.array([one.exact for one in found.counts])
+    counts = {name: values for name, values in found.by_source().items() if values.any()}
+    colours = [*PALETTE.values()]
+    for at, (name, values) in enumerate(counts.items()):
+        whole = name == "all"
+        look = {"color": INK if whole else colours[at % len(colours)]}
+        ax.plot(found.moments, values, "-" if whole else "--", label=f"free, {name}", **look)
+        for kind, fill in ((exact, look["color"]), (~exact, "white")):
+            marks = {"marker": "o", "linestyle": "none", "markerfacecolor": fill}
+            ax.plot(found.moments[kind], values[kind], **marks, **look)
+    ax.set(ylabel="Free directions")
+
+
+def _numbers(ax, found):
+    colours = {"synchronised blocks": PALETTE["purple"], "modules": PALETTE["sky"]}
+    for name, values in found.numbers().items():
+        ax.plot(found.moments, values, "s-", color=colours[name], label=name)
+    hollow = np.array([not one.modular for one in found.wirings], bool)
+    if hollow.any():
+        values, colour = found.numbers()["modules"][hollow], colours["modules"]
+        marks = {"color": colour, "markerfacecolor": "white", "zorder": 3}
+        ax.plot(found.moments[hollow], values, "s", **marks)
+    ax.set(ylabel="Number", ylim=(0, None))
+
+
+def _losses(ax, found):
+    known = found.distance > 0  # without labels the last is the one that all are held to
+    ax.plot(found.moments[known], found.distance[known], "o-", color=INK)
+    ax.set(ylabel="Loss", yscale="log")
 
 
 def graph(found: "Analysis") -> Drawing:

@@ -39,10 +39,12 @@ def html(found: "Analysis | Trajectory") -> str:
 
 
 def trajectory_text(found: "Trajectory", width: float = math.inf) -> str:
-    """A table of moments, and when most changes."""
-    heading, head, rows = moments(found)
-    table = laid([head, *rows], range(len(head)), width)
-    lines = [heading, *(line for line in table if line), "", *found.changes()]
+    """Tables of moments, and what changes when."""
+    lines = []
+    for heading, head, rows in moments(found):
+        table = laid([head, *rows], range(len(head)), width)
+        lines += [heading, *(line for line in table if line), ""]
+    lines += found.changes()
     if found.doubts:
         lines += ["", "Trust", *(f"  {line}" for line in found.doubts)]
     return "\n".join(
@@ -50,8 +52,8 @@ def trajectory_text(found: "Trajectory", width: float = math.inf) -> str:
     )
 
 
-def moments(found: "Trajectory") -> Table:
-    """Loss and effective parameters of every moment."""
+def moments(found: "Trajectory") -> list[Table]:
+    """Loss and effective parameters of every moment; where they were counted free directions by source, blocks, modules."""
     head = ("moment", "loss", *(f"N at {number(float(scale), 3)}" for scale in found.scales))
     each = zip(found.moments, found.distance, found.effective, found.error, strict=True)
     rows = [
@@ -62,7 +64,21 @@ def moments(found: "Trajectory") -> Table:
         )
         for moment, loss, values, errors in each
     ]
-    return f"Effective parameters N of {found.parameters:,}, noise scale {found.source}", head, rows
+    heading = f"Effective parameters N of {found.parameters:,}, noise scale {found.source}"
+    counts, numbers = found.by_source(), found.numbers()
+    total = {"all": [str(one) for one in found.counts]} if counts else {}
+    columns = {
+        name: [f"{one:,}" for one in values] for name, values in (counts | numbers).items()
+    } | total
+    second = [
+        (f"{moment:g}", *each)
+        for moment, *each in zip(found.moments, *columns.values(), strict=True)
+    ]
+    tables = [(heading, head, rows)]
+    if columns:
+        what = "Free directions that change nothing at all, by source" if counts else "Modules"
+        tables.append((what, ("moment", *columns), second))
+    return tables
 
 
 def differences(found: "Analysis") -> list[str]:
@@ -156,10 +172,19 @@ def _of_samples(sampled, eps):
 
 
 def _sections(freedom) -> list[Table]:
-    head = ("section", "parameters", "activations", "Jacobians", "synchronised", "left")
+    head = (
+        "section",
+        "parameters",
+        "activations",
+        "Jacobians",
+        "synchronised",
+        "conditional",
+        "left",
+    )
     rows = [
         (f"{at + 1}", f"{one.parameters:,}", *(f"{n:,}" for n in (
-            one.activations, one.jacobians, one.synchronized, one.parameters - one.counted)))
+            one.activations, one.jacobians, one.synchronized, one.conditional,
+            one.parameters - one.counted)))
         for at, one in freedom.sections.items()
     ]  # fmt: skip
     by_source = ("Free directions at the scale, by section and source: an estimate", head, rows)

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.degeneracy.analysis import exact_counts, layer_widths
+from foretrain.degeneracy.free_directions import FreeDirections
 from foretrain.degeneracy.function import Function, as_function
+from foretrain.degeneracy.jacobian_spectrum import Freedom
 from foretrain.degeneracy.network import LOSSES, Network
 from foretrain.degeneracy.noise_scale import (
     SCALES,
@@ -17,13 +20,19 @@ from foretrain.degeneracy.noise_scale import (
     doubts_of_scale,
 )
 from foretrain.degeneracy.unit_costs import costs_of
+from foretrain.degeneracy.wiring import Wiring, wired
 from foretrain.errors import argument_error, one_of, real
 from foretrain.words import number
+
+_WORDS = {"jacobians": "Jacobians", "synchronized": "synchronised"} | {
+    name: name.replace("_", " and ") for name in ("queries_keys", "values_outputs")
+}
+LISTED = 3  # changes of a count up to which each is told
 
 
 @dataclass(frozen=True, repr=False)
 class Trajectory:
-    """Effective parameters over training.
+    """Effective parameters, free directions and, if asked for, modules over training.
 
     Args:
         moments: Steps of training, or the numbers 0, 1, ... of checkpoints without, (moment,), ascending.
@@ -34,6 +43,8 @@ class Trajectory:
             (moment,).
         loss: "mse" or "kl".
         parameters, answers: Numbers of parameters, and of examples times outputs.
+        counts: Free directions that change nothing at all, of each moment; None where neither rank nor sources are known.
+        wirings: Graph and modules of each moment; empty where nobody asked.
         doubts: Lines on what is not to be trusted, and why.
         axis: Label of the moments.
     """
@@ -47,11 +58,40 @@ class Trajectory:
     loss: str
     parameters: int
     answers: int
+    counts: tuple[Freedom | None, ...]
+    wirings: tuple[Wiring, ...] = ()
     doubts: list[str] = field(default_factory=list)
     axis: str = "Moment of training"
 
+    def by_source(self) -> dict[str, np.ndarray]:
+        """Free directions by each source that was counted, "not attributed" and "all", (moment,); empty without counts."""
+        known = [one for one in self.counts if one is not None]
+        if len(known) < len(self.moments):
+            return {}
+        parts = [one.by_source() for one in known]
+        found = {_WORDS.get(name, name): [one[name] for one in parts] for name in parts[0]}
+        if found and all(one.spectrum is not None for one in known):
+            found["not attributed"] = [one.unattributed for one in known]
+        return {
+            name: np.array(one)
+            for name, one in (found | {"all": [one.free for one in known]}).items()
+        }
+
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Numbers of blocks of synchronised neurons, and of modules, (moment,), by name; without what was not counted."""
+        found = {}
+        sections = [one.sections.values() for one in self.counts if isinstance(one, FreeDirections)]
+        if len(sections) == len(self.moments):
+            blocks = [
+                [len(block.neurons) > 1 for one in of for block in one.blocks] for of in sections
+            ]
+            found["synchronised blocks"] = np.array([sum(one) for one in blocks])
+        if self.wirings:
+            found["modules"] = np.array([one.modules.modules for one in self.wirings])
+        return found
+
     def changes(self) -> list[str]:
-        """Lines on the largest change between two neighbouring moments, of the loss and of N at the noise scale."""
+        """Lines on the largest change of the loss and of N between two moments, and on every change of a count."""
         lines = []
         for name, values in (("The loss", self.distance), ("N", self.effective[:, 1])):
             at = int(abs(np.diff(values)).argmax())
@@ -59,21 +99,46 @@ class Trajectory:
                 lines.append(f"{name} does not change.")
                 continue
             ends = " to ".join(number(one, 4) for one in values[at : at + 2])
-            between = " and ".join(f"{one:g}" for one in self.moments[at : at + 2])
-            lines.append(f"{name} changes most between {between}: from {ends}.")
-        return lines
+            lines.append(f"{name} changes most between {self._between(at)}: from {ends}.")
+        named = {f"Free directions, {name}": one for name, one in self.by_source().items()}
+        named |= {name.capitalize(): one for name, one in self.numbers().items()}
+        return lines + [self._changes_of(*one) for one in named.items() if one[1].any()]
+
+    def _between(self, at):
+        return " and ".join(f"{one:g}" for one in self.moments[at : at + 2])
+
+    def _changes_of(self, name, values):
+        """A line on when a count changes."""
+        moved = np.flatnonzero(np.diff(values))
+        if not moved.size:
+            return f"{name}: {values[0]:,} at every moment."
+        told = moved[:LISTED]
+        parts = [f"{values[at]:,} to {values[at + 1]:,} between {self._between(at)}" for at in told]
+        if len(moved) > LISTED:
+            at = int(abs(np.diff(values)).argmax())
+            most = f"{values[at]:,} to {values[at + 1]:,} between {self._between(at)}"
+            whole = f"{values[0]:,} to {values[-1]:,} in {len(moved)} changes"
+            parts = [whole, f"first {parts[0]}", f"most {most}"]
+        return f"{name}: {'; '.join(parts)}."
 
     def dataset(self):
-        """The same as an xarray Dataset with dims `moment` and `noise_scale`."""
+        """The same as an xarray Dataset with dims `moment`, `noise_scale`, and `source` where free directions were counted."""
         import xarray as xr
 
-        of = ("moment", "noise_scale")
-        data: dict[str, Any] = {
-            "effective_parameters": (of, self.effective),
-            "error": (of, self.error),
-        }
-        data["loss"] = ("moment", self.distance)
-        return xr.Dataset(data, {"moment": self.moments, "noise_scale": self.scales})
+        of, sources = ("moment", "noise_scale"), self.by_source()
+        data: dict[str, Any] = {"effective_parameters": (of, self.effective)}
+        data |= {"error": (of, self.error), "loss": ("moment", self.distance)}
+        coords: dict[str, Any] = {"moment": self.moments, "noise_scale": self.scales}
+        if sources:
+            coords["source"] = [*sources]
+            data["free_directions"] = ("source", "moment"), np.array([*sources.values()])
+            data["exact"] = (
+                "moment",
+                np.array([one is not None and one.exact for one in self.counts]),
+            )
+        for name, values in self.numbers().items():
+            data[name.replace(" ", "_")] = "moment", values
+        return xr.Dataset(data, coords)
 
     def text(self, width: float = math.inf) -> str:
         """All of it in lines of at most `width` columns."""
@@ -93,7 +158,7 @@ class Trajectory:
         return html(self)
 
     def plot(self):
-        """Effective parameters over training above the loss: a matplotlib figure."""
+        """Effective parameters, counts and the loss over training: a matplotlib figure."""
         from foretrain.degeneracy.analysis_figures import over_training
 
         return over_training(self).figure
@@ -109,24 +174,31 @@ def trajectory(
     y: Any = None,
     loss: str | None = None,
     source: str = "as given",
+    wiring: bool = False,
+    resolution: float | None = None,
+    points: int = 5,
     seed: int = 0,
     tell: Callable[[str], object] | None = None,
 ) -> Trajectory:
-    """Effective parameters of one network at several moments of its training, at three noise scales.
+    """Effective parameters of one network at several moments of its training, at three noise scales, and its free directions.
 
     Args:
-        models: At least two, of the same outputs, in the order of training.
+        models: At least two, of the same outputs and number of parameters, in the order of training.
         x, y, loss, seed: As of `foretrain.degeneracy.analysis.analyze`.
         noise_scale: Eps; None takes it from the data and the last model.
         moments: Steps of training; by default 0, 1, ...
         axis: Label of the moments.
         source: Where a noise scale that is given comes from.
+        wiring: True for the modules of every moment, too, which needs layers.
+        resolution, points: Of modules and edges, as of `analyze`.
         tell: Gets a line for each moment.
 
     Raises:
-        ArgumentError: They are fewer than two, have different outputs, or an argument is out of range.
+        ArgumentError: They are fewer than two, have different outputs or parameters, an argument is out of range, or modules
+            are asked of a network without layers.
 
-    Cost: that of `foretrain.degeneracy.unit_costs.costs_of` for each model.
+    Cost: that of `foretrain.degeneracy.unit_costs.costs_of` and of the counts for each model; with `wiring` that of
+    `foretrain.degeneracy.wiring.wired`, too.
     """
     if len(models) < 2:
         raise argument_error("models", "be at least two", f"are {len(models)}")
@@ -137,9 +209,12 @@ def trajectory(
     functions = [as_function(one) if isinstance(one, Network) else one for one in models]
     x = functions[-1].data(x)
     outputs = [checked_outputs(one.outputs(x)) for one in functions]
-    if len({one.shape for one in outputs}) > 1:
-        got = f"have {[one.shape[1] for one in outputs]} outputs"
-        raise argument_error("models", "have the same outputs", got)
+    for what, sizes in (
+        ("outputs", [one.shape[1] for one in outputs]),
+        ("parameters", [one.size for one in functions]),
+    ):
+        if len(set(sizes)) > 1:
+            raise argument_error("models", f"have the same {what}", f"have {sizes} {what}")
     if loss is not None:
         one_of("loss", loss, LOSSES)
     y, loss = asked_loss(y, outputs[-1], loss)
@@ -149,18 +224,30 @@ def trajectory(
     scales = eps * np.array(sorted(SCALES))
     doubts = {line: None for one in functions for line in one.notes}  # each once, in order
     doubts |= dict.fromkeys(doubts_of_scale(eps, outputs[-1], loss))
-    found = []
+    found, counts, wirings = [], [], []
     for moment, one in zip(at, functions, strict=True):
         if tell:
-            tell(f"Curvature at {moment:g}.")
-        costs, _, more = costs_of(one, x, loss, float(scales[0]), seed)
+            tell(f"At {moment:g}: curvature and counts{' and modules' * wiring}.")
+        first = tell if not found else None  # of the others time and memory are the same
+        rows, network = one.rows(x), one.network
+        wide = layer_widths(network, rows, outputs[0].shape[1], loss) if network else ()
+        costs, spectrum, more = costs_of(one, x, loss, float(scales[0]), seed, first)
         found.append(costs.effective(scales))
         doubts |= dict.fromkeys(more)
         if not costs.converged(eps):
             doubts[f"Curvature at {moment:g}: known to {found[-1][1][1]:,.0f} only."] = None
+        freedom = exact_counts(one, rows, loss, spectrum)
+        counts.append(freedom if spectrum is not None or freedom.by_source() else None)
+        if wiring:
+            if network is None:
+                rule, repair = "have layers where modules are asked for", "Leave `wiring` out."
+                raise argument_error("models", rule, "have none", repair)
+            options = {"loss": loss, "resolution": resolution, "points": points, "tell": first}
+            made, _ = wired(network, rows, eps, few=len(x) < max(wide), **options)
+            wirings.append(made)
+    doubts |= dict.fromkeys(_doubts(at, counts, wirings))
     effective, error = (np.array(kind) for kind in zip(*found, strict=True))
     distance = np.array([_loss(one, outputs[-1] if y is None else y, loss) for one in outputs])
-    size = functions[0].size
     return Trajectory(
         at,
         scales,
@@ -169,11 +256,30 @@ def trajectory(
         error,
         distance,
         loss,
-        size,
+        functions[0].size,
         outputs[0].size,
+        tuple(counts),
+        tuple(wirings),
         [*doubts],
         axis,
     )
+
+
+def _doubts(moments, counts, wirings):
+    """Lines that name the moments of which a count is an estimate, or modules are those of chance."""
+    kinds = (
+        ("Counts", [one is not None and not one.exact for one in counts],
+         "are estimates: singular values of the Jacobian are not known, or show no gap"),
+        ("Sources", [one is not None and (one.unattributed or 0) < 0 for one in counts],
+         "count more than are free, by effects near rounding"),
+        ("Modules", [not one.modular for one in wirings],
+         "are those of graphs that are rewired at random, which are as modular"),
+    )  # fmt: skip
+    for what, which, why in kinds:
+        if any(which):
+            named = [f"{moment:g}" for moment, one in zip(moments, which, strict=True) if one]
+            where = "every moment" if len(named) == len(moments) else ", ".join(named)
+            yield f"{what} at {where} {why}."
 
 
 def _loss(outputs, target, loss):

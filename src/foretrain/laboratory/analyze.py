@@ -88,6 +88,7 @@ def analyze_files(
     outputs: str | Path | None = None,
     part: Sequence[str] | None = None,
     noise_scale: float | str | None = None,
+    wiring: bool = False,
     **options: Any,
 ) -> Analysis | Trajectory:
     """Analyse a model on an array of data; of several, how it changes over training, or the first with others as its seeds.
@@ -104,7 +105,8 @@ def analyze_files(
         part: Names of parameters that move, with all below them; the others stay as they are.
         noise_scale: Loss below which a difference does not count; "seeds" for the variance between the models' outputs;
             None takes it from the data.
-        **options: Of `foretrain.degeneracy.analysis.analyze`; over training only `loss`, `seed` and `tell` are read.
+        wiring: Of several moments: True for the modules of every one.
+        **options: Of `foretrain.degeneracy.analysis.analyze`; over training `seconds` is not read, nothing is sampled.
 
     Raises:
         ArgumentError: A file or an option cannot be used.
@@ -132,12 +134,15 @@ def analyze_files(
         functions = [one.part(*_names(part)) for one in functions]
     options |= {"noise_scale": noise_scale, "y": y, "source": source}
     if len(functions) == 1:
+        if wiring:
+            rule, got = "be left out of one model", "is given"
+            raise argument_error("wiring", rule, got, "Modules of one model are found anyway.")
         return analysis.analyze(functions[0], x, **options)
-    for name in ("modules", "resolution"):
-        if options.pop(name, None) is not None:
-            raise argument_error(name, "be left out over training", "is given")
-    for name in ("points", "seconds"):
-        options.pop(name, None)
+    if options.pop("modules", None) is not None:
+        repair = "Try --wiring, which finds their number at every moment."
+        raise argument_error("modules", "be left out over training", "is given", repair)
+    options.pop("seconds", None)
+    options["wiring"] = wiring
     steps = [one for path in models if (one := _step(path)) is not None]
     if len(set(steps)) < len(models):
         return trajectory(functions, x, axis="Model, in the order given", **options)
@@ -192,7 +197,7 @@ def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
     folder = Path(folder)
     if isinstance(found, Trajectory):
         lists = [("Changes", found.changes()), ("Trust", found.doubts)]
-        tables = [analysis_text.moments(found)]
+        tables = analysis_text.moments(found)
         drawn = {"over-training": analysis_figures.over_training(found)}
     else:
         lists = [

@@ -147,7 +147,7 @@ def test_details_are_shown_when_they_are_asked_for():
     assert "a, corrected form of b; eq. (1)" in long
     assert "1 seed without a value is left out." in long
     assert long.startswith("Headlines\n")
-    assert ClaimTable([table[1]]).format(120, details=True).endswith("at the preset `paper`.")
+    assert "at the preset `paper`.\n" in ClaimTable([table[1]]).format(120, details=True)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])

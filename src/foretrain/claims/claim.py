@@ -25,6 +25,7 @@ HEADLINE, DETAIL, CONTROL = "headline", "detail", "control"
 RANKS = (HEADLINE, DETAIL, CONTROL)
 
 Scalar = int | float | bool | str
+Size = dict[str, tuple[str, str]] | None
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ class Claim:
     rank: str = DETAIL
     #: Variables that its quantity reads, separated by commas: ``loss``, ``flow/loss`` of a variant, ``theory/loss``.
     reads: str = ""
+    #: Parameter to its value here and at the document's size, in words, for those that differ; None where the study has no
+    #: preset ``paper``, which says the document's size.
+    size: Size = None
 
     def __post_init__(self):
         if self.rank not in RANKS:
@@ -72,6 +76,11 @@ class Claim:
         """The id with the cell behind it, such as ``zero-shot[init_scale=0.2, rank=3]``."""
         return f"{self.id}[{cell_label(self.cell)}]" if self.cell else self.id
 
+    @property
+    def at(self) -> str:
+        """The first parameter in which its size differs from the document's, such as ``symbols=19``; "" at that size."""
+        return next((f"{name}={here}" for name, (here, _) in (self.size or {}).items()), "")
+
     def as_dict(self) -> dict:
         """The claim as JSON-ready values; infinite and undefined numbers become None."""
         fields = asdict(self)
@@ -81,6 +90,8 @@ class Claim:
             if fields[name] is not None:
                 fields[name] = [_json_number(end) for end in fields[name]]
         fields["along"] = {name: list(ends) for name, ends in self.along.items()}
+        if self.size is not None:
+            fields["size"] = {name: list(values) for name, values in self.size.items()}
         return fields
 
 
@@ -95,6 +106,8 @@ def claim_from_dict(fields: dict) -> Claim:
         low, high = (math.nan if end is None else end for end in fields["uncertainty"])
         fields["uncertainty"] = (low, high)
     fields["along"] = {name: tuple(ends) for name, ends in fields.get("along", {}).items()}
+    if fields.get("size") is not None:
+        fields["size"] = {name: tuple(values) for name, values in fields["size"].items()}
     return Claim(**fields)
 
 

@@ -39,6 +39,7 @@ class Row:
     label: str  # the id, with its cell where it was judged in one of a grid
     rank: str  # its rank, see `foretrain.claims.claim.RANKS`
     verdict: str  # the verdict, of several cells the worst
+    at: str  # "at symbols=19" where the size is not the document's; "" at that size, or where that is not known
     holding: str  # "2 of 3 cells hold"; "" where there is one
     statement: str  # the sentence
     predicted: str  # the predicted value with its unit; "" where the sentence only bounds
@@ -91,10 +92,10 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def tally(rows: Sequence[Row]) -> str:
-    """How many sentences have which verdict, those that fail by name: "21 hold, 1 fails (shared-xavier)"."""
+    """How many sentences have which verdict, those that fail by name and size: "21 hold, 1 fails (circle at symbols=19)"."""
     parts = []
     for verdict in VERDICTS:
-        here = [row.label for row in rows if row.verdict == verdict]
+        here = [f"{row.label} {row.at}".strip() for row in rows if row.verdict == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
         parts += [f"{words} ({named(here)})" if verdict == FAILS else words] if here else []
     return ", ".join(parts)
@@ -135,6 +136,7 @@ def _row(group: CellClaims) -> Row:
         label=group.id if several else first.label,
         rank=first.rank,
         verdict=group.verdict,
+        at=_at(group),
         holding=holding if several else "",
         statement=first.statement,
         predicted="" if math.isnan(predicted[0]) else _range(predicted, digits) + unit,
@@ -150,6 +152,14 @@ def _row(group: CellClaims) -> Row:
         cells=tuple(_cells(group, digits)) if several else (),
         more_cells=max(0, len(group.claims) - MOST_CELLS) if several else 0,
     )
+
+
+def _at(group) -> str:
+    """Return where the worst verdict was reached, unless it was reached at the document's size, too."""
+    ats = {claim.at for claim in group.claims if claim.verdict == group.verdict}
+    if "" in ats:
+        return ""
+    return f"at {ats.pop()}" if len(ats) == 1 else "at other sizes than the document's"
 
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
@@ -261,8 +271,22 @@ def _details(group) -> dict[str, str]:
         "Source": first.source,
         "Looks along": ", ".join(along),
         "Scale": _SCALES.get(first.scale, scale),
+        "Size": _size(group),
     }
     return {label: text for label, text in texts.items() if text}
+
+
+def _size(group) -> str:
+    """Return in which parameters the size differs from the document's, in words."""
+    sizes = [claim.size for claim in group.claims]
+    if None in sizes:
+        return "not compared with the document's, for which the study has no preset `paper`"
+    differ = {name: values for size in sizes for name, values in (size or {}).items()}
+    if not differ:
+        return "that of the document"
+    several = f" in {count(sum(map(bool, sizes)), 'cell')}" if len(sizes) > 1 else ""
+    text = (f"{name} {here} (document {theirs})" for name, (here, theirs) in differ.items())
+    return f"{', '.join(text)}{several}"
 
 
 def _cells(group, digits) -> Iterator[tuple[str, str, str]]:

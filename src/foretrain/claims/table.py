@@ -102,7 +102,8 @@ class ClaimTable(Sequence):
         ]
         for claim in self._claims:
             (row,) = rows([claim])
-            verdict = f"{row.verdict} ({claim.reason})" if claim.reason else row.verdict
+            verdict = f"{row.verdict} {row.at}".strip()
+            verdict = f"{verdict} ({claim.reason})" if claim.reason else verdict
             parts = [
                 verdict,
                 f"`{row.label}` {row.statement}",

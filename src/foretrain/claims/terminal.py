@@ -11,6 +11,7 @@ from foretrain.words import fold
 NARROWEST = 40
 _STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow"}
 _GAP = 2
+_OF_RUN = ("Scale", "Size")  # details that often are the same for all claims of a run
 _SHARED = 2  # claims that are open for one reason have it once, below all
 _MOST_REASONS = 3
 
@@ -53,18 +54,19 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
 
     ranked = by_rank(rows(claims))
     every = [row for some in ranked.values() for row in some]
-    scales = {row.details.get("Scale", "") for row in every}
+    shared = [name for name in _OF_RUN if len({row.details.get(name) for row in every}) == 1]
     size = _size(every, width)
     for rank, some in ranked.items():
         yield Text(f"{rank.capitalize()}s", "bold")
         for row in some:
             yield _row(row, size, width, fit)
-            for text in _further(row, len(scales) > 1):
+            for text in _further(row, shared):
                 yield _hung(text, width, fit, " " * size)
         yield ""
     yield _hung(counted(every), width, fit)
-    if len(scales) == 1 and any(scales):
-        yield Text("".join(scales), "dim")
+    for name in shared if every else ():
+        if text := every[0].details.get(name):
+            yield Text(f"{name}: {text}", "dim")
 
 
 def _verdict(row: Row) -> str:
@@ -78,6 +80,7 @@ def _size(rows, width) -> int:
 def _row(row, size, width, fit, *remarks):
     verdict, statement = _verdict(row), row.statement.strip().removesuffix(".")
     statement = re.sub(r"\bsqrt\((\w+)\)", r"√\1", statement)
+    statement = f"{row.at}: {statement}" if row.at else statement
     text = " ".join([f"{statement}: {row.numbers}.", *remarks])
     whole = _hung(text, width, fit, " " * size, f"{verdict:<{size - 1}} ")
     whole.stylize(_STYLES[row.verdict], 0, len(verdict))
@@ -90,11 +93,11 @@ def _hung(text, width, fit, rest="", first=None):
     return Text(fold(fit(text), width, rest if first is None else first, rest), overflow="fold")
 
 
-def _further(row: Row, scale: bool) -> Iterator[str]:
+def _further(row: Row, shared: Sequence[str]) -> Iterator[str]:
     corrected = f", corrected form of {row.corrects}" if row.corrects else ""
     yield f"{row.label}{corrected}; {row.details.get('Source', 'no source')}"
     yield from row.remarks
     yield f"Measured: {', '.join(row.spread)}."
     for label, text in row.details.items():
-        if label != "Source" and (scale or label != "Scale"):
+        if label != "Source" and label not in shared:
             yield f"{label}: {text}"

@@ -2,7 +2,8 @@
 
 import math
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from foretrain.claims.sentence import Sentence
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
+from foretrain.plans.size import document_values, size_of
 from foretrain.plans.study import Study
 from foretrain.vocabulary import FAILED, MISSING
 
@@ -43,6 +45,8 @@ def judged(
     total = sum(math.prod(sizes[name] for name in sizes if name not in along) for along in groups)
     claims: dict[str, list[Claim]] = {said.id: [] for said in study.sentences}
     problems: dict[str, Problem] = {}
+    document = document_values(study)
+    here = {**_single(grid.parameters), **grid.axes}
     done = 0
     for along, sentences in groups.items():
         for cell in grid.cells(keep=along):
@@ -56,9 +60,14 @@ def judged(
                     problems.setdefault(said.id, problem(what, error))
                     continue
                 if claim is not None:
-                    claims[said.id].append(replace(claim, scale=scale))
+                    size = size_of(claim, here, document)
+                    claims[said.id].append(replace(claim, scale=scale, size=size))
             done += 1
     return [claim for found in claims.values() for claim in found], list(problems.values())
+
+
+def _single(parameters: Any) -> dict[str, tuple[Any, ...]]:
+    return {field.name: (getattr(parameters, field.name),) for field in fields(parameters)}
 
 
 def any_run(data) -> bool:

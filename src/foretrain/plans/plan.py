@@ -105,7 +105,7 @@ def make_plan(
     known = catalogue.load(study)
     catalogue.refuse_borrowed_name(known)
     chosen = known.presets[one_of("preset", preset, list(known.presets))]
-    parameters, axes, preset_seeds = _laid_out(known, {**chosen, **values})
+    parameters, axes, preset_seeds = laid_out(known, {**chosen, **values})
     _check_names(axes)
     plan = Plan(
         known,
@@ -124,7 +124,7 @@ def make_plan(
     return dataclasses.replace(plan, preset=_preset_of(plan))
 
 
-def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]], int]:
+def laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]], int]:
     """Parameters, axes and default seeds, once the study's axes and conditional defaults have been filled in."""
     merged: dict = dict(study.axes)
     for (name, value), defaults in study.conditional_defaults.items():
@@ -149,7 +149,7 @@ def _preset_of(plan: Plan) -> str:
     """The last preset whose parameters and axes are those of the plan, with no fewer seeds; "own" if none is."""
     found = OWN
     for name, values in plan.study.presets.items():
-        parameters, axes, seeds = _laid_out(plan.study, values)
+        parameters, axes, seeds = laid_out(plan.study, values)
         if parameters == plan.parameters and axes == plan.axes and plan.seeds >= seeds:
             found = name
     return found
@@ -163,7 +163,7 @@ def command(plan: Plan) -> list[str]:
     """
     said: dict = {}
     while True:
-        parameters, axes, _ = _laid_out(plan.study, said)
+        parameters, axes, _ = laid_out(plan.study, said)
         differ = {
             name: values
             for name in rules(plan.study.Parameters)

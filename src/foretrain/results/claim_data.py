@@ -13,7 +13,7 @@ from foretrain.results import decode
 from foretrain.results.labels import annotate
 from foretrain.vocabulary import Variable, declare, lookup
 
-_JSON = ("cell", "along")
+_JSON = ("cell", "along", "size")
 _KINDS = {"str": "TUO", "float": "f", "int": "iu", "bool": "b"}
 
 _TEXTS = {
@@ -33,6 +33,7 @@ _TEXTS = {
     "note": "A sentence for the reader.",
     "rank": "headline, detail or control.",
     "reads": "Variables that its quantity reads.",
+    "size": "JSON: parameter to its value here and in the document.",
 }
 _VALUES = {
     "predicted": "The value that theory gives, in `unit`.",
@@ -50,7 +51,11 @@ declare("claim bound", _BOUNDS)
 declare("claim", _COUNTS, kind="int")
 declare("claim", _FLAGS, kind="bool")
 _COLUMNS = {name: lookup(name) for name in (*_TEXTS, *_VALUES, *_BOUNDS, *_COUNTS, *_FLAGS)}
-_LATER = ("rank", "reads")  # stores that were written before claims had these take their defaults
+_LATER = (
+    "rank",
+    "reads",
+    "size",
+)  # stores that were written before claims had these take their defaults
 
 
 def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
@@ -89,7 +94,8 @@ def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims"
     both = zip(exact, columns["uncertainty"], strict=True)
     columns["uncertainty"] = [None if is_exact else ends for is_exact, ends in both]
     for name in _JSON:
-        columns[name] = [_mapping(text, name, where) for text in columns[name]]
+        if name in columns:
+            columns[name] = [_mapping(text, name, where) for text in columns[name]]
     rows = zip(*columns.values(), strict=True)
     return list(decode.claims([dict(zip(columns, row, strict=True)) for row in rows], where))
 
@@ -110,12 +116,12 @@ def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:
     return found.values.tolist()
 
 
-def _mapping(text, name: str, where) -> dict:
+def _mapping(text, name: str, where) -> dict | None:
     try:
         found = json.loads(text)
     except (ValueError, TypeError, RecursionError):
         found = None
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) and not (name == "size" and text == "null"):
         raise StoreError(
             f"{where} is altered or not a table of claims of foretrain: `{name}` is {str(text)[:80]!r}."
         )

@@ -154,6 +154,7 @@ class StoredClaim(Struct, kw_only=True):
     note: str = ""
     rank: Literal["headline", "detail", "control"] = "detail"
     reads: str = ""
+    size: dict[Name, tuple[str, str]] | None = None
 
 
 def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:

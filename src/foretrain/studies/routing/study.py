@@ -20,7 +20,7 @@ from foretrain.training.routing import labels as labels
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
 COST = "50 s"
 REFERENCES = ("saxe2022",)
-_PAPER = {"loss_function": "authors", "learning_rate": 0.02, "steps": 700, "observe_every": 4}
+_PAPER = {"learning_rate": 0.02, "loss_function": "authors", "steps": 700, "observe_every": 4}
 REVISION = 2  # orthogonal starts are drawn on the host
 INIT_LAWS = ("orthogonal", "xavier", "gaussian", "decoupled")
 SMALLER = 4  # by how much the scale of `small-init` and `xavier-small` is smaller; they take as many times the steps

@@ -1,0 +1,63 @@
+"""The size of a run beside that of its document: in which parameters a claim was judged at other values than there.
+
+The preset ``paper`` of a study says the size of its document. Fewer seeds are no smaller size, since the interval of a claim
+knows them, and neither are other steps of observation or more steps of training.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from foretrain.claims.claim import Claim, Size
+from foretrain.plans.parameters import rules
+from foretrain.plans.plan import laid_out
+from foretrain.plans.study import Study
+from foretrain.words import span
+
+PAPER = "paper"
+_STEPS, _OBSERVED = "steps", "observe_every"
+
+
+def document_values(study: Study) -> dict[str, tuple[Any, ...]] | None:
+    """Return the values of every parameter at the document's size, of an axis several; None without a preset ``paper``.
+
+    Parameters that tell sizes apart best come first: those that ``paper`` names, in its order, and steps last.
+    """
+    preset = study.presets.get(PAPER)
+    if preset is None:
+        return None
+    parameters, axes, _ = laid_out(study, preset)
+    values = {
+        name: axes.get(name, (getattr(parameters, name),)) for name in rules(type(parameters))
+    }
+    first = [name for name in preset if name in values]
+    order = sorted(dict.fromkeys([*first, *values]), key=lambda name: name == _STEPS)
+    return {name: values[name] for name in order if name != _OBSERVED}
+
+
+def size_of(
+    claim: Claim,
+    here: Mapping[str, tuple[Any, ...]],
+    document: Mapping[str, tuple[Any, ...]] | None,
+) -> Size:
+    """Return in which parameters a claim was judged at another size than its document's.
+
+    Args:
+        claim: The claim, with its cell and the axes along which its sentence looks.
+        here: Parameter to its values in the run, of an axis several.
+        document: The same at the document's size, see `document_values`.
+
+    Returns:
+        Parameter to its value here and in the document, in words; None where the document's size is not known. A cell
+        has the document's size where its value is one of the document's, a sentence that looks along an axis where all of
+        the document's values are there.
+    """
+    if document is None:
+        return None
+    found = {}
+    for name, theirs in document.items():
+        ours = (claim.cell[name],) if name in claim.cell else here[name]
+        same = set(ours) >= set(theirs) if name in claim.along else set(ours) <= set(theirs)
+        if same or (name == _STEPS and min(ours) >= max(theirs)):
+            continue
+        found[name] = (span(ours), span(theirs))
+    return dict(sorted(found.items(), key=lambda one: len(here[one[0]]) > 1))

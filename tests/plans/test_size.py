@@ -1,0 +1,66 @@
+"""The size of a claim is told beside the document's."""
+
+from dataclasses import replace
+
+import pytest
+from made_claims import made
+
+from foretrain.claims.rows import rows
+from foretrain.claims.table import ClaimTable
+from foretrain.plans import catalogue
+from foretrain.plans.size import document_values, size_of
+
+DOCUMENT = {"symbols": (53,), "rate": (0.01, 0.03, 0.1), "steps": (2000,)}
+HERE = {"symbols": (19,), "rate": (0.03, 0.3), "steps": (4000,)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "differs"),
+    [
+        ({"cell": {"rate": 0.03}}, ["symbols"]),  # a value that the document has, too
+        ({"cell": {"rate": 0.3}}, ["symbols", "rate"]),
+        ({"along": {"rate": (0.03, 0.3)}}, ["symbols", "rate"]),  # not all of the document's
+    ],
+)
+def test_a_size_differs_where_the_document_has_other_values(fields, differs):
+    assert [*size_of(made(**fields), HERE, DOCUMENT)] == differs
+
+
+def test_more_steps_and_more_values_along_an_axis_are_no_smaller_size():
+    more = {"symbols": (53,), "rate": (0.001, 0.01, 0.03, 0.1), "steps": (4000,)}
+    assert size_of(made(along={"rate": (0.001, 0.1)}), more, DOCUMENT) == {}
+    fewer = {**more, "steps": (1000,)}
+    assert size_of(made(along={"rate": (0.001, 0.1)}), fewer, DOCUMENT) == {
+        "steps": ("1000", "2000")
+    }
+
+
+def test_without_a_document_no_size_is_known():
+    assert size_of(made(), HERE, None) is None
+    assert "no preset `paper`" in rows([made()])[0].details["Size"]
+
+
+def test_at_the_size_of_the_document_nothing_differs_and_symbols_tell_the_size_of_a_transformer():
+    for name in ("modular-transformer", "routing", "bumps"):
+        document = document_values(catalogue.load(name))
+        assert size_of(made(), document, document) == {}
+    assert next(iter(document_values(catalogue.load("modular-transformer")))) == "symbols"
+
+
+def test_a_verdict_says_at_what_size_it_was_reached_unless_that_is_the_one_of_the_document():
+    small = made(samples=3.0, size={"symbols": ("19", "53"), "depth": ("1", "2")})
+    (row,) = rows([small])
+    assert (row.verdict, row.at) == ("fails", "at symbols=19")
+    assert row.details["Size"] == "symbols 19 (document 53), depth 1 (document 2)"
+    text = ClaimTable([small])
+    assert "fails  at symbols=19: It is small" in text.format(100)
+    assert "| fails at symbols=19 |" in text.to_markdown()
+    (row,) = rows([replace(small, size={})])
+    assert (row.at, row.details["Size"]) == ("", "that of the document")
+
+
+def test_of_several_cells_a_verdict_that_was_reached_at_the_size_of_the_document_too_stands_alone():
+    cells = [made(samples=3.0, cell={"rank": n}, size={"rank": (str(n), "9")}) for n in (1, 2)]
+    assert rows(cells)[0].at == "at other sizes than the document's"
+    assert rows([*cells, made(samples=3.0, cell={"rank": 9}, size={})])[0].at == ""
+    assert rows([cells[0], made(samples=1.0, cell={"rank": 9}, size={})])[0].at == "at rank=1"

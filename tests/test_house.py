@@ -40,7 +40,7 @@ FLOORS = [
     {"claims"},
     {"quantities"},
     {"provenance"},
-    {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy"},
+    {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy", "machine"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "foretrain"
 DOCS = Path(__file__).parents[1] / "docs"
 # From the top of the house to its ground; a room may import from its own line and later ones.
 FLOORS = [
-    {"__main__", "cli", "commands"},
+    {"__main__", "cli", "commands", "forecast_commands"},
     {"studies"},
     {"training"},
     {"study"},

@@ -11,11 +11,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foretrain.commands import COMMANDS, load, version
+from foretrain import commands as first_commands
+from foretrain import registry_commands
+from foretrain.commands import load, version
 from foretrain.errors import ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
+COMMANDS = first_commands.COMMANDS | registry_commands.COMMANDS
 EPILOG = "Results go to runs/<study>-<hash> unless --out says otherwise; a finished run is shown, not trained again."
 
 
@@ -130,11 +133,8 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("sweep", "--explain", "print what would run and leave", _FLAG),
     ("sweep", "--emit-sbatch", "print a SLURM array script of so many shards", {"type": int}),
     ("show report export", "folder", "folder of results", _PATH),
-    ("compare", "first", "first folder of results, or a .csv or .parquet file of curves", _PATH),
-    ("compare", "second", "second folder of results, or one of predict or explain", _PATH),
-    ("compare", "--rate", "learning rate of the curves, beside a folder of predict", {}),
-    ("explain compare", "--step-column", "name of the column of steps in a file of curves", {}),
-    ("explain compare", "--loss-column", "name of the columns of losses there", {}),
+    ("compare", "first", "first folder of results", _PATH),
+    ("compare", "second", "second folder of results", _PATH),
     (
         "run sweep show",
         "-v --verbose",
@@ -207,12 +207,6 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("explain", "--momentum", "of momentum; default 0.9", {"default": 0.9}),
     ("explain", "--weight-decay", "default 0", {"default": 0.0}),
     ("explain", "--seeds", "number of starts; default 16", {"default": 16}),
-    (
-        "explain",
-        "--measured",
-        "runs of this training made elsewhere: .csv or .parquet files of curves",
-        {"nargs": "+", "type": Path},
-    ),
     ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
     (
         "analyze",
@@ -259,7 +253,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 
 
 def _add_arguments(made, argv):
-    for verbs, name, about, how in _ARGUMENTS:
+    for verbs, name, about, how in (*_ARGUMENTS, *registry_commands.ARGUMENTS):
         for verb in verbs.split():
             option = made[verb].add_argument(*name.split(), help=about, **how)
             if name == "study":

@@ -155,11 +155,10 @@ def _preset_of(plan: Plan) -> str:
     return found
 
 
-def command(plan: Plan) -> list[str]:
-    """The words of the command line that makes the plan again.
+def settings(plan: Plan) -> dict[str, Any]:
+    """The parameters and axes of a plan that differ from the study's defaults: name to a value, or to a tuple of several.
 
-    Only what differs from the study's defaults is said. Since a choice may move other defaults, what has been said is laid
-    out again until nothing differs.
+    Since a choice may move other defaults, what differs is laid out again until nothing does.
     """
     said: dict = {}
     while True:
@@ -170,14 +169,17 @@ def command(plan: Plan) -> list[str]:
             if (values := _values(plan, name)) != axes.get(name, (getattr(parameters, name),))
         }
         if not differ.keys() - said.keys():
-            break
+            return {name: said[name] for name in rules(plan.study.Parameters) if name in said}
         for name, values in differ.items():
             said[name] = values if len(values) > 1 else next(iter(values))
+
+
+def command(plan: Plan) -> list[str]:
+    """The words of the command line that makes the plan again; only what differs from the study's defaults is said."""
     words = ["foretrain", "run", plan.study.where or plan.study.name]
-    for name in rules(plan.study.Parameters):
-        if name in said:
-            values = said[name] if isinstance(said[name], tuple) else (said[name],)
-            words += [f"--{name.replace('_', '-')}", *map(_word, values)]
+    for name, value in settings(plan).items():
+        values = value if isinstance(value, tuple) else (value,)
+        words += [f"--{name.replace('_', '-')}", *map(_word, values)]
     words += ["--seeds", str(plan.seeds)]
     return words + (["--root-seed", str(plan.root_seed)] if plan.root_seed else [])
 

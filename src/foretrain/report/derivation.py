@@ -163,6 +163,7 @@ def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
     from markupsafe import Markup
 
     markdown = _markdown(mistakes)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     tokens = markdown.parse(re.sub(r"\{\w+\}`~?", "`", text))  # roles, such as {mod}`...`
     heads = [
         at for at, token in enumerate(tokens) if token.type == "heading_open" and not token.level

@@ -1,0 +1,116 @@
+"""Is a record of the registry still what the present code gives: by its hashes at once, by running it again for sure."""
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretrain.claims.claim import Claim
+from foretrain.errors import FolderError, ForetrainError
+from foretrain.laboratory.conduct import conduct
+from foretrain.plans import catalogue
+from foretrain.plans.options import Options
+from foretrain.plans.plan import make_plan
+from foretrain.provenance.seal import judge_of
+from foretrain.registry.measure import measure
+from foretrain.registry.record import Record
+
+_HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
+
+
+def changed(record: Record) -> str:
+    """Return which code has changed since a record was written, such as "predicts, judges"; "" if none has.
+
+    The study is loaded; nothing is run.
+    """
+    try:
+        study = catalogue.load(record.study)
+        seal = study.seal
+    except ForetrainError:
+        return "the study is gone"
+    now = {"makes": study.code, "predicts": seal["predicts"], "judges": judge_of(seal)}
+    return ", ".join(what for name, what in _HASHES.items() if now[name] != getattr(record, name))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A record beside a second run of the same."""
+
+    same_bits: bool  # whether every array is the same to the bit
+    same_machine: bool  # whether device and packages are the same, where equal bits are asked for
+    differing: tuple[
+        str, ...
+    ]  # a line for each sentence outside the record's interval, or with another verdict
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the run came out the same: to the bit on the same machine type, within the intervals elsewhere."""
+        return self.same_bits if self.same_machine else not self.differing
+
+    def lines(self) -> list[str]:
+        """Return what was seen, in sentences."""
+        if self.same_bits and not self.differing:
+            return ["It comes out the same, to the bit."]
+        where = (
+            "the same machine type" if self.same_machine else "another machine or other packages"
+        )
+        bits = "the same bits" if self.same_bits else "other bits"
+        if not self.differing:
+            return [
+                f"On {where} it has {bits}; every verdict is the same, within the record's intervals."
+            ]
+        return [f"On {where} it has {bits}, and differs:", *self.differing]
+
+
+def compare(record: Record, again: Record) -> Comparison:
+    """Compare a record with one of a second run, sentence by sentence."""
+    theirs = {claim.label: claim for claim in again.claims}
+    differing = [
+        line for claim in record.claims if (line := _differs(claim, theirs.pop(claim.label, None)))
+    ]
+    differing += [f"{label}: is not in the record." for label in theirs]
+    return Comparison(
+        record.checksums == again.checksums,
+        (record.device, record.versions) == (again.device, again.versions),
+        tuple(differing),
+    )
+
+
+def _differs(claim: Claim, other: Claim | None) -> str:
+    if other is None:
+        return f"{claim.label}: is not judged any more."
+    low, high = claim.uncertainty or claim.allowed
+    inside = low <= other.measured <= high or repr(other.measured) == repr(claim.measured)  # nan
+    if inside and other.verdict == claim.verdict:
+        return ""
+    both = f"{claim.measured:.4g} in the record, {other.measured:.4g} now"
+    return f"{claim.label}: {claim.verdict} in the record, {other.verdict} now; {both}."
+
+
+def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:
+    """Run what a record stands for again, and return the record of that; cost: what the record says.
+
+    Args:
+        record: The record.
+        out: Folder of the results; by default they are thrown away.
+        quiet: Show no progress.
+
+    Raises:
+        FolderError: the settings of the record now make other runs.
+    """
+    settings = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.settings.items()
+    }
+    plan = make_plan(
+        record.study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True
+    )
+    if plan.hash != record.plan:
+        raise FolderError(
+            f"The record of `{record.study}` at `{record.size}` was made with parameters that the study has no longer, or "
+            "with other defaults. Run it again and add it."
+        )
+    with ExitStack() as stack:
+        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory())) / record.study
+        conduct(plan, Options(out=folder, yes=True, quiet=quiet))
+        return measure(folder, record.size)

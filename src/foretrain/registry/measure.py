@@ -1,0 +1,174 @@
+"""From a folder of results to a record: its runs read from the journal, judged anew, and nothing of it written."""
+
+import hashlib
+import shlex
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import xarray as xr
+
+from foretrain.errors import FolderError, argument_error
+from foretrain.laboratory import folder as home
+from foretrain.laboratory.conclude import summary_of
+from foretrain.laboratory.conduct import data_from
+from foretrain.laboratory.judge import Problem, judged
+from foretrain.laboratory.labelled import labelled
+from foretrain.plans.plan import (
+    OWN,
+    Plan,
+    command,
+    plan_from_dict,
+    refuse_other_runs,
+    runs,
+    settings,
+)
+from foretrain.provenance.record import remarks, verdicts
+from foretrain.provenance.seal import judge_of
+from foretrain.registry.record import DEFAULT, Record
+from foretrain.results.decode import Look, Seal
+from foretrain.results.journal import Scan, scan
+from foretrain.results.manifest import read_manifest
+from foretrain.results.summary import altered
+from foretrain.vocabulary import FAILED, OUTCOMES
+
+_PACKAGE = Path(__file__).parents[1]
+_CHECKSUM_DIGITS = 16
+_QUICK = "quick"
+
+
+def measure(folder: Path, size: str = "", commit: str = "") -> Record:
+    """Judge a folder's runs anew by the present code, and return the record of it.
+
+    Args:
+        folder: A folder of results, from this machine or another.
+        size: Name of the size; by default that of the preset.
+        commit: Commit of the code that judges.
+
+    Raises:
+        FolderError: the runs are of other code, not all there, or were altered; a sentence or the theory raised; the study
+            is of one's own.
+        ArgumentError: its parameters are those of no preset, and `size` is "".
+    """
+    summary, stored = summary_of(folder), home.stored_plan(folder)
+    if summary is None or stored is None:
+        raise FolderError(f"Argument `folder` must hold a finished run, but {folder} holds none.")
+    plan = plan_from_dict(stored)
+    study = plan.study
+    if study.is_own:
+        raise FolderError(
+            f"The registry holds foretrain's own studies, but {folder} is of `{study.name}`."
+        )
+    refuse_other_runs(stored, study, folder)
+    if names := altered(folder):
+        again = "Try foretrain report, which makes it anew from the journal."
+        raise FolderError(f"{folder / names[0]} is not as foretrain wrote it. {again}")
+    held = scan(folder)
+    counts = _outcomes(folder, plan, held)
+    problems: list[Problem] = []
+    with data_from(None, folder):
+        whole = labelled(folder, plan, problems, held)
+        claims, raised = judged(study, whole)
+    if lines := [one.line for one in (*problems, *raised)]:
+        raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
+    seal, manifest = study.seal, read_manifest(folder) or {}
+    now: Look = {"seeds": plan.seeds, "seal": Seal(**seal), "verdicts": verdicts(claims)}
+    looks = [*manifest.get("looks", []), now]
+    networks = {"simulation": whole.simulation, **whole.variants}
+    return Record(
+        study=study.name,
+        size=size or _size(plan),
+        document=study.card.source,
+        command=shlex.join(words(plan)),
+        seeds=plan.seeds,
+        root_seed=plan.root_seed,
+        cost=summary.wall_time_s,
+        made=summary.created_at.partition("T")[0],
+        device=summary.device,
+        precision=str(getattr(plan.parameters, "precision", "")),
+        commit=commit,
+        plan=plan.hash,
+        makes=study.code,
+        predicts=seal["predicts"],
+        judges=judge_of(seal),
+        remarks=tuple(remarks(manifest.get("seal"), looks)),
+        settings=settings(plan),
+        runs=counts,
+        versions=dict(summary.versions),
+        checksums={
+            name: checksum(data)
+            for name, data in {**networks, "theory": whole.theory, "fits": whole.fits}.items()
+            if data.data_vars
+        },
+        claims=tuple(claims),
+    )
+
+
+def _outcomes(folder: Path, plan: Plan, held: Scan) -> dict[str, int]:
+    """Return outcome to number of runs; raise `FolderError` where runs are missing, failed, or of other code."""
+    there = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
+    outcomes = [there.get(run.identity, FAILED) for run in runs(plan)]
+    if lost := outcomes.count(FAILED):
+        raise FolderError(
+            f"Argument `folder` must hold all runs, but {lost} of {folder} are missing or failed. Try the command that made "
+            "it again, with --retry-failed."
+        )
+    if others := sorted(one or "unknown" for one in held.codes if one != plan.study.code):
+        raise FolderError(
+            f"Argument `folder` must hold runs of the present code ({plan.study.code}), but {folder} holds runs of other code "
+            f"({', '.join(others)}). Try foretrain run with --retrain."
+        )
+    return {OUTCOMES[number]: amount for number, amount in sorted(Counter(outcomes).items())}
+
+
+def _size(plan: Plan) -> str:
+    if plan.preset == OWN:
+        rule = "name the size of a run whose parameters are those of no preset"
+        raise argument_error("size", rule, "is not given", "Try --size and a name.")
+    return DEFAULT if plan.preset == _QUICK else plan.preset
+
+
+def words(plan: Plan) -> list[str]:
+    """Return the words of the command that makes the runs of a plan, by its preset where it has one."""
+    if plan.preset in (OWN, _QUICK):
+        return command(plan)
+    seeds = ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
+    line = ["foretrain", "run", plan.study.name, "--preset", plan.preset]
+    return [*line, "--seeds", str(plan.seeds), *seeds]
+
+
+def checksum(data: xr.Dataset) -> str:
+    """Return the first hex digits of a hash of all variables: names, dims, types, shapes and bits."""
+    digest = hashlib.sha256()
+    for name in sorted(map(str, data.variables)):
+        values = data[name].values
+        text = values.dtype.kind in "OTU"
+        content = repr(values.tolist()).encode() if text else values.tobytes()
+        head = f"{name} {data[name].dims} {'text' if text else values.dtype.str} {values.shape} "
+        digest.update(head.encode() + content)
+    return digest.hexdigest()[:_CHECKSUM_DIGITS]
+
+
+def commit_of_package() -> str:
+    """Return the last commit that touched foretrain's sources; "" where git knows none.
+
+    Raises:
+        FolderError: sources have been changed since.
+    """
+
+    def git(*arguments: str) -> str:
+        line = ["git", "-C", str(_PACKAGE), *arguments, "--", "."]
+        try:
+            done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    if "site-packages" in _PACKAGE.parts:
+        return ""
+    if git("status", "--porcelain"):
+        raise FolderError(
+            f"The sources in {_PACKAGE} have changes that no commit holds, so that no one could judge so again. Commit them, "
+            "then add."
+        )
+    return git("log", "-1", "--format=%h", "--abbrev=10")

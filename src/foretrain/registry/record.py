@@ -1,0 +1,191 @@
+"""A record of the registry: all verdicts of one study at one size, as one small text file.
+
+``registry/<study>/<size>.toml`` holds where the verdicts come from, then every sentence once with a verdict for each cell
+of the grid in which it was judged. Numbers are written so that reading them gives the same bits.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from foretrain.claims.claim import Claim, Scalar
+from foretrain.errors import FolderError, StoreError, argument_error, nearest
+from foretrain.results import decode
+from foretrain.results.files import read_file, write_atomic
+
+FOLDER = "registry"
+DEFAULT = "default"
+# What all verdicts of a sentence have in common.
+_OF_SENTENCE = ("id", "statement", "source", "rank", "corrects", "among", "unit", "why", "reads")
+_OF_VERDICT = (
+    *("verdict", "cell", "predicted", "measured", "uncertainty", "allowed", "seeds", "left_out"),
+    *("method", "reason", "note", "along", "size"),
+)
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+@dataclass(frozen=True)
+class Record:
+    """All verdicts of one study at one size."""
+
+    study: str  # name of the study
+    size: str  # name of the size: ``default``, a preset, or a name of its own
+    document: str  # document and figure that the study speaks of
+    command: str  # command line that makes the runs again
+    seeds: int  # number of seeds
+    root_seed: int  # root of the random streams
+    cost: float  # seconds of wall time that all its runs took
+    made: str  # day of the last run, YYYY-MM-DD
+    device: str  # what the runs were computed on, in words
+    precision: str  # precision of the study's own network; "" where the study knows none
+    commit: str  # commit of the code that judged; "" where git knows none
+    plan: str  # hash (12 hex digits) of parameters, axes and seeds
+    makes: str  # hash (12 hex digits) of the code that makes the runs
+    predicts: str  # hash of the theory
+    judges: str  # hash of all that judges, words left out
+    remarks: tuple[
+        str, ...
+    ] = ()  # what makes the verdicts worth less than if all had been fixed before
+    settings: dict[str, Any] = field(
+        default_factory=dict
+    )  # parameters and axes unlike the defaults
+    runs: dict[str, int] = field(default_factory=dict)  # outcome to number of runs
+    versions: dict[str, str] = field(default_factory=dict)  # package to version
+    checksums: dict[str, str] = field(default_factory=dict)  # part of the store to its checksum
+    claims: tuple[Claim, ...] = ()  # the verdicts, those of one sentence together
+
+    @property
+    def differs(self) -> dict[str, tuple[str, str]] | None:
+        """Parameter to its value here and in the document, for all verdicts together; None where that is not known."""
+        sizes = [claim.size for claim in self.claims]
+        if None in sizes:
+            return None
+        return {name: values for size in sizes for name, values in (size or {}).items()}
+
+
+def place(folder: Path, study: str, size: str) -> Path:
+    """Return the file of a record; raises `ArgumentError` where a name cannot be a file's."""
+    for name, text in (("study", study), ("size", size)):
+        if not _NAME.fullmatch(text):
+            rule = "be lower-case letters, digits and hyphens"
+            raise argument_error(name, rule, f"is `{text}`")
+    return folder / study / f"{size}.toml"
+
+
+def write(folder: Path, record: Record) -> Path:
+    """Write a record into a registry, in place of the one of that study and size."""
+    path = place(folder, record.study, record.size)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_atomic(path, toml(record).encode())
+
+
+def read(path: Path) -> Record:
+    """Read a record; raises `StoreError` where the file is none."""
+    try:
+        content = tomllib.loads(read_file(path).decode())
+        sentences = content.pop("sentences")
+        plain = [_plain(said, one) for said in sentences for one in said["verdicts"]]
+        return replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = " ".join(str(error).split())
+        raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None
+
+
+def records(folder: Path) -> list[Record]:
+    """Read every record of a registry, by study and size, those of the default size first.
+
+    Raises:
+        FolderError: there is no such folder, or it holds no record.
+        StoreError: a file is no record.
+    """
+    if not folder.is_dir():
+        raise FolderError(
+            f"There is no registry in {folder}: it stands in foretrain's repository, beside `src`. Try the command there, or "
+            "name its folder with --registry."
+        )
+    found = [read(path) for path in sorted(folder.glob("*/*.toml"))]
+    return sorted(found, key=lambda one: (one.study, one.size != DEFAULT, one.size))
+
+
+def find(folder: Path, study: str, size: str = "") -> Record:
+    """Return the record of a study at a size, by default its only one or that of the default size."""
+    here = {one.size: one for one in records(folder) if one.study == study}
+    if not here:
+        known = {one.study for one in records(folder)}
+        raise argument_error(
+            "study", "stand in the registry", f"is `{study}`", nearest(study, known)
+        )
+    size = size or (DEFAULT if DEFAULT in here else next(iter(here)))
+    if size not in here:
+        raise argument_error("size", f"be one of {', '.join(here)}", f"is `{size}`")
+    return here[size]
+
+
+def toml(record: Record) -> str:
+    """Return a record as the text of its file, in an order that does not change."""
+    values = {item.name: getattr(record, item.name) for item in fields(Record)}
+    tables = {name: value for name, value in values.items() if isinstance(value, dict)}
+    others = {name: value for name, value in values.items() if name not in (*tables, "claims")}
+    lines = [*_entries(others)]
+    for name, table in tables.items():
+        if table:
+            lines += ["", f"[{name}]", *_entries(table)]
+    sentences: dict[str, list[Claim]] = {}
+    for claim in record.claims:
+        sentences.setdefault(claim.id, []).append(claim)
+    for claims in sentences.values():
+        lines += ["", "[[sentences]]", *_entries(_unlike_default(claims[0], _OF_SENTENCE))]
+        for claim in claims:
+            verdict = f"{claim.verdict} at {claim.at}" if claim.at else claim.verdict
+            found = _unlike_default(replace(claim, verdict=verdict), _OF_VERDICT)
+            lines += ["", "[[sentences.verdicts]]", *_entries(found)]
+    return "\n".join(lines) + "\n"
+
+
+def _unlike_default(claim: Claim, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return these attributes of a claim by name, without those that have their default, and without an interval of none."""
+    kinds = {item.name: item for item in fields(Claim)}
+    values = {name: getattr(claim, name) for name in names}
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and value != _default(kinds[name])
+    }
+
+
+def _default(item: Field) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _plain(said: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a claim from those of its sentence and one of its verdicts."""
+    texts = {name: text for name, text in said.items() if name != "verdicts"}
+    return {**texts, "uncertainty": None, **one, "verdict": one["verdict"].partition(" ")[0]}
+
+
+def _entries(values: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{_key(name)} = {_value(value)}" for name, value in values.items())
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _value(name)
+
+
+def _value(value: Scalar | tuple | list | Mapping) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(_entries(value))} }}" if value else "{}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(float(value)) if isinstance(value, float) else str(value)

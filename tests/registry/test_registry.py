@@ -1,0 +1,160 @@
+"""The registry holds what a command has judged anew, and nothing else; pages say what it holds."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from made_claims import made
+
+import foretrain
+from foretrain.claims.rows import rows
+from foretrain.cli import main
+from foretrain.errors import ArgumentError, FolderError, StoreError
+from foretrain.plans import catalogue
+from foretrain.registry import measure as measured
+from foretrain.registry.check import changed, compare
+from foretrain.registry.record import Record, place, read, write
+from foretrain.registry.render import rendered, table
+
+SIZE = {"symbols": ("19", "53")}
+CLAIMS = (
+    made("far", [2.0, 2.1, 2.05], allowed=(0, 1), size=SIZE, cell={"rank": 1}),
+    made("far", [0.5, 0.51, 0.52], allowed=(0, 1), size=SIZE, cell={"rank": 2.5}),
+    made("exact", 1e-12, why='Because of "rounding" | so.', rank="control", size={}),
+    made("open", [float("nan")] * 2, allowed=(float("-inf"), 1), among="runs that learn"),
+)
+RECORD = Record(
+    study="made-up",
+    size="default",
+    document="A document",
+    command="foretrain run made-up",
+    seeds=3,
+    root_seed=0,
+    cost=1.5,
+    made="2026-01-01",
+    device="cpu",
+    precision="float32",
+    commit="abc",
+    plan="0" * 12,
+    makes="1" * 12,
+    predicts="2" * 12,
+    judges="3" * 12,
+    settings={"rank": [1, 2.5], "data": "digits"},
+    versions={"numpy": "2"},
+    checksums={"simulation": "f" * 16},
+    claims=CLAIMS,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of the smallest study, cut short."""
+    out = tmp_path_factory.mktemp("runs") / "one-mode"
+    foretrain.run("one-mode", steps=40, observe_every=20, seeds=2, out=out, workers=0, quiet=True)
+    return out
+
+
+def test_a_record_is_read_as_it_was_written_to_the_bit(tmp_path):
+    path = write(tmp_path, RECORD)
+    assert repr(read(path)) == repr(RECORD)  # nan is not equal to itself
+    before = path.read_text("utf-8")
+    write(tmp_path, read(path))
+    assert path.read_text("utf-8") == before
+    assert 'verdict = "fails at symbols=19"' in before
+
+
+def test_a_file_that_is_no_record_is_one_line(tmp_path):
+    path = write(tmp_path, RECORD)
+    for text in ("", "study = 3", path.read_text("utf-8").replace("seeds = 3", "seeds = 'x'")):
+        path.write_text(text, "utf-8")
+        with pytest.raises(StoreError, match="is no record of verdicts"):
+            read(path)
+    with pytest.raises(ArgumentError, match="`size`"):
+        place(tmp_path, "made-up", "../up")
+
+
+def test_without_a_registry_a_command_says_where_it_is(tmp_path, capsys):
+    assert main(["registry", "list", "--registry", str(tmp_path / "none")]) == 2
+    assert "it stands in foretrain's repository" in capsys.readouterr().err
+    assert main(["registry", "add", "--registry", str(tmp_path)]) == 2
+
+
+def test_a_run_is_judged_anew_and_told_with_its_size_and_hashes(folder):
+    with pytest.raises(ArgumentError, match="`size` must name the size"):
+        measured.measure(folder)
+    record = measured.measure(folder, "short")
+    study = catalogue.load("one-mode")
+    assert record.makes == study.code
+    assert record.settings == {"steps": 40, "observe_every": 20}
+    assert record.differs == {"learning_rate": ("0.01", "0.001"), "steps": ("40", "20000")}
+    assert {claim.id for claim in record.claims} == {said.id for said in study.sentences}
+    assert record.runs == {"out_of_steps": 4}
+    assert changed(record) == ""
+    assert changed(replace(record, judges="0")) == "judges"
+
+
+def test_a_folder_that_is_not_whole_or_not_of_this_code_is_refused(folder, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    summary = copy / "summary.json"
+    summary.write_text(summary.read_text("utf-8").replace('"seeds": 2', '"seeds": 3', 1), "utf-8")
+    with pytest.raises(FolderError, match="is not as foretrain wrote it"):
+        measured.measure(copy, "short")
+    shutil.rmtree(copy)
+    shutil.copytree(folder, copy)
+    next((copy / "journal").iterdir()).unlink()
+    with pytest.raises(FolderError, match="are missing or failed"):
+        measured.measure(copy, "short")
+    monkeypatch.setitem(vars(catalogue.load("one-mode")), "code", "0" * 12)
+    with pytest.raises(FolderError, match="runs of other code"):
+        measured.measure(folder, "short")
+
+
+def test_bits_are_asked_for_on_the_same_machine_and_intervals_elsewhere():
+    assert compare(RECORD, RECORD).agrees
+    other = replace(RECORD, checksums={"simulation": "0" * 16})
+    assert not compare(RECORD, other).agrees
+    assert compare(RECORD, replace(other, device="gpu")).agrees
+    moved = replace(CLAIMS[1], measured=CLAIMS[1].uncertainty[1] + 0.1)
+    there = replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
+    found = compare(RECORD, there)
+    assert not found.agrees
+    assert found.differing[0].startswith("far[rank=2.5]: holds in the record")
+
+
+def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sentence():
+    text = table(RECORD)
+    for part in ("symbols 19", "3 seeds", "commit abc", "1.5 s", "`foretrain run made-up`"):
+        assert part in text.replace("document's size is not known", "symbols 19")
+    lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == len(rows(CLAIMS)) == 3
+    assert lines[0].startswith("| fails at symbols=19 (1 of 2 cells hold) | `far` It is small.")
+    assert "Fails in 1: rank=1" in lines[0]
+
+
+def test_a_page_gets_tables_and_numbers_and_is_the_same_when_rendered_twice():
+    page = (
+        "Off by .4<!-- made-up/far[rank=2.5] -->, 1%<!-- made-up/exact -->, -0.00<!-- made-up/exact -->,"
+        " 2e-3<!-- made-up/exact -->, 7<!-- made-up/far[rank=1]:high -->.\n\n"
+        "<!-- registry: made-up -->\nstale\n<!-- end -->\n"
+    )
+    once = rendered(page, [RECORD])
+    assert once.startswith("Off by .5<!-- made-up/far[rank=2.5] -->, 0%<!--")
+    assert "0.00<!-- made-up/exact -->, 1e-12<!--" in once
+    assert "2<!-- made-up/far[rank=1]:high -->" in once
+    assert "stale" not in once
+    assert rendered(once, [RECORD]) == once
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<!-- registry: made-up paper -->\n<!-- end -->",
+        "1<!-- made-up/none -->",
+        "1<!-- made-up/far -->",
+        "1<!-- made-up/exact:middle -->",
+    ],
+)
+def test_a_page_that_names_what_is_not_there_is_refused(page):
+    with pytest.raises(StoreError, match="made-up"):
+        rendered(page, [RECORD])

@@ -9,7 +9,7 @@ from foretrain.errors import ForetrainError
 from foretrain.forecast.kernel_recursion import Kernel, diverged
 from foretrain.forecast.own_network import batches, described, starts
 from foretrain.forecast.sharpness import sharpness
-from foretrain.forecast.simulated import Corner, Simulator, enough_substeps, log_spaced
+from foretrain.forecast.simulated import Corner, Simulator, corners, enough_substeps, log_spaced
 
 RANDOM = np.random.default_rng(0)
 X, X_TEST = RANDOM.standard_normal((12, 4)), RANDOM.standard_normal((5, 4))
@@ -138,6 +138,48 @@ def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
         kernel = Kernel(training, one(drawn, 0))
         assert np.isclose(kernel.edge, factor)
         assert diverged(kernel.predicted(rows[0], simulator.at)[0]) == grows
+
+
+def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
+    """A flow leaves a difference of the rate, a corrected one of its square."""
+    plain, corrected = [], []
+    for rate in (0.1, 0.05):
+        options = {"rate": rate, "steps": int(8 / rate), "weight_decay": 0.02}
+        *_, simulator = made(1, **options)
+        run, flow, better = (
+            simulator.run(Corner(True, True, step), 4, corrected=more).train[0, -1]
+            for step, more in ((True, False), (False, False), (False, True))
+        )
+        plain.append(abs(run - flow))
+        corrected.append(abs(run - better))
+    assert np.allclose(np.log2(np.divide(plain[:-1], plain[1:])), 1, atol=0.25)
+    assert np.allclose(np.log2(np.divide(corrected[:-1], corrected[1:])), 2, atol=0.25)
+
+
+def test_only_small_steps_of_plain_descent_are_corrected(x64):
+    for options, step in (({"optimizer": "momentum"}, False), ({}, True)):
+        *_, simulator = made(**options)
+        with pytest.raises(ForetrainError, match="can be corrected"):
+            simulator.run(Corner(step=step), corrected=True)
+
+
+def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
+    training, drawn, *_, simulator = made(batch=4)
+    for corner in (Corner(output=False), REAL._replace(output=False)):
+        curves = simulator.run(corner)
+        assert np.allclose(curves.train[:, 0], training.loss(0 * Y, Y), rtol=1e-12)
+    # With targets moved by that output it is the network itself.
+    before = jax.vmap(lambda w: apply(w, X))(drawn)[0]
+    *_, other = made(1, y=Y + np.asarray(before), batch=4)
+    assert np.allclose(other.run(REAL).train[0], curves.train[0], rtol=1e-10)
+
+
+def test_with_the_output_there_are_twice_as_many_corners(x64):
+    training, *_ = made(batch=4)
+    both = corners(training, from_zero=True)
+    assert len(both) == len(set(both)) == 32
+    assert both[16:] == corners(training)
+    assert not any(one.output for one in both[:16])
 
 
 def test_adam_has_no_small_steps(x64):

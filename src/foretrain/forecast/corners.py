@@ -76,11 +76,11 @@ def _evaluated(jaxpr, consts, values, layers, gates):
     known.update(zip(jaxpr.invars, values, strict=True))
     for equation in jaxpr.eqns:
         given = [read(atom) for atom in equation.invars]
-        inner = _inner(equation)
-        if inner is None:
+        body = inner(equation)
+        if body is None:
             made = _one(jaxpr, equation, given, layers, gates)
         else:
-            made = _evaluated(inner.jaxpr, inner.consts, given, layers, gates)
+            made = _evaluated(body.jaxpr, body.consts, given, layers, gates)
         known.update(zip(equation.outvars, made, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
@@ -94,7 +94,7 @@ def _one(jaxpr, equation, given, layers, gates):
     on, name, function = (
         frozenset().union(*depends),
         equation.primitive.name,
-        _alone(jaxpr, equation),
+        alone(jaxpr, equation),
     )
     if not on:
         there = here = function(*at_u)
@@ -122,7 +122,7 @@ def _of_layers(name, depends):
     return name in _PRODUCTS and all(depends) and not depends[0] & depends[1]
 
 
-def _alone(jaxpr, equation):
+def alone(jaxpr, equation):
     """One equation as a function of all its arguments, literals too, giving a list."""
     from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
@@ -136,7 +136,7 @@ def _alone(jaxpr, equation):
     return lambda *arguments: function(*(arguments[at] for at in places))
 
 
-def _inner(equation):
+def inner(equation):
     """The closed jaxpr that a call stands for, None of anything else; a function with a rule of its own is one equation."""
     if equation.primitive.name not in _INLINED:
         return None

@@ -98,7 +98,7 @@ def head_lines(whole: Any) -> list[str]:
     lines.append(
         f"Regime: {regime.name}, {_MEANS[regime.name]}. The kernel moved by {_plus_minus(regime.movement)}"
         f"{_twin(regime.twin_movement)}, rate times sharpness over two ended at {_plus_minus(regime.edge)}"
-        f"{_twin(regime.twin_edge)}."
+        f"{_twin(regime.twin_edge)}{_gates(regime)}."
     )
     return lines
 
@@ -286,6 +286,13 @@ def _plus_minus(one: Interval) -> str:
     if not (math.isfinite(one.low) and math.isfinite(one.high)):
         return number(one.measured, 2)
     return f"{number(one.measured, 2)} +- {number((one.high - one.low) / 2, 1)}"
+
+
+def _gates(regime):
+    if regime.gates is None:
+        return ""
+    null = "" if regime.twin_gates is None else f" (linearised {regime.twin_gates.measured:.1%})"
+    return f", {regime.gates.measured:.1%} of gates changed{null}"
 
 
 def _twin(one):

@@ -7,6 +7,8 @@ minibatches the same minibatches.
 Small steps are the flow: every own step is cut into `substeps` of a rule of four stages, of fourth order where the network is
 linear, of second elsewhere. On minibatches each is held for the substeps of its own step. The flow of momentum is that of
 descent at rate / (1 - momentum), so that its memory belongs to the step. Adam has no such flow: it has own steps alone.
+
+Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |grad L|^2: the *corrected* flow.
 """
 
 from functools import cached_property, partial
@@ -30,19 +32,28 @@ _AGREE, _MOST = (
 
 
 class Corner(NamedTuple):
-    """The assumptions that are given up; all False is the flow of the kernel, all True the user's run."""
+    """The assumptions that are given up; all False is the flow of the kernel from zero, all True the user's run.
+
+    Without `output` the network's output at the start is subtracted from it: finite width makes that random, theory zero.
+    """
 
     layers: bool = False
     gates: bool = False
     step: bool = False
     batches: bool = False
+    output: bool = True
 
 
-def corners(training: Training) -> list[Corner]:
-    """All corners of a training, the flow of the kernel first; half as many without minibatches, and of Adam."""
+def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
+    """All corners of a training, the flow of the kernel first; half as many without minibatches, and of Adam.
+
+    With `from_zero` twice as many, those without the output at the start first.
+    """
     steps = (True,) if training.adaptive else (False, True)
     sizes = (False, True) if training.in_batches else (False,)
-    return [Corner(*one) for one in product((False, True), (False, True), steps, sizes)]
+    outputs = (False, True) if from_zero else (True,)
+    every = product(outputs, (False, True), (False, True), steps, sizes)
+    return [Corner(*one, output) for output, *one in every]
 
 
 class Curves(NamedTuple):
@@ -64,23 +75,27 @@ class Simulator:
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
         self._programs, self._curves = {}, {}
 
-    def run(self, corner: Corner, substeps: int = 1) -> Curves:
+    def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
         """Curves of a corner; `substeps` cut its small steps, and do nothing to own ones.
+
+        The small steps of plain descent may be those of the `corrected` flow.
 
         Raises:
             ForetrainError: The network cannot be held to first order, or raises; the text has the line.
 
-        Cost: starts x steps gradients; times 4 x substeps for small steps.
+        Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
         """
         import jax
 
         small = not corner.step
         if small and self.training.adaptive:
             raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
-        asked = corner, substeps if small else 1
+        if corrected and (self.training.optimizer != "sgd" or not small):
+            raise ForetrainError("Only small steps of plain descent can be corrected.")
+        asked = corner, substeps if small else 1, corrected
         if asked not in self._curves:
             batched = corner.batches and self.training.in_batches
-            program = self._program(corner.layers, corner.gates, batched)
+            program = self._program(corner, batched, corrected)
             momentum = self.training.momentum
             rates = self.training.rates / (1 - momentum if small else 1)
             rule = (asked[1], _STAGES, 0.0) if small else (1, 1, momentum)
@@ -97,14 +112,13 @@ class Simulator:
             self._curves[asked] = Curves(train, test, weights)
         return self._curves[asked]
 
-    def _program(self, layers, gates, batched):
+    def _program(self, asked_corner, batched, corrected):
         import jax
 
-        asked = layers, gates, batched
+        asked = asked_corner._replace(step=True, batches=batched), corrected
         if asked not in self._programs:
-            function = partial(_trained, self.training, self.at, corner(
-                self.training.apply, layers=layers, gates=gates
-            ))  # fmt: skip
+            network = _network(self.training.apply, asked_corner)
+            function = partial(_trained, self.training, self.at, network, corrected)
             lanes = (0, 0 if batched else None, None, None, None, None)
             self._programs[asked] = jax.jit(jax.vmap(function, in_axes=lanes))
         return self._programs[asked]
@@ -150,14 +164,32 @@ def enough_substeps(simulator: Simulator, share: float) -> int:
     )
 
 
-def _trained(training, at, network, start, rows, rates, substeps, stages, momentum):
+def _network(apply, asked):
+    """The network of a corner as a function of weights, start and inputs."""
+    network = corner(apply, layers=asked.layers, gates=asked.gates)
+    if asked.output:
+        return network
+    return lambda w, u, x: network(w, u, x) - apply(u, x)
+
+
+def _trained(training, at, network, corrected, start, rows, rates, substeps, stages, momentum):
     """Losses at the steps `at` and the last weights, from one start."""
     import jax
     import jax.numpy as jnp
 
-    def gradient(w, seen):
+    def gradient(w, seen, rate):
         x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
-        return jax.grad(lambda one: training.loss(network(one, start, x), y))(w)
+        slope = jax.grad(lambda one: training.loss(network(one, start, x), y))
+        if not corrected:
+            return slope(w)
+
+        # The gradient of eta/4 |g|^2 is eta/2 times the Hessian times g, for g of the loss with its decay.
+        def decayed(one):
+            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(one), one)
+
+        there = decayed(w)
+        _, turned = jax.jvp(decayed, (w,), (there,))
+        return jax.tree.map(lambda g, more: g + rate / 2 * more, slope(w), turned)
 
     training = _on_device(training)
 
@@ -167,7 +199,7 @@ def _trained(training, at, network, start, rows, rates, substeps, stages, moment
         rate = rates[number]
         if training.adaptive:
             return descent.step(
-                training.optimizer, w, gradient(w, seen), memory, rate, training.weight_decay
+                training.optimizer, w, gradient(w, seen, rate), memory, rate, training.weight_decay
             )
 
         def stage(at, carry):
@@ -175,7 +207,7 @@ def _trained(training, at, network, start, rows, rates, substeps, stages, moment
             base = jax.tree.map(lambda new, old: jnp.where(at % stages == 0, new, old), w, base)
             moved = jax.tree.map(
                 lambda g, one, m: g + training.weight_decay * one + momentum * m,
-                gradient(w, seen), w, memory,
+                gradient(w, seen, rate), w, memory,
             )  # fmt: skip
             size = rate / substeps / (stages - at % stages)
             return jax.tree.map(lambda one, m: one - size * m, base, moved), base, moved

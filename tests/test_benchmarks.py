@@ -119,6 +119,13 @@ def scaling(script, tmp_path):
     assert script.measure(100, 0)["runs"] == 100
 
 
+def side_by_side(script, tmp_path):
+    script.STEPS = 1000
+    ((one, two),) = script.measure(workers=1, seeds=3, turns=1)
+    assert one > 0
+    assert two > 0
+
+
 def translation(script, tmp_path):
     script.SCALES, script.FRACTIONS, script.SEEDS, script.LANES, script.MOST = (
         (0.1,),
@@ -134,14 +141,14 @@ SMALLEST = {
     run.__name__: run
     for run in (
         degeneracy, equal_verdicts, grokking, image_routing, interaction_basis, judging, lanes, own_networks,
-        parallelograms, results, routing, s_curves, scaling, translation,
+        parallelograms, results, routing, s_curves, scaling, side_by_side, translation,
     )
 }  # fmt: skip
 
 
 # `nuts` has tests of its own, `verdict_changes` holds words alone.
 # Whole sweeps, compiled several times: the slow tests run them.
-LONG = {"lanes", "grokking", "translation"}
+LONG = {"lanes", "grokking", "side_by_side", "translation"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts", "verdict_changes"})
 
 

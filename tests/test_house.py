@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "foretrain"
 DOCS = Path(__file__).parents[1] / "docs"
 # From the top of the house to its ground; a room may import from its own line and later ones.
 FLOORS = [
-    {"__main__", "cli", "commands", "registry_commands"},
+    {"__main__", "cli", "commands", "forecast_commands", "registry_commands"},
     {"studies"},
     {"training"},
     {"study"},
@@ -41,7 +41,7 @@ FLOORS = [
     {"claims"},
     {"quantities"},
     {"provenance"},
-    {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy"},
+    {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy", "machine"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

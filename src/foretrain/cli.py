@@ -133,8 +133,11 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("sweep", "--explain", "print what would run and leave", _FLAG),
     ("sweep", "--emit-sbatch", "print a SLURM array script of so many shards", {"type": int}),
     ("show report export", "folder", "folder of results", _PATH),
-    ("compare", "first", "first folder of results", _PATH),
-    ("compare", "second", "second folder of results", _PATH),
+    ("compare", "first", "first folder of results, or a .csv or .parquet file of curves", _PATH),
+    ("compare", "second", "second folder of results, or one of predict or explain", _PATH),
+    ("compare", "--rate", "learning rate of the curves, beside a folder of predict", {}),
+    ("explain compare", "--step-column", "name of the column of steps in a file of curves", {}),
+    ("explain compare", "--loss-column", "name of the columns of losses there", {}),
     (
         "run sweep show",
         "-v --verbose",
@@ -207,6 +210,12 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("explain", "--momentum", "of momentum; default 0.9", {"default": 0.9}),
     ("explain", "--weight-decay", "default 0", {"default": 0.0}),
     ("explain", "--seeds", "number of starts; default 16", {"default": 16}),
+    (
+        "explain",
+        "--measured",
+        "runs of this training made elsewhere: .csv or .parquet files of curves",
+        {"nargs": "+", "type": Path},
+    ),
     ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
     (
         "analyze",

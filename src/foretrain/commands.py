@@ -1,8 +1,6 @@
 """What every command does, given its parsed arguments; each returns the exit code."""
 
 import dataclasses
-import json
-import math
 import os
 import shlex
 import sys
@@ -10,8 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import ForetrainError, argument_error
+from foretrain.forecast_commands import compare, explain, predict
 from foretrain.plans.options import FIELDS, split, words
-from foretrain.words import columns, complain, duration, encodable, fold, outcome, say
+from foretrain.words import (
+    columns,
+    complain,
+    duration,
+    encodable,
+    fold,
+    outcome,
+    print_json,
+    room,
+    say,
+)
 
 
 def load(study, *parts):
@@ -147,14 +156,10 @@ def _list(arguments):
         raise argument_error("study", "be named with `--claims`", "is not", repair)
     listing = list_studies()
     if arguments.json:
-        _print_json([dataclasses.asdict(card) for card in listing])
+        print_json([dataclasses.asdict(card) for card in listing])
     else:
-        print(encodable(listing.text(_room()), sys.stdout.encoding))
+        print(encodable(listing.text(room()), sys.stdout.encoding))
     return 0
-
-
-def _room():
-    return columns() if sys.stdout.isatty() else math.inf
 
 
 def _print_folded(text, first="", rest="  "):
@@ -170,7 +175,7 @@ def _list_study(arguments):
     if arguments.json:
         from foretrain.laboratory.info import info
 
-        _print_json(info(study))
+        print_json(info(study))
         return 0
     _print_folded(study.card.summary)
     cost = f"about {study.card.cost}; " if study.card.cost else ""
@@ -190,14 +195,10 @@ def _info(arguments):
 
     card = info(arguments.study)
     if arguments.json:
-        _print_json(card)
+        print_json(card)
     else:
         print(encodable(card.text(columns()), sys.stdout.encoding))
     return 0
-
-
-def _print_json(found):
-    print(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def _new(arguments):
@@ -269,69 +270,12 @@ def _report(arguments):
     return 0
 
 
-def _compare(arguments):
-    from foretrain.laboratory.compare import compare, told, write_comparison
-
-    found = compare(arguments.first, arguments.second)
-    if arguments.json:
-        _print_json(found.as_dict())
-    else:
-        print(encodable(told(found, columns()), sys.stdout.encoding))
-    if arguments.out is not None:
-        where = sys.stderr if arguments.json else sys.stdout
-        print(f"Page: {write_comparison(found, arguments.out)}", file=where)
-    return 0
-
-
 def _export(arguments):
     from foretrain.results.export import export_folder
 
     for path in export_folder(arguments.folder, arguments.to, arguments.out):
         print(f"Written: {path}")
     return 0
-
-
-def _predict(arguments):
-    from foretrain.forecast import files as prediction_files
-    from foretrain.forecast import predict as prediction
-    from foretrain.forecast.text import told
-
-    names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
-    options = {name: getattr(arguments, name) for name in names}
-    options["tell"] = say
-    times = prediction_files.read_times(arguments.times, arguments.until)
-    candidates = prediction_files.read_candidates(arguments.files)
-    if len(candidates) > 1:
-        found = prediction.rank(candidates, times=times, **options)
-    else:
-        ((label, (graph, data)),) = candidates.items()
-        found = prediction.predict(graph, data, times=times, label=label, **options)
-    return _told(found, told, prediction_files.write, arguments)
-
-
-def _told(found, text, write, arguments):
-    """What was found as text or JSON, and in a folder where one is named."""
-    if arguments.json:
-        _print_json(found.as_dict())
-    else:
-        print(encodable(text(found, _room()), sys.stdout.encoding))
-    if arguments.out is not None:
-        lines = "\n".join(f"Written: {path}" for path in write(found, arguments.out))
-        print(lines, file=sys.stderr if arguments.json else sys.stdout)
-    return 0
-
-
-def _explain(arguments):
-    from foretrain.engine.cores import pin_to_one_core
-
-    pin_to_one_core()  # before JAX starts: it takes eigenvalues of several matrices at once
-    from foretrain.forecast.explanation_text import text
-    from foretrain.forecast.model_file import explain_files, write
-
-    names = "rate steps batch loss optimizer momentum weight_decay seeds".split()
-    options = {name: getattr(arguments, name) for name in names}
-    explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
-    return _told(explanation, text, write, arguments)
 
 
 def _analyze(arguments):
@@ -347,7 +291,7 @@ def _analyze(arguments):
     except KeyboardInterrupt:
         complain("interrupted.")
         os._exit(130)  # at an orderly end what XLA still computes would crash
-    print(encodable(found.text(_room()), sys.stdout.encoding))
+    print(encodable(found.text(room()), sys.stdout.encoding))
     print(f"\nPage: {write(found, out, Path(arguments.models[0]).name)}")
     return 0
 
@@ -388,10 +332,13 @@ COMMANDS = {
     "sweep": (_sweep, "run a study over the grid of a TOML file"),
     "show": (_show, "print the claims of a folder of results"),
     "report": (_report, "rebuild figures and page from stored results, or an index of many"),
-    "compare": (_compare, "two folders of results side by side"),
+    "compare": (
+        compare,
+        "two folders of results side by side, or measured curves and a prediction",
+    ),
     "export": (_export, "write results for other tools"),
-    "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
-    "explain": (_explain, "why a network of one's own does not do what theory says"),
+    "predict": (predict, "what a gated network will learn and when, from its graph and data"),
+    "explain": (explain, "why a network of one's own does not do what theory says"),
     "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),
     "cite": (_cite, "BibTeX of what a study rests on"),
     "completion": (_completion, "lines for a shell's start file that complete what is typed"),

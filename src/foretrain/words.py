@@ -1,5 +1,6 @@
 """How numbers, intervals and durations are written for a reader: one convention, for the terminal, the page and figures."""
 
+import json
 import math
 import shutil
 import sys
@@ -135,6 +136,16 @@ def duration(seconds) -> str:
 def columns() -> int:
     """Width to write in: that of the terminal, from 40 to 120 columns; 120 where there is none."""
     return min(120, max(40, shutil.get_terminal_size((120, 24)).columns))
+
+
+def room() -> float:
+    """Width to print a text in: that of a terminal; a program that reads it gets lines of any length."""
+    return columns() if sys.stdout.isatty() else math.inf
+
+
+def print_json(record) -> None:
+    """Print a JSON-ready record."""
+    print(json.dumps(record, indent=2, ensure_ascii=False))
 
 
 def fold(text: str, width: int, first: str = "", rest: str = "  ") -> str:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.engine.cores import available_cores
+from foretrain.machine import available_cores
 
 # The routing study draws three layers of orthogonal matrices, batched over domains and lanes, in one program.
 OPTIONS = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "steps": 4, "observe_every": 4}

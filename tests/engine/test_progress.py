@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
     assert describe(start) == (
         "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
     )
+    shared = describe(replace(start, found=0, sharing=1))
+    assert shared.endswith("2 workers, 1 on a core that another worker has, too.")
     bound = Progress("running", groups=1, workers=1, total=5, remaining_s=200.0, bound=True)
     assert time_left(bound) == "at most 3 min 20 s"
 

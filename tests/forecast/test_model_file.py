@@ -52,6 +52,29 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
     assert (folder / "made" / "explanation.svg").exists()
 
 
+def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folder, capsys):
+    """The measured curve is a start that explain draws, too: it is told as one; the double begins elsewhere."""
+    explain = "explain model.py data.npz --steps 20 --seeds 5"
+    assert main(f"{explain} --json".split()) == 0
+    record = json.loads(capsys.readouterr().out)
+    curve = record["losses"]["the training itself"][3]
+    for name, factor in (("same", 1), ("double", 2)):
+        rows = zip(record["steps"], (factor * loss for loss in curve), strict=True)
+        text = "\n".join(f"{step},{loss}" for step, loss in rows)
+        (folder / f"{name}.csv").write_text(f"Step,mine - train_loss\n{text}\n")
+    assert main(f"{explain} --measured same.csv --out made".split()) == 0
+    out, err = capsys.readouterr()
+    assert "The measured losses can be those of such starts" in out
+    assert "Nearest to it is `the prediction" in err
+    assert "Measured: 1 run" in (folder / "made" / "explanation.html").read_text("utf-8")
+    assert main("compare double.csv made --out both".split()) == 0
+    out = capsys.readouterr().out
+    assert "At step 0 the measured loss is" in out
+    assert (folder / "both" / "comparison.html").exists()
+    assert main("compare same.csv both".split()) == 2
+    assert "holds neither explanation.json nor prediction.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
@@ -64,6 +87,10 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
         ("model.py data.npz --steps 2 --seeds x", "`seeds` must be a whole number"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),
         ("raises.py data.npz --steps 2 --rate 1", "raises.py, line 5: ValueError: of mine"),
+        (
+            "model.py data.npz --steps 2 --measured broken.py",
+            "`measured` must be a .csv or .parquet",
+        ),
         ("bare.py data.npz --steps 2 --rate 1", "`model` must define the function `init`"),
     ],
 )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from foretrain.degeneracy.analysis import Analysis
     from foretrain.degeneracy.trajectory import Trajectory
 
+_FIFTHS = 5  # bars of a histogram of ranks
+
 
 def curve(found: "Analysis") -> Drawing:
     """Draw the effective parameters over the noise scale: curvature as a band, counts as steps, samples with error bars."""
@@ -76,27 +78,49 @@ def _samples(ax, sampled, most):
 
 
 def chains(found: "Analysis") -> Drawing:
-    """Draw the traces of all chains at every scale that was sampled: those from the weights, and those from outside."""
+    """Draw all chains at every scale that was sampled: their traces, and below them where each ranks among all."""
     assert found.sampled is not None
     with style():
         pairs = zip(found.sampled.eps, found.sampled.traces, strict=True)
         drawn = [(eps, chains) for eps, chains in pairs if np.isfinite(chains).any()]
-        figure, axes = panels(1, len(drawn), height=3.0)
-        for ax, (eps, chain) in zip(np.atleast_1d(axes), drawn, strict=True):
+        figure, axes = panels(2, len(drawn), height=7.4, squeeze=False)
+        for (upper, lower), (eps, chain) in zip(axes.T, drawn, strict=True):
             own = len(chain) // FROM_START
-            for part, colour, label in (
-                (chain[own:], "vermillion", "chains from outside"),
-                (chain[:own], "blue", "chains from the weights"),
-            ):
-                ax.plot(part.T, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
-            ax.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
-        np.atleast_1d(axes)[0].set(ylabel="2 β (L - L*)")
+            kinds = [("blue", "chains from the weights")] * own
+            kinds += [("vermillion", "chains from outside")] * (len(chain) - own)
+            for one, (colour, label) in reversed([*zip(chain, kinds, strict=True)]):
+                upper.plot(one, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
+            upper.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
+            colours = [PALETTE[colour] for colour, _ in kinds]
+            _ranks(lower, rank_shares(chain), colours, chain.shape[1])
+            lower.set(xlabel="Rank among all draws")
+        axes[0, 0].set(ylabel="2 β (L - L*)")
+        axes[1, 0].set(ylabel="Chain")
         return finished(
             figure,
             "Chains",
-            "Effective parameters draw by draw, of every chain after its warm-up. Where both kinds of chains do not lie over "
-            "each other, or still drift, the estimate is not trusted.",
+            "Above, effective parameters draw by draw, of every chain after its warm-up. Where both kinds of chains do not "
+            "lie over each other, or still drift, the estimate is not trusted. Below, for each chain, how many of its draws "
+            "lie in each fifth of all draws of all chains: of chains that have mixed equally many, bars of one height. Grey "
+            "is where 95% of bars end if draws are independent.",
         )
+
+
+def rank_shares(chains: np.ndarray) -> np.ndarray:
+    """Of each chain (chain, draw) the share of draws in each fifth of the draws of all chains, (chain, 5); nan counts last."""
+    ranks = np.argsort(np.argsort(chains, axis=None)).reshape(chains.shape)
+    return np.stack([(ranks * _FIFTHS // chains.size == at).mean(1) for at in range(_FIFTHS)], 1)
+
+
+def _ranks(ax, shares, colours, draws):
+    """One histogram above the other, each on its own line; the height between two is twice that of chains that have mixed."""
+    middle, reach = 1 / _FIFTHS, 1.96 * (_FIFTHS - 1) ** 0.5 / _FIFTHS / draws**0.5
+    places, tall = np.arange(_FIFTHS) + 0.5, 0.4 * _FIFTHS
+    for at, (one, colour) in enumerate(zip(shares, colours, strict=True)):
+        ax.bar(places, one * tall, 0.9, at, color=colour)
+        band = at + tall * np.array([middle - reach, middle + reach])
+        ax.fill_between([0, _FIFTHS], *band, color="0.85", linewidth=0, zorder=0)
+    ax.set(xlim=(0, _FIFTHS), xticks=[0, _FIFTHS], xticklabels=["low", "high"], yticks=[])
 
 
 def over_training(found: "Trajectory") -> Drawing:

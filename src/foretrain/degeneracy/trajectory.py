@@ -71,7 +71,7 @@ class Trajectory:
         parts = [one.by_source() for one in known]
         found = {_WORDS.get(name, name): [one[name] for one in parts] for name in parts[0]}
         if found and all(one.spectrum is not None for one in known):
-            found["not attributed"] = [one.unattributed for one in known]
+            found["not attributed"] = [one.unattributed or 0 for one in known]
         return {
             name: np.array(one)
             for name, one in (found | {"all": [one.free for one in known]}).items()

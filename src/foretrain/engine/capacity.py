@@ -1,9 +1,7 @@
 """How many lanes a worker gets: as many as fit into memory and cache, and as repay their number."""
 
-import os
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +12,7 @@ from foretrain.engine.kernel import moves_in_turn
 from foretrain.engine.lanes import FEWEST, Lanes
 from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
 from foretrain.errors import TooLarge
+from foretrain.machine import free_memory
 
 _DEFAULT = {"cpu": 16, "gpu": 1024}
 _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (1024, 4096, 16384)}
@@ -49,7 +48,7 @@ def choose_lanes(
         strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
         state, observed = shapes_of(program, inputs, shared)
         per_lane = bytes_per_lane(program, inputs, shared, strides)
-    free = free_memory()
+    free = _free_memory()
     fitting = int(_SHARE * free / workers / per_lane)
     if fitting < FEWEST:
         raise TooLarge(
@@ -87,19 +86,9 @@ def _lane_steps_per_second(program, sample, shared, lanes) -> float:
     return max(rate * program.observe_every, 1e-9)
 
 
-def free_memory() -> int:
-    """Bytes this process may still take: of the accelerator where there is one, else of the machine or its cgroup."""
-    if jax.default_backend() != "cpu":
-        statistics = jax.devices()[0].memory_stats() or {}
-        return statistics.get("bytes_limit", 2**33) - statistics.get("bytes_in_use", 0)
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        free = 1024 * int(
-            next(line for line in lines if line.startswith("MemAvailable")).split()[1]
-        )
-        cgroup = Path("/sys/fs/cgroup")
-        limit, used = ((cgroup / name).read_text() for name in ("memory.max", "memory.current"))
-        return min(free, int(limit) - int(used))
-    except (OSError, StopIteration, ValueError):
-        return free
+def _free_memory() -> float:
+    """Bytes this process may still take: of the accelerator where there is one, else of the machine."""
+    if jax.default_backend() == "cpu":
+        return free_memory()
+    statistics = jax.devices()[0].memory_stats() or {}
+    return statistics.get("bytes_limit", 2**33) - statistics.get("bytes_in_use", 0)

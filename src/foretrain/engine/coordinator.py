@@ -15,6 +15,7 @@ import numpy as np
 from foretrain import errors
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.engine import checkpoint
+from foretrain.engine.cores import Core, take_cores
 from foretrain.engine.dispatch import (
     DEATHS,
     Group,
@@ -28,9 +29,9 @@ from foretrain.engine.dispatch import (
 from foretrain.engine.processes import InProcess, Process, count_workers, gpu_present
 from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
+from foretrain.machine import physical_memory
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, Run
-from foretrain.results.folding import physical_memory
 from foretrain.results.journal import Writer, scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
@@ -65,6 +66,7 @@ class Coordinator:
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
     living: dict[int, Worker] = field(default_factory=dict)  # the living workers by number
     started: list[Worker] = field(default_factory=list)  # all workers there have been
+    _cores: list[Core] = field(default_factory=list)  # one per worker
     _code: str = ""
     _prefix: str = ""
     _token: str = ""
@@ -89,16 +91,19 @@ class Coordinator:
         self.groups = make_groups(self.runs, self.plan.study.estimate)
         self.workers = count_workers(self.workers, len(self.runs), on_gpu=self._on_gpu)
         self._predicted = sum(group.steps for group in self.groups)
+        self._cores = take_cores(max(1, self.workers)) if self.runs else []
         self._say("starting")
         if self.runs:
-            self._prepare()
             try:
+                self._prepare()
                 self._work()
             except BaseException:
                 self._say("stopped")
                 raise
             finally:
                 self._end()
+                for core in self._cores:
+                    core.give_back()
             checkpoint.remove(self.folder, self._prefix)
         self._say("done")
 
@@ -121,7 +126,6 @@ class Coordinator:
     def _start(self, slot):
         number = len(self.started)
         on_cpu = self.workers == 0 or not self._on_gpu
-        core = (self.shard[0] - 1) * max(1, self.workers) + slot
         setup = {
             "study": catalogue.describe(self.plan.study),
             "code": self._code,
@@ -131,7 +135,7 @@ class Coordinator:
             "worker": f"{self._prefix}{number}-{self._token}",
             "checkpoint_every": self.checkpoint_every,
             "keep_state": self.keep_state,
-            "core": core if on_cpu else None,
+            "core": self._cores[slot].number if on_cpu else None,
         }
         if self.workers == 0:
             process = InProcess(number, setup, self._answers)
@@ -348,6 +352,7 @@ class Coordinator:
             phase=phase,
             groups=len(self.groups),
             workers=self.workers,
+            sharing=sum(core.shared for core in self._cores),
             total=self.total,
             found=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),

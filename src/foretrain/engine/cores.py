@@ -1,28 +1,101 @@
-"""One core per process that runs JAX.
+"""One core per process that runs JAX, and one that no other worker of this user has.
 
 XLA on the CPU can deadlock when two batched LAPACK calls (qr, svd, eigh, inv, cholesky) of one process run at once on
 two cores. A process that is pinned to one core before JAX starts has one thread for such calls and cannot.
+
+A core is taken by a lock on a file in the user's run-time folder, which the system gives back when its holder dies.
 """
 
+import contextlib
 import os
 import platform
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretrain.machine import available_cores
+
+_MOST_SHARING = 64
 
 
-def available_cores() -> list[int]:
-    """Numbers of the cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+@dataclass(frozen=True)
+class Core:
+    """A core that a worker is given, until it is given back or this process ends."""
+
+    number: int  # the system's number of the core
+    shared: bool = False  # whether another worker has it, or may have it since no lock can be made
+    lock: int | None = None  # descriptor of the locked file
+
+    def give_back(self) -> None:
+        """Let another worker have it."""
+        if self.lock is not None:
+            os.close(self.lock)
+
+
+def take_cores(count: int) -> list[Core]:
+    """Take cores for so many workers: those that no worker of this user has, then those that the fewest workers share.
+
+    Where a process cannot be pinned (macOS, Windows) nothing is locked.
+    """
+    numbers = available_cores()
+    if not hasattr(os, "sched_setaffinity"):
+        return [Core(numbers[slot % len(numbers)]) for slot in range(count)]
+    taken: list[Core] = []
+    try:
+        folder = _folder()
+        for turn in range(_MOST_SHARING):
+            for number in numbers:
+                if len(taken) == count:
+                    return taken
+                lock = _locked(folder / f"core-{number}-{turn}")
+                if lock is not None:
+                    taken.append(Core(number, turn > 0, lock))
+    except OSError:  # no folder in which to lock
+        pass
+    left = range(len(taken), count)
+    return [*taken, *(Core(numbers[slot % len(numbers)], shared=True) for slot in left)]
+
+
+def _folder() -> Path:
+    """``foretrain`` in ``$XDG_RUNTIME_DIR``, else ``foretrain-<user>`` in the temporary folder; nobody else's."""
+    given = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")
+    user = os.getuid()
+    folder = given / "foretrain"
+    if not given.is_dir():
+        folder = Path(tempfile.gettempdir()) / f"foretrain-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    seen = folder.lstat()
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != user:
+        raise PermissionError(f"{folder} is not this user's")
+    return folder
+
+
+def _locked(path: Path) -> int | None:
+    """The descriptor of the file, locked; None if another has it."""
+    import fcntl
+
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def pin_to_one_core(number: int = 0) -> None:
-    """Pin this process to the core `number` (modulo those available). To be called before JAX starts.
+    """Pin this process to one core, the one at place `number` (modulo their count) of those available; see `pin`."""
+    cores = available_cores()
+    pin(cores[number % len(cores)])
+
+
+def pin(core: int) -> None:
+    """Pin this process to the core of the system's number `core`. To be called before JAX starts.
 
     Where the system cannot pin (macOS), XLA is told to use one thread instead.
     """
     if hasattr(os, "sched_setaffinity"):
-        cores = available_cores()
-        os.sched_setaffinity(0, {cores[number % len(cores)]})
+        os.sched_setaffinity(0, {core})
         return
     flags = os.environ.get("XLA_FLAGS", "")
     single = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -41,8 +114,8 @@ def device() -> str:
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as told:
-            for line in told:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
                 if line.startswith("model name"):
                     return " ".join(line.partition(":")[2].split())
     except OSError:  # no Linux

@@ -40,7 +40,7 @@ class Worker:
     """What a worker holds."""
 
     process: Any  # the worker
-    slot: int = 0  # its number among those that live at once, which fixes its core
+    slot: int = 0  # its number among those that live at once
     group: Group | None = None  # group it is at
     ready: bool = False  # whether it has started and knows the lanes of its group
     # Number of the run with which it settles the lanes of its group, if it does.

@@ -18,8 +18,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foretrain.engine.cores import available_cores, device, pin_to_one_core
+from foretrain.engine.cores import device, pin
 from foretrain.errors import argument_error, integer
+from foretrain.machine import available_cores, usable_cores
 
 _STOP_S = 30.0
 _TAIL = 4000
@@ -108,7 +109,7 @@ class InProcess:
     def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue):
         check_can_run_here()
         if not _jax_runs():
-            pin_to_one_core(setup["core"] or 0)
+            pin(setup["core"])
         from foretrain.engine.session import Session
 
         self._session = Session(setup, lambda message: answers.put((number, message)))
@@ -150,7 +151,7 @@ def check_can_run_here() -> None:
 
 
 def count_workers(workers: int | None, runs: int, *, on_gpu: bool | None = None) -> int:
-    """Number of workers: one per core, no more than three runs each fill, and one where there is a GPU.
+    """Number of workers: one per usable core, no more than three runs each fill, and one where there is a GPU.
 
     What the user asked for holds, but never more workers than runs.
 
@@ -163,7 +164,7 @@ def count_workers(workers: int | None, runs: int, *, on_gpu: bool | None = None)
         return min(integer("workers", workers, minimum=0, maximum=4096), max(1, runs))
     if gpu_present() if on_gpu is None else on_gpu:
         return 1
-    return max(1, min(len(available_cores()), -(-runs // 3)))
+    return max(1, min(usable_cores(), -(-runs // 3)))
 
 
 def gpu_present() -> bool:

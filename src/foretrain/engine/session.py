@@ -30,7 +30,7 @@ import numpy as np
 
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
-from foretrain.engine.cores import device, pin_to_one_core
+from foretrain.engine.cores import device, pin
 from foretrain.engine.host import Host, Waiting, computed
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
@@ -331,7 +331,7 @@ def main() -> None:
 
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
-        pin_to_one_core(setup["core"])
+        pin(setup["core"])
     sys.path[:] = setup["path"]
     inbox: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_read, args=(inbox,), daemon=True).start()

@@ -13,10 +13,12 @@ import jax
 import numpy as np
 
 from foretrain.errors import ForetrainError, integer
+from foretrain.forecast.beside import beside
 from foretrain.forecast.explanation import Checks, Explanation
 from foretrain.forecast.explanation_text import forecast_words
 from foretrain.forecast.kernel_forecast import kernel_forecast
 from foretrain.forecast.kernel_recursion import Kernel
+from foretrain.forecast.measured import Measured
 from foretrain.forecast.own_network import (
     Training,
     batches,
@@ -35,6 +37,8 @@ from foretrain.forecast.simulated import (
 )
 from foretrain.words import count
 
+PREDICTED = "the prediction of the kernel at the start"
+
 
 def explain(
     apply: Callable,
@@ -44,6 +48,7 @@ def explain(
     *,
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
+    measured: Measured | None = None,
     **described_by: Any,
 ) -> Explanation:
     """Predict a network before training, train it, and say which assumption of theory its deviation is due to.
@@ -55,9 +60,10 @@ def explain(
         y: Targets, as the loss reads them.
         **described_by: `rate`, `steps` and all else that `foretrain.forecast.own_network.described` takes. Adam's steps have
             no flow: its step's size is not taken apart, and nothing is predicted before training.
-        seeds, tell: As of `explained`, which says what is raised and what it costs.
+        seeds, tell, measured: As of `explained`, which says what is raised and what it costs.
     """
-    return explained(described(apply, init, x, y, **described_by), seeds=seeds, tell=tell)
+    training = described(apply, init, x, y, **described_by)
+    return explained(training, seeds=seeds, tell=tell, measured=measured)
 
 
 def explained(
@@ -65,6 +71,7 @@ def explained(
     *,
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
+    measured: Measured | None = None,
 ) -> Explanation:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
@@ -72,9 +79,11 @@ def explained(
         training: As `foretrain.forecast.own_network.described` describes it.
         seeds: Number of starts, each with minibatches of its own.
         tell: Called with a line when the prediction stands, and before training begins.
+        measured: Runs of this training made elsewhere, see `foretrain.forecast.measured.read_measured`; they are laid beside
+            the prediction before training, and beside everything after it.
 
     Raises:
-        ArgumentError: `seeds` breaks its rule, or the starts do not differ.
+        ArgumentError: `seeds` breaks its rule, the starts do not differ, or `measured` has no two steps of the training.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
@@ -92,6 +101,9 @@ def explained(
     forecast, twins = (None, None) if training.adaptive else kernel_forecast(kernels, rows, at)
     if forecast is not None:
         tell(f"Said before training: {forecast_words(forecast)}")
+        if measured is not None and not forecast.diverging:
+            for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
+                tell(line)
     simulator = Simulator(training, drawn, rows, at)
     run = Corner(True, True, True, training.in_batches)
     kept = np.flatnonzero(~lost(simulator.run(run).train))
@@ -122,6 +134,7 @@ def explained(
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
+        measured=measured,
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
+from foretrain.forecast.beside import Beside, beside
 from foretrain.forecast.kernel_forecast import KernelForecast
+from foretrain.forecast.measured import Measured
 from foretrain.forecast.own_network import Training
 from foretrain.forecast.regime import Regime
 from foretrain.forecast.shares import Shares, bounded
@@ -47,6 +49,7 @@ class Explanation:
         checks: Independent ways to the same curves.
         substeps: Number into which every own step was cut for the flow.
         seconds: Time taken.
+        measured: Runs of the same training made elsewhere, if there are any.
     """
 
     training: Training
@@ -61,6 +64,7 @@ class Explanation:
     checks: Checks
     substeps: int
     seconds: float
+    measured: Measured | None = None
 
     @property
     def theory(self) -> Corner:
@@ -87,6 +91,15 @@ class Explanation:
         first = curves[self.run][:, 0]
         here, there = bounded(curves[corner], first), bounded(curves[self.run], first)
         return interval(np.abs(here - there).max(1))
+
+    def beside(self) -> Beside | None:
+        """The runs made elsewhere, beside the curves of the table and the training itself."""
+        from foretrain.forecast.explanation_text import RUN, shown
+
+        if self.measured is None:
+            return None
+        curves = {name: self.train[one] for name, one in shown(self).items()}
+        return beside(self.measured, self.at, {**curves, RUN: self.train[self.run]}, RUN)
 
     def dataset(self) -> "xr.Dataset":
         """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""

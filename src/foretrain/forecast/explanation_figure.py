@@ -15,6 +15,7 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.forecast.compare_curves import measured_line
 from foretrain.forecast.explanation_text import cause_words, corner_words
 
 _COLOURS = {"layers": "vermillion", "gates": "green", "step": "purple", "batches": "orange"}
@@ -28,6 +29,8 @@ def draw(whole: Any) -> dict[str, Drawing]:
         figure, axes = panels(2, len(shares), height=6.4, sharex=True, squeeze=False)
         for column, (curves, parts) in enumerate(zip(losses, shares, strict=True)):
             _losses(axes[0, column], whole, curves, column)
+            if column == 0 and (found := whole.beside()) is not None:
+                measured_line(axes[0, 0], found)
             _parts(axes[1, column], whole, parts)
         for ax, name in zip(axes[0], ("training", "test"), strict=False):
             ax.set(ylabel=f"Loss, {name}")

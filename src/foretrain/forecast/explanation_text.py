@@ -24,6 +24,8 @@ _THROWN = (
     "Whether the kernel at the start will do cannot be said: the rate times the sharpness of single minibatches over two is "
     "{batch_edge}, above the edge at 1, which throws the linearised network about."
 )
+RUN = "the training itself"
+MEASURED_HEADING = "Largest difference from the measured run, over the loss at the start"
 _MEANS = {
     "lazy": "the kernel hardly moves",
     "rich": "the kernel moves, features are learned",
@@ -108,20 +110,24 @@ def miss_rows(whole: Any) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         ("", "miss", *(["miss on the test"] if whole.test is not None else []))
     ]
-    predicted = {Corner(), Corner(step=True, batches=whole.training.in_batches)}
-    shown = [
-        *predicted,
-        Corner(True, True),
-        whole.theory,
-        *(one for one in whole.train if sum(one) == sum(whole.run) - 1),
-    ]
-    for corner in sorted(
-        {one for one in shown if one in whole.train and one != whole.run}, key=sum
-    ):
-        kind = "predicted" if corner in predicted and whole.forecast is not None else "explained"
+    for name, corner in shown(whole).items():
         cells = [_miss(whole, corner, split) for split in ("train", "test")[: len(rows[0]) - 1]]
-        rows.append((f"{kind}: {corner_words(whole.training, corner)}", *cells))
+        rows.append((name, *cells))
     return rows
+
+
+def shown(whole: Any) -> dict[str, Corner]:
+    """The corners that tables show, by name: predictions, and explanations with one assumption kept."""
+    predicted = {Corner(), Corner(step=True, batches=whole.training.in_batches)}
+    chosen = {*predicted, Corner(True, True), whole.theory}
+    chosen |= {one for one in whole.train if sum(one) == sum(whole.run) - 1}
+    named = {}
+    for corner in sorted(chosen - {whole.run}, key=sum):
+        if corner in whole.train:
+            trained = corner not in predicted or whole.forecast is None
+            kind = "explained" if trained else "predicted"
+            named[f"{kind}: {corner_words(whole.training, corner)}"] = corner
+    return named
 
 
 def cause_rows(whole: Any, split: str = "train") -> list[tuple[str, ...]]:
@@ -196,12 +202,20 @@ def text(whole: Any, width: float = math.inf) -> str:
         "Largest difference from the run, over the loss at the start",
         *laid(miss_rows(whole), (0,), width),
     ]
+    lines += measured_text(whole.beside(), width)
     for split in ("train", "test")[: 1 + (whole.test is not None)]:
         lines += ["", gap_line(whole, split)]
         rows = cause_rows(whole, split)
         lines += laid(rows, (0,), width) if len(rows) > 1 else []
     lines += ["", *trust_lines(whole)]
     return "\n".join(fold(line, int(width)) if len(line) > width else line for line in lines)
+
+
+def measured_text(found: Any, width: float = math.inf) -> list[str]:
+    """Runs made elsewhere beside theories, in lines of a text; none without runs."""
+    if found is None:
+        return []
+    return ["", *found.lines(), "", MEASURED_HEADING, *laid(found.rows(), (0,), width)]
 
 
 def summary(whole: Any) -> str:
@@ -225,10 +239,14 @@ def page_tables(whole: Any) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
     """The tables of a page: heading, names of columns, rows."""
     rows = miss_rows(whole)
     tables = [("Largest difference from the run, over the loss at the start", rows[0], rows[1:])]
+    found = whole.beside()
+    if found is not None:
+        heading, *rows = found.rows()
+        tables.append((MEASURED_HEADING, heading, rows))
     for split in ("train", "test")[: 1 + (whole.test is not None)]:
         rows = cause_rows(whole, split)
         if len(rows) > 1:
-            tables.insert(len(tables) - 1, (gap_line(whole, split), rows[0], rows[1:]))
+            tables.append((gap_line(whole, split), rows[0], rows[1:]))
     return tables
 
 
@@ -268,9 +286,14 @@ def as_dict(whole: Any) -> dict:
             if one != whole.run
         },
         "steps": whole.at.tolist(),
-        "loss": np.asarray(whole.train[whole.run]).tolist(),
+        "losses": {
+            name: [[_json(loss) for loss in curve.tolist()] for curve in whole.train[one]]
+            for name, one in {**shown(whole), RUN: whole.run}.items()
+        },
         "seconds": whole.seconds,
     }
+    if (found := whole.beside()) is not None:
+        record["measured"] = found.as_dict()
     if whole.test_shares is not None:
         record["test_gap"] = _ends(whole.test_shares.range)
         record["test_causes"] = causes(whole.test_shares)
@@ -278,7 +301,11 @@ def as_dict(whole: Any) -> dict:
 
 
 def _ends(one: Interval):
-    return [value if math.isfinite(value) else None for value in (one.measured, one.low, one.high)]
+    return [_json(value) for value in (one.measured, one.low, one.high)]
+
+
+def _json(value):
+    return value if math.isfinite(value) else None
 
 
 def _plus_minus(one: Interval) -> str:

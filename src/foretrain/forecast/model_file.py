@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from foretrain.errors import argument_error, nearest, path_argument
 from foretrain.forecast.explain import explain
 from foretrain.forecast.explanation import Explanation
+from foretrain.forecast.measured import read_measured
 from foretrain.plans.python_file import neighbours, run_file
 from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npz
@@ -18,7 +20,14 @@ _ARRAYS = ("x", "y", "x_test", "y_test")
 
 
 def explain_files(
-    model: str | PathLike, data: str | PathLike, *, loss: str | None = None, **options: Any
+    model: str | PathLike,
+    data: str | PathLike,
+    *,
+    loss: str | None = None,
+    measured: Sequence[str | PathLike] | None = None,
+    step_column: str | None = None,
+    loss_column: str | None = None,
+    **options: Any,
 ) -> Explanation:
     """Explain the network of a Python file on the examples of an npz file.
 
@@ -27,12 +36,18 @@ def explain_files(
             ``rate(step)``. It is run, because it is named.
         data: Arrays ``x`` and ``y``, and perhaps ``x_test`` and ``y_test``.
         loss: By default the file's, else ``squared``.
+        measured: Files of runs of this training made elsewhere; they and their columns are as of
+            `foretrain.forecast.measured.read_measured`.
+        step_column, loss_column: Names of their columns.
         **options: Of `foretrain.forecast.explain.explain`; a `rate` of None is the file's.
 
     Raises:
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.forecast.explain.explain`.
         StoreError: The data cannot be read.
     """
+    runs = None
+    if measured:
+        runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
     arrays = read_npz(data)
     for name in arrays:
         if name not in _ARRAYS:
@@ -58,6 +73,7 @@ def explain_files(
         return explain(
             functions["apply"],
             functions["init"],
+            measured=runs,
             loss=loss or functions.get("loss", "squared"),
             **arrays,
             **options,
@@ -90,6 +106,7 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
             summary=words.head_lines(explanation)[0],
             doubts=[
                 ("Said", words.head_lines(explanation)[1:]),
+                *([] if (found := explanation.beside()) is None else [("Measured", found.lines())]),
                 ("Trust", words.trust_lines(explanation)),
             ],
             tables=words.page_tables(explanation),

@@ -5,7 +5,6 @@ Nothing is done per value or per observation in Python, only per run and per seg
 """
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.errors import ForetrainError
+from foretrain.machine import physical_memory
 from foretrain.results.journal import Outline, Scan, scan, segments
 from foretrain.results.labels import annotate, labels, lengths
 from foretrain.results.segment import Column, Segment
@@ -229,14 +229,6 @@ def _own_dims(name, size):
     if declared is None:
         return tuple(f"{name}_{axis}" for axis in range(len(size.shape)))
     return tuple(dim for dim in declared if size.kind == "finals" or dim != "step")
-
-
-def physical_memory() -> float:
-    """Bytes of the machine's memory, which the labelled result of a sweep must fit into; inf where it is not known."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return np.inf
 
 
 def padding(dtype: np.dtype) -> Any:

@@ -19,11 +19,11 @@ from typing import Any
 import xarray as xr
 
 from foretrain.errors import FolderError, StoreError
+from foretrain.machine import physical_memory
 from foretrain.results import metadata
 from foretrain.results.checksum import NAME
 from foretrain.results.decode import SCHEMA, line
 from foretrain.results.files import read_file, refused, sync_folder
-from foretrain.results.folding import physical_memory
 from foretrain.results.metadata import ArrayNode
 
 _METADATA = "zarr.json"

@@ -138,3 +138,10 @@ def test_sections_of_ones_own_without_a_weight_are_analysed():
     found = analyze(network, X, seconds=0)
     assert found.widths == (4, 3, 2)
     assert any("no section names a weight" in line for line in found.doubts)
+
+
+def test_a_file_of_torch_export_is_refused_by_name_with_what_to_do():
+    with pytest.raises(
+        ArgumentError, match=r"is net\.pt2, a traced graph\. Name the module .*state_dict"
+    ):
+        open_model("some/net.pt2", np.ones((3, 2)))

@@ -7,6 +7,7 @@ import pytest
 from foretrain.degeneracy.folded import layers as activations
 from foretrain.degeneracy.folded import steps
 from foretrain.degeneracy.interaction_basis import interaction_basis
+from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
 from foretrain.errors import ArgumentError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -281,6 +282,27 @@ def test_half_precision_is_read_in_single():
             one.copy_(one.bfloat16())
     outputs = module.eval()(torch.as_tensor(x)).detach().numpy()
     np.testing.assert_allclose(of_torch(module.bfloat16(), x).outputs(x), outputs, atol=1e-2)
+
+
+def test_parameters_that_require_no_gradient_stay_and_are_told():
+    """What moves is the last layer alone: a linear function of its 21 numbers, of which the hidden values free none."""
+    module = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+    module[0].requires_grad_(False)
+    x = RANDOM.standard_normal((40, 4)).astype(np.float32)
+    found = of_torch(module, x)
+    assert set(found.names) == {"2.weight", "2.bias"}
+    assert found.notes[0].startswith("Network: 30 of 51 parameters require no gradient")
+    assert not module[0].weight.requires_grad
+    np.testing.assert_allclose(found.outputs(x), module(torch.as_tensor(x)).detach(), atol=1e-6)
+    assert jacobian_spectrum(found.apply, x, found.params).rank == 21
+    for layers, says in (
+        (["1"], "have only .* where layers are named, but has 30"),
+        (None, "but has 51"),
+    ):
+        if layers is None:
+            module.requires_grad_(False)
+        with pytest.raises(ArgumentError, match=says):
+            of_torch(module, x, layers)
 
 
 class Branches(nn.Linear):

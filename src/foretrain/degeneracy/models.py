@@ -21,6 +21,10 @@ from foretrain.errors import argument_error, nearest, path_argument
 from foretrain.plans.place import place
 from foretrain.plans.python_file import run_file
 
+_TRACED = (
+    "Name the module that was exported, model.py:name; of a chain of layers its weights do: "
+    "safetensors.torch.save_file(torch.export.load('model.pt2').state_dict, 'model.safetensors')."
+)
 _TRIED = 64  # examples on which repairs are tried
 
 
@@ -49,6 +53,12 @@ def open_model(
     if colon and file.endswith(".py"):
         made = function_from(_named(path_argument("model", file), name), x, layers)
         return made if outputs is None else check_outputs(made, x, outputs)
+    if str(model).lower().endswith(".pt2"):
+        rule, got = (
+            "be a file of weights, or the module itself",
+            f"is {Path(model).name}, a traced graph",
+        )
+        raise argument_error("model", rule, got, _TRACED)
     arrays = read_arrays(model)
     stored = arrays.pop(OUTPUTS, None)
     outputs = stored if outputs is None else outputs

@@ -23,15 +23,17 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
     """The function of a PyTorch module, parameters under their names in it, a shared one once.
 
     A module that convolves nothing has its `network`: linear layers with a nonlinearity each, other steps (softmax,
-    normalisation, a residual block) as sections of their own; see `foretrain.degeneracy.torch_layers`.
+    normalisation, a residual block) as sections of their own; see `foretrain.degeneracy.torch_layers`. Parameters of which
+    `requires_grad` is False stay as they are: the others are a part of the function, without `network`, and a note says so.
 
     Args:
         x: Data (n, ...), as the module reads them; whole numbers go to an embedding as they are.
         layers: Names of submodules whose outputs are the layers of the `network`, for any module: nothing may go around them.
 
     Raises:
-        ArgumentError: It uses what is not read, named with its place; it cannot be exported; its outputs are not (n, o); or
-            what was read does not answer as the module does.
+        ArgumentError: It uses what is not read, named with its place; it cannot be exported; its outputs are not (n, o); what
+            was read does not answer as the module does; no parameter requires a gradient, or `layers` are named and some do
+            not.
     """
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -41,6 +43,13 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
     if x.ndim < 2 or not len(x):
         rule = "have an axis of examples, at least one, and an axis of inputs"
         raise argument_error("x", rule, f"has shape {x.shape}")
+    moving = [name for name, one in module.named_parameters() if one.requires_grad]
+    still = sum(one.numel() for one in module.parameters() if not one.requires_grad)
+    if still and (layers is not None or not moving):
+        rule = f"have {'only parameters' if moving else 'parameters'} that require a gradient"
+        rule += " where layers are named" * bool(moving)
+        got = f"has {still:,} that do not"
+        raise argument_error("model", rule, got, "Try model.requires_grad_(True).")
     module = copy.deepcopy(module).cpu().eval()
     if any(one.dtype.itemsize == 2 for one in (*module.parameters(), *module.buffers())):
         module = module.float()  # bfloat16 and float16
@@ -58,15 +67,20 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
     network, note, many = None, "", 0
     try:
         many = symbols(graph)
-        network = network_of_graph(graph, params, layers)
+        network = None if still else network_of_graph(graph, params, layers)
     except ArgumentError as error:
         if layers is not None:
             raise
         note = f"No layers for an interaction basis: {error}"
+    if still:
+        note = (
+            f"Network: {still:,} of {sum(one.size for one in params.values()):,} parameters require no gradient and stay as "
+            "they are. Free directions of the others have no sources, and there is no interaction basis."
+        )
     made = Function(graph.apply, params, network, (note,) if note else (), many)
     made.check(x)
     check_outputs(made, x, torch.cat(parts).double().numpy())
-    return made
+    return made.part(*moving) if still else made
 
 
 class _Graph:

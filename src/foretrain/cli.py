@@ -216,6 +216,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "runs of this training made elsewhere: .csv or .parquet files of curves",
         {"nargs": "+", "type": Path},
     ),
+    ("explain", "--weights", "folder of .safetensors files of their weights over time", _PATH),
     ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
     (
         "analyze",

@@ -7,6 +7,7 @@ sees all examples. Shapley's value of each says what part of the gap between the
 
 import time
 from collections.abc import Callable
+from os import PathLike
 from typing import Any
 
 import jax
@@ -35,6 +36,7 @@ from foretrain.forecast.simulated import (
     enough_substeps,
     log_spaced,
 )
+from foretrain.forecast.weights_over_time import moments, read_weights
 from foretrain.words import count
 
 PREDICTED = "the prediction of the kernel at the start"
@@ -49,6 +51,7 @@ def explain(
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
+    weights: str | PathLike | None = None,
     **described_by: Any,
 ) -> Explanation:
     """Predict a network before training, train it, and say which assumption of theory its deviation is due to.
@@ -60,10 +63,10 @@ def explain(
         y: Targets, as the loss reads them.
         **described_by: `rate`, `steps` and all else that `foretrain.forecast.own_network.described` takes. Adam's steps have
             no flow: its step's size is not taken apart, and nothing is predicted before training.
-        seeds, tell, measured: As of `explained`, which says what is raised and what it costs.
+        seeds, tell, measured, weights: As of `explained`, which says what is raised and what it costs.
     """
     training = described(apply, init, x, y, **described_by)
-    return explained(training, seeds=seeds, tell=tell, measured=measured)
+    return explained(training, seeds=seeds, tell=tell, measured=measured, weights=weights)
 
 
 def explained(
@@ -72,6 +75,7 @@ def explained(
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
+    weights: str | PathLike | None = None,
 ) -> Explanation:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
@@ -81,9 +85,11 @@ def explained(
         tell: Called with a line when the prediction stands, and before training begins.
         measured: Runs of this training made elsewhere, see `foretrain.forecast.measured.read_measured`; they are laid beside
             the prediction before training, and beside everything after it.
+        weights: Folder of their weights over time, see `foretrain.forecast.weights_over_time.read_weights`.
 
     Raises:
-        ArgumentError: `seeds` breaks its rule, the starts do not differ, or `measured` has no two steps of the training.
+        ArgumentError: `seeds` breaks its rule, the starts do not differ, `measured` has no two steps of the training, or
+            `weights` are not those of its network.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
@@ -104,6 +110,7 @@ def explained(
         if measured is not None and not forecast.diverging:
             for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
                 tell(line)
+    stored = () if weights is None else moments(training, read_weights(training, weights))
     simulator = Simulator(training, drawn, rows, at)
     run = Corner(True, True, True, training.in_batches)
     kept = np.flatnonzero(~lost(simulator.run(run).train))
@@ -111,9 +118,9 @@ def explained(
         raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
     substeps = 1 if forecast is None else enough_substeps(simulator, forecast.edge.measured)
     asked = corners(training)
-    weights = sum(leaf[0].size for leaf in jax.tree.leaves(drawn))
+    size = sum(leaf[0].size for leaf in jax.tree.leaves(drawn))
     tell(
-        f"Training {count(number, 'start')} of {weights:,} weights in {count(len(asked), 'corner')}, {training.steps} steps "
+        f"Training {count(number, 'start')} of {size:,} weights in {count(len(asked), 'corner')}, {training.steps} steps "
         f"each; small steps are {substeps} x 4 gradients."
     )
     curves = {one: simulator.run(one, substeps) for one in asked}
@@ -123,7 +130,7 @@ def explained(
     ends = [_one(curves[run].weights, k) for k in kept]
     return Explanation(
         training=training,
-        weights=weights,
+        weights=size,
         at=at,
         train=train,
         test=test,
@@ -135,6 +142,7 @@ def explained(
         substeps=substeps,
         seconds=time.monotonic() - began,
         measured=measured,
+        moments=stored,
     )
 
 

@@ -14,6 +14,7 @@ from foretrain.forecast.own_network import Training
 from foretrain.forecast.regime import Regime
 from foretrain.forecast.shares import Shares, bounded
 from foretrain.forecast.simulated import Corner
+from foretrain.forecast.weights_over_time import Moment
 from foretrain.lazy import xr
 
 
@@ -50,6 +51,7 @@ class Explanation:
         substeps: Number into which every own step was cut for the flow.
         seconds: Time taken.
         measured: Runs of the same training made elsewhere, if there are any.
+        moments: Their weights over time.
     """
 
     training: Training
@@ -65,6 +67,7 @@ class Explanation:
     substeps: int
     seconds: float
     measured: Measured | None = None
+    moments: tuple[Moment, ...] = ()
 
     @property
     def theory(self) -> Corner:

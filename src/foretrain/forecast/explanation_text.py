@@ -7,6 +7,7 @@ import numpy as np
 
 from foretrain.claims import markup
 from foretrain.claims.interval import Interval
+from foretrain.forecast import weights_over_time
 from foretrain.forecast.kernel_forecast import WILL_DO
 from foretrain.forecast.shares import FLOOR, lost
 from foretrain.forecast.simulated import Corner
@@ -203,6 +204,9 @@ def text(whole: Any, width: float = math.inf) -> str:
         *laid(miss_rows(whole), (0,), width),
     ]
     lines += measured_text(whole.beside(), width)
+    if whole.moments:
+        table = laid(weights_over_time.rows(whole.moments), (), width)
+        lines += ["", weights_over_time.HEADING, *table]
     for split in ("train", "test")[: 1 + (whole.test is not None)]:
         lines += ["", gap_line(whole, split)]
         rows = cause_rows(whole, split)
@@ -243,6 +247,9 @@ def page_tables(whole: Any) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
     if found is not None:
         heading, *rows = found.rows()
         tables.append((MEASURED_HEADING, heading, rows))
+    if whole.moments:
+        heading, *rows = weights_over_time.rows(whole.moments)
+        tables.append((weights_over_time.HEADING, heading, rows))
     for split in ("train", "test")[: 1 + (whole.test is not None)]:
         rows = cause_rows(whole, split)
         if len(rows) > 1:
@@ -294,6 +301,8 @@ def as_dict(whole: Any) -> dict:
     }
     if (found := whole.beside()) is not None:
         record["measured"] = found.as_dict()
+    if whole.moments:
+        record["weights_over_time"] = [vars(one) for one in whole.moments]
     if whole.test_shares is not None:
         record["test_gap"] = _ends(whole.test_shares.range)
         record["test_causes"] = causes(whole.test_shares)

@@ -200,7 +200,13 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         {},
     ),
     ("predict", "--out", "folder for prediction.json, the page and the figure", _PATH),
-    ("explain", "model", "model.py with apply(weights, x) and init(key); it is run", _PATH),
+    (
+        "explain",
+        "model",
+        "model.py with apply(weights, x) and init(key), model.py:name of a module or what makes one, or a file of weights; "
+        "a Python file is run",
+        {},
+    ),
     ("explain", "data", "npz file with x, y, and perhaps x_test, y_test", _PATH),
     ("explain", "--rate", "learning rate; default rate(step) of the model's file", {}),
     ("explain", "--steps", "number of steps", {"required": True}),

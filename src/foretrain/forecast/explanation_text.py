@@ -186,13 +186,13 @@ def trust_lines(whole: Any) -> list[str]:
         lines.append(
             f"From {count(away, 'start')} the network itself diverges; the regime is that of the others."
         )
-    if whole.starts < 2:
+    if whole.starts < 2 and not training.notes:
         lines.append("One start has no interval.")
     lines.append(
         "Shares are of the largest sizes of all parts; with interactions they lie between what a cause changes alone and "
         "last, both over the loss at the start."
     )
-    return [*lines, f"Took {duration(whole.seconds)}."]
+    return [*lines, *training.notes, f"Took {duration(whole.seconds)}."]
 
 
 def text(whole: Any, width: float = math.inf) -> str:

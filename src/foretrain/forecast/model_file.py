@@ -2,16 +2,18 @@
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from foretrain.errors import argument_error, nearest, path_argument
-from foretrain.forecast.explain import explain
+from foretrain.errors import argument_error, nearest
+from foretrain.forecast.explain import explained
 from foretrain.forecast.explanation import Explanation
 from foretrain.forecast.measured import read_measured
-from foretrain.plans.python_file import neighbours, run_file
+from foretrain.forecast.own_model import own_model
+from foretrain.forecast.own_network import described
 from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npz
 
@@ -27,19 +29,25 @@ def explain_files(
     measured: Sequence[str | PathLike] | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
+    weights: str | PathLike | None = None,
+    seeds: int | str = 16,
+    tell: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Explanation:
     """Explain the network of a Python file on the examples of an npz file.
 
     Args:
-        model: A file that defines ``apply(weights, x)`` and ``init(key)``, and may define ``loss(outputs, y)`` and
-            ``rate(step)``. It is run, because it is named.
+        model: A file that defines ``apply(weights, x)`` and ``init(key)``, or else as of
+            `foretrain.forecast.own_model.own_model`; a Python file may define ``loss(outputs, y)`` and ``rate(step)``, too. It
+            is run, because it is named.
         data: Arrays ``x`` and ``y``, and perhaps ``x_test`` and ``y_test``.
         loss: By default the file's, else ``squared``.
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.forecast.measured.read_measured`.
         step_column, loss_column: Names of their columns.
-        **options: Of `foretrain.forecast.explain.explain`; a `rate` of None is the file's.
+        weights, tell: As of `foretrain.forecast.explain.explained`.
+        seeds: Number of starts; one where the model has no more.
+        **options: Of `foretrain.forecast.own_network.described`; a `rate` of None is the file's.
 
     Raises:
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.forecast.explain.explain`.
@@ -59,24 +67,19 @@ def explain_files(
             raise argument_error(
                 "data", f"hold the array `{name}`", f"has {', '.join(arrays) or 'none'}"
             )
-    path = path_argument("model", model)
-    with neighbours(path):  # functions may import when they are called
-        found = vars(run_file(path))
-        functions = {name: one for name, one in found.items() if callable(one)}
-        for name in ("apply", "init"):
-            if name not in functions:
-                raise argument_error("model", f"define the function `{name}`", f"`{path}` does not")
+    with own_model(model, arrays["x"]) as network:
         if options.get("rate") is None:
-            if "rate" not in functions:
+            if "rate" not in network.functions:
                 raise argument_error("rate", "be given", "neither an option nor `model` gives it")
-            options["rate"] = functions["rate"]
-        return explain(
-            functions["apply"],
-            functions["init"],
+            options["rate"] = network.functions["rate"]
+        options["loss"] = loss or network.functions.get("loss", "squared")
+        training = described(network.apply, network.init, **arrays, **options)
+        return explained(
+            replace(training, notes=network.notes),
+            seeds=1 if network.single else seeds,
             measured=runs,
-            loss=loss or functions.get("loss", "squared"),
-            **arrays,
-            **options,
+            weights=weights,
+            tell=tell,
         )
 
 

@@ -43,6 +43,7 @@ class Training:
         batch: Examples in a minibatch; all of them if there are none.
         momentum: Of the optimizer ``momentum``, 0 of every other.
         weight_decay: As of `foretrain.dynamics.descent.optimizer`.
+        notes: Lines that a reader of its results must know, such as how its starts are drawn.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -58,6 +59,7 @@ class Training:
     batch: int
     momentum: float
     weight_decay: float
+    notes: tuple[str, ...] = ()
 
     @property
     def steps(self) -> int:

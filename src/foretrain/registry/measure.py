@@ -14,6 +14,8 @@ from foretrain.laboratory.conclude import summary_of
 from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
+from foretrain.laboratory.opened import opened
+from foretrain.plans.grid import Grid
 from foretrain.plans.plan import (
     OWN,
     Plan,
@@ -24,7 +26,7 @@ from foretrain.plans.plan import (
     settings,
 )
 from foretrain.provenance.record import remarks, verdicts
-from foretrain.provenance.seal import judge_of
+from foretrain.provenance.seal import judge_of, static
 from foretrain.registry.record import DEFAULT, Record
 from foretrain.results.decode import Look, Seal
 from foretrain.results.journal import Scan, scan
@@ -67,7 +69,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     counts = _outcomes(folder, plan, held)
     problems: list[Problem] = []
     with data_from(None, folder):
-        whole = labelled(folder, plan, problems, held)
+        whole = _runs_and_theory(folder, plan, held, problems)
         claims, raised = judged(study, whole)
     if lines := [one.line for one in (*problems, *raised)]:
         raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
@@ -97,11 +99,22 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         versions=dict(summary.versions),
         checksums={
             name: checksum(data)
-            for name, data in {**networks, "theory": whole.theory, "fits": whole.fits}.items()
+            for name, data in sorted(
+                {**networks, "theory": whole.theory, "fits": whole.fits}.items()
+            )
             if data.data_vars
         },
         claims=tuple(claims),
     )
+
+
+def _runs_and_theory(folder: Path, plan: Plan, held: Scan, problems: list[Problem]) -> Grid:
+    """Return the runs beside their theory: from the store where the present theory has predicted it, else made anew."""
+    looks = (read_manifest(folder) or {}).get("looks", [])
+    then, now = looks[-1].get("seal", {}) if looks else {}, static(plan.study)
+    if all(then.get(name) == now[name] for name in ("predicts", "judges")):
+        return opened(folder).grid
+    return labelled(folder, plan, problems, held)
 
 
 def _outcomes(folder: Path, plan: Plan, held: Scan) -> dict[str, int]:

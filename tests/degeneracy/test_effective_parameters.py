@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from foretrain.degeneracy import effective_parameters
-from foretrain.degeneracy.effective_parameters import Checks, doubts, sampled_parameters
+from foretrain.degeneracy.effective_parameters import sampled_parameters
 from foretrain.degeneracy.posterior import behavioural, posterior
+from foretrain.degeneracy.sampled_trust import Checks, doubts
 from foretrain.errors import ArgumentError
 
 COSTS = np.array([3.0, 1.0, 0.1, 0.01, 0.001, 0.0])
@@ -67,6 +68,34 @@ def test_scales_that_do_not_fit_the_work_are_refused_beforehand():
     assert made.gradients < 45_000
 
 
+def test_chains_that_do_not_fit_the_memory_are_refused_before_any_draw(monkeypatch):
+    lines = []
+    monkeypatch.setattr(effective_parameters, "MEMORY", 1000)
+    made = sampled_parameters(around(), [0.001, 0.1], gradients=40_000, tell=lines.append)
+    assert np.isnan(made.value).all()
+    assert made.gradients == 0
+    assert "not sampled: 16 chains, each with all 1 examples, take" in made.doubts[0][0]
+    assert lines == [f"Sampling: {made.doubts[0][0]}."]
+
+
+@pytest.mark.slow
+def test_what_is_told_of_memory_grows_with_the_examples_as_their_activations_do():
+    """A gradient keeps hidden values of each example and chain, 16 x 4 bytes x 50 units an example, once or a few times."""
+    told = []
+    for n in (100, 1100):
+        x = np.random.default_rng(0).standard_normal((n, 3)).astype("float32")
+        weights = [jnp.ones((50, 3), "float32"), jnp.ones((1, 50), "float32")]
+        bent = behavioural(bent_once, weights, x, beta=1.0)
+        sampled_parameters(bent, [1e9], gradients=1000, tell=told.append)
+    small, large = (float(line.split(" chains and ")[1].split(" MB")[0]) for line in told)
+    activations = 16 * 4 * 50 * 1000 / 2**20
+    assert activations - 1 <= large - small <= 6 * activations
+
+
+def bent_once(weights, x):
+    return jnp.tanh(x @ weights[0].T) @ weights[1].T
+
+
 GOOD = Checks(
     virial=(1.002, 0.004, 50),
     leaves={"a": (1.001, 0.01, 20), "b": (0.999, 0.01, 30)},
@@ -113,8 +142,13 @@ def test_errors_and_signs_of_values_are_held():
 
 def test_minibatches_and_too_few_chains_are_refused():
     noisy = posterior(lambda w, data: data * (w**2).sum(), jnp.zeros(2), jnp.ones(9), batch_size=3)
-    with pytest.raises(ArgumentError, match="`posterior` must be of one part, on all data"):
+    says = "on all 9 examples, by whose loss .*, but has minibatches of 3. Try fewer examples"
+    with pytest.raises(ArgumentError, match=says):
         sampled_parameters(noisy, [0.1])
+    both = {"a": np.array([1, 0]), "b": np.array([0, 1])}
+    several = posterior(lambda w, data: data * (w**2).sum(), jnp.zeros(2), jnp.ones(9), parts=both)
+    with pytest.raises(ArgumentError, match="`posterior` must be of one part, but has 2"):
+        sampled_parameters(several, [0.1])
     for options in ({"chains": 7}, {"seconds": 0.0}):
         with pytest.raises(ArgumentError):
             sampled_parameters(around(), [0.1], **options)

@@ -1,3 +1,7 @@
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import jax
@@ -331,3 +335,26 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, caps
     assert main(["analyze", *words, str(folder / "new" / "deeper")]) == 2  # now of the model
     assert "none.npz" in capsys.readouterr().err
     assert not (folder / "new").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_sampling_is_one_line_and_code_130(folder):
+    """What XLA still computes at that moment brings no trace and no crash."""
+    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "500"]
+    words += ["--out", str(folder / "out")]
+    command = [sys.executable, "-m", "foretrain", "analyze", *words]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            if line.startswith("Sampling: a gradient"):
+                break
+        time.sleep(3)  # sampling goes on
+        assert run.poll() is None
+        run.send_signal(signal.SIGINT)
+        told, shown = run.communicate(timeout=120)[::-1]
+    assert run.returncode == 130
+    assert told == "foretrain: interrupted.\n"
+    assert shown == ""
+    assert not (folder / "out").exists()

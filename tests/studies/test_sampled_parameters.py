@@ -4,7 +4,7 @@ import xarray as xr
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.degeneracy import effective_parameters
+from foretrain.degeneracy import effective_parameters, sampled_trust
 from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -121,9 +121,9 @@ def test_verdicts_turn_where_the_library_is_made_wrong(monkeypatch):
         assert judged("traps") == FAILS
     with monkeypatch.context() as change:  # thresholds that let everything pass
         for name in ("RHAT", "ERRORS", "ERROR", "SHARE"):
-            change.setattr(effective_parameters, name, np.inf)
+            change.setattr(sampled_trust, name, np.inf)
         for name in ("EFFECTIVE", "LENGTHS", "ACCEPTED"):
-            change.setattr(effective_parameters, name, 0)
+            change.setattr(sampled_trust, name, 0)
         assert judged("traps") == FAILS
     round_, judge = walk._round, walk._judged
 

@@ -25,7 +25,7 @@ Modules:
   `transformer_freedom`.
 - Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`,
   and all of it at one scale: `wiring`.
-- Effective parameters by sampling: `effective_parameters`, `hamiltonian`.
+- Effective parameters by sampling: `effective_parameters`, `sampled_trust`, `hamiltonian`.
 - Learning coefficients by sampling: `learning_coefficient`, `coefficient`, `posterior`, `sampling`, `samplers`, `chains`,
   `noise`, `curvature`.
 - Shared by others: `derivatives`, `folded`, `grams`, `jacobian_rows`, `moments`, `nonlinearities`.

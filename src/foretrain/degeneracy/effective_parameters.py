@@ -19,51 +19,31 @@ counts: a round that is chosen because it passed is too good by a little.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from foretrain.degeneracy import noise
 from foretrain.degeneracy.chains import error_between, mean_of
-from foretrain.degeneracy.hamiltonian import BLOCK, SMALL, WANTED, Draws, curvature, program
+from foretrain.degeneracy.hamiltonian import (
+    BLOCK,
+    MODES,
+    SMALL,
+    WANTED,
+    Draws,
+    curvature,
+    program,
+    taken_memory,
+)
 from foretrain.degeneracy.posterior import Posterior
+from foretrain.degeneracy.sampled_trust import Checks, doubts
 from foretrain.errors import argument_error, integer, real
 
-# What a trusted estimate has at least or at most.
-RHAT, EFFECTIVE, LENGTHS, ERROR, ACCEPTED = 1.04, 400, 100, 0.05, 0.4
-ERRORS = 3.5  # standard errors by which what must be equal may differ
-SHARE = 0.02  # of d, within which the virial must be known
-NARROW = 0.02  # share of the mean loss that is not quadratic, up to which curvature must agree
-QUADRATIC = 0.3  # the same, up to which chains move in units of curvature
+QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
 CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of the study `sampled-parameters`
 FROM_START = 4  # one chain in so many begins at w*
 LEAST = 2000  # gradients of a chain with which a scale is begun
+MEMORY = 2**32  # bytes that chains may take
 ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone acts a turn is 2 pi
-
-
-class Checks(NamedTuple):
-    """Numbers behind a verdict, of one scale.
-
-    `virial` is (share, error, d): E[(w - w*) . grad U] as a mean along trajectories, in units of d, its standard error, and
-    the number of parameters; `leaves` the same of every leaf of the parameters, by name. Along a trajectory of momenta p the
-    time-average of u . grad U is that of p^2, whose mean is d, less the change of u . p over its length, which is what is
-    measured: the plain mean scatters by far more. `rhat` is the larger of loss and |w - w*|^2, `between` how many standard
-    errors the two groups of chains differ in the worse of them, `effective` and `lengths` the effective draws of loss and
-    |w - w*|^2. `curvature` is N of the quadratic at w*, nan where not all of it is known; `beyond` is the share of the mean
-    loss that the quadratic does not explain, 1 where chains do not move in its units. `accepted` is the least acceptance of
-    a chain, `most` what N cannot exceed.
-    """
-
-    virial: tuple[float, float, int]
-    leaves: dict[str, tuple[float, float, int]]
-    rhat: float
-    between: float
-    effective: float
-    lengths: float
-    curvature: float
-    beyond: float
-    accepted: float
-    most: float
 
 
 @dataclass(frozen=True)
@@ -103,24 +83,33 @@ def sampled_parameters(
 ) -> SampledParameters:
     """Sample N(eps) at every scale, larger ones first, until each is trusted or its share of the time is over.
 
-    Scales for which the time is not enough to begin are refused after two calls, with what they would take.
+    Scales for which the time is not enough to begin are refused after two calls, with what they would take; all of them
+    before any call where chains take more than `MEMORY`.
 
     Args:
-        posterior: Of one part, on all data; its own beta is not read.
+        posterior: Of one part, on all data, since a trajectory is taken or refused by the loss of all of them; its own beta
+            is not read.
         scales: Eps of each, above 0.
         seconds: Of all scales, what is compiled left out; what a scale does not need is left to the next.
         gradients: As many in place of the time, so that the same comes out on every machine.
         chains: Of each scale, a quarter of them from w*.
         most: What N cannot exceed, such as the number of answers; the number of parameters is looked at anyway.
 
-    Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain.
+    Raises:
+        ArgumentError: The posterior has several parts or minibatches, or an argument is out of range.
+
+    Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain; `tell` gets both.
     """
     eps = np.array([real("scales", one, above=0) for one in np.atleast_1d(scales).tolist()])
     seconds = real("seconds", seconds, above=0)
     integer("chains", chains, minimum=8)
-    if posterior.batch_size is not None or len(posterior.parts) != 1:
-        got = f"has {len(posterior.parts)} parts and minibatches of {posterior.batch_size}"
-        raise argument_error("posterior", "be of one part, on all data", got)
+    if len(posterior.parts) != 1:
+        raise argument_error("posterior", "be of one part", f"has {len(posterior.parts)}")
+    if posterior.batch_size is not None:
+        rule = f"be on all {posterior.n:,} examples, by whose loss a trajectory is taken or refused"
+        got = f"has minibatches of {posterior.batch_size:,}"
+        repair = "Try fewer examples and no minibatches, or `learning_coefficient`, which tells the bias of its steps."
+        raise argument_error("posterior", rule, got, repair)
     begun = time.perf_counter()
     if gradients is not None:
         gradients = integer("gradients", gradients, minimum=1000)
@@ -171,22 +160,34 @@ class _Walk:
         self.modes, self.whole = none, False
         self.plain = self.metric = none
         zero, log_step = np.zeros((chains, d), self.mask.dtype), np.full(chains, -99.0)
-        for _ in range(2):  # compiled first
+        once = self.run.lower(*self._arguments(zero, log_step, 1.0, 4, 4, 0.0)).compile()
+        memory, self.fitting = taken_memory(once), 0
+        if memory > MEMORY:
+            self.refused = (
+                f"not sampled: {chains} chains, each with all {posterior.n:,} examples, take {memory / 2**30:.1f} GiB, more "
+                f"than {MEMORY / 2**30:.0f}, and Metropolis takes no minibatches; fewer examples or a part of the parameters "
+                "would fit"
+            )
+            tell(f"Sampling: {self.refused}.")
+            return
+        for _ in range(2):  # the first is slower than those that follow
             self.spent, self.timed, self.gradients = 0.0, 0.0, 0
             self._go(zero, log_step, 1.0, 4, 4)
+        each = self.timed / self.gradients
+        affordable = int(0.2 * self.budget / (3 * self.cost))
+        memory += 24 * d * min(MODES, self.dimension, affordable)
         tell(
-            f"Sampling: a gradient takes {1e3 * self.timed / self.gradients:.2g} ms; at most "
-            f"{self.budget / self.cost * self.timed / self.gradients:.0f} s, about {self.budget / self.cost:,.0f} gradients "
-            f"in {chains} chains, and what compiling takes."
+            f"Sampling: a gradient of all {posterior.n:,} examples takes {1e3 * each:.2g} ms; at most "
+            f"{self.budget / self.cost * each:.0f} s, about {self.budget / self.cost:,.0f} gradients in {chains} chains and "
+            f"{memory / 2**20:,.0f} MB, and what compiling takes."
         )
         self.fitting = int(self.left / (LEAST * chains * self.cost))  # scales
         self.refused = (
-            f"not sampled: a scale takes {LEAST * chains:,} gradients at least, "
-            f"{LEAST * chains * self.timed / self.gradients:.0f} s"
+            f"not sampled: a scale takes {LEAST * chains:,} gradients at least, {LEAST * chains * each:.0f} s; give more "
+            "seconds, or fewer examples: there are no minibatches"
         )
         if not self.fitting:
             return
-        affordable = int(0.2 * self.budget / (3 * self.cost))
         self.modes, self.whole, took = curvature(posterior, self.data, self.mask, affordable)
         self.spent += 0 if self.counted else took
 
@@ -199,27 +200,27 @@ class _Walk:
         """What a gradient takes of the budget."""
         return max(self.spent / self.gradients, 1e-9)
 
+    def _arguments(self, u, log_step, beta, steps, draws, rate):
+        words = noise.words(self.seed, self.chains, self.calls)
+        dtype = self.mask.dtype.type
+        beta = np.broadcast_to(beta, (self.chains,)).astype(dtype)
+        metric = self.metric[0], self.metric[1].astype(dtype)
+        numbers = words, beta, int(steps), int(draws), dtype(rate)
+        return u, log_step.astype(dtype), *numbers, metric, self.mask, self.leaf, *self.data
+
     def _go(self, u, log_step, beta, steps, draws, rate=0.0):
         """So many draws (at most `BLOCK`) of all chains; places, logarithms of steps, and what is kept."""
         import jax
 
         self.calls += 1
-        words = noise.words(self.seed, self.chains, self.calls)
-        dtype = self.mask.dtype.type
-        beta = np.broadcast_to(beta, (self.chains,)).astype(dtype)
-        metric = self.metric[0], self.metric[1].astype(dtype)
-        compiled = self.run._cache_size()
+        arguments = self._arguments(u, log_step, beta, steps, draws, rate)
+        self.run.lower(*arguments).compile()  # kept by JAX: the call compiles nothing, and is timed
         start = time.perf_counter()
-        u, log_step, kept = jax.block_until_ready(
-            self.run(u, log_step.astype(dtype), words, beta, int(steps), int(draws), dtype(rate),
-                     metric, self.mask, self.leaf, *self.data)
-        )  # fmt: skip
-        if self.run._cache_size() == compiled or not self.gradients:
-            took = time.perf_counter() - start
-            taken = self.chains * (steps + 1) * draws
-            self.gradients += taken
-            self.timed += took
-            self.spent += taken if self.counted else took
+        u, log_step, kept = jax.block_until_ready(self.run(*arguments))
+        took, taken = time.perf_counter() - start, self.chains * (steps + 1) * draws
+        self.gradients += taken
+        self.timed += took
+        self.spent += taken if self.counted else took
         kept = Draws(*(np.asarray(one, float)[:, :draws] for one in kept))
         return u, np.asarray(log_step, float), kept
 
@@ -345,42 +346,6 @@ class _Walk:
         )
         error = CHOSEN * max(means["loss"].error, error_between(excess))
         return value, error, doubts(value, error, checks), checks
-
-
-def doubts(value: float, error: float, checks: Checks) -> list[str]:
-    """Why a value is not to be trusted; empty if it is."""
-    if not np.isfinite(value):
-        return ["no chain stayed finite"]
-    found = []
-    if not checks.rhat < RHAT:
-        found.append(f"chains disagree, R-hat {checks.rhat:.3f}")
-    if not checks.between < ERRORS:
-        found.append(
-            f"chains from w* and from outside differ by {checks.between:.1f} standard errors"
-        )
-    if not checks.effective >= EFFECTIVE:
-        found.append(f"{checks.effective:.0f} effective draws")
-    if not checks.lengths >= LENGTHS:
-        found.append(f"{checks.lengths:.0f} effective draws of |w - w*|")
-    if not error < ERROR * max(abs(value), 0.2):
-        found.append(f"standard error {error:.2g}")
-    for name, (share, own, _) in {"all": checks.virial, **checks.leaves}.items():
-        if not abs(share - 1) < ERRORS * own:
-            found.append(
-                f"chains have not come round in {name}: E[(w - w*) . grad U] is {share:.1%} of d"
-            )
-    if not checks.virial[1] < SHARE:
-        found.append(f"E[(w - w*) . grad U] is known to {checks.virial[1]:.0%} of d only")
-    if not checks.accepted >= ACCEPTED:
-        found.append(f"a chain moves in {checks.accepted:.0%} of its trajectories")
-    gap = abs(value - checks.curvature)
-    if checks.beyond < NARROW and gap > ERRORS * error + checks.beyond * value:
-        found.append(f"curvature says {checks.curvature:.4g}, and the loss is quadratic there")
-    if value < -ERRORS * error:
-        found.append("it is negative: w* is no minimum")
-    if value > checks.most + ERRORS * error:
-        found.append(f"more than {checks.most:.0f}, which it cannot exceed")
-    return found
 
 
 def _beyond(draws, start_loss) -> float:

@@ -155,3 +155,10 @@ def program(losses: Losses, leaves: int):
         return jax.lax.fori_loop(0, draws, draw, (u, log_step, kept))
 
     return jax.jit(jax.vmap(chain, in_axes=(0, 0, 0, 0, *[None] * 8)))
+
+
+def taken_memory(compiled: Any) -> int:
+    """Bytes of a compiled program: what it reads, what it gives, and what it needs on the way; 0 where nobody says."""
+    found = compiled.memory_analysis()
+    kinds = "argument", "output", "temp"
+    return sum(getattr(found, f"{kind}_size_in_bytes", 0) for kind in kinds)

@@ -1,0 +1,44 @@
+"""Pages hold what the registry says, and no table of verdicts is typed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from foretrain.plans import catalogue
+from foretrain.registry.record import place, records
+from foretrain.registry.render import rendered
+
+ROOT = Path(__file__).parents[2]
+REGISTRY = ROOT / "registry"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Pages whose tables were typed before there was a registry: each leaves the list with the first record of its study.
+TYPED = set(
+    """
+    adiabatic-limit bumps circulant class-collapse connectivity context critical-fraction cross-entropy deep-
+    linear-coefficients degeneracy-over-training entangled-networks free-directions grokking-phases image-grokking
+    image-routing initialization interacting-modules interaction-basis landscapes modular-transformer
+    parallelograms pathway-race permutation-group planted-modules rank-one s-curves sampled-parameters translation
+    """.split()
+)
+RECORDS = records(REGISTRY)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_is_as_the_registry_renders_it(page):
+    text = page.read_text("utf-8")
+    assert rendered(text, RECORDS) == text, f"Try foretrain registry render {page}"
+
+
+def test_no_table_of_verdicts_is_typed():
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        blocks = len(re.findall(r"^<!-- registry: (?!tally)", text, re.M))
+        assert (text.count("| verdict | claim |") != blocks) == (page.stem in TYPED), page
+
+
+def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_holds():
+    for one in RECORDS:
+        assert place(REGISTRY, one.study, one.size).exists()
+        assert one.study in catalogue.names()
+        assert one.commit

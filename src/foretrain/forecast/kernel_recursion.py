@@ -16,11 +16,11 @@ import numpy as np
 
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.forecast.corners import corner
+from foretrain.forecast.kernel_values import kernel_function
 from foretrain.forecast.own_network import Training
 from foretrain.forecast.sharpness import sharpness
 from foretrain.plans.place import place
 
-_TOGETHER = 32  # columns of a kernel made at once
 _LARGEST = 2e9  # bytes of a kernel
 _BATCHES = 64  # minibatches of which the edge is known
 _GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
@@ -173,26 +173,7 @@ def _batch_top(training):
 
 @lru_cache(maxsize=2)
 def _kernel(training):
-    """The kernel, outputs and J w as a compiled function of the weights."""
-    import jax
-    import jax.numpy as jnp
-
-    def outputs(w):
-        parts = [training.x] + ([] if training.x_test is None else [training.x_test])
-        return jnp.concatenate([training.apply(w, one).ravel() for one in parts])
-
-    def made(w):
-        train, pull = jax.vjp(lambda one: training.apply(one, training.x).ravel(), w)
-        value, shrinking = jax.jvp(outputs, (w,), (w,))
-
-        def column(at):
-            unit = jnp.zeros_like(train).at[at].set(1.0)
-            return jax.jvp(outputs, (w,), pull(unit))[1]
-
-        columns = jax.lax.map(column, jnp.arange(train.size), batch_size=_TOGETHER)
-        return columns.T, value, shrinking
-
-    return jax.jit(made)
+    return kernel_function(training)
 
 
 @lru_cache(maxsize=2)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from foretrain.lazy import lazy
 
 if TYPE_CHECKING:
+    from foretrain.arithmetic import float_type as float_type
     from foretrain.claims.sentence import Sentence as Sentence
     from foretrain.claims.sentence import claim as claim
     from foretrain.degeneracy.posterior import behavioural as behavioural

@@ -65,11 +65,12 @@ def test_the_pattern_is_found_in_compiled_text():
 def test_options_that_xla_does_not_know_are_left_out(monkeypatch):
     from foretrain.engine import kernel
 
-    monkeypatch.setattr(kernel, "_CPU_OPTIONS", {**kernel._CPU_OPTIONS, "xla_cpu_no_such": 1})
+    options = {**kernel._OPTIONS["cpu"], "xla_cpu_no_such": 1}
+    monkeypatch.setattr(kernel, "_OPTIONS", {"cpu": options})
     known = kernel.known_options.__wrapped__("cpu")
     assert "xla_cpu_no_such" not in known
     assert known == known_options("cpu")
-    assert known_options("gpu") == {}
+    assert known_options("tpu") == {}
 
 
 @pytest.mark.slow

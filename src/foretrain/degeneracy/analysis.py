@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.degeneracy.folded import widths
 from foretrain.degeneracy.free_directions import FreeDirections, free_directions
@@ -287,7 +288,7 @@ def _sampled(function, x, y, loss, eps, outputs, seconds, seed, tell):
 
     double = eps * min(SCALES) <= SINGLE * float((outputs**2).sum(1).mean())
     precision = "float64" if double else "float32"
-    with jax.enable_x64(double):
+    with arithmetic(precision):
         params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, precision), function.params)
         x = jax.numpy.asarray(x, precision if x.dtype.kind == "f" else None)
         if y is None:

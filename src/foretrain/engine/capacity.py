@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
 from foretrain.engine.kernel import moves_in_turn
 from foretrain.engine.lanes import FEWEST, Lanes
@@ -15,7 +16,7 @@ from foretrain.errors import TooLarge
 from foretrain.machine import free_memory
 
 _DEFAULT = {"cpu": 16, "gpu": 1024}
-_CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (1024, 4096, 16384)}
+_CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (64, 256, 1024, 4096, 16384)}
 _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
@@ -43,7 +44,7 @@ def choose_lanes(
     per_worker = -(-runs // workers)
     if sample is None:
         return FEWEST
-    with jax.enable_x64(program.precision == "float64"):
+    with arithmetic(program.precision):
         inputs = {name: np.asarray(value) for name, value in sample.inputs.items()}
         strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
         state, observed = shapes_of(program, inputs, shared)

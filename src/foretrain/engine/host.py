@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import COMPUTED, DIVERGED
 from foretrain.plans.study import Study
 from foretrain.results.segment import FinishedRun
@@ -84,9 +85,7 @@ def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     Posteriors are sampled in float64 unless the parameters have a `precision` that says otherwise.
     """
     arrays = study.measure(p, seed)
-    import jax
-
-    with jax.enable_x64(vars(p).get("precision", "float64") == "float64"):
+    with arithmetic(vars(p).get("precision", "float64")):
         posterior = study.posterior(p, seed)
         if posterior is not None:
             from foretrain.degeneracy.sampling import sampled

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from foretrain.arithmetic import arithmetic, float_type
 from foretrain.dynamics.program import RUNNING, Completed
 from foretrain.engine.checkpoint import InFlight
 from foretrain.engine.kernel import Kernel, refill, take
@@ -159,12 +160,12 @@ class Lanes:
         ]
 
     def _precision(self):
-        return jax.enable_x64(self._wide)
+        return arithmetic(self.program.precision)
 
     def _cast(self, value):
         array = np.asarray(value)
         if array.dtype.kind == "f":
-            return array.astype(self.program.precision)
+            return array.astype(float_type(self.program.precision))
         return array if self._wide else array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
 
     def _check(self, inputs):

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
 
 
@@ -24,7 +25,7 @@ def shapes_of(
 
 def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
     """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals."""
-    with jax.enable_x64(program.precision == "float64"):
+    with arithmetic(program.precision):
         state, observed = shapes_of(program, inputs, shared)
         finals = jax.eval_shape(program.finish, {**inputs, **shared}, state)
     return 2 * size(observed) + size(finals)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from foretrain.arithmetic import arithmetic
 from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import Program, completed
 from foretrain.engine.host import computed
@@ -175,7 +176,7 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     if not isinstance(given, Program):
         raise StudyError(f"It must return a Program, but returns {type(given).__name__}.")
     program = completed(given, p)
-    with jax.enable_x64(program.precision == "float64"):
+    with arithmetic(program.precision):
         inputs = [_inputs(study, p, number, program.precision) for number in range(2)]
         shapes = [{name: value.shape for name, value in one.items()} for one in inputs]
         if shapes[0] != shapes[1]:

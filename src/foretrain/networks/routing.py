@@ -15,6 +15,7 @@ Source: Saxe, Sodhani & Lewallen (2022), section 4, whose loss is written there 
 import jax
 import jax.numpy as jnp
 
+from foretrain.networks import singular_values as small
 from foretrain.networks.routing_start import Weights, orthonormal_columns
 from foretrain.streams import normals
 
@@ -208,7 +209,7 @@ def off_diagonal_mass(whole, pairs, strengths) -> jax.Array:
 
 def singular_values(weights: Weights, modes: int) -> jax.Array:
     """The largest of every layer, encoders first, mean over the domains of a layer, shape (3, mode)."""
-    each = [jnp.linalg.svd(matrix, compute_uv=False)[..., :modes] for matrix in weights]
+    each = [small.singular_values(matrix)[..., :modes] for matrix in weights]
     return jnp.stack([each[0].mean(0), each[1], each[2].mean(0)])
 
 

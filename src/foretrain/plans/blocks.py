@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from foretrain.arithmetic import PRECISIONS
 from foretrain.plans.parameters import choice, default, parameter, size
 
 
@@ -11,7 +12,9 @@ class Run:
 
     steps: int = parameter(2000, "largest number of steps", minimum=1, maximum=10**9)
     observe_every: int = size(10, "stride in steps of what is stored", 10**9)
-    precision: str = choice("floating-point type", ("float32", "float64"))
+    precision: str = choice(
+        "floating-point type; or float32 with products in TF32, where a GPU has them", PRECISIONS
+    )
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.arithmetic import float_type
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
@@ -169,10 +170,10 @@ def arrays(loss_function: str, target, start, rate: float, decay: float) -> dict
 
 def program(p: Factorization) -> Program:
     """The program of a run; see `learner`."""
-    return learner(p.loss_function, p.optimizer, components(p), p.precision)
+    return learner(p.loss_function, p.optimizer, components(p), float_type(p.precision))
 
 
-def learner(loss_function: str, optimizer: str, components: int, precision: str) -> Program:
+def learner(loss_function: str, optimizer: str, components: int, floats: np.dtype) -> Program:
     """Two factors of that many components learn what `arrays` gives; see `foretrain.dynamics.program.Program`.
 
     Alignments of all components, or of the first ten, which stand for all by symmetry, are followed at every step, and
@@ -231,8 +232,8 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
         bumps = bump_counter.bumps_at_end(counter, alignments, inputs["prominence"])
         first = jnp.arange(alignments.shape[0])[:, None] == counter.first_target
         return {
-            "component_bumps": bumps.sum(0).astype(precision),
-            "first_target_bumps": (bumps * first).sum(0).astype(precision),
+            "component_bumps": bumps.sum(0).astype(floats),
+            "first_target_bumps": (bumps * first).sum(0).astype(floats),
             "final_alignment": alignments.max(0),
             "first_target": counter.first_target,
         }

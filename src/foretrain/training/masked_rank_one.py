@@ -104,7 +104,7 @@ class Flight(NamedTuple):
 
 def check_precision(p: Flow) -> None:
     """Refuse steps that the precision cannot resolve."""
-    if p.precision == "float32" and p.solver_tolerance < 1e-5:
+    if p.precision != "float64" and p.solver_tolerance < 1e-5:
         rule = "be at least 1e-05 in float32"
         raise argument_error("solver_tolerance", rule, f"is {p.solver_tolerance:g}")
 

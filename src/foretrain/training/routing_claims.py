@@ -61,7 +61,7 @@ trained_routes_alone = claim(
     mask_gap,
     exact=True,
     near=0,
-    inside=lambda c: (0, 1e-3 if c.p.precision == "float32" else 1e-10),
+    inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-3),
     rank="control",
     along=AXES,
     source="docs/theory/routing.md",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import foretrain.training.routing  # noqa: F401  declares what all networks of routes store
+from foretrain.arithmetic import float_type
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
@@ -152,7 +153,9 @@ def program(
     def init(inputs):
         random = key(inputs["root_seed"], inputs["seed"], "weights")
         size = (p.languages, p.words, p.hidden_width)
-        weights = network.random_weights(random, *size, inputs["init_scale"], p.precision)
+        weights = network.random_weights(
+            random, *size, inputs["init_scale"], float_type(p.precision)
+        )
         if start_orientation == "positive":
             weights = jax.tree.map(with_positive_determinant, weights)
         flow = chebyshev.start(velocity, weights, inputs)

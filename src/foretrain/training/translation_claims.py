@@ -76,7 +76,7 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
         gap,
         source=GRAPH,
         near=0,
-        inside=lambda c: (0, 1e-4 if c.p.precision == "float32" else 1e-10),
+        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
         why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
         along=over,
         rank="control",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.arithmetic import arithmetic, float_type
 from foretrain.study import CONVERGED, RUNNING, Program, Seed, generator, key
 from foretrain.tasks import image_domains, image_files
 from foretrain.tasks.image_domains import Domains, Statistics
@@ -184,23 +185,20 @@ def _is_large(p, input_size) -> bool:
 
 def start(p: Parameters, seed: Seed):
     """The weights that a run from statistics begins with, encoders in the eigenbasis of their domain: JAX arrays."""
-    import jax
-
-    trained, scale = kept(p), np.dtype(p.precision).type(p.init_scale)
+    trained, scale = kept(p), float_type(p.precision).type(p.init_scale)
     root, number = np.uint32(seed.root), np.uint32(seed.number)
     inputs = {"root_seed": root, "seed": number, "init_scale": scale}
-    with jax.enable_x64(p.precision == "float64"):
+    with arithmetic(p.precision):
         return _draw(p, inputs, trained.scales.shape[-1], trained.targets.shape[-2])
 
 
 def _draw(p, inputs, input_size, classes):
-    import jax.numpy as jnp
 
     from foretrain.networks import image_routing as network
 
     random = key(inputs["root_seed"], inputs["seed"], "weights")
     size = (p.domains, p.hidden_width, input_size, classes)
-    dtype = jnp.dtype(p.precision)
+    dtype = float_type(p.precision)
     return network.random_weights(random, *size, inputs["init_scale"], law=p.init_law, dtype=dtype)
 
 

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import folded
 from foretrain.degeneracy.ablation import all_bases
 from foretrain.degeneracy.transformer import of_arrays, pairs
@@ -32,8 +33,6 @@ def _compiled(of):
 
 def trained(p, seed):
     """Networks at both moments, all pairs, their labels, and which of them were trained."""
-    import jax
-
     names = ("embedding_dim", "hidden_width", "training_share")
     given = {name: getattr(p, name) for name in names}
     of = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **given)
@@ -41,7 +40,7 @@ def trained(p, seed):
     for part in ("embedding", "decoder"):
         made |= {f"{part}_learning_rate": p.learning_rate, f"{part}_decay": p.weight_decay}
     made["accuracy_threshold"] = ACCURACY
-    with jax.enable_x64(False):
+    with arithmetic("float32"):
         values: dict = {name: np.asarray(one, np.float32) for name, one in made.items()}
         values["max_steps"] = np.int32(p.updates)
         init, until = _compiled(of)

@@ -97,7 +97,7 @@ CLAIMS = [
         published_rules,
         source="Kingma & Ba (2015); Loshchilov & Hutter (2019)",
         near=0,
-        inside=lambda c: (0, 1e-4 if c.p.precision == "float32" else 1e-9),
+        inside=lambda c: (0, 1e-9 if c.p.precision == "float64" else 1e-4),
         why="Rounding, 1e-7 in single precision and 1e-16 in double, that the growth on the plateau makes a hundred to a "
         "thousand times larger. A decay of .01 that is left out makes 2e-4, a beta_2 of .99 for .999 some 2e-3.",
         along=("optimizer", "init_scale", "learning_rate"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.study import Program, Seed, Training, declare, default, generator
+from foretrain.study import Program, Seed, Training, declare, default, float_type, generator
 from foretrain.training.factorization import Factors, arrays, learner
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
@@ -97,7 +97,7 @@ def program(p: Parameters) -> Program:
     import jax
     import jax.numpy as jnp
 
-    network = learner("mse", p.optimizer, p.rank, p.precision)
+    network = learner("mse", p.optimizer, p.rank, float_type(p.precision))
     done, last = network.done, network.finish
     assert done is not None, "`learner` ends its runs"
     assert last is not None, "`learner` says how its runs ended"

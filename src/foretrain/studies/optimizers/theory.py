@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.study import Seed
+from foretrain.study import Seed, float_type
 from foretrain.theory.published_rules import factorization_losses
 
 from .study import decay, draw, variants
@@ -28,7 +28,7 @@ def predict(p, step, seed):
 
 
 def _curve(p, step, seed, whole):
-    found = np.full(len(step), np.nan, p.precision)  # many long curves
+    found = np.full(len(step), np.nan, float_type(p.precision))  # many long curves
     if whole or seed.number < _SEEDS:
         size = _BLOCK if whole else _SEEDS
         short = p if whole else replace(p, steps=min(p.steps, _STEPS))

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.arithmetic import float_type
 from foretrain.networks.routing_start import Weights, orthogonal_start
 from foretrain.study import Program, Seed, generator, key
 from foretrain.tasks.domains import Task
@@ -44,7 +45,7 @@ def program(p: Parameters) -> Program:
     from foretrain.dynamics.flow import fixed_step
     from foretrain.networks import routing as network
 
-    dtype = jnp.dtype(p.precision)
+    dtype = float_type(p.precision)
 
     def init(inputs):
         random, task = key(inputs["root_seed"], inputs["seed"], "weights"), _unpack(inputs)

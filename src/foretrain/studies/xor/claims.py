@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.gates import angle_clusters
-from foretrain.study import claim
+from foretrain.study import claim, float_type
 from foretrain.tasks.logic import xor
 from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descent
 from foretrain.theory.rectified_start import sort_rectified_units
@@ -152,7 +152,10 @@ CLAIMS = [
         "gated-unfitted",
         "The initial weights of the gated network predict its loss, with nothing fitted.",
         lambda c: deviation(c["gated"].loss, c.theory.gated_loss),
-        inside=lambda c: (0, natural_strength(c.p) / 4 + float(np.finfo(c.p.precision).eps)),
+        inside=lambda c: (
+            0,
+            natural_strength(c.p) / 4 + float(np.finfo(float_type(c.p.precision)).eps),
+        ),
         source="docs/theory/gated-networks.md",
         why="Initial weights that decay and are left out are a loss of order N_h sigma_0^2, for a part of the run.",
         **DEVIATION,

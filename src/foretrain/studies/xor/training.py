@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.arithmetic import float_type
 from foretrain.graph import Graph
 from foretrain.study import Program, Seed, generator
 from foretrain.tasks.logic import pathways_graph, xor
@@ -35,7 +36,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 def program(p: Parameters) -> Program:
     import jax.numpy as jnp
 
-    dtype, data, shape = jnp.dtype(p.precision), xor(1), network(p)
+    dtype, data, shape = float_type(p.precision), xor(1), network(p)
 
     def task(_):
         # Kept as NumPy until traced: outside the run's own context float64 would be lost.

@@ -1,5 +1,6 @@
 """Every script of benchmarks/ runs at its smallest size, so that none dies unnoticed when what it calls moves."""
 
+import dataclasses
 import importlib.util
 import json
 import sys
@@ -44,6 +45,20 @@ def equal_verdicts(script, tmp_path):
     claims["claims"][0]["measured"] += 1e-9
     record.write_text(json.dumps(claims))
     assert script.rejudge(tmp_path, ["one-mode"], None, False) == 1
+
+
+def gpu(script, tmp_path):
+    script.LANES, script.TIMED_S, script.BATCH, script.REPEATS, script.COPIED = (3,), 0.05, 3, 1, 99
+    toy = script.toy
+    script.toy = lambda precision: (
+        (plan := toy(precision))
+        and dataclasses.replace(
+            plan, parameters=dataclasses.replace(plan.parameters, hidden_width=4)
+        )
+    )
+    script.STUDIES = ()
+    script.main([])
+    assert script.seconds("one-mode", "cpu", "--steps", "no").endswith("(exit code 2)")
 
 
 def grokking(script, tmp_path):
@@ -140,7 +155,7 @@ def translation(script, tmp_path):
 SMALLEST = {
     run.__name__: run
     for run in (
-        degeneracy, equal_verdicts, grokking, image_routing, interaction_basis, judging, lanes, own_networks,
+        degeneracy, equal_verdicts, gpu, grokking, image_routing, interaction_basis, judging, lanes, own_networks,
         parallelograms, results, routing, s_curves, scaling, side_by_side, translation,
     )
 }  # fmt: skip

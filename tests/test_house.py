@@ -41,7 +41,17 @@ FLOORS = [
     {"claims"},
     {"quantities"},
     {"provenance"},
-    {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy", "machine"},
+    {
+        "words",
+        "vocabulary",
+        "graph",
+        "references",
+        "streams",
+        "errors",
+        "lazy",
+        "machine",
+        "arithmetic",
+    },
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -15,10 +15,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages whose tables were typed before there was a registry: each leaves the list with the first record of its study.
 TYPED = set(
     """
-    adiabatic-limit bumps circulant class-collapse connectivity context critical-fraction cross-entropy deep-
-    linear-coefficients degeneracy-over-training entangled-networks free-directions grokking-phases image-grokking
-    image-routing initialization interacting-modules interaction-basis landscapes modular-transformer
-    parallelograms pathway-race permutation-group planted-modules rank-one s-curves sampled-parameters translation
+    class-collapse connectivity degeneracy-over-training entangled-networks free-directions grokking-phases
+    image-grokking image-routing interacting-modules interaction-basis modular-transformer parallelograms
+    pathway-race permutation-group planted-modules rank-one s-curves sampled-parameters translation
     """.split()
 )
 RECORDS = records(REGISTRY)

@@ -201,11 +201,9 @@ def perceptron() -> None:
             print(f"{row} | {theirs:.2e} | {mine / theirs:.2f} |", flush=True)
 
 
-def seconds(study: str, backend: str, *options: str) -> str:
+def seconds(study: str, *options: str) -> str:
     """Seconds of ``foretrain run`` of a study from the empty folder with nothing compiled before, or how it ended."""
     environment = dict(os.environ)
-    if backend == "cpu":
-        environment["JAX_PLATFORMS"] = "cpu"
     with tempfile.TemporaryDirectory() as folder:
         environment["FORETRAIN_CACHE_DIR"] = f"{folder}/cache"
         command = [
@@ -229,12 +227,12 @@ def seconds(study: str, backend: str, *options: str) -> str:
 
 
 def studies() -> None:
-    """Seconds of whole studies on the GPU and on all cores of the machine."""
-    print(
-        f"Seconds of `foretrain run`, {os.cpu_count()} cores\n\n| study | GPU | cores |\n|---|---:|---:|"
-    )
+    """Seconds of whole studies on the GPU, on all cores of the machine, and where trials put them."""
+    print(f"Seconds of `foretrain run`, {os.cpu_count()} cores\n\n| study | GPU | cores | both |")
+    print("|---|---:|---:|---:|")
     for study in STUDIES:
-        print(f"| {study} | {seconds(study, 'gpu')} | {seconds(study, 'cpu')} |", flush=True)
+        times = (seconds(study, *on) for on in (("--on", "gpu"), ("--on", "cpu"), ()))
+        print(f"| {study} | {' | '.join(times)} |", flush=True)
 
 
 PARTS = {"lapack": lapack, "perceptron": perceptron, "studies": studies}

@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 
 import foretrain
-from foretrain.engine.processes import gpu_present
+from foretrain.engine.places import GPU, backends
 
-pytestmark = pytest.mark.skipif(not gpu_present(), reason="needs an NVIDIA GPU and JAX for it")
+pytestmark = pytest.mark.skipif(GPU not in backends(), reason="needs an NVIDIA GPU and JAX for it")
 SMALL = {"routing": {"steps": 400, "seeds": 3}, "xor": {"steps": 300, "seeds": 3}}
 EPS = np.finfo(np.float32).eps
 
 
 def arrays(study, folder, **options):
-    """Every array that was stored of the runs."""
-    result = foretrain.run(study, out=folder, workers=1, **{**SMALL[study], **options})
+    """Every array that was stored of the runs, which are made on the GPU unless the options say otherwise."""
+    given = {"on": GPU, "workers": 1, **SMALL[study], **options}
+    result = foretrain.run(study, out=folder, **given)
     return {name: np.asarray(values) for name, values in result.simulation.items()}
 
 
@@ -33,12 +34,11 @@ def test_runs_that_are_gone_on_with_have_the_bits_of_runs_in_one_go(tmp_path):
 
 
 def test_losses_are_those_of_a_cpu_to_the_rounding_of_float32_and_not_of_tf32(
-    tmp_path, monkeypatch
+    tmp_path,
 ):
     ours = arrays("routing", tmp_path / "gpu")
     rounded = arrays("routing", tmp_path / "tf32", precision="tf32")
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
-    cpu = arrays("routing", tmp_path / "cpu")
+    cpu = arrays("routing", tmp_path / "cpu", on="cpu")
     gap = np.nanmax(np.abs(ours["loss"] - cpu["loss"])) / np.nanmax(cpu["loss"])
     coarse = np.nanmax(np.abs(rounded["loss"] - cpu["loss"])) / np.nanmax(cpu["loss"])
     assert gap < 1000 * EPS < coarse

@@ -1,5 +1,4 @@
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,18 @@ import toy_sweep
 
 
 def test_what_is_to_be_done_is_said_with_the_number_of_programs():
-    start = Progress("starting", groups=3, workers=2, total=120, found=20, predicted_steps=3.2e6)
+    start = Progress(
+        "starting",
+        groups=3,
+        workers=2,
+        total=120,
+        found=20,
+        predicted_steps=3.2e6,
+        places="2 workers",
+    )
     assert describe(start) == (
         "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
     )
-    shared = describe(replace(start, found=0, sharing=1))
-    assert shared.endswith("2 workers, 1 on a core that another worker has, too.")
     bound = Progress("running", groups=1, workers=1, total=5, remaining_s=200.0, bound=True)
     assert time_left(bound) == "at most 3 min 20 s"
 

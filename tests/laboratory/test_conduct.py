@@ -14,7 +14,6 @@ from tiny_study import TINY
 
 import foretrain
 from foretrain.engine import coordinator
-from foretrain.engine.processes import count_workers
 from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, FolderError, StoreError, TooLarge
 from foretrain.laboratory import conduct
@@ -91,10 +90,6 @@ def test_a_plan_that_is_too_large_leaves_the_one_before(folder, monkeypatch):
     with pytest.raises(TooLarge, match="would take at least"):
         foretrain.run("one-mode", seeds=50, out=folder, workers=1, **SMALL)
     assert json.loads((folder / "manifest.json").read_text())["plan"] == before
-
-
-def test_there_are_no_more_workers_than_runs():
-    assert [count_workers(asked, 2) for asked in (0, 1, 9)] == [0, 1, 2]
 
 
 def test_who_is_interrupted_after_training_is_not_done(folder, monkeypatch):

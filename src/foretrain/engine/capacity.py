@@ -30,9 +30,10 @@ def choose_lanes(
     *,
     runs: int,  # number of runs of this signature
     steps: float,  # their predicted steps, summed
-    workers: int,  # number of workers of the sweep
-) -> int:
-    """Number of lanes for the runs of one static signature.
+    workers: int,  # number of workers of the sweep on this backend
+    timed: bool = False,  # whether their speed is to be known in any case
+) -> tuple[int, float]:
+    """Number of lanes for the runs of one static signature, and the steps per second of all of them, 0 where not timed.
 
     A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose
     states fit into the cache are timed on copies of `sample`. Where lanes move in turn, more than the fewest gain nothing.
@@ -43,7 +44,7 @@ def choose_lanes(
     kind = "cpu" if jax.default_backend() == "cpu" else "gpu"
     per_worker = -(-runs // workers)
     if sample is None:
-        return FEWEST
+        return FEWEST, 0.0
     with arithmetic(program.precision):
         inputs = {name: np.asarray(value) for name, value in sample.inputs.items()}
         strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
@@ -58,21 +59,24 @@ def choose_lanes(
             f"Try fewer workers, or observe less often: {strides} observations take {size(observed) / 1e6:.2g} MB each."
         )
     if moves_in_turn(program):
-        return FEWEST
+        rate = _lane_steps_per_second(program, sample, shared, FEWEST) if timed else 0.0
+        return FEWEST, rate
     most = min(fitting, per_worker)
     if kind == "cpu":
         most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))
     usual = max(FEWEST, min(_DEFAULT[kind], most))
     candidates = [lanes for lanes in _CANDIDATES[kind] if lanes <= most // 2]
-    if not candidates or usual < _DEFAULT[kind]:
-        return usual
+    few = not candidates or usual < _DEFAULT[kind]
+    if few and not timed:
+        return usual, 0.0
     speed = {usual: _lane_steps_per_second(program, sample, shared, usual)}
-    if steps / workers / speed[usual] < _LONG_S:
-        return usual
+    if few or steps / workers / speed[usual] < _LONG_S:
+        return usual, speed[usual]
     for lanes in candidates:
         speed.setdefault(lanes, _lane_steps_per_second(program, sample, shared, lanes))
     # More lanes wait longer for the last runs: take the fewest that come within a twentieth of the best.
-    return min(lanes for lanes, rate in speed.items() if rate > 0.95 * max(speed.values()))
+    lanes = min(lanes for lanes, rate in speed.items() if rate > 0.95 * max(speed.values()))
+    return lanes, speed[lanes]
 
 
 def _lane_steps_per_second(program, sample, shared, lanes) -> float:

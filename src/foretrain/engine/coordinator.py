@@ -1,5 +1,6 @@
 """The coordinating process of a sweep: it gives runs to workers, hears what became of them, and never runs JAX."""
 
+import itertools
 import os
 import queue
 import sys
@@ -15,26 +16,27 @@ import numpy as np
 from foretrain import errors
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.engine import checkpoint
-from foretrain.engine.cores import Core, take_cores
 from foretrain.engine.dispatch import (
     DEATHS,
     Group,
     Worker,
+    choose_backend,
+    lanes_key,
     make_groups,
     next_group,
     overrides,
     recall,
     share,
 )
-from foretrain.engine.processes import InProcess, Process, count_workers, gpu_present
+from foretrain.engine.places import CPU, GPU, Place, described, take_places
+from foretrain.engine.processes import InProcess, Process
 from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import Writer, scan
-from foretrain.results.lock import patient_lock
-from foretrain.results.manifest import read_manifest, write_manifest
+from foretrain.results.manifest import read_manifest, settle_lanes
 from foretrain.results.segment import FinishedRun
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
@@ -52,21 +54,24 @@ class Coordinator:
     folder: Path
     runs: list[Run]
     total: int  # runs of the shard, those found included
-    # As in `foretrain.engine.sweep.execute`; `tell` is its `progress`,
-    # and `workers` the number of processes once it is known.
-    workers: Any
+    # As in `foretrain.engine.sweep.execute`; `tell` is its `progress`.
+    workers: int | None
+    on: str | None
     checkpoint_every: float
     shard: tuple[int, int]
     keep_state: str
     tell: Callable[[Progress], None]
     began: float  # monotonic time of the start
-    device: str = ""  # what the workers compute on, once known
+    devices: list[str] = field(default_factory=list)  # what the workers compute on, once known
+    made: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
     # What became of the runs that are done.
     outcomes: Counter = field(default_factory=Counter)
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
     living: dict[int, Worker] = field(default_factory=dict)  # the living workers by number
     started: list[Worker] = field(default_factory=list)  # all workers there have been
-    _cores: list[Core] = field(default_factory=list)  # one per worker
+    _places: list[Place] = field(default_factory=list)  # one per worker
+    _backends: list[str] = field(default_factory=list)  # theirs
+    _remark: str = ""
     _code: str = ""
     _prefix: str = ""
     _token: str = ""
@@ -89,9 +94,10 @@ class Coordinator:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
         self._code = self.plan.study.code
         self.groups = make_groups(self.runs, self.plan.study.estimate)
-        self.workers = count_workers(self.workers, len(self.runs), on_gpu=self._on_gpu)
         self._predicted = sum(group.steps for group in self.groups)
-        self._cores = take_cores(max(1, self.workers)) if self.runs else []
+        trains = self.plan.study.trains
+        self._places = take_places(self.workers, len(self.runs), self.on, trains=trains)
+        self._backends = [place.backend for place in self._places]
         self._say("starting")
         if self.runs:
             try:
@@ -102,14 +108,10 @@ class Coordinator:
                 raise
             finally:
                 self._end()
-                for core in self._cores:
-                    core.give_back()
+                for place in self._places:
+                    place.give_back()
             checkpoint.remove(self.folder, self._prefix)
         self._say("done")
-
-    @property
-    def _on_gpu(self):
-        return self.plan.study.trains and gpu_present()
 
     def _prepare(self):
         part, parts = self.shard
@@ -118,30 +120,31 @@ class Coordinator:
         self._saved = checkpoint.find(self.folder)
         self._left = len(self.runs)
         stored = (read_manifest(self.folder) or {}).get("lanes", {})
-        for group in self.groups:
-            group.lanes = stored.get(group.name)
-        for slot in range(max(1, self.workers)):
+        for group, place in itertools.product(self.groups, self._places):
+            if lanes := stored.get(lanes_key(group, place.backend)):
+                group.backend, group.lanes = place.backend, lanes
+        for slot in range(len(self._places)):
             self._start(slot)
 
     def _start(self, slot):
-        number = len(self.started)
-        on_cpu = self.workers == 0 or not self._on_gpu
+        number, place = len(self.started), self._places[slot]
         setup = {
             "study": catalogue.describe(self.plan.study),
             "code": self._code,
             "here": self.workers == 0,
             "root_seed": self.plan.root_seed,
             "folder": str(self.folder.resolve()),
-            "worker": f"{self._prefix}{number}-{self._token}",
+            "worker": f"{self._prefix}{number}-{place.backend}-{self._token}",
             "checkpoint_every": self.checkpoint_every,
             "keep_state": self.keep_state,
-            "core": self._cores[slot].number if on_cpu else None,
+            "backend": place.backend,
+            "core": place.core.number if place.backend == CPU else None,
         }
         if self.workers == 0:
             process = InProcess(number, setup, self._answers)
         else:
-            process = Process(number, setup, self._answers, on_cpu=on_cpu)
-        worker = Worker(process, slot)
+            process = Process(number, setup, self._answers, place)
+        worker = Worker(process, slot, process.backend)
         self.living[number] = worker
         self.started.append(worker)
 
@@ -165,13 +168,16 @@ class Coordinator:
                 self._say("running")
 
     def _fill(self):
+        for group in self.groups:
+            if group.backend is None and group.trials:
+                self._settle(group)
         for worker in list(self.living.values()):
-            if not self.device or worker.process is None:
+            if not self.devices or worker.process is None:
                 continue
             group = worker.group
             if worker.idle and (group is None or (worker.ready and not group.left)):
-                group = next_group(self.groups, list(self.living.values()))
-                if group is not None and group is not worker.group and not self._measured(group):
+                group = next_group(self.groups, list(self.living.values()), worker.backend)
+                if group not in (None, worker.group) and not self._measured(group, worker):
                     self._assign(worker, group)
             if worker.group is None or not worker.ready or worker.group.lanes is None:
                 continue
@@ -180,13 +186,14 @@ class Coordinator:
             taken = share(worker.group, worker, list(self.living.values()))
             if taken:
                 worker.queued.update(taken)
-                rows = [self._row(number, worker.group) for number in taken]
+                rows = [self._row(number, worker) for number in taken]
                 worker.process.send({"do": "runs", "runs": rows})
 
-    def _measured(self, group):
-        """Whether another worker is timing the lanes of a large group, which is worth waiting for."""
-        large = group.count >= MEASURED_FROM * max(1, self.workers)
-        return large and group.lanes is None and any(d.group is group for d in self.living.values())
+    def _measured(self, group, worker):
+        """Whether another worker of its backend is timing the lanes of a large group, which is worth waiting for."""
+        large = group.count >= MEASURED_FROM * len(self._places)
+        timing = (d.group is group and d.backend == worker.backend for d in self.living.values())
+        return large and group.lanes is None and any(timing)
 
     def _assign(self, worker, group):
         worker.group, worker.ready = group, False
@@ -197,30 +204,34 @@ class Coordinator:
         worker.process.send(
             {
                 "do": "group",
-                "group": self._number(group),
+                "group": self.groups.index(group),
                 "parameters": overrides(group.parameters),
                 "lanes": group.lanes,
-                "samples": [self._row(number, group) for number in samples],
+                "samples": [self._row(number, worker) for number in samples],
                 "count": group.count,
                 "steps": group.steps,
-                "workers": max(1, self.workers),
+                "workers": self._backends.count(worker.backend),
+                "trial": group.backend is None and len(set(self._backends)) > 1,
             }
         )
 
-    def _row(self, number, group):
+    def _row(self, number, worker):
         run = self.runs[number]
         if run.parameters is not self._last:
             self._last = run.parameters
-            self._overrides = overrides(run.parameters, group.parameters)
+            self._overrides = overrides(run.parameters, worker.group.parameters)
         # A run that two workers have died with begins anew: its checkpoint may be what kills them.
         fresh = self._deaths.get(number, 0) >= DEATHS - 1
-        saved = None if fresh else self._saved.get(run.identity)
+        saved = "" if fresh else self._saved.get(run.identity, "")
+        # With one of another backend no backend could make the bits of the run again.
+        saved = saved if f"-{worker.backend}-" in saved else None
         return [number, run.identity, self._overrides, run.seed.number, saved]
 
     def _hear(self, worker, message):
         match message["say"]:
             case "ready":
-                self.device = message["device"]
+                if message["device"] not in self.devices:
+                    self.devices.append(message["device"])
             case "lanes":
                 self._on_lanes(worker, message)
             case "moved":
@@ -231,13 +242,31 @@ class Coordinator:
                 raise getattr(errors, message["kind"], ForetrainError)(message["line"])
 
     def _on_lanes(self, worker, message):
-        group, worker.ready, worker.sample = self.groups[message["group"]], True, None
+        group = self.groups[message["group"]]
         group.bytes = message["bytes"]
         self._check_size()
-        if group.lanes is None:
-            group.lanes = self._settle_lanes(group.name, message["lanes"])
-        if group.lanes != message["lanes"]:
+        if worker.group is not group:  # settled elsewhere before its trial was over
+            return
+        worker.ready, worker.sample = True, None
+        if group.backend is None:
+            group.trials[worker.backend] = message["lanes"], message["rate"]
+            self._settle(group)
+        elif group.lanes != message["lanes"]:
             self._assign(worker, group)
+
+    def _settle(self, group):
+        """Settle where the runs of a group are made, and the lanes there, once trials tell; other workers leave it."""
+        backend = choose_backend(group, self.groups, list(self.living.values()))
+        if backend not in group.trials:
+            return
+        lanes, _ = group.trials[backend]
+        group.backend = backend
+        group.lanes = settle_lanes(self.folder, lanes_key(group, backend), lanes, _LOCK_WAIT_S)
+        for worker in self.living.values():
+            if worker.group is group and worker.backend != backend:
+                worker.group = None
+            elif worker.group is group and worker.ready and group.lanes != lanes:
+                self._assign(worker, group)
 
     def _check_size(self):
         """Refuse a grid whose labelled result cannot fit into memory, however early its runs end, before they are trained.
@@ -251,16 +280,6 @@ class Coordinator:
                 "there. Try fewer runs, or parts of the grid in folders of their own."
             )
 
-    def _settle_lanes(self, name, lanes):
-        """Write the number of lanes to the manifest; what another shard has written there holds."""
-        with patient_lock(self.folder, "manifest", _LOCK_WAIT_S):
-            manifest = read_manifest(self.folder) or {}
-            stored = manifest.setdefault("lanes", {})
-            if name not in stored:
-                stored[name] = lanes
-                write_manifest(self.folder, manifest)
-            return stored[name]
-
     def _on_moved(self, worker, message):
         self._first_move = self._first_move or time.monotonic()
         worker.queued.difference_update(message["entered"])
@@ -272,6 +291,7 @@ class Coordinator:
     def _on_durable(self, worker, message):
         for number, outcome, steps in message["runs"]:
             worker.left.discard(number)
+            self.made[worker.backend] += 1
             self._count(number, outcome, steps)
 
     def _count(self, number, outcome, steps):
@@ -286,7 +306,10 @@ class Coordinator:
         worker.process.kill()
         del self.living[number]
         # A worker that dies before it begins any run says something about the machine, not about a run.
-        begun = worker.entered or worker.sample is not None
+        unfit = worker.backend == GPU and not worker.entered and CPU in self._backends
+        if unfit:
+            worker.sample = None
+        begun = unfit or worker.entered or worker.sample is not None
         self._barren = 0 if begun else self._barren + 1
         if self._barren >= DEATHS:
             raise ForetrainError(f"Workers die before they begin ({reason}).")
@@ -298,8 +321,17 @@ class Coordinator:
                 f"The first {self._killers} runs to end took their workers with them ({reason})."
             )
         self._saved.update(checkpoint.find(self.folder))
-        if self._left:
+        if unfit:
+            self._leave_gpu(reason)
+        elif self._left:
             self._start(worker.slot)
+
+    def _leave_gpu(self, reason):
+        """Leave all to the cores, since the worker of the GPU cannot begin."""
+        self._remark = f"The GPU is left out, its worker ended before its first run ({reason})."
+        for group in self.groups:
+            if group.backend == GPU:
+                group.backend = group.lanes = None
 
     def _found_durable(self, worker):
         """Runs that a dead worker has written without having come to say so."""
@@ -322,6 +354,9 @@ class Coordinator:
         self._killers += 1
 
     def _end(self):
+        for worker in self.living.values():
+            if worker.idle and not worker.ready:
+                worker.process.kill()  # it compiles what nobody needs any more
         processes = [worker.process for worker in self.living.values()]
         orderly = sys.exc_info()[0] is None or sys.exc_info()[0] is KeyboardInterrupt
         for process in processes:
@@ -330,9 +365,6 @@ class Coordinator:
             return
         for process in processes:
             process.wait()
-
-    def _number(self, group):
-        return next(n for n, other in enumerate(self.groups) if other is group)
 
     def _say(self, phase):
         self._told = time.monotonic()
@@ -351,8 +383,9 @@ class Coordinator:
         return Progress(
             phase=phase,
             groups=len(self.groups),
-            workers=self.workers,
-            sharing=sum(core.shared for core in self._cores),
+            workers=len(self._places),
+            places=described(self._places),
+            remark=self._remark,
             total=self.total,
             found=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),

@@ -57,6 +57,15 @@ def take_cores(count: int) -> list[Core]:
     return [*taken, *(Core(numbers[slot % len(numbers)], shared=True) for slot in left)]
 
 
+def take_gpu() -> int | None:
+    """The descriptor of the lock of the first GPU that this process sees; None if another sweep of this user has it."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].replace("/", "-")
+    try:
+        return _locked(_folder() / f"gpu-{first}")
+    except (ImportError, OSError):  # no folder in which to lock
+        return None
+
+
 def _folder() -> Path:
     """``foretrain`` in ``$XDG_RUNTIME_DIR``, else ``foretrain-<user>`` in the temporary folder; nobody else's."""
     given = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")

@@ -5,14 +5,16 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from foretrain.engine.places import CPU, GPU
 from foretrain.plans.parameters import static_only, static_signature
 from foretrain.plans.plan import Run
 
+SMALL_S = 20.0  # runs that the cores would do in less stay there, without a trial elsewhere
 DEATHS = 3  # a run that takes so many workers with it has failed
 _MOST_AHEAD = 1024  # runs a worker holds beyond its lanes
 
 
-@dataclass
+@dataclass(eq=False)
 class Group:
     """Runs of one static signature."""
 
@@ -25,8 +27,11 @@ class Group:
     suspects: deque = field(default_factory=deque)
     steps: float = 0.0  # predicted steps of all runs
     count: int = 0  # number of runs
-    # Lanes per worker, once known; None before.
+    # Backend on which its runs are made and lanes per worker there, once known.
+    backend: str | None = None
     lanes: Any = None  # an int, once known
+    # Backend to the lanes of a worker there and the steps per second of all of them.
+    trials: dict[str, tuple[int, float]] = field(default_factory=dict)
     bytes: int = 0  # fewest bytes that a run takes in the labelled result, once known
 
     @property
@@ -40,7 +45,8 @@ class Worker:
     """What a worker holds."""
 
     process: Any  # the worker
-    slot: int = 0  # its number among those that live at once
+    slot: int = 0  # number of its place among those of the sweep
+    backend: str = CPU  # where it runs
     group: Group | None = None  # group it is at
     ready: bool = False  # whether it has started and knows the lanes of its group
     # Number of the run with which it settles the lanes of its group, if it does.
@@ -116,15 +122,56 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     return taken
 
 
-def next_group(groups: Sequence[Group], workers: Sequence[Worker]) -> Group | None:
-    """The group a free worker should go to: one nobody is at, else the one with most runs left."""
-    open_groups = [group for group in groups if group.left]
-    taken = [worker.group for worker in workers if not worker.idle]
+def next_group(
+    groups: Sequence[Group], workers: Sequence[Worker], backend: str = CPU
+) -> Group | None:
+    """The group a free worker of a backend should go to: one nobody of it is at, else the one with most runs left."""
+    open_groups = [
+        group
+        for group in groups
+        if group.left and (group.backend or backend) == backend and not _waits(group, backend)
+    ]
+    taken = [worker.group for worker in workers if worker.backend == backend and not worker.idle]
     for group in open_groups:
-        if not any(group is other for other in taken):
+        if group not in taken:
             return group
     # A group whose lanes are still being measured has nothing to give yet.
     return max(open_groups, key=lambda group: group.left, default=None)
+
+
+def _waits(group: Group, backend: str) -> bool:
+    """Whether nothing is known of the group but a trial on this backend: another's is awaited."""
+    return group.backend is None and backend in group.trials
+
+
+def choose_backend(group: Group, groups: Sequence[Group], workers: Sequence[Worker]) -> str | None:
+    """The backend on which the runs of a group are made, as trials on it tell; None while a trial is worth waiting for.
+
+    The GPU must do more steps per second than the cores that the group could have, those of all groups shared out equally;
+    without a trial there it gets none. A group that the cores do in seconds, or that comes while the GPU is at another,
+    stays on the cores.
+    """
+    cores = [worker for worker in workers if worker.backend == CPU]
+    gpus = [worker for worker in workers if worker.backend == GPU]
+    if not (cores and gpus):
+        return GPU if gpus else CPU
+    if CPU not in group.trials:
+        return None
+    lanes, rate = group.trials[CPU]
+    others = sum(1 for other in groups if other.left and other.backend != GPU)
+    rate *= min(max(1, len(cores) // max(1, others)), -(-group.count // lanes))
+    if group.steps <= SMALL_S * rate:
+        return CPU
+    if GPU in group.trials:
+        return GPU if group.trials[GPU][1] > rate else CPU
+    at = [worker.group for worker in gpus if worker.idle]
+    free = any(other in (None, group) or not other.left for other in at)
+    return None if free and rate else CPU
+
+
+def lanes_key(group: Group, backend: str) -> str:
+    """Key of the lanes of a group on a backend, in the manifest."""
+    return group.name if backend == CPU else f"{backend}: {group.name}"
 
 
 def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ()) -> list[int]:

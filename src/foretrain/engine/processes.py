@@ -6,7 +6,6 @@ guard. This side never imports JAX.
 """
 
 import contextlib
-import importlib.util
 import json
 import os
 import queue
@@ -15,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
 from foretrain.engine.cores import device, pin
-from foretrain.errors import argument_error, integer
-from foretrain.machine import available_cores, usable_cores
+from foretrain.engine.places import Place
+from foretrain.errors import argument_error
+from foretrain.machine import available_cores
 
 _STOP_S = 30.0
 _TAIL = 4000
@@ -33,15 +32,11 @@ class Process:
         number: Number under which its answers come.
         setup: Its ``setup`` message.
         answers: Queue that receives (number, message), and (number, None) when it has ended.
-        on_cpu: Whether it is kept to the CPU, and to one thread there.
+        place: Where it runs.
     """
 
-    def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue, *, on_cpu: bool):
-        environment = dict(os.environ)
-        if on_cpu:
-            environment.setdefault("JAX_PLATFORMS", "cpu")
-            for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-                environment[name] = "1"
+    def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue, place: Place):
+        self.backend = place.backend
         self._errors = tempfile.TemporaryFile()
         self._process: Any = subprocess.Popen(
             [sys.executable, "-m", "foretrain.engine.session"],
@@ -50,7 +45,7 @@ class Process:
             stderr=self._errors,
             text=True,
             bufsize=1,
-            env=environment,
+            env={**os.environ, **place.environment()},
         )
         self.pid = self._process.pid
         self._listener = threading.Thread(target=self._listen, args=(number, answers), daemon=True)
@@ -113,6 +108,7 @@ class InProcess:
         from foretrain.engine.session import Session
 
         self._session = Session(setup, lambda message: answers.put((number, message)))
+        self.backend = self._session.backend
         answers.put((number, {"say": "ready", "device": device()}))
 
     def send(self, message: dict) -> None:
@@ -148,35 +144,6 @@ def check_can_run_here() -> None:
         rule = "be at least 1 where JAX already runs on several cores"
         repair = "Try `workers=1`, or start the process with `taskset -c 0`."
         raise argument_error("workers", rule, "is 0", repair)
-
-
-def count_workers(workers: int | None, runs: int, *, on_gpu: bool | None = None) -> int:
-    """Number of workers: one per usable core, no more than three runs each fill, and one where there is a GPU.
-
-    What the user asked for holds, but never more workers than runs.
-
-    Args:
-        workers: What the user asked for; None leaves the choice.
-        runs: Number of runs to do.
-        on_gpu: Whether they run on a GPU; by default where there is one.
-    """
-    if workers is not None:
-        return min(integer("workers", workers, minimum=0, maximum=4096), max(1, runs))
-    if gpu_present() if on_gpu is None else on_gpu:
-        return 1
-    return max(1, min(usable_cores(), -(-runs // 3)))
-
-
-def gpu_present() -> bool:
-    """Whether JAX would find an NVIDIA GPU, told without starting it."""
-    if os.environ.get("JAX_PLATFORMS", "").startswith("cpu"):
-        return False
-    plugin = any(
-        importlib.util.find_spec(f"jax_cuda{version}_plugin") is not None
-        for version in ("11", "12", "13")
-    )
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    return plugin and not hidden and any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def _jax_runs() -> bool:

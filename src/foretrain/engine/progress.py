@@ -31,7 +31,8 @@ class Progress:
     # Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
     bound: bool = False
     trains: bool = True  # whether runs are trained; else they are computed on the host
-    sharing: int = 0  # workers that share their core with another worker of this user
+    places: str = ""  # where the workers run, in words, see `foretrain.engine.places.described`
+    remark: str = ""  # what has become of a place, a sentence
 
 
 class Forecast:
@@ -71,9 +72,7 @@ def describe(now: Progress) -> str:
     text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile, "
     if not now.trains:
         text = f"{left} runs to compute, "
-    text += "1 worker" if now.workers == 1 else f"{now.workers} workers"
-    if now.sharing:
-        text += f", {now.sharing} on a core that another worker has, too"
+    text += now.places
     if now.found:
         text += f" ({now.found} runs were found done)"
     return text + "."

@@ -4,7 +4,8 @@ It reads messages as JSON lines and answers in kind. It is told ``setup`` (first
 when the runs of the one before are done), ``runs`` and ``stop``; it says
 
 - ``ready``: with the device;
-- ``lanes``: how many it takes for the group, and the fewest bytes that a run of it takes in the labelled result;
+- ``lanes``: how many it takes for the group, the fewest bytes that a run of it takes in the labelled result, and, where the
+  group is on trial, the steps per second of all lanes (0 where they do not run);
 - ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
 - ``durable``: (number, outcome, steps) of runs that are on disk;
 - ``fatal``: one line, after which it ends.
@@ -32,6 +33,7 @@ from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
 from foretrain.engine.host import Host, Waiting, computed
+from foretrain.engine.places import CPU, GPU
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
@@ -53,8 +55,8 @@ class Session:
 
     Args:
         setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, ``code`` (hash of what makes
-            its runs), root seed, folder, worker's name, ``here`` (whether this is the calling process),
-            `checkpoint_every` in seconds, and `keep_state` as in `foretrain.engine.snapshots`.
+            its runs), root seed, folder, worker's name, ``here`` (whether this is the calling process), ``backend`` (where it
+            is to run), `checkpoint_every` in seconds, and `keep_state` as in `foretrain.engine.snapshots`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
@@ -64,7 +66,8 @@ class Session:
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
         self._keep_state = setup["keep_state"]
         self._here = setup["here"]
-        self._writer = Writer(self._folder, self._worker, setup["code"])
+        self.backend = _backend(setup["backend"])
+        self._writer = Writer(self._folder, self._worker, setup["code"], self.backend)
         self._told: set[str] = set()  # what went wrong and stands in the log
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
@@ -155,13 +158,13 @@ class Session:
         self._base = self._study.Parameters(**message["parameters"])
         self._last = ({}, self._base)
         self._program = self._error = None
-        lanes, stored = message["lanes"] or 3, 0
+        lanes, stored, rate = message["lanes"] or 3, 0, 0.0
         try:
             given = self._study.program(self._base)
             if given is None and self._study.computes:
                 self._lanes = Host(self._study, self._failed)
                 lanes = message["lanes"] or self._lanes.lanes
-                self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": 0})
+                self._say_lanes(message, lanes, stored, rate)
                 return
             if not isinstance(given, Program):
                 got = type(given).__name__
@@ -173,21 +176,27 @@ class Session:
             if sample is not None:
                 stored = result_bytes(self._program, sample.inputs, shared)
             if message["lanes"] is None:
-                lanes = choose_lanes(
+                lanes, rate = choose_lanes(
                     self._program,
                     sample,
                     shared,
                     runs=message["count"],
                     steps=message["steps"],
                     workers=message["workers"],
+                    timed=message["trial"],
                 )
             self._lanes = Lanes(self._program, shared, lanes)
-        except TooLarge:
-            raise
         except _MISTAKES as error:
+            # On trial on a GPU it is left to the cores, where it may fit.
+            if isinstance(error, TooLarge) and not (message["trial"] and self.backend != CPU):
+                raise
             # Every run of the group fails with this text when it comes; nothing else does.
             self._error, self._lanes = error, _Nothing()
-        self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": stored})
+        self._say_lanes(message, lanes, stored, rate)
+
+    def _say_lanes(self, message, lanes, stored, rate):
+        said = {"lanes": lanes, "bytes": stored, "rate": rate}
+        self._say({"say": "lanes", "group": message["group"], **said})
 
     def _sample(self, runs):
         for _, identity, overrides, seed, _ in runs:
@@ -341,6 +350,16 @@ def main() -> None:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:
         os._exit(_ORPHANED)
+
+
+def _backend(asked):
+    """The backend of JAX in this process; one that was to be a GPU's must not go on without it."""
+    import jax
+
+    found = jax.default_backend()
+    if asked == GPU and found == CPU:
+        raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")
+    return found
 
 
 def _work(setup, inbox, say):

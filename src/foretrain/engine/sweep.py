@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foretrain.dynamics.program import KEEP_STATE
 from foretrain.engine.coordinator import Coordinator
-from foretrain.engine.processes import count_workers
+from foretrain.engine.places import check_places
 from foretrain.engine.progress import Progress
 from foretrain.errors import integer, one_of, real
 from foretrain.plans.plan import Plan, runs
@@ -23,6 +23,7 @@ class Execution:
     found: int  # runs that were in the folder before
     ran: int  # runs that were done now
     device: str  # what was computed on; "" if nothing was run
+    backends: tuple[str, ...]  # backends of the runs that were done now
     wall_time_s: float  # seconds it took
 
 
@@ -31,6 +32,7 @@ def execute(
     folder: Path,
     *,
     workers: int | None = None,
+    on: str | None = None,
     checkpoint_every: float = 60.0,
     shard: tuple[int, int] = (1, 1),
     keep_state: str = "no",
@@ -48,6 +50,7 @@ def execute(
         folder: Folder of results; made if absent.
         workers: Number of worker processes, one per core by default. 0 runs in the calling process, for debugging; that
             pins it to one core for good, and is refused where JAX already runs on several.
+        on: "cpu" or "gpu": where all runs are made. By default, where there is a GPU, the cores and the GPU share them.
         checkpoint_every: Seconds between checkpoints of the runs under way.
         shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
         keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
@@ -68,7 +71,7 @@ def execute(
     """
     began = time.monotonic()
     part, parts = check_shard(shard)
-    check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
+    check_options(workers=workers, on=on, checkpoint_every=checkpoint_every, keep_state=keep_state)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,6 +92,7 @@ def execute(
             runs=[run for run in mine if run.identity not in known],
             total=len(mine),
             workers=workers,
+            on=on,
             checkpoint_every=checkpoint_every,
             shard=(part, parts),
             keep_state=keep_state,
@@ -99,14 +103,17 @@ def execute(
     return Execution(
         found=len(mine) - len(sweep.runs),
         ran=sum(sweep.outcomes.values()),
-        device=sweep.device,
+        device="; ".join(sweep.devices),
+        backends=tuple(sorted(sweep.made)),
         wall_time_s=time.monotonic() - began,
     )
 
 
-def check_options(*, workers: int | None, checkpoint_every: float, keep_state: str) -> None:
+def check_options(
+    *, workers: int | None, on: str | None, checkpoint_every: float, keep_state: str
+) -> None:
     """Refuse what `execute` cannot do with an `ArgumentError`, before a folder is touched."""
-    count_workers(workers, 1)
+    check_places(workers, on)
     real("checkpoint_every", checkpoint_every, above=0)
     one_of("keep_state", keep_state, KEEP_STATE)
 

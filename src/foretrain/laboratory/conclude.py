@@ -159,6 +159,7 @@ class _Writing:
                 runs=dict(counts),
                 failures=held.notes,
                 codes=dict(held.codes),
+                backends=held.backends,
                 claims=tuple(claims),
                 problems=tuple(one.line for one in problems),
                 looks=tuple(looks),

@@ -107,7 +107,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
     refuse_optimized_python()
     how: dict[str, Any] = {
-        name: getattr(options, name) for name in ("checkpoint_every", "keep_state")
+        name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")
     }
     part = _shard(options.shard)
     check_options(workers=options.workers, **how)
@@ -159,6 +159,12 @@ def conduct(plan: Plan, options: Options) -> Result | None:
         if not quiet and execution.found:
             added = f"{execution.ran} were added" if execution.ran else "nothing was trained"
             say(f"{count(execution.found, 'run was', 'runs were')} found done, {added}.")
+        others = [name for name in held.backends if name and name not in execution.backends]
+        if others and execution.backends:
+            new = ", ".join(execution.backends)
+            say(
+                f"{folder} holds runs made on {', '.join(others)}, which rounds otherwise than {new}."
+            )
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
         return conclude(folder, plan, execution.device, execution.wall_time_s, tell=tell)

@@ -67,8 +67,12 @@ def training(tell: Tell) -> Callable[[Progress], None]:
 
     To a log what is to be done is said only of more than a million steps.
     """
+    remarks = {""}
 
     def hear(now: Progress) -> None:
+        if now.remark not in remarks:
+            remarks.add(now.remark)
+            say(now.remark)
         if now.phase == "starting" and now.total > now.found:
             if _animated() or (now.trains and now.predicted_steps > _MANY_STEPS):
                 say(describe(now))

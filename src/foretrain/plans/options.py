@@ -34,6 +34,10 @@ class Options:
     workers: int | None = _option(
         None, "processes, each on one core; by default one per core, 0 runs in this process", int
     )
+    on: str | None = _option(
+        None,
+        "cpu or gpu; by default the cores, and a GPU beside them for those runs that a short trial finds faster there",
+    )
     checkpoint_every: float = _option(
         60.0, "seconds between checkpoints of the runs under way; default 60", float
     )

@@ -233,6 +233,7 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
         "Verdicts looked at": ("looks", _looks),
         "Sealed before the first run": ("seal", _sealed),
         "Device": ("device", str),
+        "Made on": ("backends", lambda backends: _codes(backends) if len(backends) > 1 else ""),
         "Training took": ("wall_time_s", duration),
         "Created": ("created_at", str),
     }

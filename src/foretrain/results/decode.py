@@ -180,6 +180,8 @@ class SegmentHeader(Struct):
     notes: dict[Annotated[str, Meta(pattern=r"^[0-9]{1,9}$")], str]
     # Hash of the sources that made the runs; "" where it is not known.
     code: Annotated[str, Meta(max_length=128)] = ""
+    # Backend of JAX on which they were made, such as "cpu"; "" where it is not known.
+    backend: Annotated[str, Meta(max_length=128)] = ""
 
 
 class _SegmentFormat(Struct):

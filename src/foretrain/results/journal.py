@@ -64,6 +64,8 @@ class Scan:
     code_names: tuple[str, ...] = ()  # hashes of the sources that made the runs
     # Which of them made each run, int32, shape (run,).
     code_numbers: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    # Backend of JAX to the number of runs that were made on it; "" where it was not recorded.
+    backends: dict[str, int] = field(default_factory=dict)
 
     @property
     def codes(self) -> dict[str, int]:
@@ -87,19 +89,21 @@ class Writer:
         folder: The folder of results; ``journal/`` is made in it.
         worker: Letters, digits, ``-``, ``_`` and ``.``; unique among the processes that write to the folder at once.
         code: Hash of the sources that make the runs, at most 128 characters; "" is not recorded.
+        backend: Backend of JAX on which they are made, such as "cpu"; "" is not recorded.
 
     Raises:
         FolderError: the folder cannot be made.
     """
 
-    def __init__(self, folder: Path, worker: str, code: str = ""):
+    def __init__(self, folder: Path, worker: str, code: str = "", backend: str = ""):
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", worker):
             raise ValueError(f"A worker's name must be usable in a file name, but is {worker!r}.")
         if len(code) > 128:
             raise ValueError(
                 f"A hash of sources has at most 128 characters, but this has {len(code)}."
             )
-        self._folder, self._worker, self._code = Path(folder) / FOLDER, worker, code
+        self._folder, self._worker = Path(folder) / FOLDER, worker
+        self._code, self._backend = code, backend
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -121,7 +125,7 @@ class Writer:
             FolderError: the disk is full or refuses the file. No part of the segment is left.
         """
         path = self._folder / f"{self._worker}-{self._next:08d}.npz"
-        write_atomic(path, encode(runs, self._code))
+        write_atomic(path, encode(runs, self._code, self._backend))
         self._next += 1
         return path
 
@@ -131,6 +135,7 @@ def scan(folder: Path) -> Scan:
     found: dict[str, int] = {}
     notes, damaged, outlines = {}, {}, []
     codes: dict[str, int] = {}
+    backends: Counter[str] = Counter()
     numbers, known = [], {}
     for segment in segments(folder, damaged):
         code = codes.setdefault(segment.code, len(codes))
@@ -141,6 +146,7 @@ def scan(folder: Path) -> Scan:
         for identity, outcome in zip(segment.identities, segment.outcomes.tolist(), strict=True):
             found.setdefault(identity, outcome)
         numbers.append(np.full(len(found) - before, code, np.int32))
+        backends[segment.backend] += len(found) - before
         outlines.append(_outline(segment, known))
     return Scan(
         identities=list(found),
@@ -150,6 +156,7 @@ def scan(folder: Path) -> Scan:
         outlines=tuple(outlines),
         code_names=tuple(codes),
         code_numbers=np.concatenate([np.zeros(0, np.int32), *numbers]),
+        backends=dict(+backends),
     )
 
 
@@ -168,7 +175,7 @@ def forget(folder: Path, identities: Container[str]) -> None:
         kept = [run for run in runs_of(segment) if run.identity not in identities]
         try:
             if kept:
-                Writer(folder, f"{path.stem}-kept", segment.code).append(kept)
+                Writer(folder, f"{path.stem}-kept", segment.code, segment.backend).append(kept)
             path.unlink()
         except FolderError:
             raise

@@ -11,6 +11,7 @@ from foretrain.errors import FolderError, StoreError, path_argument
 from foretrain.results import decode
 from foretrain.results.decode import Manifest
 from foretrain.results.files import json_bytes, read_file, refused, unreadable, write_atomic
+from foretrain.results.lock import patient_lock
 
 FILE = "manifest.json"
 # What a process may have made before the manifest is written: another shard may claim the folder at that moment.
@@ -52,6 +53,21 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> Path:
             "What `foretrain.results.decode.Manifest` does not list was to be written."
         )
     return write_atomic(path, written)
+
+
+def settle_lanes(folder: Path, name: str, lanes: int, wait_s: float) -> int:
+    """Write a number of lanes to the manifest and return it, or the one that another process has written there.
+
+    Raises:
+        LockedError: the manifest is locked for longer than `wait_s` seconds.
+    """
+    with patient_lock(folder, "manifest", wait_s):
+        manifest: dict[str, Any] = dict(read_manifest(folder) or {})
+        stored = manifest.setdefault("lanes", {})
+        if name not in stored:
+            stored[name] = lanes
+            write_manifest(folder, manifest)
+        return stored[name]
 
 
 def claim_folder(path: str | Path) -> Path:

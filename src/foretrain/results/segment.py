@@ -62,6 +62,7 @@ class Segment:
     columns: tuple[Column, ...]
     notes: dict[int, str]
     code: str = ""
+    backend: str = ""
 
 
 def parse(name: str, content: bytes) -> Segment:
@@ -120,6 +121,7 @@ def _segment(name, header, members) -> Segment:
         columns=tuple(_columns(members, observations)),
         notes=notes,
         code=header.code,
+        backend=header.backend,
     )
 
 
@@ -156,7 +158,7 @@ def _fits(column, observations) -> bool:
     return shapes.shape[1] > 0 and bool((shapes[:, 0] == observations[held]).all())
 
 
-def encode(runs: Sequence[FinishedRun], code: str) -> bytes:
+def encode(runs: Sequence[FinishedRun], code: str, backend: str) -> bytes:
     """Return the bytes of a segment; raises `ValueError` where a run cannot be stored."""
     if not runs:
         raise ValueError("A segment must hold at least one run, but there is none.")
@@ -169,6 +171,7 @@ def encode(runs: Sequence[FinishedRun], code: str) -> bytes:
         if run.note
     }
     content = {"format": _FORMAT, "notes": notes} | ({"code": code} if code else {})
+    content |= {"backend": backend} if backend else {}
     header = json.dumps(content).encode()
     members = {
         "header": np.frombuffer(header, np.uint8),

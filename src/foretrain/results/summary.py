@@ -58,6 +58,8 @@ class Summary:
     failures: dict[str, str] = field(default_factory=dict)
     # Hash of the sources that made runs, to the number of those runs.
     codes: dict[str, decode.Count] = field(default_factory=dict)
+    # Backend of JAX, such as "cpu", to the number of runs that were made on it.
+    backends: dict[str, decode.Count] = field(default_factory=dict)
     claims: Any = ()  # the judged sentences, a tuple of `foretrain.claims.claim.Claim`
     problems: tuple[str, ...] = ()  # what raised while predicting, judging or drawing, a line each
     # The times at which the claims were judged, see `foretrain.results.decode.Look`.

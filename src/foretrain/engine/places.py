@@ -1,0 +1,112 @@
+"""Where workers run: each on a core of its own, and one on the GPU where there is one and the user leaves it the choice."""
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretrain.engine.cores import Core, take_cores, take_gpu
+from foretrain.errors import argument_error, integer
+from foretrain.machine import usable_cores
+
+CPU, GPU = "cpu", "gpu"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker runs."""
+
+    backend: str  # "cpu" or "gpu"
+    core: Core  # the core that it is pinned to, or that a GPU's worker has without being pinned
+    lock: int | None = None  # descriptor of the lock of the GPU
+
+    def environment(self) -> dict[str, str]:
+        """Variables under which JAX starts there: a worker on a core does not see the GPU, and has one thread."""
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        if self.backend == GPU:
+            # Without a name JAX would go on with the CPU where the GPU cannot be used.
+            return {"JAX_PLATFORMS": asked or "cuda,cpu"}
+        threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        own = CPU if GPU in backends() else asked or CPU
+        return {"JAX_PLATFORMS": own, **dict.fromkeys(threads, "1")}
+
+    def give_back(self) -> None:
+        """Let another worker have the core, and the GPU."""
+        self.core.give_back()
+        if self.lock is not None:
+            os.close(self.lock)
+
+
+def backends() -> tuple[str, ...]:
+    """Where workers of this machine can run: "cpu", and "gpu" where JAX would find one of NVIDIA, found without JAX.
+
+    The variable ``JAX_PLATFORMS`` restricts it as it restricts JAX.
+    """
+    asked = [name for name in os.environ.get("JAX_PLATFORMS", "").split(",") if name]
+    plugin = any(
+        importlib.util.find_spec(f"jax_cuda{version}_plugin") is not None
+        for version in ("11", "12", "13")
+    )
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    present = plugin and not hidden and any(Path("/dev").glob("nvidia[0-9]*"))
+    if not present or (asked and asked[0] not in ("cuda", GPU)):
+        return (CPU,)
+    return (CPU, GPU) if not asked or CPU in asked else (GPU,)
+
+
+def check_places(workers: int | None, on: str | None) -> None:
+    """Refuse a number of workers, or a backend that this machine does not have, with an `ArgumentError`."""
+    if workers is not None:
+        integer("workers", workers, minimum=0, maximum=4096)
+    if on is not None and on not in (CPU, GPU):
+        raise argument_error("on", "be cpu or gpu", f"is `{on}`")
+    if on == GPU and GPU not in backends():
+        repair = (
+            "Try `nvidia-smi`, and JAX for a GPU: https://docs.jax.dev/en/latest/installation.html"
+        )
+        raise argument_error("on", "be cpu where JAX finds no GPU", "is gpu", repair)
+    if on == GPU and workers == 0:
+        raise argument_error("on", "be left out without workers", "is gpu", "Try `workers=1`.")
+
+
+def take_places(
+    workers: int | None,  # what the user asked for; None leaves the choice
+    runs: int,  # number of runs to do
+    on: str | None = None,  # the backend that the user asked for; None leaves the choice
+    *,
+    trains: bool = True,  # whether the runs are trained: others are computed on cores unless asked for
+) -> list[Place]:
+    """Take a place for each worker: on usable cores, no more than three runs each fill, and one beside them on the GPU.
+
+    What the user asked for holds, but never more workers than runs. `workers` counts those on cores, or those on the GPU
+    where all are to be there (1 by default). A GPU that another sweep has is left to it unless it is asked for.
+    """
+    if not runs:
+        return []
+    found = backends()
+    if on == GPU or CPU not in found:
+        lock, cores = take_gpu(), take_cores(min(workers or 1, runs))
+        return [Place(GPU, core, None if n else lock) for n, core in enumerate(cores)]
+    lock = None
+    if on is None and GPU in found and trains and workers != 0:
+        lock = take_gpu()
+    if workers is None:
+        workers = max(1, min(usable_cores() - (lock is not None), -(-runs // 3)))
+    cores = take_cores(max(1, min(workers, runs)) + (lock is not None))
+    if lock is None:
+        return [Place(CPU, core) for core in cores]
+    # The core of the GPU's worker is the last, so that it is the first to be shared.
+    return [*(Place(CPU, core) for core in cores[:-1]), Place(GPU, cores[-1], lock)]
+
+
+def described(places: Sequence[Place]) -> str:
+    """The places of a sweep, in words."""
+    on_gpu = sum(place.backend == GPU for place in places)
+    on_cores = len(places) - on_gpu
+    parts = [f"{on_cores} worker{'s' * (on_cores > 1)}"] if on_cores else []
+    parts += [f"{on_gpu} on the GPU"] if on_gpu else []
+    text = " and ".join(parts)
+    if sharing := sum(place.core.shared for place in places):
+        text += f", {sharing} on a core that another worker has, too"
+    return text

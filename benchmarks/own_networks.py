@@ -2,22 +2,21 @@
 
     python benchmarks/own_networks.py [number] [first seed]
 
-Each line is a network: the movement of the kernel to where the linearised network would end, what is said of it, the miss of
-the predicted curve over the loss at the start, and its largest relative error; below, how often each verdict was right.
+Each line is a network: by what the kernel along the way changes the curve, what is said of it, the miss of the predicted curve
+over the loss at the start, and its largest relative error; below, how often each verdict was right.
 """
 
 import sys
 
 import numpy as np
 
-from foretrain.forecast.kernel_forecast import DEPENDS, WILL_DO, WILL_NOT, kernel_forecast
+from foretrain.forecast.kernel_forecast import NEAR, WILL_DO, WILL_NOT, kernel_forecast
 from foretrain.forecast.kernel_recursion import Kernel
 from foretrain.forecast.own_network import batches, described, starts
 from foretrain.forecast.shares import bounded, lost
 from foretrain.forecast.simulated import Corner, Simulator, log_spaced
 
 STARTS = 2
-NEAR = 0.12  # of the loss at the start
 
 
 def examples(random):
@@ -96,7 +95,7 @@ def drawn(seed):
 
 
 def judged(seed):
-    """Movement, verdict, miss and relative error of one drawn network; None if it diverges itself."""
+    """Correction, verdict, miss and relative error of one drawn network; None if it diverges itself."""
     import jax
 
     training, words = drawn(seed)
@@ -111,8 +110,8 @@ def judged(seed):
     first = run[:, 0]
     miss = np.abs(bounded(forecast.train, first) - bounded(run, first)).max(1).mean()
     relative = (np.abs(forecast.train - run) / run).max(1).mean()
-    movement = np.nan if forecast.movement is None else forecast.movement.measured
-    return (movement, forecast.verdict, miss, relative), words
+    correction = np.nan if forecast.correction is None else forecast.correction.measured
+    return (correction, forecast.verdict, miss, relative), words
 
 
 def main(number=40, first=0):
@@ -122,16 +121,16 @@ def main(number=40, first=0):
         if found is None:
             print(f"{seed:3} diverges: {words}", flush=True)
             continue
-        movement, verdict, miss, relative = found
+        correction, verdict, miss, relative = found
         rows.append(found)
-        line = f"{seed:3} q {movement:8.3f} {verdict:17} miss {miss:.3f} relative {relative:8.3f}"
+        line = f"{seed:3} correction {correction:5.3f} {verdict:17} miss {miss:.3f} relative {relative:8.3f}"
         print(f"{line}  {words}", flush=True)
     for name in ("will do", "cannot be said", "not to be trusted", "diverges"):
         misses = np.array([row[2] for row in rows if row[1] == name])
         if misses.size:
             near = int((misses < NEAR).sum())
             print(f"{name}: {misses.size} of {len(rows)}, of which {near} miss by less than {NEAR}")
-    print(f"thresholds {WILL_DO}, {WILL_NOT}, {DEPENDS}")
+    print(f"thresholds {WILL_DO}, {WILL_NOT}")
 
 
 if __name__ == "__main__":

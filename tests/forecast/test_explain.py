@@ -79,7 +79,7 @@ def test_tables_and_data_say_the_same(found):
     np.testing.assert_array_equal(data["loss"].sel(corner=run), found.train[found.run])
     gap = (data["value"].sum("cause") - found.shares.gap).max()
     assert abs(float(gap)) < 1e-12
-    assert len(miss_rows(found)) == 8
+    assert len(miss_rows(found)) == 9
     assert "<table" in found._repr_html_()
     assert max(map(len, found_lines(found, 80))) <= 80
 

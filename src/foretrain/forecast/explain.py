@@ -17,6 +17,7 @@ from foretrain.errors import ForetrainError, integer
 from foretrain.forecast.beside import beside
 from foretrain.forecast.explanation import Checks, Explanation
 from foretrain.forecast.explanation_text import forecast_words
+from foretrain.forecast.further import further
 from foretrain.forecast.kernel_forecast import kernel_forecast
 from foretrain.forecast.kernel_recursion import Kernel
 from foretrain.forecast.measured import Measured
@@ -49,6 +50,7 @@ def explain(
     y,
     *,
     seeds: int | str = 16,
+    from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
     weights: str | PathLike | None = None,
@@ -63,16 +65,19 @@ def explain(
         y: Targets, as the loss reads them.
         **described_by: `rate`, `steps` and all else that `foretrain.forecast.own_network.described` takes. Adam's steps have
             no flow: its step's size is not taken apart, and nothing is predicted before training.
-        seeds, tell, measured, weights: As of `explained`, which says what is raised and what it costs.
+        seeds, from_zero, tell, measured, weights: As of `explained`, which says what is raised and what it costs.
     """
     training = described(apply, init, x, y, **described_by)
-    return explained(training, seeds=seeds, tell=tell, measured=measured, weights=weights)
+    return explained(
+        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, weights=weights
+    )
 
 
 def explained(
     training: Training,
     *,
     seeds: int | str = 16,
+    from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
     weights: str | PathLike | None = None,
@@ -82,6 +87,8 @@ def explained(
     Args:
         training: As `foretrain.forecast.own_network.described` describes it.
         seeds: Number of starts, each with minibatches of its own.
+        from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
+            random, becomes a cause. Twice as many corners.
         tell: Called with a line when the prediction stands, and before training begins.
         measured: Runs of this training made elsewhere, see `foretrain.forecast.measured.read_measured`; they are laid beside
             the prediction before training, and beside everything after it.
@@ -95,7 +102,7 @@ def explained(
         TooLarge: The kernel does not fit.
 
     Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; and three
-        kernels a start, as many gradients each as there are outputs.
+        kernels a start, of four of them three more, as many gradients each as there are outputs.
     """
     began = time.monotonic()
     number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
@@ -117,7 +124,7 @@ def explained(
     if not kept.size:
         raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
     substeps = 1 if forecast is None else enough_substeps(simulator, forecast.edge.measured)
-    asked = corners(training)
+    asked = corners(training, from_zero=from_zero)
     size = sum(leaf[0].size for leaf in jax.tree.leaves(drawn))
     tell(
         f"Training {count(number, 'start')} of {size:,} weights in {count(len(asked), 'corner')}, {training.steps} steps "
@@ -128,6 +135,7 @@ def explained(
     tests = {one: losses for one in asked if (losses := curves[one].test) is not None}
     test = tests or None
     ends = [_one(curves[run].weights, k) for k in kept]
+    here = regime([kernels[k] for k in kept], ends, twins and [twins[k] for k in kept])
     return Explanation(
         training=training,
         weights=size,
@@ -135,7 +143,8 @@ def explained(
         train=train,
         test=test,
         forecast=forecast,
-        regime=regime([kernels[k] for k in kept], ends, twins and [twins[k] for k in kept]),
+        regime=here,
+        further=further(simulator, forecast, here, substeps),
         shares=_shares(training, train),
         test_shares=None if test is None else _shares(training, test),
         checks=_checks(simulator, kernels, forecast, train),
@@ -158,11 +167,13 @@ def _shares(training, curves):
         frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses
         for corner, losses in curves.items()
     }
-    return taken_apart(game, names, next(iter(curves.values()))[:, 0])
+    run = Corner(True, True, True, training.in_batches)
+    return taken_apart(game, names, curves[run][:, 0])
 
 
 def _checks(simulator, kernels, forecast, train):
-    training, first = simulator.training, next(iter(train.values()))[:, :1]
+    training = simulator.training
+    first = train[Corner(True, True, True, training.in_batches)][:, :1]
 
     def worst(here, there):
         off = np.abs(here - there) / np.maximum(first[: len(here)], np.abs(there))

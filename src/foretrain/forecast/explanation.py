@@ -8,6 +8,7 @@ import numpy as np
 
 from foretrain.claims.interval import Interval, interval
 from foretrain.forecast.beside import Beside, beside
+from foretrain.forecast.further import Further
 from foretrain.forecast.kernel_forecast import KernelForecast
 from foretrain.forecast.measured import Measured
 from foretrain.forecast.own_network import Training
@@ -46,6 +47,7 @@ class Explanation:
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
         forecast: The prediction before training; None of Adam.
         regime: The regime of the training.
+        further: Curves beyond the corners, with the conditions under which they are drawn.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
         checks: Independent ways to the same curves.
         substeps: Number into which every own step was cut for the flow.
@@ -61,6 +63,7 @@ class Explanation:
     test: Mapping[Corner, np.ndarray] | None
     forecast: KernelForecast | None
     regime: Regime
+    further: tuple[Further, ...]
     shares: Shares
     test_shares: Shares | None
     checks: Checks
@@ -71,8 +74,11 @@ class Explanation:
 
     @property
     def theory(self) -> Corner:
-        """The corner where every assumption is kept: the flow of the kernel; of Adam the kernel in own steps."""
-        return Corner(step=self.training.adaptive)
+        """The corner where every assumption is kept: the flow of the kernel; of Adam the kernel in own steps.
+
+        From zero if the explanation is.
+        """
+        return Corner(step=self.training.adaptive, output=all(one.output for one in self.train))
 
     @property
     def run(self) -> Corner:
@@ -91,9 +97,17 @@ class Explanation:
         """
         curves = self.train if split == "train" else self.test
         assert curves is not None
-        first = curves[self.run][:, 0]
-        here, there = bounded(curves[corner], first), bounded(curves[self.run], first)
-        return interval(np.abs(here - there).max(1))
+        return self._apart(curves[corner], curves[self.run])
+
+    def further_miss(self, one: Further) -> Interval:
+        """The same of the training loss of a further curve, over the starts that it has."""
+        assert one.train is not None
+        return self._apart(one.train, self.train[self.run][: len(one.train)])
+
+    @staticmethod
+    def _apart(losses, run):
+        first = run[:, 0]
+        return interval(np.abs(bounded(losses, first) - bounded(run, first)).max(1))
 
     def beside(self) -> Beside | None:
         """The runs made elsewhere, beside the curves of the table and the training itself."""

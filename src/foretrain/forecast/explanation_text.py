@@ -8,12 +8,14 @@ import numpy as np
 from foretrain.claims import markup
 from foretrain.claims.interval import Interval
 from foretrain.forecast import weights_over_time
-from foretrain.forecast.kernel_forecast import WILL_DO
 from foretrain.forecast.shares import FLOOR, lost
 from foretrain.forecast.simulated import Corner
 from foretrain.words import count, duration, fold, laid, number
 
-_Q = "it changes by {q} of itself to where the linearised network would end, worth up to {spread} of the loss at the start"
+_Q = (
+    "its change along the way of the linearised network moves the curve by {correction} of the loss at the start, and comes "
+    "to {q} of the kernel at the end of that"
+)
 _SAID = {
     "will do": f"The kernel at the start will do: {_Q}.",
     "not to be trusted": f"The kernel at the start is not to be trusted: {_Q}.",
@@ -21,10 +23,6 @@ _SAID = {
     "diverges": "From {diverging} of {starts} starts the linearised network diverges in these steps: no curve is predicted. "
     "The rate times its sharpness over two is {edge}, and descent on all examples needs less than 1.",
 }
-_THROWN = (
-    "Whether the kernel at the start will do cannot be said: the rate times the sharpness of single minibatches over two is "
-    "{batch_edge}, above the edge at 1, which throws the linearised network about."
-)
 RUN = "the training itself"
 MEASURED_HEADING = "Largest difference from the measured run, over the loss at the start"
 _MEANS = {
@@ -43,6 +41,7 @@ def cause_words(training: Any, name: str) -> str:
         "gates": "gates move",
         "step": step,
         "batches": "minibatches",
+        "output": "output at the start",
     }[name]
 
 
@@ -56,18 +55,18 @@ def corner_words(training: Any, corner: Corner) -> str:
     }[corner.layers, corner.gates]
     step = "own steps" if corner.step else "flow"
     sizes = {True: ", own batches", False: ", all examples"} if training.in_batches else {}
-    return f"{network}, {step}{sizes.get(corner.batches, '')}"
+    zero = "" if corner.output else ", from zero"
+    return f"{network}, {step}{sizes.get(corner.batches, '')}{zero}"
 
 
 def forecast_words(forecast: Any) -> str:
     """The verdict of a prediction before training in a sentence or two."""
-    if forecast.verdict == "cannot be said" and forecast.movement.measured < WILL_DO:
-        return _THROWN.format(batch_edge=_plus_minus(forecast.batch_edge))
-    q = "" if forecast.movement is None else _plus_minus(forecast.movement)
-    spread = number(forecast.spread, 2)
+    q, correction = (
+        "" if one is None else _plus_minus(one) for one in (forecast.movement, forecast.correction)
+    )
     starts = {"diverging": forecast.diverging, "starts": len(forecast.train)}
     return _SAID[forecast.verdict].format(
-        q=q, spread=spread, edge=_plus_minus(forecast.edge), **starts
+        q=q, correction=correction, edge=_plus_minus(forecast.edge), **starts
     )
 
 
@@ -114,12 +113,20 @@ def miss_rows(whole: Any) -> list[tuple[str, ...]]:
     for name, corner in shown(whole).items():
         cells = [_miss(whole, corner, split) for split in ("train", "test")[: len(rows[0]) - 1]]
         rows.append((name, *cells))
+    for one in whole.further:
+        if one.train is not None:
+            miss = _plus_minus(whole.further_miss(one))
+            rows.append((f"{one.kind}: {one.name}", miss, *[""] * (len(rows[0]) - 2)))
     return rows
 
 
 def shown(whole: Any) -> dict[str, Corner]:
     """The corners that tables show, by name: predictions, and explanations with one assumption kept."""
-    predicted = {Corner(), Corner(step=True, batches=whole.training.in_batches)}
+    predicted = {
+        Corner(),
+        Corner(output=False),
+        Corner(step=True, batches=whole.training.in_batches),
+    }
     chosen = {*predicted, Corner(True, True), whole.theory}
     chosen |= {one for one in whole.train if sum(one) == sum(whole.run) - 1}
     named = {}
@@ -181,6 +188,7 @@ def trust_lines(whole: Any) -> list[str]:
     if not training.adaptive:
         held = "; on minibatches each is held for its own step" if training.in_batches else ""
         lines.append(f"The flow is small steps, {whole.substeps} x 4 gradients in a step{held}.")
+    lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in whole.further if one.why]
     away = int(lost(whole.train[whole.run]).sum())
     if away:
         lines.append(

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
+from foretrain.forecast.kernel_path import along
 from foretrain.forecast.kernel_recursion import Kernel, diverged
 from foretrain.forecast.shares import bounded
 
-# Movement of the kernel to where the linearised network would end: below the first it describes the training, above the
-# second it need not, where the curve depends on it by more than the third; else neither can be said. Read off networks that
-# were drawn and trained.
-WILL_DO, WILL_NOT, DEPENDS = 0.4, 0.75, 0.3
+# Of the loss at the start: by what the kernel along the way changes the curve. Of networks that were drawn and trained the
+# curve missed by less than a tenth below the first, and by more above the second.
+WILL_DO, WILL_NOT, NEAR = 0.04, 0.1, 0.1
+_ASKED = 4  # starts of which the way is followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,21 +25,21 @@ class KernelForecast:
         train, test: Losses in the user's own steps and batches, shape (start, time); `test` None without test examples.
         diverging: Number of starts from which the linearised network diverges.
         edge: Largest rate times sharpness of the linearised network at the start over two (1 + momentum).
-        batch_edge: The same of the sharpest of a start's first minibatches; None without minibatches.
         movement: Change of the kernel from the start to where the linearised network would end, relative to it; None where
-            that diverges.
-        spread: Largest difference over log time between the curves of the kernel at the start and of the kernel there, over
-            the loss at the start; mean over starts, None likewise.
-        verdict: ``will do``, ``not to be trusted``, ``cannot be said`` or ``diverges``.
+            that diverges. Like the next two of at most four starts.
+        along: Training losses with the kernel along that way, see `foretrain.forecast.kernel_path`; shape (start, time).
+        correction: Largest difference of the two curves over log time, over the loss at the start.
+        verdict: ``will do``, the curve misses by less than a tenth of the loss at the start; ``not to be trusted``, it misses
+            by more; ``cannot be said`` or ``diverges``.
     """
 
     train: np.ndarray
     test: np.ndarray | None
     diverging: int
     edge: Interval
-    batch_edge: Interval | None
     movement: Interval | None
-    spread: float | None
+    along: np.ndarray | None
+    correction: Interval | None
     verdict: str
 
 
@@ -50,26 +51,25 @@ def kernel_forecast(
     `rows` are the minibatches of every start, (start, step, example), `at` the steps at which losses are asked for.
     """
     made = [kernel.predicted(rows[k], at) for k, kernel in enumerate(kernels)]
-    trains, tests, ends = zip(*made, strict=True)
-    train, test = np.stack(trains), None if tests[0] is None else np.stack(tests)
+    train = np.stack([one.train for one in made])
+    test = None if made[0].test is None else np.stack([one.test for one in made])
     edge = interval(np.array([kernel.edge for kernel in kernels]))
-    batched = None
-    if kernels[0].training.in_batches:
-        batched = interval(np.array([one.batch_edge(rows[k]) for k, one in enumerate(kernels)]))
     diverging = sum(diverged(one) for one in train)
     if diverging:
-        return KernelForecast(train, test, diverging, edge, batched, None, None, "diverges"), None
-    movements, others = [], []
-    for kernel, end, seen in zip(kernels, ends, rows, strict=True):
-        there = kernel.there(end)
-        movements.append(kernel.movement(there))
-        others.append(kernel.predicted(seen, at, there)[0])
-    movement, first = interval(np.array(movements)), train[:, 0]
-    spread = np.abs(bounded(np.stack(others), first) - bounded(train, first)).max(1).mean()
+        return KernelForecast(train, test, diverging, edge, None, None, None, "diverges"), None
+    ends = [
+        kernel.moved(one.alpha[-1], float(one.beta[-1]))
+        for kernel, one in zip(kernels, made, strict=True)
+    ]
+    followed = [along(kernels[k], rows[k], at, made[k]) for k in range(min(_ASKED, len(kernels)))]
+    losses, lasts = zip(*followed, strict=True)
+    movement = interval(np.array([kernels[k].movement(last) for k, last in enumerate(lasts)]))
+    curves, first = np.stack(losses), train[: len(losses), 0]
+    changes = np.abs(bounded(curves, first) - bounded(train[: len(losses)], first)).max(1)
+    correction = interval(changes)
     verdict = "cannot be said"
-    if movement.measured > WILL_NOT and spread > DEPENDS:
+    if correction.measured > WILL_NOT:
         verdict = "not to be trusted"
-    # Above the edge of single minibatches the linearised network is thrown about, whatever its kernel does.
-    elif movement.measured < WILL_DO and (batched is None or batched.measured < 1):
+    elif correction.measured < WILL_DO:
         verdict = "will do"
-    return KernelForecast(train, test, 0, edge, batched, movement, float(spread), verdict), ends
+    return KernelForecast(train, test, 0, edge, movement, curves, correction, verdict), ends

@@ -10,7 +10,7 @@ outputs, too. The flow of squared error has the closed form e^{-K t/n}.
 """
 
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,20 @@ from foretrain.forecast.own_network import Training
 from foretrain.forecast.sharpness import sharpness
 from foretrain.plans.place import place
 
-_LARGEST = 2e9  # bytes of a kernel
-_BATCHES = 64  # minibatches of which the edge is known
+LARGEST = 2e9  # bytes of a kernel
 _GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
+
+
+class Predicted(NamedTuple):
+    """The linearised network at some steps: losses, shape (time,), `test` None without test examples.
+
+    `alpha`, (time, training output), and `beta`, (time,), are the coefficients of its weights.
+    """
+
+    train: np.ndarray
+    test: np.ndarray | None
+    alpha: np.ndarray
+    beta: np.ndarray
 
 
 class Kernel:
@@ -47,7 +58,7 @@ class Kernel:
                 shape = jax.eval_shape(training.apply, start, training.x).shape
                 self.tail, self.size = shape[1:], int(np.prod(shape))
                 self.all = self.size * _examples(training) // len(training.x)
-                if 8 * self.all * self.size > _LARGEST:
+                if 8 * self.all * self.size > LARGEST:
                     raise TooLarge(
                         f"The kernel of {self.all} x {self.size} outputs does not fit: give fewer examples in `x`."
                     )
@@ -65,22 +76,22 @@ class Kernel:
             self.training, self.start, self.start, held=True, rate=self.training.rates.max()
         )
 
-    def predicted(
-        self, rows: np.ndarray, at: np.ndarray, values: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray | None, Any]:
-        """Training and test loss at the steps `at`, shape (time,), and the weights at the end, in own steps and batches.
-
-        With other `values` of the kernel the losses are those of outputs that begin as the network's and move by that kernel.
-        """
+    def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
+        """The linearised network at the steps `at`, in own steps and batches `rows`, (step, example)."""
         import jax
 
         with jax.enable_x64(True):
-            kernel = self.values if values is None else values
             seen = rows if self.training.in_batches else None
             program = _program(self.training, self.tail, tuple(at))
-            train, test, alpha, beta = program(kernel, self.outputs, self.shrinking, seen)
-            end = _mover(self.training)(self.start, alpha, beta)
-        return np.asarray(train), None if test is None else np.asarray(test), end
+            made = program(self.values, self.outputs, self.shrinking, seen)
+        return Predicted(*(None if one is None else np.asarray(one) for one in made))
+
+    def moved(self, alpha: np.ndarray, beta: float) -> Any:
+        """The weights u + J^T alpha + beta u of the linearised network."""
+        import jax
+
+        with jax.enable_x64(True):
+            return _mover(self.training)(self.start, alpha, beta)
 
     def there(self, weights: Any) -> np.ndarray:
         """The values of the kernel at other weights."""
@@ -110,14 +121,6 @@ class Kernel:
         """The difference of other values of the kernel from these, over these, of training outputs alone."""
         here, there = self.values[: self.size], there[: self.size]
         return float(np.linalg.norm(there - here) / np.linalg.norm(here))
-
-    def batch_edge(self, rows: np.ndarray) -> float:
-        """`edge` on single minibatches, the largest of the first 64 of `rows`, (step, example)."""
-        import jax
-
-        with jax.enable_x64(True):
-            tops = np.asarray(_batch_top(self.training)(self.start, rows[:_BATCHES]))
-        return float(self.training.rates.max() * tops.max() / 2 / (1 + self.training.momentum))
 
 
 def edge_share(training: Training, start: Any, weights: Any, *, held: bool, rate: float) -> float:
@@ -157,21 +160,6 @@ def _top(training, held):
 
 
 @lru_cache(maxsize=2)
-def _batch_top(training):
-    """The sharpness of the linearised network at its start on each of some minibatches, as a compiled function."""
-    import jax
-    import jax.numpy as jnp
-
-    linear = corner(training.apply, layers=False, gates=False)
-    x, y = jnp.asarray(training.x), jnp.asarray(training.y)
-
-    def top(start, seen):
-        return sharpness(lambda w: training.loss(linear(w, start, x[seen]), y[seen]), start)
-
-    return jax.jit(jax.vmap(top, in_axes=(None, 0)))
-
-
-@lru_cache(maxsize=2)
 def _kernel(training):
     return kernel_function(training)
 
@@ -184,7 +172,7 @@ def _program(training, tail, at):
 
 
 def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
-    """Losses at the steps `at`, alpha and beta at the end."""
+    """Losses, alpha and beta at the steps `at`."""
     import jax
     import jax.numpy as jnp
 
@@ -197,19 +185,11 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
     def there(alpha, beta, seen):
         return first[seen] + by_example[seen] @ alpha + beta * shrinking[seen]
 
-    def slope(alpha, beta, seen, wanted):
-        made = there(alpha, beta, seen)
-        return jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(made)
-
     def step(number, state):
         alpha, beta, a, b = state
-        if rows is None:
-            pull = slope(alpha, beta, slice(0, examples), y)
-        else:
-            seen = rows[number]
-            pull = slope(alpha, beta, seen, y[seen])
-            pull = jnp.zeros((examples, width)).at[seen].add(pull)
-        a = momentum * a + pull.ravel() + decay * alpha
+        seen = np.arange(examples) if rows is None else rows[number]
+        pull = slope(training, tail, there(alpha, beta, seen), seen)
+        a = momentum * a + pull + decay * alpha
         b = momentum * b + decay * (1 + beta)
         return alpha - rates[number] * a, beta - rates[number] * b, a, b
 
@@ -222,12 +202,21 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
 
     def segment(state, ends):
         state = jax.lax.fori_loop(ends[0], ends[1], step, state)
-        return state, losses(*state[:2])
+        return state, (*losses(*state[:2]), *state[:2])
 
     zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
     ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
-    (alpha, beta, *_), (train, test) = jax.lax.scan(segment, (zeros, zero, zeros, zero), ends)
-    return train, test, alpha, beta
+    return jax.lax.scan(segment, (zeros, zero, zeros, zero), ends)[1]
+
+
+def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) -> Any:
+    """The gradient of the loss of the examples `seen` by their `outputs`, and 0 of all others: shape (training output,)."""
+    import jax
+    import jax.numpy as jnp
+
+    wanted = jnp.asarray(training.y)[seen]
+    made = jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(outputs)
+    return jnp.zeros((len(training.x), int(np.prod(tail)))).at[seen].add(made).ravel()
 
 
 @lru_cache(maxsize=2)

@@ -14,6 +14,7 @@ def singular_values(matrices: jax.Array) -> jax.Array:
     on an H100), they are those of Hestenes' one-sided Jacobi method on the triangular factor, the columns of which are
     turned in pairs until they are orthogonal (.8 ms). Either way the error is a few roundings of the largest, so that a
     value of 1e-4 times the largest has three digits in float32; the roots of the eigenvalues of a Gram matrix would have none.
+    cuSOLVER's method for batches of at most 32 x 32 is four times as far off, and half as fast on that factor.
     """
     if jax.default_backend() == "cpu":
         return jnp.linalg.svd(matrices, compute_uv=False)

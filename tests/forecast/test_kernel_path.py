@@ -35,11 +35,11 @@ def scaled(factor):
     """Curves of a network that begins at zero, times a factor: the larger the factor, the less the kernel changes."""
     start = jax.tree.map(np.asarray, init(jax.random.key(3)))
 
-    def network(w):
-        return jnp.tanh(X @ w["first"] / 2) @ w["last"]
+    def network(w, x):
+        return jnp.tanh(x @ w["first"] / 2) @ w["last"]
 
     def apply(w, x):
-        return factor * (network(jax.tree.map(jnp.add, start, w)) - network(start))
+        return factor * (network(jax.tree.map(jnp.add, start, w), x) - network(start, x))
 
     return compared(
         apply, begin=lambda key: jax.tree.map(jnp.zeros_like, start), rate=0.2 / factor**2

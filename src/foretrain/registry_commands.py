@@ -68,6 +68,15 @@ def _render(arguments):
     return 0
 
 
+def _publish(arguments):
+    from foretrain.registry.publish import publish
+    from foretrain.registry.record import records
+
+    written = publish(records(arguments.registry), arguments.out)
+    print(f"Page: {written[0]}, with {len(written) - 1} more.")
+    return 0
+
+
 def _wanted(arguments, what):
     if not arguments.targets:
         raise argument_error("targets", f"name {what}", "is not given")
@@ -75,7 +84,10 @@ def _wanted(arguments, what):
 
 
 _ACTIONS = {"add": _add, "list": _list, "check": _check, "render": _render}
-COMMANDS = {"registry": (_registry, "verdicts at each study's sizes: add, list, check, render")}
+COMMANDS = {
+    "registry": (_registry, "verdicts at each study's sizes: add, list, check, render"),
+    "publish": (_publish, "the registry as a static site"),
+}
 _PATH = {"type": Path}
 ARGUMENTS = (
     ("registry", "action", "add results, list, check by running again, or render pages", {}),
@@ -86,8 +98,9 @@ ARGUMENTS = (
         {"nargs": "*"},
     ),
     ("registry", "--size", "name of the size; default that of the preset", {}),
+    ("publish", "--out", "folder for the site; default site", {**_PATH, "default": Path("site")}),
     (
-        "registry",
+        "registry publish",
         "--registry",
         "its folder; default registry",
         {**_PATH, "default": Path("registry")},

@@ -15,9 +15,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages whose tables were typed before there was a registry: each leaves the list with the first record of its study.
 TYPED = set(
     """
-    class-collapse connectivity degeneracy-over-training entangled-networks free-directions grokking-phases
-    image-routing interacting-modules interaction-basis modular-transformer pathway-race permutation-group
-    planted-modules rank-one s-curves sampled-parameters
+    degeneracy-over-training entangled-networks free-directions grokking-phases image-routing interaction-basis
+    modular-transformer pathway-race permutation-group rank-one
     """.split()
 )
 RECORDS = records(REGISTRY)

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from made_claims import made
+from made_records import CLAIMS, RECORD
 
 import foretrain
 from foretrain.claims.rows import rows
@@ -13,37 +13,8 @@ from foretrain.errors import ArgumentError, FolderError, StoreError
 from foretrain.plans import catalogue
 from foretrain.registry import measure as measured
 from foretrain.registry.check import changed, compare
-from foretrain.registry.record import Record, place, read, write
+from foretrain.registry.record import place, read, write
 from foretrain.registry.render import rendered, table
-
-SIZE = {"symbols": ("19", "53")}
-CLAIMS = (
-    made("far", [2.0, 2.1, 2.05], allowed=(0, 1), size=SIZE, cell={"rank": 1}),
-    made("far", [0.5, 0.51, 0.52], allowed=(0, 1), size=SIZE, cell={"rank": 2.5}),
-    made("exact", 1e-12, why='Because of "rounding" | so.', rank="control", size={}),
-    made("open", [float("nan")] * 2, allowed=(float("-inf"), 1), among="runs that learn"),
-)
-RECORD = Record(
-    study="made-up",
-    size="default",
-    document="A document",
-    command="foretrain run made-up",
-    seeds=3,
-    root_seed=0,
-    cost=1.5,
-    made="2026-01-01",
-    device="cpu",
-    precision="float32",
-    commit="abc",
-    plan="0" * 12,
-    makes="1" * 12,
-    predicts="2" * 12,
-    judges="3" * 12,
-    settings={"rank": [1, 2.5], "data": "digits"},
-    versions={"numpy": "2"},
-    checksums={"simulation": "f" * 16},
-    claims=CLAIMS,
-)
 
 
 @pytest.fixture(scope="module")

@@ -19,14 +19,15 @@ def document(
     scripts: Sequence[str] = (),
     # Whether curves are looked into, which takes a style and scripts of their own.
     live: bool = False,
+    sheets: Sequence[str] = (),  # files beside it with further style
     images: str = "data:",  # where pictures may come from, as the policy says it
     **values: Any,  # what else the template asks for
 ) -> str:
     """Fill a template with style, script, policy and values."""
     names = list(dict.fromkeys([*scripts, *(LIVE_SCRIPTS if live else ())]))
     script = "\n".join(markup.source(f"report/{name}").strip() for name in names)
-    sheets = ["page.css", *([LIVE_STYLE] if live else ())]
-    style = "\n".join(markup.source(f"report/{name}").strip() for name in sheets)
+    names = ["page.css", *sheets, *([LIVE_STYLE] if live else ())]
+    style = "\n".join(markup.source(f"report/{name}").strip() for name in names)
     policy = _policy(style, script, images)
     return markup.render(template, policy=policy, style=style, script=script, **values)
 

@@ -9,7 +9,7 @@ from .training import CURVES, STEPS, Parameters, inputs  # noqa: F401
 
 SOURCE = "docs/theory/ridge-grokking.md"
 COST = "40 s"
-REFERENCES = ("liu2022omnigrok", "levi2024")
+REFERENCES = ("xu2026", "liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}
 PRESETS = {"paper": {"seeds": 100, "dimension": 200, "samples": (140, 60, 120, 160)}}

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from foretrain.arithmetic import arithmetic, float_type
+from foretrain.arithmetic import arithmetic, exact_products, float_type
 from foretrain.dynamics.program import Completed
 from foretrain.engine.lanes import Lanes, Passenger
 
@@ -44,3 +44,12 @@ def test_the_context_leaves_the_callers_arithmetic_as_it_was():
     with arithmetic("float64"):
         assert jnp.ones(1).dtype == "float64"
     assert (jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision) == before
+
+
+def test_slopes_of_a_function_with_exact_products_are_exact_too():
+    function = exact_products(lambda a, b: (jnp.tanh(a @ b) ** 2).sum())
+    text = jax.jit(jax.grad(function)).lower(jnp.ones((4, 4)), jnp.ones((4, 4))).as_text()
+    products = [line for line in text.splitlines() if "dot_general" in line]
+    assert len(products) >= 2
+    assert all("HIGHEST" in line for line in products)
+    assert exact_products(function) is exact_products(function)

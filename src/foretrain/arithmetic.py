@@ -4,8 +4,10 @@ JAX multiplies float32 matrices on a GPU in TF32, with 10 bits of mantissa, unle
 float32 on every backend, and TF32 is a precision of its own that is asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache, wraps
+from typing import Any
 
 import numpy as np
 
@@ -28,3 +30,16 @@ def arithmetic(precision: str) -> Iterator[None]:
     products = "default" if precision == "tf32" else "highest"
     with jax.enable_x64(precision == "float64"), jax.default_matmul_precision(products):
         yield
+
+
+@lru_cache(maxsize=256)
+def exact_products(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, and its slopes, with no product rounded to TF32; the same object for the same function."""
+    import jax
+
+    @wraps(function)
+    def exact(*arguments, **named):
+        with jax.default_matmul_precision("highest"):
+            return function(*arguments, **named)
+
+    return exact

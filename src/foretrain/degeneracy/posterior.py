@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.arithmetic import exact_products
 from foretrain.errors import argument_error, integer, one_of, real
 
 Losses = Callable[[Any, Any], Any]
@@ -84,6 +85,7 @@ def posterior(
     """
     import jax
 
+    losses = exact_products(losses)
     leaves = jax.tree.leaves(data)
     sizes = {len(leaf) for leaf in leaves}
     if len(sizes) != 1:
@@ -126,7 +128,7 @@ def behavioural(
         ArgumentError: As `posterior`, or the KL divergence is asked of one output, of which it is 0.
     """
     kind = one_of("kind", kind, ("mse", "kl"))
-    data = {"inputs": inputs, "targets": _jitted(apply)(params, inputs)}
+    data = {"inputs": inputs, "targets": _jitted(exact_products(apply))(params, inputs)}
     if kind == "kl" and data["targets"].shape[-1] == 1:
         rule = "be `mse` where there is one output"
         raise argument_error("kind", rule, "is `kl`, which is 0 whatever that output is")

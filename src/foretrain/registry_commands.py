@@ -43,18 +43,24 @@ def _list(arguments):
 
 
 def _check(arguments):
-    from foretrain.registry.check import changed, compare, run_again
-    from foretrain.registry.record import find
+    from dataclasses import replace
 
-    agree = True
+    from foretrain.registry.check import changed, compare, run_again
+    from foretrain.registry.measure import commit_of_package
+    from foretrain.registry.record import find, write
+
+    agree, commit = True, commit_of_package() if arguments.renew else ""
     for study in _wanted(arguments, "studies"):
         record = find(arguments.registry, study, arguments.size or "")
         print(f"{study}, {record.size}: running it again, as it took {duration(record.cost)}.")
         if line := changed(record):
             print(f"The code that {line} has changed since {record.commit}.")
-        found = compare(record, run_again(record, arguments.out, quiet=False))
+        again = run_again(record, arguments.out, quiet=False)
+        found = compare(record, again)
         print("\n".join(found.lines()))
         agree &= found.agrees
+        if arguments.renew and found.agrees:
+            print(f"Written: {write(arguments.registry, replace(again, commit=commit))}")
     return 0 if agree else 1
 
 
@@ -96,6 +102,12 @@ ARGUMENTS = (
         "targets",
         "folders to add; studies to list or check; pages to render",
         {"nargs": "*"},
+    ),
+    (
+        "registry",
+        "--renew",
+        "write a record anew that a check finds the same, with the hashes of now",
+        {"action": "store_true"},
     ),
     ("registry", "--size", "name of the size; default that of the preset", {}),
     ("publish", "--out", "folder for the site; default site", {**_PATH, "default": Path("site")}),

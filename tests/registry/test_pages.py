@@ -15,8 +15,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages whose tables were typed before there was a registry: each leaves the list with the first record of its study.
 TYPED = set(
     """
-    degeneracy-over-training entangled-networks free-directions grokking-phases image-routing interaction-basis
-    modular-transformer pathway-race permutation-group rank-one
+    entangled-networks free-directions grokking-phases image-routing interaction-basis modular-transformer
+    pathway-race permutation-group rank-one
     """.split()
 )
 RECORDS = records(REGISTRY)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -32,6 +34,15 @@ def test_the_bench_has_forty_networks_and_what_is_known_of_them_agrees_with_itse
         assert layer == pytest.approx(zero, rel=1e-3)
     # A hole that is wide is a quadratic; wells without a second one are.
     assert exact.hole(1e4, 1e-4, 6, 0.01) == pytest.approx(6 / 1.01, rel=1e-2)
+
+
+def test_drawn_networks_are_as_many_as_one_likes_and_begin_at_a_minimum():
+    for number in range(7, 12):  # one of each family, and no other at another number
+        one, other = bench.drawn(number), bench.drawn(number + 5)
+        assert abs(study.around(f"drawn {number}", 1.0).start_loss) < 1e-12
+        assert one.known(0.01) != other.known(0.01)
+        assert bench.case(f"drawn {number}").known(0.01) == one.known(0.01)
+    assert study.PRESETS["drawn"]["network"][39] == "drawn 39"
 
 
 def test_losses_are_zero_at_the_start_of_all_but_one():
@@ -89,16 +100,34 @@ SOME = (
 )
 
 
-def measured():
-    found = [study.measure(study.Parameters(network=name), Seed(0, 0)) for name in SOME]
+def measured(names=SOME):
+    found = [study.measure(study.Parameters(network=name), Seed(0, 0)) for name in names]
     made = {name: np.array([one[name] for one in found])[:, None] for name in found[0]}
-    axes = {"network": SOME}
+    axes = {"network": names}
     return Grid(study.Parameters(), axes, 1, 0, runs(axes, 1, made), {}, xr.Dataset())
 
 
-def judged(id):
-    (claim,) = verdicts("sampled-parameters", measured(), id)[id]
+def judged(id, names=SOME):
+    (claim,) = verdicts("sampled-parameters", measured(names), id)[id]
     return claim.verdict
+
+
+@pytest.mark.slow
+def test_the_headline_turns_where_layers_ranks_or_factors_are_wrong(monkeypatch):
+    known, case = study.known, bench.case.__wrapped__
+    pair, linear = case("tanh, pair"), case("5-3-5 r0")
+    half = replace(pair, mask={"into": np.zeros(2), "out": np.ones((2, 2))})
+    twice = replace(linear, losses=lambda params, data: 2 * linear.losses(params, data))
+    changes = {
+        "the last layer alone moves": ("tanh, pair", "case", lambda name: half),
+        "rank off by one": ("5-3-5 r0", "known", lambda name, eps: known("5-2-5 r0", eps)),
+        "symmetrised twice": ("5-3-5 r0", "case", lambda name: twice),
+    }
+    assert judged("inside", ("tanh, pair", "5-3-5 r0")) == HOLDS
+    for what, (name, where, by) in changes.items():
+        with monkeypatch.context() as change:
+            change.setattr(study, where, by)
+            assert judged("inside", (name,)) == FAILS, what
 
 
 @pytest.mark.slow

@@ -256,17 +256,37 @@ PAPER = {
     "tanh 2-4-2, half dead": partial(_perceptron, 0, 2),
 }  # fmt: skip
 DEFAULT = tuple(MADE)
+DRAWN = tuple(f"drawn {number}" for number in range(40))
+
+
+def drawn(number: int) -> Case:
+    """A case of five families in turn, its sizes and numbers drawn by a seed; all are known exactly."""
+    random = np.random.default_rng([2026, number])
+    family = number % 5
+    if family == 0:
+        costs = 10 ** random.uniform(-5, 2, 8)
+        return _quadratic(np.where(random.random(8) < 0.25, 0, costs))
+    if family == 1:
+        k = random.integers(1, 4, random.integers(1, 3))
+        centre = random.uniform(-1, 1, 3) * (random.random(3) < 0.5) * [0, 1, 1]  # a minimum
+        return _powers(k, int(random.integers(1, 7)), centre)
+    if family == 2:
+        return _scalars(int(random.integers(2, 4)), float(random.uniform(0, 1)))
+    if family == 3:
+        into, out = random.standard_normal(2), random.standard_normal((2, 2))
+        return _hidden(("tanh", "relu", "linear")[random.integers(3)], into, out)
+    return _deep("-".join(map(str, random.integers(1, WIDEST + 1, 3))) + " r0")
 
 
 @lru_cache(maxsize=64)
 def case(name: str) -> Case:
-    """The case of a name; a deep linear network may be any, as ``6-4-6 r1``."""
+    """The case of a name; a deep linear network may be any, as ``6-4-6 r1``, and of those that are drawn any number."""
     made = {**MADE, **PAPER}
     if name in made:
         return made[name]()
     try:
-        return _deep(name)
+        return drawn(int(name[6:])) if name.startswith("drawn ") else _deep(name)
     except (ValueError, IndexError):
         raise argument_error(
-            "network", "be one of the bench, or like 5-3-5 r0", f"is {name!r}"
+            "network", "be one of the bench, or like 5-3-5 r0 or drawn 7", f"is {name!r}"
         ) from None

@@ -100,7 +100,8 @@ CLAIMS = [
         relative,
         near=0,
         inside=(0, 0.03),
-        why="A standard error of a twentieth is allowed, and most networks need not go so far.",
+        why="An error of a twentieth is allowed, which is 1.2 times that of the draws: were all estimates at that limit, the "
+        "median distance would be .67 · .05/1.2 = .028.",
         **ALL,
     ),
     claim(

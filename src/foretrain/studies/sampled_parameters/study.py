@@ -8,7 +8,7 @@ import numpy as np
 from foretrain import study
 from foretrain.study import declare, generator, parameter
 
-from .bench import DEFAULT, PAPER, case
+from .bench import DEFAULT, DRAWN, PAPER, case
 
 SOURCE = "docs/studies/sampled-parameters.md"
 COST = "3 min"
@@ -20,7 +20,8 @@ PRESETS = {
         "gradients": 10_000_000,
         "network": (*DEFAULT, *PAPER),
         "eps": (0.01, 0.001),
-    }
+    },
+    "drawn": {"gradients": 1_000_000, "network": DRAWN, "eps": 0.003},
 }
 NUTS = {"sampler": "nuts", "chains": 8, "draws": 2500, "richardson": False, "controlled": False}
 declare(

@@ -10,7 +10,7 @@ import pytest
 from foretrain.degeneracy import effective_parameters
 from foretrain.degeneracy.effective_parameters import sampled_parameters
 from foretrain.degeneracy.posterior import behavioural, posterior
-from foretrain.degeneracy.sampled_trust import Checks, doubts
+from foretrain.degeneracy.sampled_trust import Checks, doubts, growth
 from foretrain.errors import ArgumentError
 
 COSTS = np.array([3.0, 1.0, 0.1, 0.01, 0.001, 0.0])
@@ -130,6 +130,13 @@ def test_every_threshold_is_held(change, says):
     assert doubts(10.0, 0.2, GOOD) == []
     (line,) = doubts(10.0, 0.2, GOOD._replace(**change))
     assert says in line
+
+
+def test_draws_that_are_needed_follow_from_each_threshold():
+    assert growth(10.0, 0.2, GOOD) == 1
+    for change, times in (({"effective": 100.0}, 4), ({"lengths": 25.0}, 4), ({"rhat": 1.0784}, 2)):
+        assert growth(10.0, 0.2, GOOD._replace(**change)) == pytest.approx(times, rel=0.01)
+    assert growth(10.0, 1.0, GOOD) == pytest.approx(4)
 
 
 def test_errors_and_signs_of_values_are_held():

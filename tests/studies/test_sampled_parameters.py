@@ -115,15 +115,15 @@ def judged(id, names=SOME):
 @pytest.mark.slow
 def test_the_headline_turns_where_layers_ranks_or_factors_are_wrong(monkeypatch):
     known, case = study.known, bench.case.__wrapped__
-    pair, linear = case("tanh, pair"), case("5-3-5 r0")
+    pair, even = case("tanh, pair"), case("quadratic, at the scale")
     half = replace(pair, mask={"into": np.zeros(2), "out": np.ones((2, 2))})
-    twice = replace(linear, losses=lambda params, data: 2 * linear.losses(params, data))
+    twice = replace(even, losses=lambda params, data: 2 * even.losses(params, data))
     changes = {
         "the last layer alone moves": ("tanh, pair", "case", lambda name: half),
         "rank off by one": ("5-3-5 r0", "known", lambda name, eps: known("5-2-5 r0", eps)),
-        "symmetrised twice": ("5-3-5 r0", "case", lambda name: twice),
+        "symmetrised twice": ("quadratic, at the scale", "case", lambda name: twice),
     }
-    assert judged("inside", ("tanh, pair", "5-3-5 r0")) == HOLDS
+    assert judged("inside", ("tanh, pair", "5-3-5 r0", "quadratic, at the scale")) == HOLDS
     for what, (name, where, by) in changes.items():
         with monkeypatch.context() as change:
             change.setattr(study, where, by)

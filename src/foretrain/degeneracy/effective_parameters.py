@@ -12,8 +12,9 @@ chains do not come round, and this is looked for:
   spread have less.
 - Where draws lie where the loss is quadratic the value is the curvature's.
 
-Rounds of draws double until nothing speaks against one and nothing against the next, or the time is over. Only the last
-counts: a round that is chosen because it passed is too good by a little.
+Rounds of draws double until nothing speaks against one and nothing against the next, or the time is over, or effective draws
+grow so slowly that it would be over too soon by far; the next scale has what is left. Only the last round counts: a round
+that is chosen because it passed is too good by a little.
 """
 
 import time
@@ -35,7 +36,7 @@ from foretrain.degeneracy.hamiltonian import (
     taken_memory,
 )
 from foretrain.degeneracy.posterior import Posterior
-from foretrain.degeneracy.sampled_trust import Checks, doubts
+from foretrain.degeneracy.sampled_trust import Checks, doubts, growth
 from foretrain.errors import argument_error, integer, real
 
 QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
@@ -43,6 +44,7 @@ CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of 
 FROM_START = 4  # one chain in so many begins at w*
 LEAST = 2000  # gradients of a chain with which a scale is begun
 MEMORY = 2**32  # bytes that chains may take
+HOPELESS = 3.0  # times the time that is left: what a scale needs for trust at which it is given up
 ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone acts a turn is 2 pi
 
 
@@ -291,6 +293,15 @@ class _Walk:
                 trace = 2 * beta * (draws.loss - self.posterior.start_loss)
             again = self.spent + 2 * (self.spent - begun) < end
             if count < size or (not found[0][2] and (passed or not again)):
+                break
+            took, left = self.spent - begun, max(end - self.spent, 0.0)
+            hopeless = growth(*found[0][:2], found[0][3]) * took
+            if (
+                left < took or hopeless > HOPELESS * left
+            ):  # a shorter round is worth less than the last
+                if hopeless > took:
+                    unit = "gradients" if self.counted else "s"
+                    found[0][2].append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
                 break
             passed = not found[0][2]
             log_step = log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)

@@ -36,6 +36,18 @@ class Checks(NamedTuple):
     most: float
 
 
+def growth(value: float, error: float, checks: Checks) -> float:
+    """How many times as many draws are enough for `doubts`, where effective draws grow as draws do; at least 1.
+
+    Of chains that agree R-hat^2 - 1 falls as their number does: halves of chains, 2 m of them, differ by 2 m/effective of the
+    variance within.
+    """
+    wide = error / (ERROR * max(abs(value), 0.2))
+    apart = (checks.rhat**2 - 1) / (RHAT**2 - 1)
+    few = EFFECTIVE / max(checks.effective, 1.0), LENGTHS / max(checks.lengths, 1.0)
+    return float(max(1.0, wide**2, apart, *few))
+
+
 def doubts(value: float, error: float, checks: Checks) -> list[str]:
     """Why a value is not to be trusted; empty if it is."""
     if not np.isfinite(value):

@@ -130,6 +130,10 @@ def s_curves(script, tmp_path):
     script.main(runs=3, workers=0, repeats=1)
 
 
+def sampler_choice(script, tmp_path):
+    script.main(["w⁴"], 1, 0.01, 40_000)
+
+
 def scaling(script, tmp_path):
     assert script.measure(100, 0)["runs"] == 100
 
@@ -156,7 +160,7 @@ SMALLEST = {
     run.__name__: run
     for run in (
         degeneracy, equal_verdicts, gpu, grokking, image_routing, interaction_basis, judging, lanes, own_networks,
-        parallelograms, results, routing, s_curves, scaling, side_by_side, translation,
+        parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side, translation,
     )
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TYPED = set(
     """
     entangled-networks free-directions grokking-phases image-routing interaction-basis modular-transformer
-    pathway-race permutation-group rank-one
+    pathway-race permutation-group
     """.split()
 )
 RECORDS = records(REGISTRY)

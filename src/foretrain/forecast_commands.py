@@ -32,7 +32,7 @@ def explain(arguments):
     from foretrain.forecast.explanation_text import text
     from foretrain.forecast.model_file import explain_files, write
 
-    names = "rate steps batch loss optimizer momentum weight_decay seeds measured step_column loss_column weights"
+    names = "rate steps batch loss optimizer momentum weight_decay seeds measured step_column loss_column weights out"
     options = {name: getattr(arguments, name) for name in names.split()}
     explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
     return _told(explanation, text, write, arguments)

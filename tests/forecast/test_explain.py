@@ -35,8 +35,8 @@ def found():
     made = foretrain.explain(
         apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=3, tell=said.append
     )  # fmt: skip
-    assert said[0].startswith("Said before training: ")
-    assert "16 corners" in said[1]
+    assert said[1].startswith("Said before training: ")
+    assert "all 16 corners" in said[0]
     return made
 
 

@@ -8,6 +8,7 @@ sees all examples. Shapley's value of each says what part of the gap between the
 import time
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,8 +16,9 @@ import numpy as np
 
 from foretrain.errors import ForetrainError, integer
 from foretrain.forecast.beside import beside
+from foretrain.forecast.explain_cost import cost, cost_words
 from foretrain.forecast.explanation import Checks, Explanation
-from foretrain.forecast.explanation_text import forecast_words
+from foretrain.forecast.explanation_text import corner_words, forecast_words, plus_minus
 from foretrain.forecast.further import further
 from foretrain.forecast.kernel_forecast import kernel_forecast
 from foretrain.forecast.kernel_recursion import Kernel
@@ -29,7 +31,7 @@ from foretrain.forecast.own_network import (
     whole_number,
 )
 from foretrain.forecast.regime import regime
-from foretrain.forecast.shares import lost, taken_apart
+from foretrain.forecast.shares import apart, lost, taken_apart
 from foretrain.forecast.simulated import (
     Corner,
     Simulator,
@@ -37,8 +39,9 @@ from foretrain.forecast.simulated import (
     enough_substeps,
     log_spaced,
 )
+from foretrain.forecast.stored_curves import store_folder
 from foretrain.forecast.weights_over_time import moments, read_weights
-from foretrain.words import count
+from foretrain.words import duration
 
 PREDICTED = "the prediction of the kernel at the start"
 
@@ -54,6 +57,7 @@ def explain(
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
     weights: str | PathLike | None = None,
+    out: Path | None = None,
     **described_by: Any,
 ) -> Explanation:
     """Predict a network before training, train it, and say which assumption of theory its deviation is due to.
@@ -65,11 +69,17 @@ def explain(
         y: Targets, as the loss reads them.
         **described_by: `rate`, `steps` and all else that `foretrain.forecast.own_network.described` takes. Adam's steps have
             no flow: its step's size is not taken apart, and nothing is predicted before training.
-        seeds, from_zero, tell, measured, weights: As of `explained`, which says what is raised and what it costs.
+        seeds, from_zero, tell, measured, weights, out: As of `explained`, which says what is raised and what it costs.
     """
     training = described(apply, init, x, y, **described_by)
     return explained(
-        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, weights=weights
+        training,
+        seeds=seeds,
+        from_zero=from_zero,
+        tell=tell,
+        measured=measured,
+        weights=weights,
+        out=out,
     )
 
 
@@ -81,6 +91,7 @@ def explained(
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
     weights: str | PathLike | None = None,
+    out: Path | None = None,
 ) -> Explanation:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
@@ -89,10 +100,12 @@ def explained(
         seeds: Number of starts, each with minibatches of its own.
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
-        tell: Called with a line when the prediction stands, and before training begins.
+        tell: Called with a line of the cost before anything is computed, when the prediction stands, and after every corner.
         measured: Runs of this training made elsewhere, see `foretrain.forecast.measured.read_measured`; they are laid beside
             the prediction before training, and beside everything after it.
         weights: Folder of their weights over time, see `foretrain.forecast.weights_over_time.read_weights`.
+        out: Folder in which the curves of every corner are stored as soon as they are known; those that another call of the
+            same training has stored there are not trained again.
 
     Raises:
         ArgumentError: `seeds` breaks its rule, the starts do not differ, `measured` has no two steps of the training, or
@@ -100,15 +113,23 @@ def explained(
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
+        FolderError: `out` cannot be written.
 
     Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; and three
         kernels a start, of four of them three more, as many gradients each as there are outputs.
     """
     began = time.monotonic()
     number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
-    tell = tell or (lambda line: None)
     with jax.enable_x64(True):
         drawn = jax.tree.map(np.asarray, starts(training, number))
+    expected = None if tell is None else cost(training, drawn)
+    tell = tell or (lambda line: None)
+    asked, run = (
+        corners(training, from_zero=from_zero),
+        Corner(True, True, True, training.in_batches),
+    )
+    if expected is not None:
+        tell(cost_words(expected, training, drawn, asked, 1))
     rows, at = batches(training, number), log_spaced(training.steps)
     kernels = [Kernel(training, _one(drawn, k)) for k in range(number)]
     forecast, twins = (None, None) if training.adaptive else kernel_forecast(kernels, rows, at)
@@ -118,19 +139,26 @@ def explained(
             for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
                 tell(line)
     stored = () if weights is None else moments(training, read_weights(training, weights))
-    simulator = Simulator(training, drawn, rows, at)
-    run = Corner(True, True, True, training.in_batches)
+    simulator = Simulator(training, drawn, rows, at, None if out is None else store_folder(out))
     kept = np.flatnonzero(~lost(simulator.run(run).train))
     if not kept.size:
         raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
     substeps = 1 if forecast is None else enough_substeps(simulator, forecast.edge.measured)
-    asked = corners(training, from_zero=from_zero)
+    if expected is not None and substeps > 1:
+        tell(cost_words(expected, training, drawn, asked, substeps))
     size = sum(leaf[0].size for leaf in jax.tree.leaves(drawn))
-    tell(
-        f"Training {count(number, 'start')} of {size:,} weights in {count(len(asked), 'corner')}, {training.steps} steps "
-        f"each; small steps are {substeps} x 4 gradients."
-    )
-    curves = {one: simulator.run(one, substeps) for one in asked}
+    curves = {}
+    for place, one in enumerate(asked):
+        here = time.monotonic()
+        curves[one] = simulator.run(one, substeps)
+        miss = plus_minus(apart(curves[one].train, simulator.run(run).train))
+        said = (
+            "the run itself"
+            if one == run
+            else f"{corner_words(training, one)}: {miss} from the run"
+        )
+        took = duration(time.monotonic() - here)
+        tell(f"{place + 1} of {len(asked)} corners, {said}, {took}")
     train = {one: curves[one].train for one in asked}
     tests = {one: losses for one in asked if (losses := curves[one].test) is not None}
     test = tests or None
@@ -150,6 +178,7 @@ def explained(
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
+        single=simulator.large and forecast is not None,
         measured=measured,
         moments=stored,
     )

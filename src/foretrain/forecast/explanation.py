@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.interval import Interval, interval
+from foretrain.claims.interval import Interval
 from foretrain.forecast.beside import Beside, beside
 from foretrain.forecast.further import Further
 from foretrain.forecast.kernel_forecast import KernelForecast
 from foretrain.forecast.measured import Measured
 from foretrain.forecast.own_network import Training
 from foretrain.forecast.regime import Regime
-from foretrain.forecast.shares import Shares, bounded
+from foretrain.forecast.shares import Shares, apart
 from foretrain.forecast.simulated import Corner
 from foretrain.forecast.weights_over_time import Moment
 from foretrain.lazy import xr
@@ -51,6 +51,7 @@ class Explanation:
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
         checks: Independent ways to the same curves.
         substeps: Number into which every own step was cut for the flow.
+        single: True if small steps are in single precision.
         seconds: Time taken.
         measured: Runs of the same training made elsewhere, if there are any.
         moments: Their weights over time.
@@ -69,6 +70,7 @@ class Explanation:
     checks: Checks
     substeps: int
     seconds: float
+    single: bool = False
     measured: Measured | None = None
     moments: tuple[Moment, ...] = ()
 
@@ -91,23 +93,15 @@ class Explanation:
         return len(self.train[self.run])
 
     def miss(self, corner: Corner, split: str = "train") -> Interval:
-        """Largest difference of a corner from the run over log time, over the loss at the start, with interval over starts.
-
-        A loss above that at the start counts as `foretrain.forecast.shares.bounded` says.
-        """
+        """Largest difference of a corner from the run as of `foretrain.forecast.shares.apart`."""
         curves = self.train if split == "train" else self.test
         assert curves is not None
-        return self._apart(curves[corner], curves[self.run])
+        return apart(curves[corner], curves[self.run])
 
     def further_miss(self, one: Further) -> Interval:
         """The same of the training loss of a further curve, over the starts that it has."""
         assert one.train is not None
-        return self._apart(one.train, self.train[self.run][: len(one.train)])
-
-    @staticmethod
-    def _apart(losses, run):
-        first = run[:, 0]
-        return interval(np.abs(bounded(losses, first) - bounded(run, first)).max(1))
+        return apart(one.train, self.train[self.run][: len(one.train)])
 
     def beside(self) -> Beside | None:
         """The runs made elsewhere, beside the curves of the table and the training itself."""

@@ -62,11 +62,11 @@ def corner_words(training: Any, corner: Corner) -> str:
 def forecast_words(forecast: Any) -> str:
     """The verdict of a prediction before training in a sentence or two."""
     q, correction = (
-        "" if one is None else _plus_minus(one) for one in (forecast.movement, forecast.correction)
+        "" if one is None else plus_minus(one) for one in (forecast.movement, forecast.correction)
     )
     starts = {"diverging": forecast.diverging, "starts": len(forecast.train)}
     return _SAID[forecast.verdict].format(
-        q=q, correction=correction, edge=_plus_minus(forecast.edge), **starts
+        q=q, correction=correction, edge=plus_minus(forecast.edge), **starts
     )
 
 
@@ -98,8 +98,8 @@ def head_lines(whole: Any) -> list[str]:
         lines.append(f"Said before training: {forecast_words(whole.forecast)}")
     regime = whole.regime
     lines.append(
-        f"Regime: {regime.name}, {_MEANS[regime.name]}. The kernel moved by {_plus_minus(regime.movement)}"
-        f"{_twin(regime.twin_movement)}, rate times sharpness over two ended at {_plus_minus(regime.edge)}"
+        f"Regime: {regime.name}, {_MEANS[regime.name]}. The kernel moved by {plus_minus(regime.movement)}"
+        f"{_twin(regime.twin_movement)}, rate times sharpness over two ended at {plus_minus(regime.edge)}"
         f"{_twin(regime.twin_edge)}{_gates(regime)}."
     )
     return lines
@@ -115,7 +115,7 @@ def miss_rows(whole: Any) -> list[tuple[str, ...]]:
         rows.append((name, *cells))
     for one in whole.further:
         if one.train is not None:
-            miss = _plus_minus(whole.further_miss(one))
+            miss = plus_minus(whole.further_miss(one))
             rows.append((f"{one.kind}: {one.name}", miss, *[""] * (len(rows[0]) - 2)))
     return rows
 
@@ -163,7 +163,7 @@ def gap_line(whole: Any, split: str = "train") -> str:
     what = "training loss" if split == "train" else "test loss"
     line = (
         f"From `{corner_words(whole.training, whole.theory)}` to the run the {what} differs by up to "
-        f"{_plus_minus(shares.range)} of the loss at the start"
+        f"{plus_minus(shares.range)} of the loss at the start"
     )
     if not shares.causes:
         return f"{line}: below {FLOOR}, there is nothing to take apart."
@@ -188,6 +188,8 @@ def trust_lines(whole: Any) -> list[str]:
     if not training.adaptive:
         held = "; on minibatches each is held for its own step" if training.in_batches else ""
         lines.append(f"The flow is small steps, {whole.substeps} x 4 gradients in a step{held}.")
+        if whole.single:
+            lines.append("Small steps are in single precision, all else in double.")
     lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in whole.further if one.why]
     away = int(lost(whole.train[whole.run]).sum())
     if away:
@@ -325,7 +327,7 @@ def _json(value):
     return value if math.isfinite(value) else None
 
 
-def _plus_minus(one: Interval) -> str:
+def plus_minus(one: Interval) -> str:
     """A value with half the width of its interval, where it has one."""
     if not (math.isfinite(one.low) and math.isfinite(one.high)):
         return number(one.measured, 2)
@@ -351,4 +353,4 @@ def _miss(whole, corner, split):
     curves = whole.train if split == "train" else whole.test
     if (lost(curves[corner]) & ~lost(curves[whole.run])).any():
         return "diverges"
-    return _plus_minus(whole.miss(corner, split))
+    return plus_minus(whole.miss(corner, split))

@@ -30,6 +30,7 @@ def explain_files(
     step_column: str | None = None,
     loss_column: str | None = None,
     weights: str | PathLike | None = None,
+    out: Path | None = None,
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
     **options: Any,
@@ -45,7 +46,7 @@ def explain_files(
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.forecast.measured.read_measured`.
         step_column, loss_column: Names of their columns.
-        weights, tell: As of `foretrain.forecast.explain.explained`.
+        weights, out, tell: As of `foretrain.forecast.explain.explained`.
         seeds: Number of starts; one where the model has no more.
         **options: Of `foretrain.forecast.own_network.described`; a `rate` of None is the file's.
 
@@ -79,6 +80,7 @@ def explain_files(
             seeds=1 if network.single else seeds,
             measured=runs,
             weights=weights,
+            out=out,
             tell=tell,
         )
 

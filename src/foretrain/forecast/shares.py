@@ -70,6 +70,15 @@ def lost(losses: np.ndarray) -> np.ndarray:
     return ~(losses[:, -1] <= 2 * losses[:, 0])
 
 
+def apart(losses: np.ndarray, run: np.ndarray) -> Interval:
+    """Largest difference of curves from a run over log time, over its loss at the start, with its interval over starts.
+
+    Both are (start, time); a loss above that at the start counts as `bounded` says.
+    """
+    first = run[:, 0]
+    return interval(np.abs(bounded(losses, first) - bounded(run, first)).max(1))
+
+
 def shapley(game: Mapping[frozenset, np.ndarray], players: Sequence[str]) -> dict[str, np.ndarray]:
     """Shapley's value of every player; `game` gives a number or an array to every set of players."""
     many = len(players)

@@ -11,8 +11,11 @@ descent at rate / (1 - momentum), so that its memory belongs to the step. Adam h
 Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |grad L|^2: the *corrected* flow.
 """
 
+import warnings
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +24,13 @@ from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.forecast.corners import corner
 from foretrain.forecast.own_network import Training
+from foretrain.forecast.stored_curves import CurveStore
 from foretrain.plans.place import place
 
-_STAGES = 4
+STAGES = 4
+_DATA = ("x", "y", "x_test", "y_test")
+SINGLE = 1e7  # weights times examples of a step, from which on small steps are in single precision
+_FEW = 2  # starts of which so large a network's substeps are chosen
 _STEP = 0.5  # rate times sharpness of one substep, with which its search begins
 _AGREE, _MOST = (
     1e-3,
@@ -57,7 +64,10 @@ def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
 
 
 class Curves(NamedTuple):
-    """Losses of one corner, (start, time) each, and the weights at its end, a leading axis of starts on every leaf."""
+    """Losses of one corner, (start, time) each, and the weights at its end, a leading axis of starts on every leaf.
+
+    Of stored curves there are the weights of the user's run alone, None of any other.
+    """
 
     train: np.ndarray
     test: np.ndarray | None
@@ -68,12 +78,36 @@ class Simulator:
     """Trains all starts in one program per network and size of its batches; step and substeps are arguments of it.
 
     `starts` and `rows` are those of `foretrain.forecast.own_network`, `at` the steps at which losses are taken, shape (time,),
-    ascending from 0.
+    ascending from 0. Curves are read from a `folder` where they are stored there, and stored in it.
+
+    Small steps of a large network are in single precision, in half the time: a flow forgets its rounding, a millionth of the
+    loss. Own steps are in double precision, for at the edge of stability rounding grows.
     """
 
-    def __init__(self, training: Training, starts: Any, rows: np.ndarray, at: np.ndarray):
+    def __init__(
+        self,
+        training: Training,
+        starts: Any,
+        rows: np.ndarray,
+        at: np.ndarray,
+        folder: Path | None = None,
+    ):
+        import jax
+
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
+        weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
+        self.large = weights * training.batch >= SINGLE
         self._programs, self._curves = {}, {}
+        self._store = None
+        if folder is not None:
+            self._store = CurveStore(folder, training, starts, rows, at, __file__)
+
+    def few(self) -> "Simulator":
+        """One of the first starts alone, where all would take long; nothing is stored."""
+        import jax
+
+        first = jax.tree.map(lambda leaf: leaf[:_FEW], self.starts)
+        return Simulator(self.training, first, self.rows[:_FEW], self.at) if self.large else self
 
     def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
         """Curves of a corner; `substeps` cut its small steps, and do nothing to own ones.
@@ -92,34 +126,50 @@ class Simulator:
             raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
         if corrected and (self.training.optimizer != "sgd" or not small):
             raise ForetrainError("Only small steps of plain descent can be corrected.")
-        asked = corner, substeps if small else 1, corrected
+        asked = tuple(corner), substeps if small else 1, corrected, small and self.large
+        if asked not in self._curves and self._store is not None:
+            stored = self._store.read(asked)
+            if stored is not None:
+                self._curves[asked] = Curves(*stored)
         if asked not in self._curves:
             batched = corner.batches and self.training.in_batches
-            program = self._program(corner, batched, corrected)
+            single = small and self.large
+            program = self._program(corner, batched, corrected, single)
             momentum = self.training.momentum
             rates = self.training.rates / (1 - momentum if small else 1)
-            rule = (asked[1], _STAGES, 0.0) if small else (1, 1, momentum)
-            with jax.enable_x64(True):
+            kind = np.float32 if single else np.float64
+            own = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
+            given = own, jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
+            rule = (asked[1], STAGES, 0.0) if small else (1, 1, momentum)
+            with jax.enable_x64(not single), warnings.catch_warnings():
+                warnings.simplefilter("ignore" if single else "default")  # of what becomes single
                 try:
-                    made = program(self.starts, self.rows if batched else None, rates, *rule)
+                    made = program(
+                        *given, self.rows if batched else None, rates.astype(kind), *rule
+                    )
                 except ForetrainError:
                     raise
                 except Exception as error:
                     raise ForetrainError(
                         f"The network cannot be trained: {place(error)}"
                     ) from error
-                train, test, weights = jax.tree.map(np.asarray, made)
+                train, test, weights = jax.tree.map(lambda one: np.asarray(one, float), made)
+            if single:
+                jax.clear_caches()  # JAX would hand constants on as it rounded them here
+            last = corner == Corner(True, True, True, self.training.in_batches)
+            if self._store is not None:
+                self._store.write(asked, train, test, weights if last else None)
             self._curves[asked] = Curves(train, test, weights)
         return self._curves[asked]
 
-    def _program(self, asked_corner, batched, corrected):
+    def _program(self, asked_corner, batched, corrected, single):
         import jax
 
-        asked = asked_corner._replace(step=True, batches=batched), corrected
+        asked = asked_corner._replace(step=True, batches=batched), corrected, single
         if asked not in self._programs:
             network = _network(self.training.apply, asked_corner)
             function = partial(_trained, self.training, self.at, network, corrected)
-            lanes = (0, 0 if batched else None, None, None, None, None)
+            lanes = (None, 0, 0 if batched else None, None, None, None, None)
             self._programs[asked] = jax.jit(jax.vmap(function, in_axes=lanes))
         return self._programs[asked]
 
@@ -138,6 +188,11 @@ def log_spaced(steps: int, number: int = 60) -> np.ndarray:
     return np.unique(np.r_[0, np.round(np.geomspace(1, steps, number))]).astype(int)
 
 
+def first_substeps(share: float) -> int:
+    """The number of substeps from which `enough_substeps` begins."""
+    return max(1, int(np.ceil(2 * share / _STEP)))
+
+
 def enough_substeps(simulator: Simulator, share: float) -> int:
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
@@ -147,7 +202,8 @@ def enough_substeps(simulator: Simulator, share: float) -> int:
     Raises:
         ForetrainError: 64 are not enough.
     """
-    substeps = max(1, int(np.ceil(2 * share / _STEP)))
+    simulator = simulator.few()
+    substeps = first_substeps(share)
     while substeps <= _MOST:
         worst = 0.0
         for gates in (True, False):
@@ -172,7 +228,9 @@ def _network(apply, asked):
     return lambda w, u, x: network(w, u, x) - apply(u, x)
 
 
-def _trained(training, at, network, corrected, start, rows, rates, substeps, stages, momentum):
+def _trained(
+    training, at, network, corrected, data, start, rows, rates, substeps, stages, momentum
+):
     """Losses at the steps `at` and the last weights, from one start."""
     import jax
     import jax.numpy as jnp
@@ -191,7 +249,7 @@ def _trained(training, at, network, corrected, start, rows, rates, substeps, sta
         _, turned = jax.jvp(decayed, (w,), (there,))
         return jax.tree.map(lambda g, more: g + rate / 2 * more, slope(w), turned)
 
-    training = _on_device(training)
+    training = replace(training, **data)
 
     def step(number, state):
         w, memory = state
@@ -235,23 +293,17 @@ def _trained(training, at, network, corrected, start, rows, rates, substeps, sta
     return train, test, w
 
 
-def _on_device(training):
-    """The training with arrays that traced rows can index."""
-    import dataclasses
-
-    import jax.numpy as jnp
-
-    names = ("x", "y", "x_test", "y_test")
-    arrays = {name: getattr(training, name) for name in names}
-    arrays = {name: None if one is None else jnp.asarray(one) for name, one in arrays.items()}
-    return dataclasses.replace(training, **arrays)
+def _of_kind(array, kind):
+    """An array in a precision; whole numbers and None as they are."""
+    return array if array is None or array.dtype.kind != "f" else array.astype(kind)
 
 
 def _plainly(training, start, rows, at):
     """The training loss at the steps `at` of one run by Optax."""
     import jax
+    import jax.numpy as jnp
 
-    training = _on_device(training)
+    training = replace(training, x=jnp.asarray(training.x), y=jnp.asarray(training.y))
 
     def loss(w, seen):
         return training.loss(training.apply(w, training.x[seen]), training.y[seen])

@@ -12,10 +12,10 @@ import numpy as np
 from foretrain.errors import StoreError, argument_error, path_argument, real
 from foretrain.figures import Drawing, save
 from foretrain.figures.style import (
+    INK,
     PALETTE,
     legend_below,
     panels,
-    simulation_line,
     style,
     theory_line,
 )
@@ -85,16 +85,16 @@ def draw(found: Beside) -> dict[str, Drawing]:
 
 
 def measured_line(ax: Any, found: Beside) -> None:
-    """Draw the mean of measured runs, in the band from the lowest to the highest where there are several."""
+    """Draw circles at the mean of measured runs, in the band from the lowest to the highest where there are several."""
     steps, losses = np.maximum(found.measured.steps, 0.5), found.measured.losses
     losses = np.where(np.isfinite(losses), losses, np.nan)
-    line = simulation_line(PALETTE["sky"], linewidth=5)
     several = len(losses) > 1
     label = f"measured: mean and range of {len(losses)} runs" if several else "measured"
-    ax.plot(steps, losses.mean(0), **line, label=label)
+    circles = {"color": INK, "markerfacecolor": "white", "markersize": 4, "zorder": 5}
+    ax.plot(steps, losses.mean(0), "o", **circles, label=label)
     if several:
         low, high = losses.min(0), losses.max(0)
-        ax.fill_between(steps, low, high, color=PALETTE["sky"], alpha=0.3, linewidth=0)
+        ax.fill_between(steps, low, high, color=INK, alpha=0.12, linewidth=0)
 
 
 def write(found: Beside, folder: str | PathLike) -> tuple[Path, ...]:

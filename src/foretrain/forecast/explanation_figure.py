@@ -18,6 +18,11 @@ from foretrain.figures.style import (
 from foretrain.forecast.compare_curves import measured_line
 from foretrain.forecast.explanation_text import cause_words, corner_words
 
+_DASHES = ["-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5))]  # equal curves are all seen
+_CORNERS = (
+    "Mean training loss over starts of every set of assumptions that are kept: the kernel holds layers and gates to first "
+    "order, gates frozen the gates alone, layers apart the layers alone, the network nothing. Cut at twice the first loss."
+)
 _COLOURS = {"layers": "vermillion", "gates": "green", "step": "purple", "batches": "orange"}
 
 
@@ -37,7 +42,32 @@ def draw(whole: Any) -> dict[str, Drawing]:
         axes[1, 0].set(ylabel="Part of the gap,\nover the loss at the start")
         panel_letters(axes)
         legend_below(figure, 2)
-    return {"explanation": Drawing(figure, "Why the run is not what theory says", _caption(whole))}
+        drawn = {
+            "explanation": Drawing(figure, "Why the run is not what theory says", _caption(whole)),
+            "corners": Drawing(_corners(whole), "Every corner", _CORNERS),
+        }
+    return drawn
+
+
+def _corners(whole):
+    """Training losses of all corners, a panel for each kind of steps and batches."""
+    own = [one for one in whole.train if one.output]
+    kinds = list(dict.fromkeys((one.step, one.batches) for one in own))
+    figure, axes = panels(-(-len(kinds) // 2), 2, height=2.9 * -(-len(kinds) // 2), squeeze=False)
+    colours = [PALETTE[name] for name in ("blue", "green", "orange", "vermillion")]
+    at, top = np.maximum(whole.at, 0.5), 2 * whole.train[whole.run][:, 0].mean()
+    for ax, kind in zip(axes.flat, kinds, strict=False):
+        members = [one for one in own if (one.step, one.batches) == kind]
+        for colour, dashes, one in zip(colours, _DASHES, members, strict=True):
+            network, _, steps = corner_words(whole.training, one).partition(", ")
+            curve = np.minimum(np.nan_to_num(whole.train[one].mean(0), nan=np.inf), top)
+            ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
+            ax.set_title(steps, loc="left", fontsize=11)
+        ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
+    for ax in axes.flat[len(kinds) :]:
+        ax.remove()
+    legend_below(figure, 4)
+    return figure
 
 
 def _losses(ax, whole, curves, column):

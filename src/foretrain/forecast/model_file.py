@@ -109,10 +109,10 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
             "report/analysis.html",
             title="Why the run is not what theory says",
             summary=words.head_lines(explanation)[0],
-            doubts=[
-                ("Said", words.head_lines(explanation)[1:]),
+            doubts=[("Said", words.head_lines(explanation)[1:])],
+            closing=[
                 *([] if (found := explanation.beside()) is None else [("Measured", found.lines())]),
-                ("Trust", words.trust_lines(explanation)),
+                ("Self-check, and what to trust", words.trust_lines(explanation)),
             ],
             tables=words.page_tables(explanation),
             figures=[

@@ -13,7 +13,7 @@ import scipy.special
 import foretrain
 from foretrain.cli import main
 from foretrain.degeneracy.analysis import analyze
-from foretrain.degeneracy.analysis_text import trust
+from foretrain.degeneracy.analysis_text import tables, trust
 from foretrain.degeneracy.function import as_function
 from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.models import open_model
@@ -144,8 +144,13 @@ def test_a_pure_function_is_analysed_as_the_network_that_it_is():
         assert one.costs.effective(1e-3)[0] == pytest.approx(
             by_network.costs.effective(1e-3)[0], rel=1e-9
         )
+    (*_, (name, rank)) = tables(by_function)[0][2]
+    assert (name, rank.split(",")[0]) == ("rank of the Jacobian", "rank 18 of 25")
     assert by_function.wiring is None
     assert by_function.exact is None
+    part = foretrain.analyze(apply, WEIGHTS, X, noise_scale=1e-3, seconds=0, part="1")
+    assert part.parameters == 10
+    assert "Part: 1 alone: 10 of 25 parameters move." in part.doubts
     with pytest.raises(ArgumentError, match="followed by its parameters and data"):
         foretrain.analyze(apply, X)
 
@@ -165,6 +170,9 @@ def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, caps
     moments = [line.split()[0] for line in said.splitlines()[2:5]]
     assert moments == ["9", "20", "100"]
     assert "N changes most between" in said
+    part = foretrain.analyze(words[:3], folder / "x.npy", part="1")
+    assert part.doubts[-1] == "Part: 1 alone: 10 of 25 parameters move."
+    assert part.by_source()["all"].tolist() == [2, 2, 2]
     found = foretrain.analyze(words[:3], folder / "x.npy", noise_scale=0.01)
     # A network of a larger scale has larger costs, so that more of it counts; the last is the one that all are held to.
     assert (np.diff(found.effective[:, 1]) > 0).all()

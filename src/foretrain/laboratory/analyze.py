@@ -5,6 +5,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
         apply: Any = model
         function = function_of(apply, params, x)
     part = options.pop("part", None)
-    function = function.part(*_names(part)) if part else function
+    function = _part(function, part) if part else function
     return analysis.analyze(function, x, y=rest[0] if rest else None, **options)
 
 
@@ -131,7 +132,7 @@ def analyze_files(
     elif noise_scale is not None:
         noise_scale = real("noise_scale", noise_scale, above=0)
     if part:
-        functions = [one.part(*_names(part)) for one in functions]
+        functions = [_part(one, part) for one in functions]
     options |= {"noise_scale": noise_scale, "y": y, "source": source}
     if len(functions) == 1:
         if wiring:
@@ -151,8 +152,12 @@ def analyze_files(
     return trajectory(functions, x, moments=steps, axis="Moment of training (step)", **options)
 
 
-def _names(part):
-    return [part] if isinstance(part, str) else part
+def _part(function, names):
+    """The function of these parameters alone, with a line that says so."""
+    names = [names] if isinstance(names, str) else names
+    made = function.part(*names)
+    line = f"Part: {', '.join(names)} alone: {made.size:,} of {function.size:,} parameters move."
+    return replace(made, notes=(*made.notes, line))
 
 
 def _step(path):

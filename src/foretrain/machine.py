@@ -95,3 +95,11 @@ def _text(path: Path) -> str | None:
         return path.read_text().strip()
     except OSError:
         return None
+
+
+def cache_folder() -> Path:
+    """``$FORETRAIN_CACHE_DIR``, else ``foretrain`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    chosen = os.environ.get("FORETRAIN_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretrain"

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from foretrain.engine.cache import cache_folder
+from foretrain.machine import cache_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep

@@ -15,17 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from foretrain.machine import cache_folder
+
 _MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
 _ABANDONED_S = 24 * 3600.0
 _DIGITS = 16
-
-
-def cache_folder() -> Path:
-    """``$FORETRAIN_CACHE_DIR``, else ``foretrain`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
-    chosen = os.environ.get("FORETRAIN_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretrain"
 
 
 class CompilationCache:

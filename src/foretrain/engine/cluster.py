@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from foretrain.engine.sweep import Execution, check_shard, execute
 from foretrain.errors import ForetrainError, argument_error, integer
+from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.lock import LockedError
 
@@ -86,11 +87,13 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
         shard: (i, n).
         options: Further options of `foretrain.engine.sweep.execute`.
     """
+    # The process that sent the plan has named its study.
+    asked = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
     patience = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
             part = check_shard(shard)
-            return execute(plan_from_dict(plan), Path(folder), workers=1, shard=part, **options)
+            return execute(asked, Path(folder), workers=1, shard=part, **options)
         except LockedError:
             if time.monotonic() > patience:
                 raise

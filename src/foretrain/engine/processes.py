@@ -39,7 +39,7 @@ class Process:
         self.backend = place.backend
         self._errors = tempfile.TemporaryFile()
         self._process: Any = subprocess.Popen(
-            [sys.executable, "-m", "foretrain.engine.session"],
+            [sys.executable, "-P", "-m", "foretrain.engine.session"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

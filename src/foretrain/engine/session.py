@@ -341,7 +341,8 @@ def main() -> None:
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
         pin(setup["core"])
-    sys.path[:] = setup["path"]
+    # Behind its own, so that a file of the current folder never stands for one of Python or of a package.
+    sys.path += [place for place in setup["path"] if place not in sys.path]
     inbox: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_read, args=(inbox,), daemon=True).start()
     try:

@@ -16,6 +16,7 @@ from foretrain.plans.plan import plan_from_dict
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
 from foretrain.results.summary import altered
+from foretrain.words import say
 
 
 class StudyResult(Result):
@@ -84,7 +85,10 @@ class StudyResult(Result):
             return None
         try:
             return plan_from_dict(stored)
-        except ForetrainError:  # the study has moved; its curves are still there
+        except (
+            ForetrainError
+        ) as error:  # the study has moved, or is not one's own; its curves are still there
+            say(f"{self.path}: the figures of its study are not drawn. {error}")
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from foretrain.errors import ForetrainError
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
+from foretrain.plans.named_before import remember
 from foretrain.plans.place import place
 from foretrain.plans.study import ROLES, Study
 
@@ -23,6 +24,7 @@ def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
         raise
     except (Exception, SystemExit) as error:  # the package of an entry point
         raise StudyError(place(error)) from error
+    remember(found)
     for role in parts:
         found.part(role)
     _ = found.Parameters, found.revision

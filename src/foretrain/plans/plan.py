@@ -20,6 +20,7 @@ from foretrain.errors import (
     one_of,
 )
 from foretrain.plans import catalogue
+from foretrain.plans.named_before import is_known, remember
 from foretrain.plans.parameters import cells, hashed, rules, split_axes
 from foretrain.plans.study import Study
 from foretrain.streams import Seed
@@ -103,6 +104,7 @@ def make_plan(
             too many runs.
     """
     known = catalogue.load(study)
+    remember(known)
     catalogue.refuse_borrowed_name(known)
     chosen = known.presets[one_of("preset", preset, list(known.presets))]
     parameters, axes, preset_seeds = laid_out(known, {**chosen, **values})
@@ -374,4 +376,10 @@ def _study_of(fields: Mapping[str, Any]) -> Study:
             f"The study `{name}` of this folder is none of the catalogue: it was made in Python, or by a package that is not "
             f"installed. Try foretrain.rebuild(folder, study) in Python with the study itself. {_SHOWN}"
         )
-    return catalogue.load(where or name)
+    known = catalogue.load(where or name)
+    if where and not is_known(known):
+        raise FolderError(
+            f"Opening a result runs no code: the study of this folder, {where}, has not been named by you on this machine as "
+            f"it is now. Look at it, then try foretrain report with --study {where}. {_SHOWN}"
+        )
+    return known

@@ -53,7 +53,7 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp
     )
     moved.write_text(TINY.replace("    scale: float", "    size: float"))
     capsys.readouterr()
-    assert main(["report", str(out)]) == 2
+    assert main(["report", str(out), "--study", str(moved)]) == 2
     one_line(capsys.readouterr().err, "a parameter `scale`, which the study `tiny` has no longer.")
     assert main(["show", str(out)]) == 0
 
@@ -96,9 +96,9 @@ def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by
     out = tmp_path / "out"
     assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
     before = contents(out)
-    study(old, new)
+    changed = study(old, new)
     capsys.readouterr()
-    assert main(["report", str(out)]) == 2
+    assert main(["report", str(out), "--study", str(changed)]) == 2
     told = capsys.readouterr().err
     one_line(told, message)
     assert "another folder" in told

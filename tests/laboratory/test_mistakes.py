@@ -100,8 +100,8 @@ def test_labels_that_raise_are_one_line_and_the_runs_are_kept(
     assert main(["run", str(study(old, new)), *RUN, "--out", str(out)]) == 2
     one_line(capsys.readouterr().err, message)
     assert main(["check", str(tmp_path / "tiny.py")]) == 2
-    study()
-    assert main(["report", str(out)]) == 0
+    mended = study()
+    assert main(["report", str(out), "--study", str(mended)]) == 0
     assert len(foretrain.open(out).claims) == 2
 
 

@@ -132,12 +132,12 @@ def test_a_theory_changed_after_a_look_is_told_everywhere_also_when_it_is_change
         before.replace('return {"strength": strength', 'return {"strength": 1.05 * strength')
     )
     assert file.read_text() != before
-    foretrain.rebuild(results)
+    foretrain.rebuild(results, file)
     line = "The theory was changed after the first run"
     assert summary(results)["remarks"][0] == f"{line}."
     assert [len(one["verdicts"]) for one in summary(results)["looks"]] == [2, 2]
     file.write_text(before)
-    foretrain.rebuild(results)
+    foretrain.rebuild(results, file)
     assert summary(results)["remarks"][0] == f"{line} and changed back."
     assert f"{line} and changed back." in (results / "report.html").read_text()
     main(["show", str(results)])

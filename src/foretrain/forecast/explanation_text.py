@@ -115,7 +115,8 @@ def miss_rows(whole: Any) -> list[tuple[str, ...]]:
         rows.append((name, *cells))
     for one in whole.further:
         if one.train is not None:
-            miss = plus_minus(whole.further_miss(one))
+            away = lost(one.train).any()
+            miss = "diverges" if away else plus_minus(whole.further_miss(one))
             rows.append((f"{one.kind}: {one.name}", miss, *[""] * (len(rows[0]) - 2)))
     return rows
 

@@ -90,13 +90,16 @@ def found_lines(found, width):
     return text(found, width).splitlines()
 
 
-def test_the_figure_is_legible(found):
+def test_the_figures_are_legible(found):
     from legible import troubles
 
     from foretrain.figures.style import style
+    from foretrain.forecast.explanation_figure import draw
 
     with style():
-        assert troubles(found.plot()) == []
+        for one in draw(found).values():
+            assert troubles(one.figure) == []
+        assert found.plot() is not None
 
 
 def test_a_linear_model_has_nothing_to_explain():

@@ -122,7 +122,7 @@ def test_a_call_that_is_killed_goes_on_where_it_was(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     np.savez(tmp_path / "data.npz", x=X, y=Y)
     command = [sys.executable, "-m", "foretrain", "explain", "model.py", "data.npz"]
-    command += "--rate 0.1 --steps 20000 --batch 4 --seeds 3 --out made".split()
+    command += "--rate 0.1 --steps 2000 --batch 4 --seeds 3 --out made".split()
     folder = tmp_path / "made" / "corners"
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as killed:
         until = time.monotonic() + 300

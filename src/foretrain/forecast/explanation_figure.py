@@ -43,7 +43,7 @@ def draw(whole: Any) -> dict[str, Drawing]:
         panel_letters(axes)
         legend_below(figure, 2)
         drawn = {
-            "explanation": Drawing(figure, "Why the run is not what theory says", _caption(whole)),
+            "explanation": Drawing(figure, "The run, and the parts of its gap", _caption(whole)),
             "corners": Drawing(_corners(whole), "Every corner", _CORNERS),
         }
     return drawn

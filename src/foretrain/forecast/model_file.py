@@ -105,6 +105,10 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
         drawings = draw(explanation)
         captions = {name: (one.title, one.caption) for name, one in drawings.items()}
         pictures = save(drawings, folder)
+        shown = [
+            (*captions[name], base64.b64encode(path.read_bytes()).decode())
+            for name, path in pictures.items()
+        ]
         page = document(
             "report/analysis.html",
             title="Why the run is not what theory says",
@@ -115,10 +119,8 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
                 ("Self-check, and what to trust", words.trust_lines(explanation)),
             ],
             tables=words.page_tables(explanation),
-            figures=[
-                (*captions[name], base64.b64encode(path.read_bytes()).decode())
-                for name, path in pictures.items()
-            ],
+            figures=shown[:1],
+            later=shown[1:],
             version=__version__,
         )
         written = write_atomic(folder / PAGE, page.encode("utf-8", "replace"))

@@ -25,7 +25,7 @@ def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, 
     assert main(["report", str(out)]) == 0
     moved.write_text("def broken(")
     capsys.readouterr()
-    assert main(["report", str(out)]) == 2
+    assert main(["report", str(out), "--study", str(moved)]) == 2
     one_line(capsys.readouterr().err, f"{moved}, line 1: SyntaxError")
 
 

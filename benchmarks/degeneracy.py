@@ -2,6 +2,7 @@
 
     python benchmarks/degeneracy.py coefficient                       foretrain alone
     python benchmarks/degeneracy.py coefficient --torch PYTHON        and beside it what that interpreter has of the others
+    python benchmarks/degeneracy.py defaults --torch PYTHON PYTHON    what users get by default, `degeneracy_defaults.py`
     python benchmarks/degeneracy.py basis                             interaction basis and edges, `interaction_basis.py --cpu`
     python benchmarks/degeneracy.py reference                         every sampler beside NUTS on nine small networks
 
@@ -248,10 +249,13 @@ def reference() -> None:
 def main():
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("coefficient", "basis", "reference", "one"))
+    parser.add_argument("what", choices=("coefficient", "defaults", "basis", "reference", "one"))
     parser.add_argument("name", nargs="?")
     parser.add_argument(
-        "--torch", help="interpreter with PyTorch, devinterp==1.3.2 and canonical-interp"
+        "--torch",
+        nargs="+",
+        default=[],
+        help="interpreter with PyTorch, devinterp==1.3.2 and canonical-interp; of `defaults` one of each",
     )
     parser.add_argument("--apart", action="store_true", help="lanes one after the other")
     parser.add_argument("--folder", type=Path)
@@ -265,8 +269,12 @@ def main():
         runpy.run_path(str(Path(__file__).with_name("interaction_basis.py")), run_name="__main__")
     elif chosen.what == "reference":
         reference()
+    elif chosen.what == "defaults":
+        from degeneracy_defaults import run
+
+        run(chosen.torch)
     else:
-        coefficient(chosen.torch, not chosen.apart)
+        coefficient(next(iter(chosen.torch), None), not chosen.apart)
 
 
 if __name__ == "__main__":

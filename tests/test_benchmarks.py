@@ -32,6 +32,21 @@ def degeneracy(script, tmp_path):
     del sys.modules["nuts"]
 
 
+def degeneracy_defaults(script, tmp_path):
+    from foretrain.theory.aoyagi import deep_linear
+
+    known = {name: one[4] for name, one in script.networks().items()}
+    assert known["reduced rank 5-3-5, rank 1"] == deep_linear((5, 3, 5), 1).coefficient
+    assert known["linear 10-5-5-10, rank 2"] == deep_linear((10, 5, 5, 10), 2).coefficient
+    known = lambda name, eps: (10.0, 0.0)  # noqa: E731
+    call = {"seconds": 1.0}
+    call["estimates"] = [[0.1, 10.1, 0.1, 500, []], [0.1, 12, 0.1, 500, []], [0.1, 10, 1, 9, ["R"]]]
+    (row,) = script.judged("foretrain", "tanh 2-4-2", [call], known)
+    assert (row["stated"], row["right"], row["draws"]) == (2, 1, 500)
+    other = {"seconds": 1.0, "chains": [10.9, 11.2, 11.0], "trace": [[1.0, 2, 1, 2]] * 3}
+    assert script.judged("devinterp", "tanh 2-4-2", [other], None)[0]["right"] == 1  # lambda is 11
+
+
 def equal_verdicts(script, tmp_path):
     script.PRESETS = {
         "one-mode": {"steps": 20, "observe_every": 10, "init_scale": 0.1, "singular_value": 1.0}
@@ -159,8 +174,9 @@ def translation(script, tmp_path):
 SMALLEST = {
     run.__name__: run
     for run in (
-        degeneracy, equal_verdicts, gpu, grokking, image_routing, interaction_basis, judging, lanes, own_networks,
-        parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side, translation,
+        degeneracy, degeneracy_defaults, equal_verdicts, gpu, grokking, image_routing, interaction_basis, judging,
+        lanes, own_networks, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
+        translation,
     )
 }  # fmt: skip
 

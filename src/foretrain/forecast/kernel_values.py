@@ -215,7 +215,7 @@ class _Walk:
         return [read(atom) for atom in jaxpr.outvars]
 
     def _one(self, jaxpr, equation, pairs):
-        values, leaves = zip(*pairs, strict=True) if pairs else ((), ())
+        values, leaves = [one for one, _ in pairs], [leaf for _, leaf in pairs]
         made = alone(jaxpr, equation)(*values)
         if equation.primitive.name == "transpose" and leaves[0] is not None:
             return [(made[0], leaves[0])]

@@ -81,7 +81,7 @@ class CurveStore:
         """
         import jax
 
-        arrays = {"train": train} | ({} if test is None else {"test": test})
+        arrays: dict[str, Any] = {"train": train} | ({} if test is None else {"test": test})
         arrays |= {f"weight{k}": leaf for k, leaf in enumerate(jax.tree.leaves(weights))}
         content = io.BytesIO()
         np.savez(content, **arrays)

@@ -6,7 +6,7 @@ sees all examples. Shapley's value of each says what part of the gap between the
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from foretrain.forecast.own_network import (
     whole_number,
 )
 from foretrain.forecast.regime import regime
-from foretrain.forecast.shares import apart, lost, taken_apart
+from foretrain.forecast.shares import Shares, apart, lost, taken_apart
 from foretrain.forecast.simulated import (
     Corner,
     Simulator,
@@ -173,8 +173,8 @@ def explained(
         forecast=forecast,
         regime=here,
         further=further(simulator, forecast, here, substeps),
-        shares=_shares(training, train),
-        test_shares=None if test is None else _shares(training, test),
+        shares=gap_apart(training, train),
+        test_shares=None if test is None else gap_apart(training, test),
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
@@ -188,8 +188,8 @@ def _one(stacked, at):
     return jax.tree.map(lambda leaf: leaf[at], stacked)
 
 
-def _shares(training, curves):
-    """The gap taken apart, by those of the four assumptions that the training gives up."""
+def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
+    """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
     fields = [at for at, name in enumerate(Corner._fields) if len({one[at] for one in curves}) > 1]
     names = [Corner._fields[at] for at in fields]
     game = {

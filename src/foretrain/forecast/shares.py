@@ -26,7 +26,7 @@ class Cause:
         name: Of the assumption.
         values: Signed Shapley values over the loss at the start, shape (start, time).
         share: Largest size of its values over log time, over the sum of those of all causes, in percent, with its interval
-            over starts.
+            over starts; `each` the same of every start, shape (start,).
         alone: Largest change over log time where it alone is given up, over the loss at the start; mean over starts.
         last: The same where it alone is still kept.
     """
@@ -34,6 +34,7 @@ class Cause:
     name: str
     values: np.ndarray
     share: Interval
+    each: np.ndarray
     alone: float
     last: float
 
@@ -114,17 +115,11 @@ def taken_apart(
     sizes = {name: np.abs(value).max(1) for name, value in values.items()}
     whole = np.sum(list(sizes.values()), axis=0)
     every = frozenset(players)
-    causes = [
-        Cause(
-            name,
-            values[name],
-            interval(
-                100 * np.divide(sizes[name], whole, out=np.zeros_like(whole), where=whole > 0)
-            ),
-            float(np.abs(game[frozenset({name})] - nobody).max(1).mean()),
-            float(np.abs(everybody - game[every - {name}]).max(1).mean()),
-        )
-        for name in players
-    ]
+    causes = []
+    for name in players:
+        each = 100 * np.divide(sizes[name], whole, out=np.zeros_like(whole), where=whole > 0)
+        alone = np.abs(game[frozenset({name})] - nobody).max(1).mean()
+        last = np.abs(everybody - game[every - {name}]).max(1).mean()
+        causes.append(Cause(name, values[name], interval(each), each, float(alone), float(last)))
     causes.sort(key=lambda one: -one.share.measured)
     return Shares(gap, span, tuple(causes), float(whole.mean() / span.measured))

@@ -1,0 +1,1 @@
+"""The study ``own-network``; see ``study.py``."""

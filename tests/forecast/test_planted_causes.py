@@ -53,7 +53,10 @@ def test_a_cause_that_is_taken_out_leaves_all_else(x64, cause):
     whole, without = (planted(pair, np.random.default_rng(0), one) for one in ("", cause))
     np.testing.assert_array_equal(whole.x, without.x)
     weights = whole.init(jax.random.key(0))
-    moved = jax.tree.map(lambda leaf: leaf + 1e-9, weights)
+    moved = [
+        weights[0] + 1e-6 * jax.random.normal(jax.random.key(1), weights[0].shape),
+        *weights[1:],
+    ]
     made, other = (one.apply(moved, one.x) for one in (whole, without))
     # Up to their factor, of which the rate times the square is the same, both have one kernel.
     factor = (made * other).sum() / (other**2).sum()

@@ -73,7 +73,7 @@ def gpu(script, tmp_path):
     )
     script.STUDIES = ()
     script.main([])
-    assert script.seconds("one-mode", "cpu", "--steps", "no").endswith("(exit code 2)")
+    assert script.seconds("one-mode", "--on", "cpu", "--steps", "no").endswith("(exit code 2)")
 
 
 def grokking(script, tmp_path):

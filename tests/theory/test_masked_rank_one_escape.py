@@ -137,3 +137,22 @@ def test_bad_arguments_are_refused():
         early = flow_of(*draw(seed))
         with pytest.raises(ArgumentError, match="`progress` must lie between 0 and the turning"):
             escape.time_at(early, -1.0)
+
+
+@pytest.mark.parametrize(
+    "mask", [np.ones((3, 3)), np.ones((4, 2)), np.kron(np.eye(2), np.ones((3, 2)))]
+)
+def test_rounding_does_not_decide_that_a_start_only_decays(mask):
+    random, (left, values, right) = np.random.default_rng(0), np.linalg.svd(mask)
+    rank = int((values > 1e-9).sum())
+    for number in range(40):
+        part = random.normal(size=rank)
+        scale = np.linalg.norm(part) * (1 + number % 2)
+        u = left[:, :rank] @ part + left[:, rank:] @ random.normal(size=len(left) - rank)
+        v = right[rank:].T @ random.normal(size=len(right) - rank) - right[:rank].T @ part
+        u, v = (w * (1 + random.choice([-1, 0, 1], w.size) * np.finfo(float).eps) for w in (u, v))
+        rows, columns = random.permutation(u.size), random.permutation(v.size)
+        with pytest.raises(ArgumentError, match="only decays"):
+            flow_of(mask[rows][:, columns], u[rows], v[columns], scale)
+        grows = v + 1e-9 * right[0]
+        assert flow_of(mask[rows][:, columns], u[rows], grows[columns], 2 * scale).growing.any()

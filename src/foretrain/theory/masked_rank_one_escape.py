@@ -59,7 +59,14 @@ def early_flow(start, trained_pairs) -> EarlyFlow:
     left, values, right = np.linalg.svd(trained, full_matrices=False)
     sign = math.copysign(1.0, s if s else u @ trained @ v)
     a, b = sign * left.T @ u, right @ v
-    growing, decaying = (a + b) / 2, (a - b) / 2
+    # The most that rounding makes of a singular value, or a part, that is zero: n roundings by each of the singular
+    # vectors on either side, by the start that is given, and by the sum of n products.
+    rounding = 4 * max(trained.shape) * float(np.finfo(float).eps)
+    values = np.where(values <= rounding * values[0], 0.0, values)
+    size = (np.linalg.norm(u) + np.linalg.norm(v)) / 2
+    growing, decaying = (
+        np.where(np.abs(part) <= rounding * size, 0.0, part) for part in ((a + b) / 2, (a - b) / 2)
+    )
     early = EarlyFlow(
         singular_values=values,
         left=left,

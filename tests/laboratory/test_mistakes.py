@@ -84,6 +84,13 @@ def test_a_whole_number_that_programs_cannot_hold_is_refused(study, tmp_path, ca
     one_line(capsys.readouterr().err, "Argument `width` must be between")
 
 
+def test_inputs_that_do_not_fit_into_memory_are_one_line_and_no_lost_runs(study, tmp_path, capsys):
+    line = '    return {"start": lab.generator(seed, "w").standard_normal(p.width)}'
+    file = study(line, f"    np.empty(2**50)\n{line}")
+    assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 2
+    one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),

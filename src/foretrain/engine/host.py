@@ -79,6 +79,20 @@ class Host:
         return []
 
 
+class Nothing:
+    """Lanes of a group whose program cannot be made or run: nothing ever rides."""
+
+    lanes, waiting, strides_done, busy = 3, 0, 0, False
+
+    def advance(self) -> list:
+        """No run."""
+        return []
+
+    def in_flight(self) -> list:
+        """No run."""
+        return []
+
+
 def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     """All that one run of a study computes on the host, by name.
 

@@ -32,7 +32,7 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
-from foretrain.engine.host import Host, Waiting, computed
+from foretrain.engine.host import Host, Nothing, Waiting, computed
 from foretrain.engine.places import CPU, GPU
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
@@ -74,7 +74,7 @@ class Session:
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
         self._beside: dict[str, Waiting] = {}
-        self._lanes: Any = None  # Lanes of the group, or `_Nothing`
+        self._lanes: Any = None  # Lanes of the group, or `Nothing`
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
         self._reported = self._saved = time.monotonic()
@@ -103,7 +103,7 @@ class Session:
             try:
                 self._board()
                 self._keep(self._lanes.advance())
-            except FolderError:
+            except (FolderError, TooLarge):
                 raise
             except _MISTAKES as error:
                 self._fail_all(error)
@@ -191,7 +191,7 @@ class Session:
             if isinstance(error, TooLarge) and not (message["trial"] and self.backend != CPU):
                 raise
             # Every run of the group fails with this text when it comes; nothing else does.
-            self._error, self._lanes = error, _Nothing()
+            self._error, self._lanes = error, Nothing()
         self._say_lanes(message, lanes, stored, rate)
 
     def _say_lanes(self, message, lanes, stored, rate):
@@ -202,6 +202,8 @@ class Session:
         for _, identity, overrides, seed, _ in runs:
             try:
                 return self._passenger(identity, overrides, seed)
+            except TooLarge:
+                raise
             except _MISTAKES:  # this run will fail when its turn comes; others may be sound
                 continue
         return None
@@ -232,6 +234,8 @@ class Session:
                         self._beside[identity] = on_host
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
+                except TooLarge:
+                    raise
                 except _MISTAKES as error:
                     self._keep([self._failed(identity, error)])
                 if self._due(time.monotonic()):  # the inputs of a run may take long to make
@@ -251,7 +255,12 @@ class Session:
         from foretrain.engine.lanes import Passenger
 
         parameters, stream = self._asked(overrides, seed)
-        inputs = self._study.inputs(parameters, stream)
+        try:
+            inputs = self._study.inputs(parameters, stream)
+        except MemoryError as error:  # the same for every run of these sizes
+            raise TooLarge(
+                f"The inputs of a run do not fit into memory: {error}. Try smaller sizes."
+            ) from error
         inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
 
@@ -289,7 +298,7 @@ class Session:
                 "try fewer workers, or a machine with more memory."
             ) from error
         self._steps += self._steps_here()
-        self._error, self._lanes = error, _Nothing()
+        self._error, self._lanes = error, Nothing()
         written = {run.identity for run in self._unwritten}
         self._keep([self._failed(name, error) for name in self._numbers if name not in written])
 
@@ -313,18 +322,6 @@ class Session:
         steps = self._steps + self._steps_here()
         self._say({"say": "moved", "entered": self._entered, "left": self._left, "steps": steps})
         self._entered, self._left = [], []
-
-
-class _Nothing:
-    """Lanes of a group whose program cannot be made or run: nothing ever rides."""
-
-    lanes, waiting, strides_done, busy = 3, 0, 0, False
-
-    def advance(self):
-        return []
-
-    def in_flight(self):
-        return []
 
 
 def main() -> None:

@@ -53,6 +53,11 @@ def test_runs_stand_in_one_column_in_several_files_and_in_parquet(tmp_path):
         ("step,loss\n0,1\n", {}, "at least two steps"),
         ("step,loss\n0,1\n1,1\n", {"loss_column": "los"}, "Did you mean `loss`|Try `loss`|`loss`"),
         ("", {}, "cannot be read"),
+        ("step,loss\ninf,1\n1,1\n", {}, "whole numbers of steps, but .* has inf"),
+        ("step,loss\n1e300,1\n1,1\n", {}, "whole numbers of steps, but .* has 1e"),
+        ("step,loss\n7,0,1\n8,1,1\n", {}, "a name for every column"),
+        ("0,1\n1,1\n", {}, "first line names the columns"),
+        ("step;loss\n0;1\n1;1\n", {}, "with commas between them"),
     ],
 )  # fmt: skip
 def test_a_table_that_is_not_clear_is_refused_in_one_line(tmp_path, content, columns, words):
@@ -87,6 +92,19 @@ def test_another_training_is_farther_than_any_start():
     for last, words in ((0.52, "can be those of such"), (0.6, "those of another training")):
         found = beside(measured([1, last]), np.arange(2), {"itself": starts}, "itself")
         assert any(words in line for line in found.lines())
+
+
+def test_a_run_that_diverges_alone_is_another_training_and_negative_losses_are_none():
+    starts = np.c_[np.ones(3), [0.1, 0.5, 0.9]]  # so far apart that no distance in spreads says it
+    found = beside(measured([1, np.inf]), np.arange(2), {"itself": starts}, "itself")
+    assert any("another training" in line for line in found.lines())
+    wild = np.vstack([starts, [1, np.inf]])
+    found = beside(measured([1, np.inf]), np.arange(2), {"itself": wild}, "itself")
+    assert any("can be those of such" in line for line in found.lines())
+    with pytest.raises(ForetrainError, match="losses of at least 0"):
+        beside(measured([1, -0.5]), np.arange(2), {"itself": starts})
+    below = {"itself": starts - 0.95}
+    assert beside(measured([1, -0.5]), np.arange(2), below).distances["itself"].miss > 0
 
 
 def test_further_starts_are_one_spread_away():

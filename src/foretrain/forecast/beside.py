@@ -99,13 +99,19 @@ class Beside:
         if self.measured.dropped:
             some = count(self.measured.dropped, "step")
             lines.append(f"Left out: {some} at which only some runs have a loss.")
+        starts = len(next(iter(self.curves.values())))
         if self.outside and abs(self.ratio - 1) > _SAME_START:
             lines.append(
-                f"At step {steps[0]} the measured loss is {number(self.ratio, 3)} times the expected one, which no start has: "
+                f"At step {steps[0]} the measured loss is {number(self.ratio, 3)} times the expected one, "
+                f"outside those of all {count(starts, 'start')}: "
                 "is it the same loss (the mean over examples; of half the squared error), of the same examples and start?"
             )
         one = self.distances[self.run or self.nearest]
-        if self.run is not None and one.spreads is not None and one.farthest is not None:
+        if self.run is not None and self._diverges_alone():
+            lines.append(
+                "The measured losses are those of another training than the one described: they diverge, and no start does."
+            )
+        elif self.run is not None and one.spreads is not None and one.farthest is not None:
             verdict = (
                 "The measured losses can be those of such starts"
                 if one.spreads <= one.farthest
@@ -123,6 +129,11 @@ class Beside:
             )
         return lines
 
+    def _diverges_alone(self):
+        starts = self.curves[self.run]
+        diverged = bool((starts >= 2 * starts[:, 0].mean()).any())  # or not finite
+        return not diverged and not np.isfinite(self.measured.losses).all()
+
 
 def beside(
     measured: Measured, at: np.ndarray, curves: Mapping[str, np.ndarray], run: str | None = None
@@ -136,7 +147,8 @@ def beside(
         run: Name of the theory that is the training itself, if it was trained.
 
     Raises:
-        ArgumentError: No two of the measured steps lie within those of the theories.
+        ArgumentError: No two of the measured steps lie within those of the theories, or measured losses are negative and
+            those of no theory are.
     """
     within = measured.steps <= at[-1]
     steps = measured.steps[within]
@@ -145,6 +157,15 @@ def beside(
         raise argument_error("measured", rule, f"has {len(steps)}")
     chosen = np.unique(np.abs(steps[:, None] - at[None]).argmin(0))
     losses = measured.losses[:, within][:, chosen]
+    lowest = losses.min()
+    if lowest < 0 and all(np.nanmin(curve) >= 0 for curve in curves.values()):
+        repair = "Is another column the loss? `--loss-column` names it."
+        raise argument_error(
+            "measured",
+            "hold losses of at least 0, as all expected ones are",
+            f"has {lowest}",
+            repair,
+        )
     points = Measured(measured.names, steps[chosen], losses, measured.dropped)
     expected = next(iter(curves.values()))
     first = float(expected[:, 0].mean())

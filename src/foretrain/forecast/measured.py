@@ -19,6 +19,7 @@ LOSSES = ("loss", "train_loss", "train/loss", "training_loss", "loss/train")
 RUNS = ("run", "seed")
 _BESIDE = ("__min", "__max")
 TABLES = (".csv", ".parquet")
+_MOST = 2**53  # steps, beyond which doubles leave out whole numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,11 @@ def _table(path):
 
 def _runs(path, table, step_column, loss_column) -> dict[str, dict[int, float]]:
     """Losses by step, by the name of the run; of a single curve without a name that is empty."""
+    if not (
+        table.index == np.arange(len(table))
+    ).all():  # pandas makes the first column a name of rows
+        got = f"lines of `{path.name}` have more"
+        raise argument_error("measured", "have a name for every column in its first line", got)
     columns = [name for name in table.columns if not name.lower().endswith(_BESIDE)]
     step = _chosen("step_column", step_column, columns, STEPS)
     # Of a run's name ` - ` stands before the quantity's.
@@ -123,7 +129,8 @@ def _chosen(argument, asked, names: Sequence[str], known: Sequence[str]):
     alike = [name for name in names if name.lower() in known]
     if len(alike) != 1:
         got = f"the table has {', '.join(f'`{name}`' for name in alike or names)}"
-        raise argument_error(argument, "be given where it is not clear", got)
+        repair = "" if alike else "The first line names the columns, with commas between them."
+        raise argument_error(argument, "be given where it is not clear", got, repair)
     return alike[0]
 
 
@@ -131,7 +138,7 @@ def _curve(path, table, step, loss):
     """Losses by step; rows without either are left out."""
     filled = table[(table[step].str.strip() != "") & (table[loss].str.strip() != "")]
     steps, losses = (_numbers(path, name, filled[name]) for name in (step, loss))
-    odd = steps[~((steps == np.round(steps)) & (steps >= 0))]
+    odd = steps[~((steps == np.round(steps)) & (steps >= 0) & (steps < _MOST))]
     if odd.size:
         rule = "hold whole numbers of steps"
         repair = "Epochs times steps in an epoch are steps."

@@ -148,7 +148,7 @@ def test_a_second_process_on_the_same_folder_is_refused_with_host_and_process(tm
     first = toy.start(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
     try:
         while not (tmp_path / "sweep.lock").exists():
-            assert first.poll() is None
+            assert first.poll() is None, first.communicate()
             time.sleep(0.01)
         with pytest.raises(FolderError, match=rf"in use by process {first.pid} on host"):
             toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)

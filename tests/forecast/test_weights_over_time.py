@@ -49,6 +49,19 @@ def test_a_network_linear_in_its_weights_stays_on_its_tangent(folder):
     assert len(rows((last,))) == 2
 
 
+def test_outputs_that_have_not_moved_are_off_nothing(tmp_path):
+    """Of a network whose outputs round: at equal weights both distances are rounding, and their ratio says nothing."""
+    random = np.random.default_rng(0)
+    drawn = {"first": random.normal(size=(3, 6)), "last": random.normal(size=(6, 1))}
+    for step in (0, 10):
+        save_file(drawn, tmp_path / f"step-{step}.safetensors")
+    own = described(
+        lambda w, x: jnp.tanh(x @ w["first"]) @ w["last"], lambda key: drawn,
+        random.normal(size=(12, 3)), np.ones((12, 1)), rate=0.1, steps=10,
+    )  # fmt: skip
+    assert [one.off for one in moments(own, read_weights(own, tmp_path))] == [None, None]
+
+
 def test_weights_of_another_network_are_refused(folder, tmp_path):
     wide = described(
         lambda w, x: jnp.tanh(x @ w["layer"]), lambda key: {"layer": jax.random.normal(key, (1, 1))},

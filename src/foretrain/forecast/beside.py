@@ -107,7 +107,7 @@ class Beside:
                 "is it the same loss (the mean over examples; of half the squared error), of the same examples and start?"
             )
         one = self.distances[self.run or self.nearest]
-        if self.run is not None and self._diverges_alone():
+        if self.run is not None and self._diverges_alone(self.run):
             lines.append(
                 "The measured losses are those of another training than the one described: they diverge, and no start does."
             )
@@ -129,10 +129,10 @@ class Beside:
             )
         return lines
 
-    def _diverges_alone(self):
-        starts = self.curves[self.run]
-        diverged = bool((starts >= 2 * starts[:, 0].mean()).any())  # or not finite
-        return not diverged and not np.isfinite(self.measured.losses).all()
+    def _diverges_alone(self, theory):
+        starts = self.curves[theory]
+        bounded_starts = (starts < 2 * starts[:, 0].mean()).all()  # False where one is not a number
+        return bool(bounded_starts) and not np.isfinite(self.measured.losses).all()
 
 
 def beside(

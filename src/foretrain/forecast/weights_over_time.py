@@ -29,7 +29,8 @@ class Moment:
         movement: Change of the kernel from the first weights, over the kernel there.
         edge: Rate times sharpness over two (1 + momentum), 1 being the edge of stability.
         off: Distance of the network's training outputs from those of the network linearised at the first weights, both at
-            these weights, over the distance of the network's from those at the start; None at the first.
+            these weights, over the distance of the network's from those at the start; None where that is
+            rounding, as at the first.
     """
 
     step: int
@@ -86,6 +87,7 @@ def moments(training: Training, weights: dict[int, Any]) -> tuple[Moment, ...]:
     Cost: for every step a kernel, of as many gradients as there are outputs, and 24 gradients.
     """
     import jax
+    import jax.numpy as jnp
 
     (_, start), *_ = weights.items()
     kernel = Kernel(training, start)
@@ -96,7 +98,10 @@ def moments(training: Training, weights: dict[int, Any]) -> tuple[Moment, ...]:
         outputs = training.apply(w, training.x)
         first = training.apply(start, training.x)
         off = ((outputs - linear(w, start, training.x)) ** 2).sum()
-        return training.loss(outputs, training.y), off, ((outputs - first) ** 2).sum()
+        moved = ((outputs - first) ** 2).sum()
+        # Below, both distances are rounding: the compiler takes the first weights for constants and adds in another order.
+        some = moved > 1e-24 * ((outputs**2).sum() + (first**2).sum())
+        return training.loss(outputs, training.y), off, jnp.where(some, moved, 0.0)
 
     found = []
     for step, w in weights.items():

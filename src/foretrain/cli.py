@@ -222,6 +222,8 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "runs of this training made elsewhere: .csv or .parquet files of curves",
         {"nargs": "+", "type": Path},
     ),
+    ("explain", "--widths", "at least three, growing, for init(key, width)", {"nargs": "+"}),
+    ("explain", "--parametrisation", "with --widths: standard, ntk or mup", {}),
     ("explain", "--weights", "folder of .safetensors files of their weights over time", _PATH),
     ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
     (

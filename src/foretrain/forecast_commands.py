@@ -25,17 +25,37 @@ def predict(arguments):
 
 
 def explain(arguments):
-    """Why a network does not do what theory says."""
+    """Why a network does not do what theory says; or, with widths, which powers of the width it moves by."""
     from foretrain.engine.cores import pin_to_one_core
 
     pin_to_one_core()  # before JAX starts: it takes eigenvalues of several matrices at once
     from foretrain.forecast.explanation_text import text
     from foretrain.forecast.model_file import explain_files, write
 
-    names = "rate steps batch loss optimizer momentum weight_decay seeds measured step_column loss_column weights out"
-    options = {name: getattr(arguments, name) for name in names.split()}
+    training = "rate steps batch loss optimizer momentum weight_decay seeds".split()
+    elsewhere = "measured step_column loss_column weights".split()
+    options = {name: getattr(arguments, name) for name in training}
+    given = {name: getattr(arguments, name) for name in elsewhere}
+    if arguments.widths is not None or arguments.parametrisation is not None:
+        return _checked_over_widths(arguments, options, given)
+    options |= given | {"out": arguments.out}
     explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
     return _told(explanation, text, write, arguments)
+
+
+def _checked_over_widths(arguments, options, elsewhere):
+    from foretrain.errors import argument_error
+    from foretrain.forecast.coordinate_text import text, write_check
+    from foretrain.forecast.model_file import check_files
+
+    for name, one in elsewhere.items():
+        if one is not None:
+            raise argument_error(name, "be left out of a coordinate check", f"is {one}")
+    if arguments.widths is None:
+        raise argument_error("widths", "be given with `parametrisation`", "is not")
+    options |= {"widths": arguments.widths, "parametrisation": arguments.parametrisation}
+    check = check_files(arguments.model, arguments.data, tell=say, **options)
+    return _told(check, text, write_check, arguments)
 
 
 def compare(arguments):

@@ -3,17 +3,21 @@
 import base64
 import json
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from foretrain.errors import argument_error, nearest
+from foretrain.forecast.coordinate_check import CoordinateCheck, coordinate_check
 from foretrain.forecast.explain import explained
 from foretrain.forecast.explanation import Explanation
 from foretrain.forecast.measured import read_measured
 from foretrain.forecast.own_model import own_model
 from foretrain.forecast.own_network import described
+from foretrain.forecast.parametrisations import EXPONENTS
 from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npz
 
@@ -57,6 +61,54 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
+    with _files(model, data, loss, options) as (network, arrays):
+        training = described(network.apply, network.init, **arrays, **options)
+        return explained(
+            replace(training, notes=network.notes),
+            seeds=1 if network.single else seeds,
+            measured=runs,
+            weights=weights,
+            out=out,
+            tell=tell,
+        )
+
+
+def check_files(
+    model: str | PathLike,
+    data: str | PathLike,
+    *,
+    loss: str | None = None,
+    parametrisation: str | None = None,
+    **options: Any,
+) -> CoordinateCheck:
+    """The coordinate check of a Python file whose ``init(key, width)`` draws networks of a width.
+
+    Args:
+        model, data, loss: As of `explain_files`; its file defines ``apply`` and ``init``.
+        parametrisation, **options: Of `foretrain.forecast.coordinate_check.coordinate_check`; a `rate` of None is the file's.
+
+    Raises:
+        ArgumentError: The parametrisation is not declared, or ``init`` does not take two arguments. Also as of the check.
+    """
+    if parametrisation is None:
+        raise argument_error(
+            "parametrisation", "be given with `widths`", "is not", f"One of {', '.join(EXPONENTS)}."
+        )
+    with _files(model, data, loss, options) as (network, arrays):
+        try:
+            signature(network.init).bind(None, 1)
+        except TypeError:
+            rule = "define the function `init(key, width)`"
+            raise argument_error("model", rule, "its `init` takes no width") from None
+        x, y = arrays["x"], arrays["y"]
+        return coordinate_check(
+            network.apply, network.init, x, y, parametrisation=parametrisation, **options
+        )
+
+
+@contextmanager
+def _files(model, data, loss, options):
+    """The network and the arrays of two files; sets the loss and the rate of `options`."""
     arrays = read_npz(data)
     for name in arrays:
         if name not in _ARRAYS:
@@ -74,15 +126,7 @@ def explain_files(
                 raise argument_error("rate", "be given", "neither an option nor `model` gives it")
             options["rate"] = network.functions["rate"]
         options["loss"] = loss or network.functions.get("loss", "squared")
-        training = described(network.apply, network.init, **arrays, **options)
-        return explained(
-            replace(training, notes=network.notes),
-            seeds=1 if network.single else seeds,
-            measured=runs,
-            weights=weights,
-            out=out,
-            tell=tell,
-        )
+        yield network, arrays
 
 
 def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:

@@ -34,7 +34,7 @@ class OwnModel:
     """
 
     apply: Callable[[Any, Any], Any]
-    init: Callable[[Any], Any]
+    init: Callable[..., Any]
     functions: dict[str, Callable] = field(default_factory=dict)
     single: bool = False
     notes: tuple[str, ...] = ()

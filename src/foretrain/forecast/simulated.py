@@ -180,7 +180,7 @@ class Simulator:
 
         with jax.enable_x64(True):
             start = jax.tree.map(lambda leaf: leaf[0], self.starts)
-            return np.asarray(_plainly(self.training, start, self.rows[0], self.at))
+            return np.asarray(plain_run(self.training, start, self.rows[0])[1])[self.at]
 
 
 def log_spaced(steps: int, number: int = 60) -> np.ndarray:
@@ -298,8 +298,11 @@ def _of_kind(array, kind):
     return array if array is None or array.dtype.kind != "f" else array.astype(kind)
 
 
-def _plainly(training, start, rows, at):
-    """The training loss at the steps `at` of one run by Optax."""
+def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> tuple[Any, Any]:
+    """Weights at the end of one run by Optax, and its training loss before every step and after the last, (steps + 1,).
+
+    `rates`, (step,), are by default those of the training; they, `start` and `rows`, (step, example), may be traced.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -321,5 +324,5 @@ def _plainly(training, start, rows, at):
 
     before = jax.jit(loss)(start, np.arange(len(training.x)))
     state = start, descent.start(training.optimizer, start)
-    _, after = jax.lax.scan(step, state, (training.rates, rows))
-    return np.r_[np.asarray(before), np.asarray(after)][at]
+    (end, _), after = jax.lax.scan(step, state, (training.rates if rates is None else rates, rows))
+    return end, jnp.append(before, after)

@@ -1,0 +1,87 @@
+"""The outputs of every layer of a network: of every product of inputs, or of what comes of them, with weights.
+
+A layer's output is read where its product is made, before a bias or a factor. So sizes of outputs are compared with those at
+the start, of which a factor says nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.errors import ForetrainError
+
+_PRODUCTS = ("dot_general", "conv_general_dilated")
+
+
+class Layer(NamedTuple):
+    """A product with weights.
+
+    Attributes:
+        outputs: Its outputs.
+        fan_in, fan_out: Numbers that one output sums, and outputs that the weights lead to.
+    """
+
+    outputs: Any
+    fan_in: int
+    fan_out: int
+
+
+def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dict[str, Layer]:
+    """Layers by the names of their weights, in the order in which the network computes them.
+
+    Products of two things that both depend on `x`, as in attention, are no layers. A loop (scan, while, cond) is not looked
+    into.
+
+    Raises:
+        ForetrainError: No layer is seen.
+
+    Cost: one evaluation of the network, not compiled; jit it where it is called often.
+    """
+    import jax
+    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+    paths, tree = jax.tree_util.tree_flatten_with_path(weights)
+    leaves = [leaf for _, leaf in paths]
+    names = [(jax.tree_util.keystr(path, simple=True, separator="."),) for path, _ in paths]
+    with (
+        jax.disable_jit()
+    ):  # so that functions such as jax.nn.gelu stand in the program as their operations
+        program = jax.make_jaxpr(lambda w, x: apply(jax.tree.unflatten(tree, w), x))(leaves, x)
+    jaxpr = program.jaxpr
+    # The weights of which alone a value is made; None of what depends on x.
+    made_of: dict[Any, Any] = dict.fromkeys(jaxpr.constvars, ())
+    made_of |= dict(zip(jaxpr.invars, [*names, None], strict=True))
+    layers: dict[str, tuple[Any, int, int]] = {}
+    for equation in jaxpr.eqns:
+        sources = [() if isinstance(one, Literal) else made_of[one] for one in equation.invars]
+        known = [one for one in sources if one is not None]
+        whole = tuple(dict.fromkeys(name for one in known for name in one))
+        made_of |= dict.fromkeys(equation.outvars, whole if len(known) == len(sources) else None)
+        if equation.primitive.name in _PRODUCTS and len(known) == 1 and whole:
+            fans = _fans(equation, 1 - sources.index(None))
+            layers.setdefault(" ".join(whole), (equation.outvars[0], *fans))
+    if not layers:
+        raise ForetrainError(
+            "No layer is seen: Function `apply` multiplies `x` with no weights outside of loops. Write the loop out."
+        )
+    cut = jaxpr.replace(
+        outvars=[one for one, *_ in layers.values()],
+        debug_info=jaxpr.debug_info.with_unknown_names(),
+    )
+    values = jaxpr_as_fun(ClosedJaxpr(cut, program.consts))(*leaves, x)
+    made = zip(layers.items(), values, strict=True)
+    return {name: Layer(value, *fans) for (name, (_, *fans)), value in made}
+
+
+def _fans(equation, side):
+    shape = equation.invars[side].aval.shape
+    if equation.primitive.name == "dot_general":
+        (contracted, batched) = equation.params["dimension_numbers"]
+        summed = [shape[at] for at in contracted[side]]
+        apart = [shape[at] for at in batched[side]]
+    else:
+        order = equation.params["dimension_numbers"].rhs_spec
+        summed, apart = [shape[at] for at in order[1:]], []
+    fan_in = int(np.prod(summed, dtype=int))
+    return fan_in, int(np.prod(shape, dtype=int)) // (fan_in * int(np.prod(apart, dtype=int)))

@@ -12,7 +12,7 @@ Modules:
 - Gated networks and perceptrons: `gated`, `rectified`, `perceptron`.
 - Factorisations: `factorization`, `factorization_rows`, `factorization_start`, `masked_rank_one`.
 - Symbols: `embedding`, `transformer`.
-- Shared by others: `drawn`.
+- Shared by others: `drawn`, `singular_values`.
 """
 
 from foretrain.lazy import modules

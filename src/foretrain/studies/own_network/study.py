@@ -53,7 +53,7 @@ class Parameters:
 
 def variants(p):
     """Beside the networks without a cause as many of any kind."""
-    return {"drawn": {"kind": "drawn", "starts": 4}} if p.plant == "nothing" else {}
+    return {"drawn": {"kind": "drawn", "plant": "nothing", "starts": 4}}
 
 
 def labels(p):

@@ -133,6 +133,13 @@ def duration(seconds) -> str:
     return f"{whole} s"
 
 
+def memory(size: float) -> str:
+    """Write a number of bytes: "less than a MB", "12 MB" or "1.3 GB"."""
+    if size < 1e6:
+        return "less than a MB"
+    return f"{size / 1e6:,.0f} MB" if size < 1e9 else f"{size / 1e9:,.1f} GB"
+
+
 def columns() -> int:
     """Width to write in: that of the terminal, from 40 to 120 columns; 120 where there is none."""
     return min(120, max(40, shutil.get_terminal_size((120, 24)).columns))

@@ -39,9 +39,8 @@ from foretrain.degeneracy.unit_costs import UnitCosts, costs_of, slope_shift
 from foretrain.degeneracy.wiring import Wiring, wired
 from foretrain.errors import argument_error, integer, one_of, real
 
-SINGLE = (
-    1e-8  # of the outputs' mean square: a scale from which on single precision resolves the loss
-)
+# Of the outputs' mean square: a scale from which on single precision resolves the loss.
+SINGLE = 1e-8
 MOVED = 0.02  # share of N that a slope at the weights may move
 REACH = 100.0  # of the noise scale, to either side, that the curve of curvature is drawn
 

@@ -161,7 +161,7 @@ def _free(ax, found):
         for kind, fill in ((exact, look["color"]), (~exact, "white")):
             marks = {"marker": "o", "linestyle": "none", "markerfacecolor": fill}
             ax.plot(found.moments[kind], values[kind], **marks, **look)
-    ax.set(ylabel="Free directions")
+    ax.set(ylabel="Free directions", ylim=(0, None))
 
 
 def _numbers(ax, found):
@@ -173,13 +173,18 @@ def _numbers(ax, found):
         values, colour = found.numbers()["modules"][hollow], colours["modules"]
         marks = {"color": colour, "markerfacecolor": "white", "zorder": 3}
         ax.plot(found.moments[hollow], values, "s", **marks)
-    ax.set(ylabel="Number", ylim=(0, None))
+    ax.set(ylabel="Blocks, modules", ylim=(0, None))
 
 
 def _losses(ax, found):
     known = found.distance > 0  # without labels the last is the one that all are held to
-    ax.plot(found.moments[known], found.distance[known], "o-", color=INK)
-    ax.set(ylabel="Loss", yscale="log")
+    values = found.distance[known]
+    if known.any() and values.max() > 100 * values.min():
+        ax.plot(found.moments[known], values, "o-", color=INK)
+        ax.set(ylabel="Loss", yscale="log")
+    else:
+        ax.plot(found.moments, found.distance, "o-", color=INK)
+        ax.set(ylabel="Loss", ylim=(0, None))
 
 
 def graph(found: "Analysis") -> Drawing:

@@ -38,6 +38,7 @@ from foretrain.degeneracy.hamiltonian import (
 from foretrain.degeneracy.posterior import Posterior
 from foretrain.degeneracy.sampled_trust import Checks, doubts, growth
 from foretrain.errors import argument_error, integer, real
+from foretrain.words import memory as in_words
 
 QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
 CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of the study `sampled-parameters`
@@ -166,8 +167,8 @@ class _Walk:
         memory, self.fitting = taken_memory(once), 0
         if memory > MEMORY:
             self.refused = (
-                f"not sampled: {chains} chains, each with all {posterior.n:,} examples, take {memory / 2**30:.1f} GiB, more "
-                f"than {MEMORY / 2**30:.0f}, and Metropolis takes no minibatches; fewer examples or a part of the parameters "
+                f"not sampled: {chains} chains, each with all {posterior.n:,} examples, take {in_words(memory)}, more "
+                f"than {in_words(MEMORY)}, and Metropolis takes no minibatches; fewer examples or a part of the parameters "
                 "would fit"
             )
             tell(f"Sampling: {self.refused}.")
@@ -181,7 +182,7 @@ class _Walk:
         tell(
             f"Sampling: a gradient of all {posterior.n:,} examples takes {1e3 * each:.2g} ms; at most "
             f"{self.budget / self.cost * each:.0f} s, about {self.budget / self.cost:,.0f} gradients in {chains} chains and "
-            f"{memory / 2**20:,.0f} MB, and what compiling takes."
+            f"{in_words(memory)}, and what compiling takes."
         )
         self.fitting = int(self.left / (LEAST * chains * self.cost))  # scales
         self.refused = (
@@ -296,9 +297,8 @@ class _Walk:
                 break
             took, left = self.spent - begun, max(end - self.spent, 0.0)
             hopeless = growth(*found[0][:2], found[0][3]) * took
-            if (
-                left < took or hopeless > HOPELESS * left
-            ):  # a shorter round is worth less than the last
+            # A shorter round is worth less than the last.
+            if left < took or hopeless > HOPELESS * left:
                 if hopeless > took:
                     unit = "gradients" if self.counted else "s"
                     found[0][2].append(f"at this rate it takes {hopeless:,.0f} {unit} or more")

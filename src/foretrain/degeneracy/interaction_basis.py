@@ -31,6 +31,7 @@ from foretrain.degeneracy.folded import (
 from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.words import memory as in_words
 
 KINDS, SCALINGS = ("global", "local"), ("importance", "inverse")
 THRESHOLD = 1e-10
@@ -246,7 +247,7 @@ def _beforehand(sizes, data, size, kind):
     size = size if callable(data) else min(size, len(data))
     each, width = memory(sizes, kind), [d for _, d in sizes]
     words = f"{kind.capitalize()} interaction basis of {len(width)} layers of {width} activations"
-    return f"{words}, {rows}: {size:,} at a time, about {size * each / 1e6:.0f} MB."
+    return f"{words}, {rows}: {size:,} at a time, {in_words(size * each)}."
 
 
 def _to_output(chain, data, size, white, top, found, folded, sources, random):

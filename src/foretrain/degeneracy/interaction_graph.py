@@ -37,6 +37,7 @@ from foretrain.degeneracy.folded import (
 from foretrain.degeneracy.interaction_basis import InteractionBasis
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer
+from foretrain.words import memory
 
 _PRODUCTS = 2**17  # attributions that are formed at once, about what a cache holds
 _EXAMPLES = 512
@@ -102,7 +103,7 @@ def interaction_graph(
         many = "blocks" if callable(data) else f"{len(data):,} examples, {min(size, len(data)):,}"
         size = size if callable(data) else min(size, len(data))
         edges = sum(a.size * b.size for a, b in _neighbours(basis))
-        tell(f"{edges:,} edges, {points} points, {many} at a time, {size * each / 1e6:.0f} MB.")
+        tell(f"{edges:,} edges, {points} points, {many} at a time, {memory(size * each)}.")
     squared = [np.zeros((above.size, below.size)) for below, above in _neighbours(basis)]
     plain, count = [np.zeros_like(part) for part in squared], 0
     for block in blocks(data, size):

@@ -23,6 +23,8 @@ import numpy as np
 from foretrain.degeneracy.jacobian_rows import jacobian_rows
 from foretrain.degeneracy.network import Network
 from foretrain.errors import TooLarge, argument_error, real
+from foretrain.words import duration
+from foretrain.words import memory as in_words
 
 RESOLUTION = {"triangle": 1e-13, "gram": 1e-7}  # of singular values over the largest
 GAP = 100  # times the resolution: from there on a singular value is surely none that rounding left
@@ -245,12 +247,12 @@ def _way(parameters, answers, seconds, memory):
         lines.append(f"by its {way} {_takes(time, least)}")
     raise TooLarge(
         f"The Jacobian of {answers:,} answers by {parameters:,} parameters takes {', '.join(lines)}: more than "
-        f"{seconds:.0f} s or {memory / 2**30:.1f} GiB. Try fewer examples, or a larger `seconds` or `memory`."
+        f"{duration(seconds)} or {in_words(memory)}. Try fewer examples, or a larger `seconds` or `memory`."
     )
 
 
 def _takes(seconds, size):
-    return f"about {seconds:.0f} s of a core and {size / 2**30:.1f} GiB"
+    return f"about {duration(seconds)} of a core and {in_words(size)}"
 
 
 def _values(parts, way, small):

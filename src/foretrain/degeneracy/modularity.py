@@ -221,9 +221,8 @@ def _best(weights, value, modules, random):
     starts = [_joined(weights, alone, value, modules)]
     for number in range(_STARTS - 1):
         labels, resolution = alone, 2.0 ** (number % 3)
-        while (
-            True
-        ):  # of a given number modules are joined, so that there must be as many to begin with
+        # Of a given number modules are joined, so that there must be as many to begin with.
+        while True:
             labels = _moved(weights, alone, _newman(resolution), random, True)
             if modules is None or labels.max() + 1 >= modules:
                 break

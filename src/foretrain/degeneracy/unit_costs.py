@@ -30,17 +30,14 @@ from foretrain.degeneracy.function import Function
 from foretrain.degeneracy.jacobian_spectrum import Spectrum, jacobian_spectrum
 from foretrain.degeneracy.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
-from foretrain.words import duration
+from foretrain.words import duration, memory
 
 ROOM = 2**29  # bytes that a block of examples may take
 MOST = 2**32  # bytes of the vectors of the quadrature
 EXACT = 30.0  # seconds of a core up to which all costs are computed
 PROBES, STEPS, FEWEST = 8, 120, 3  # of the quadrature, at most; probes at least
-ENOUGH, CLOSE, EVERY = (
-    0.03,
-    0.02,
-    10,
-)  # relative errors that end probes and steps, looked at after so many steps
+# Relative errors that end probes and steps, looked at after so many steps.
+ENOUGH, CLOSE, EVERY = 0.03, 0.02, 10
 APART = 0.05  # relative error above which the quadrature has not converged
 
 
@@ -187,7 +184,7 @@ def quadrature(
         d, answers = flat.size, len(x) * outputs
         if 8 * d * steps > MOST:
             rule = f"have at most {MOST // (8 * steps):,} numbers"
-            got = f"have {d:,}, of which {steps} vectors take {8 * d * steps / 2**30:.1f} GiB"
+            got = f"have {d:,}, of which {steps} vectors take {memory(8 * d * steps)}"
             raise argument_error("params", rule, got, "Choose a part of them.")
         size = max(1, min(len(x), ROOM // (64 * max(1, _widest(apply, params, x)))))
         parts = [x[at : at + size] for at in range(0, len(x), size)]
@@ -201,8 +198,8 @@ def quadrature(
         along(np.ones(d))
         seconds = (time.perf_counter() - start) * probes * min(steps, d)
         what = f"Curvature: {probes} x {min(steps, d)} products of {d:,} parameters"
-        size = (8 * d * steps + ROOM) / 2**20
-        (tell or (lambda line: None))(f"{what}, at most {duration(seconds)} and {size:,.0f} MB.")
+        size = memory(8 * d * steps + ROOM)
+        (tell or (lambda line: None))(f"{what}, at most {duration(seconds)} and {size}.")
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (probes, d))
         found = []
         while True:

@@ -1,6 +1,5 @@
 """Runs made elsewhere beside a stored prediction or explanation: what can be said of them without training anything."""
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from foretrain.errors import StoreError, argument_error, path_argument, real
-from foretrain.figures import Drawing, save
+from foretrain.figures import Drawing
+from foretrain.figures.findings import write_findings
 from foretrain.figures.style import (
     INK,
     PALETTE,
@@ -22,8 +22,6 @@ from foretrain.figures.style import (
 from foretrain.forecast.beside import Beside, beside
 from foretrain.forecast.explanation_text import MEASURED_HEADING, RUN
 from foretrain.forecast.measured import read_measured
-from foretrain.report.document import document
-from foretrain.results.files import refused, write_atomic
 from foretrain.words import fold, laid
 
 PAGE, RECORD = "comparison.html", "comparison.json"
@@ -103,30 +101,18 @@ def write(found: Beside, folder: str | PathLike) -> tuple[Path, ...]:
     Raises:
         FolderError: The folder cannot be made or written.
     """
-    from foretrain import __version__
-
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        record = write_atomic(
-            folder / RECORD, (json.dumps(found.as_dict(), indent=1) + "\n").encode()
-        )
-        drawings = draw(found)
-        ((name, one),) = drawings.items()
-        picture = save(drawings, folder)[name]
-        heading, *rows = found.rows()
-        page = document(
-            "report/analysis.html",
-            title="Measured and expected",
-            summary=found.lines()[0],
-            doubts=[("Said", found.lines()[1:])],
-            figures=[(one.title, one.caption, base64.b64encode(picture.read_bytes()).decode())],
-            tables=[(MEASURED_HEADING, heading, rows)],
-            version=__version__,
-        )
-        return record, picture, write_atomic(folder / PAGE, page.encode("utf-8", "replace"))
-    except OSError as error:
-        raise refused(folder, error) from error
+    summary, *said = found.lines()
+    heading, *rows = found.rows()
+    return write_findings(
+        Path(folder),
+        PAGE,
+        draw(found),
+        record=(RECORD, found.as_dict()),
+        title="Measured and expected",
+        summary=summary,
+        doubts=[("Said", said)],
+        tables=[(MEASURED_HEADING, heading, rows)],
+    )
 
 
 def _stored(folder, rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:

@@ -16,7 +16,8 @@ At w = u all of them are the network, to rounding.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,47 +56,59 @@ def corner(
         places = [frozenset([number]) for number in range(len(at_u))]
         data = jax.tree.leaves(x)
         values = [*zip(at_w, at_u, places, strict=True), *((one, one, frozenset()) for one in data)]
-        found = _evaluated(closed.jaxpr, closed.consts, values, layers, gates)
+        one = partial(_one, layers, gates)
+        found = walked(closed.jaxpr, closed.consts, values, _constant, one)
         return jax.tree.unflatten(jax.tree.structure(shape), [one[0] for one in found])
 
     return held
 
 
-def _evaluated(jaxpr, consts, values, layers, gates):
-    """Outputs of a jaxpr as (value at w, value at u, leaves of w it depends on)."""
+def walked(
+    jaxpr: Any,
+    consts: Sequence[Any],
+    given: Sequence[Any],
+    constant: Callable[[Any], Any],
+    one: Callable[[Any, Any, list], Iterable[Any]],
+) -> list:
+    """What stands for the outputs of a jaxpr, made one equation after the other; calls are looked into.
+
+    Args:
+        jaxpr, consts: The program, and its constants.
+        given: What stands for its arguments.
+        constant: What stands for a constant or a literal, of its value.
+        one: What stands for the results of an equation, of (jaxpr, equation, what stands for its arguments).
+    """
     from jax.extend.core import Literal
 
-    known = {}
+    known = dict(zip(jaxpr.constvars, map(constant, consts), strict=True))
+    known.update(zip(jaxpr.invars, given, strict=True))
 
     def read(atom):
-        if isinstance(atom, Literal):
-            return atom.val, atom.val, frozenset()
-        return known[atom]
+        return constant(atom.val) if isinstance(atom, Literal) else known[atom]
 
-    known.update(zip(jaxpr.constvars, ((one, one, frozenset()) for one in consts), strict=True))
-    known.update(zip(jaxpr.invars, values, strict=True))
     for equation in jaxpr.eqns:
-        given = [read(atom) for atom in equation.invars]
+        arguments = [read(atom) for atom in equation.invars]
         body = inner(equation)
         if body is None:
-            made = _one(jaxpr, equation, given, layers, gates)
+            made = one(jaxpr, equation, arguments)
         else:
-            made = _evaluated(body.jaxpr, body.consts, given, layers, gates)
+            made = walked(body.jaxpr, body.consts, arguments, constant, one)
         known.update(zip(equation.outvars, made, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _one(jaxpr, equation, given, layers, gates):
-    """Results of one equation, likewise."""
+def _constant(value):
+    return value, value, frozenset()
+
+
+def _one(layers, gates, jaxpr, equation, given):
+    """Results of one equation, each (value at w, value at u, leaves of w it depends on), as its arguments are."""
     import jax
     import jax.numpy as jnp
 
     at_w, at_u, depends = zip(*given, strict=True) if given else ((), (), ())
-    on, name, function = (
-        frozenset().union(*depends),
-        equation.primitive.name,
-        alone(jaxpr, equation),
-    )
+    on, name = frozenset().union(*depends), equation.primitive.name
+    function = alone(jaxpr, equation)
     if not on:
         there = here = function(*at_u)
     elif name in _REFUSED:

@@ -18,7 +18,7 @@ from foretrain.errors import ForetrainError, integer
 from foretrain.forecast.beside import beside
 from foretrain.forecast.explain_cost import cost, cost_words
 from foretrain.forecast.explanation import Checks, Explanation
-from foretrain.forecast.explanation_text import corner_words, forecast_words, plus_minus
+from foretrain.forecast.explanation_text import corner_words, forecast_words, miss_words
 from foretrain.forecast.further import further
 from foretrain.forecast.kernel_forecast import kernel_forecast
 from foretrain.forecast.kernel_recursion import Kernel
@@ -31,13 +31,14 @@ from foretrain.forecast.own_network import (
     whole_number,
 )
 from foretrain.forecast.regime import regime
-from foretrain.forecast.shares import Shares, apart, lost, taken_apart
+from foretrain.forecast.shares import Shares, lost, taken_apart
 from foretrain.forecast.simulated import (
     Corner,
     Simulator,
     corners,
     enough_substeps,
     log_spaced,
+    run_corner,
 )
 from foretrain.forecast.stored_curves import store_folder
 from foretrain.forecast.weights_over_time import moments, read_weights
@@ -124,10 +125,7 @@ def explained(
         drawn = jax.tree.map(np.asarray, starts(training, number))
     expected = None if tell is None else cost(training, drawn)
     tell = tell or (lambda line: None)
-    asked, run = (
-        corners(training, from_zero=from_zero),
-        Corner(True, True, True, training.in_batches),
-    )
+    asked, run = corners(training, from_zero=from_zero), run_corner(training)
     if expected is not None:
         tell(cost_words(expected, training, drawn, asked, 1))
     rows, at = batches(training, number), log_spaced(training.steps)
@@ -151,12 +149,9 @@ def explained(
     for place, one in enumerate(asked):
         here = time.monotonic()
         curves[one] = simulator.run(one, substeps)
-        miss = plus_minus(apart(curves[one].train, simulator.run(run).train))
-        said = (
-            "the run itself"
-            if one == run
-            else f"{corner_words(training, one)}: {miss} from the run"
-        )
+        miss = miss_words(curves[one].train, simulator.run(run).train)
+        away = miss if miss == "diverges" else f"{miss} from the run"
+        said = "the run itself" if one == run else f"{corner_words(training, one)}: {away}"
         took = duration(time.monotonic() - here)
         tell(f"{place + 1} of {len(asked)} corners, {said}, {took}")
     train = {one: curves[one].train for one in asked}
@@ -196,19 +191,18 @@ def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares
         frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses
         for corner, losses in curves.items()
     }
-    run = Corner(True, True, True, training.in_batches)
-    return taken_apart(game, names, curves[run][:, 0])
+    return taken_apart(game, names, curves[run_corner(training)][:, 0])
 
 
 def _checks(simulator, kernels, forecast, train):
     training = simulator.training
-    first = train[Corner(True, True, True, training.in_batches)][:, :1]
+    first = train[run_corner(training)][:, :1]
 
     def worst(here, there):
         off = np.abs(here - there) / np.maximum(first[: len(here)], np.abs(there))
         return float(off[np.isfinite(off)].max())
 
-    run = simulator.run(Corner(True, True, True, training.in_batches)).train
+    run = simulator.run(run_corner(training)).train
     plain = worst(run[:1], simulator.plain[None])
     if forecast is None:
         return Checks(None, None, plain)

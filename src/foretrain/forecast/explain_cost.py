@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from foretrain.forecast.own_network import Training
-from foretrain.forecast.simulated import SINGLE, STAGES, Corner
+from foretrain.forecast.simulated import STAGES, Corner, in_single, run_corner
 from foretrain.forecast.stored_curves import gradient_program
-from foretrain.words import count, duration
+from foretrain.words import count, duration, memory
 
 _TRIED = 0.1  # seconds of a trial
 _HELD = 2.0  # gradients that one held to first order is worth, as measured; the network itself is 1
@@ -59,8 +59,8 @@ def cost(training: Training, starts: Any) -> Cost:
     test = 0 if training.x_test is None else len(training.x_test)
     kernels = 8 * outputs**2 * (1 + test / len(training.x)) * number
     weights = _COPIES * sum(leaf.nbytes for leaf in leaves)
-    single = sum(leaf[0].size for leaf in leaves) * training.batch >= SINGLE
-    return Cost(whole, part, float(weights + number * beside + kernels), single)
+    size = float(weights + number * beside + kernels)
+    return Cost(whole, part, size, in_single(training, starts))
 
 
 def cost_words(
@@ -71,14 +71,12 @@ def cost_words(
 
     leaves = jax.tree.leaves(starts)
     number, size = len(leaves[0]), sum(leaf[0].size for leaf in leaves)
-    run = Corner(True, True, True, training.in_batches)
-    own = duration(found.seconds(training, number, run, substeps))
+    own = duration(found.seconds(training, number, run_corner(training), substeps))
     least = "at least " if substeps == 1 else ""
-    memory = f"{found.memory / 1e6:,.0f} MB" if found.memory >= 1e6 else "less than a MB"
     return (
         f"Cost: {count(number, 'start')} of {size:,} weights take {own} for the {training.steps} steps of the run, and "
         f"{least}{duration(found.all(training, number, asked, substeps))} for all {len(asked)} corners, small steps being "
-        f"{substeps} x {STAGES} gradients; {memory} of memory. Compiling and kernels come on top."
+        f"{substeps} x {STAGES} gradients; {memory(found.memory)} of memory. Compiling and kernels come on top."
     )
 
 

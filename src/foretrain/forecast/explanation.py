@@ -14,7 +14,7 @@ from foretrain.forecast.measured import Measured
 from foretrain.forecast.own_network import Training
 from foretrain.forecast.regime import Regime
 from foretrain.forecast.shares import Shares, apart
-from foretrain.forecast.simulated import Corner
+from foretrain.forecast.simulated import Corner, run_corner
 from foretrain.forecast.weights_over_time import Moment
 from foretrain.lazy import xr
 
@@ -85,7 +85,7 @@ class Explanation:
     @property
     def run(self) -> Corner:
         """The corner where every assumption is given up: the user's run."""
-        return Corner(True, True, True, self.training.in_batches)
+        return run_corner(self.training)
 
     @property
     def starts(self) -> int:
@@ -97,11 +97,6 @@ class Explanation:
         curves = self.train if split == "train" else self.test
         assert curves is not None
         return apart(curves[corner], curves[self.run])
-
-    def further_miss(self, one: Further) -> Interval:
-        """The same of the training loss of a further curve, over the starts that it has."""
-        assert one.train is not None
-        return apart(one.train, self.train[self.run][: len(one.train)])
 
     def beside(self) -> Beside | None:
         """The runs made elsewhere, beside the curves of the table and the training itself."""

@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.claims import markup
 from foretrain.claims.interval import Interval
 from foretrain.forecast import weights_over_time
-from foretrain.forecast.shares import FLOOR, lost
+from foretrain.forecast.shares import FLOOR, apart, lost
 from foretrain.forecast.simulated import Corner
 from foretrain.words import count, duration, fold, laid, number
 
@@ -111,12 +111,12 @@ def miss_rows(whole: Any) -> list[tuple[str, ...]]:
         ("", "miss", *(["miss on the test"] if whole.test is not None else []))
     ]
     for name, corner in shown(whole).items():
-        cells = [_miss(whole, corner, split) for split in ("train", "test")[: len(rows[0]) - 1]]
+        kinds = (whole.train, whole.test)[: len(rows[0]) - 1]
+        cells = [miss_words(curves[corner], curves[whole.run]) for curves in kinds]
         rows.append((name, *cells))
     for one in whole.further:
         if one.train is not None:
-            away = lost(one.train).any()
-            miss = "diverges" if away else plus_minus(whole.further_miss(one))
+            miss = miss_words(one.train, whole.train[whole.run][: len(one.train)])
             rows.append((f"{one.kind}: {one.name}", miss, *[""] * (len(rows[0]) - 2)))
     return rows
 
@@ -350,8 +350,8 @@ def _mean(values):
     return number(float(np.mean(values)), 3)
 
 
-def _miss(whole, corner, split):
-    curves = whole.train if split == "train" else whole.test
-    if (lost(curves[corner]) & ~lost(curves[whole.run])).any():
+def miss_words(curves: np.ndarray, run: np.ndarray) -> str:
+    """How far curves (start, time) are from those of the run, or that they diverge where it does not."""
+    if (lost(curves) & ~lost(run)).any():
         return "diverges"
-    return plus_minus(whole.miss(corner, split))
+    return plus_minus(apart(curves, run))

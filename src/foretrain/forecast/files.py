@@ -1,17 +1,14 @@
 """Predictions from files and to files."""
 
-import base64
-import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import FolderError, argument_error, real
+from foretrain.errors import argument_error, real
 from foretrain.forecast.prediction import Prediction, Ranking
 from foretrain.graph import Graph, read_graph
-from foretrain.results.files import write_atomic
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 
 PAGE = "prediction.html"
@@ -73,44 +70,19 @@ def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Pat
     Raises:
         FolderError: the folder cannot be made or written.
     """
-    from foretrain.figures import save
+    from foretrain.figures.findings import write_findings
     from foretrain.forecast import figure
-
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / "prediction.json"
-        content = json.dumps(prediction.as_dict(), indent=1) + "\n"
-        write_atomic(target, content.encode())
-        drawn = figure.draw(prediction)
-        captions = {name: (one.title, one.caption) for name, one in drawn.items()}
-        pictures = save(drawn, folder)
-        page = write_atomic(folder / PAGE, _page(prediction, captions, pictures))
-        return target, *pictures.values(), page
-    except OSError as error:
-        reason = error.strerror or error
-        raise FolderError(
-            f"Argument `out` must be a folder to write, but `{folder}`: {reason}."
-        ) from None
-
-
-def _page(prediction: Prediction | Ranking, captions, pictures) -> bytes:
-    from foretrain import __version__
     from foretrain.forecast.text import page_tables, start_words, trust_lines
-    from foretrain.report.document import document
 
     ranked = isinstance(prediction, Ranking)
     one = prediction.predictions[0] if ranked else prediction
-    told = document(
-        "report/analysis.html",
+    return write_findings(
+        Path(folder),
+        PAGE,
+        figure.draw(prediction),
+        record=("prediction.json", prediction.as_dict()),
         title="Candidate gatings" if ranked else f"Prediction of {one.label}",
         summary=f"Expected learning from {start_words(one)}.",
         doubts=[("Trust", trust_lines(prediction))],
         tables=page_tables(prediction),
-        figures=[
-            (*captions[name], base64.b64encode(path.read_bytes()).decode())
-            for name, path in pictures.items()
-        ],
-        version=__version__,
     )
-    return told.encode("utf-8", "replace")

@@ -9,7 +9,7 @@ no gate.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from foretrain.forecast.corners import alone, inner
+from foretrain.forecast.corners import alone, walked
 
 _LINEAR = ("add", "sub", "neg", "convert_element_type", "copy", "add_any")
 _SCALED = ("mul", "div")  # linear where one factor is a constant
@@ -44,7 +44,8 @@ def changed_gates(apply: Callable[[Any, Any], Any], u: Any, w: Any, x: Any) -> A
     weights = zip(jax.tree.leaves(w), jax.tree.leaves(u), strict=True)
     values = [chain.begun(*pair) for pair in weights]
     values += [_Value(one, one) for one in jax.tree.leaves(x)]
-    chain.ended(chain.evaluated(closed.jaxpr, closed.consts, values))
+    constant = lambda value: _Value(value, value)  # noqa: E731
+    chain.ended(walked(closed.jaxpr, closed.consts, values, constant, chain.one))
     if not chain.gates:
         return jnp.array(jnp.nan)
     changed = [jnp.abs(here - there) > jnp.abs(there).max() / 2 for here, there in chain.gates]
@@ -65,26 +66,6 @@ class _Chains:
         real = jnp.issubdtype(jnp.result_type(at_u), jnp.inexact)
         one = jnp.ones(jnp.shape(at_u)) if real else None
         return _Value(at_w, at_u, self.number, one, one)
-
-    def evaluated(self, jaxpr, consts, values):
-        """Outputs of a jaxpr."""
-        from jax.extend.core import Literal
-
-        known = dict(zip(jaxpr.constvars, map(_Value, consts, consts), strict=True))
-        known.update(zip(jaxpr.invars, values, strict=True))
-
-        def read(atom):
-            return _Value(atom.val, atom.val) if isinstance(atom, Literal) else known[atom]
-
-        for equation in jaxpr.eqns:
-            given = [read(atom) for atom in equation.invars]
-            body = inner(equation)
-            if body is None:
-                made = self.one(jaxpr, equation, given)
-            else:
-                made = self.evaluated(body.jaxpr, body.consts, given)
-            known.update(zip(equation.outvars, made, strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
 
     def one(self, jaxpr, equation, given):
         """Results of one equation: they go on with the chain of its arguments, or end it."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretrain.forecast.corners import alone, inner
+from foretrain.forecast.corners import alone, walked
 from foretrain.forecast.own_network import Training
 
 _TOGETHER = 32  # columns of a kernel, or outputs of an example, made at once
@@ -185,7 +185,8 @@ class _Walk:
         self.uses: dict[int, int] = {}
         closed, shape = jax.make_jaxpr(apply, return_shape=True)(w, x)
         leaves = [(leaf, number) for number, leaf in enumerate(jax.tree.leaves(w))]
-        made = self._run(closed.jaxpr, closed.consts, [*leaves, (x, None)])
+        given, constant = [*leaves, (x, None)], lambda value: (value, None)
+        made = walked(closed.jaxpr, closed.consts, given, constant, self._one)
         for _, leaf in made:
             self._use(leaf, 2)  # an output that is a leaf is no product
         self.outputs = jax.tree.unflatten(jax.tree.structure(shape), [one for one, _ in made])
@@ -194,27 +195,8 @@ class _Walk:
         if leaf is not None:
             self.uses[leaf] = self.uses.get(leaf, 0) + times
 
-    def _run(self, jaxpr, consts, given):
-        """Values of a jaxpr's outputs, each with the number of the leaf that it is."""
-        from jax.extend.core import Literal
-
-        known = {v: (one, None) for v, one in zip(jaxpr.constvars, consts, strict=True)}
-        known.update(zip(jaxpr.invars, given, strict=True))
-
-        def read(atom):
-            return (atom.val, None) if isinstance(atom, Literal) else known[atom]
-
-        for equation in jaxpr.eqns:
-            pairs = [read(atom) for atom in equation.invars]
-            body = inner(equation)
-            if body is None:
-                pairs = self._one(jaxpr, equation, pairs)
-            else:
-                pairs = self._run(body.jaxpr, body.consts, pairs)
-            known.update(zip(equation.outvars, pairs, strict=True))
-        return [read(atom) for atom in jaxpr.outvars]
-
     def _one(self, jaxpr, equation, pairs):
+        """Results of one equation, each with the number of the leaf that it is, as its arguments are."""
         values, leaves = [one for one, _ in pairs], [leaf for _, leaf in pairs]
         made = alone(jaxpr, equation)(*values)
         if equation.primitive.name == "transpose" and leaves[0] is not None:

@@ -44,9 +44,8 @@ def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dic
     paths, tree = jax.tree_util.tree_flatten_with_path(weights)
     leaves = [leaf for _, leaf in paths]
     names = [(jax.tree_util.keystr(path, simple=True, separator="."),) for path, _ in paths]
-    with (
-        jax.disable_jit()
-    ):  # so that functions such as jax.nn.gelu stand in the program as their operations
+    # Functions such as jax.nn.gelu are to stand in the program as their operations.
+    with jax.disable_jit():
         program = jax.make_jaxpr(lambda w, x: apply(jax.tree.unflatten(tree, w), x))(leaves, x)
     jaxpr = program.jaxpr
     # The weights of which alone a value is made; None of what depends on x.

@@ -95,9 +95,8 @@ def _table(path):
 
 def _runs(path, table, step_column, loss_column) -> dict[str, dict[int, float]]:
     """Losses by step, by the name of the run; of a single curve without a name that is empty."""
-    if not (
-        table.index == np.arange(len(table))
-    ).all():  # pandas makes the first column a name of rows
+    # Of lines that are longer than the first pandas makes the first column a name of rows.
+    if not (table.index == np.arange(len(table))).all():
         got = f"lines of `{path.name}` have more"
         raise argument_error("measured", "have a name for every column in its first line", got)
     columns = [name for name in table.columns if not name.lower().endswith(_BESIDE)]

@@ -1,7 +1,5 @@
 """An explanation from files and to files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-import base64
-import json
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +16,6 @@ from foretrain.forecast.measured import read_measured
 from foretrain.forecast.own_model import own_model
 from foretrain.forecast.own_network import described
 from foretrain.forecast.parametrisations import EXPONENTS
-from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npz
 
 PAGE = "explanation.html"
@@ -135,39 +132,24 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
     Raises:
         FolderError: The folder cannot be made or written.
     """
-    from foretrain import __version__
-    from foretrain.figures import save
+    from foretrain.figures.findings import write_findings
     from foretrain.forecast import explanation_text as words
     from foretrain.forecast.explanation_figure import draw
-    from foretrain.report.document import document
 
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        record = folder / "explanation.json"
-        write_atomic(record, (json.dumps(explanation.as_dict(), indent=1) + "\n").encode())
-        drawings = draw(explanation)
-        captions = {name: (one.title, one.caption) for name, one in drawings.items()}
-        pictures = save(drawings, folder)
-        shown = [
-            (*captions[name], base64.b64encode(path.read_bytes()).decode())
-            for name, path in pictures.items()
-        ]
-        page = document(
-            "report/analysis.html",
-            title="Why the run is not what theory says",
-            summary=words.head_lines(explanation)[0],
-            doubts=[("Said", words.head_lines(explanation)[1:])],
-            closing=[
-                *([] if (found := explanation.beside()) is None else [("Measured", found.lines())]),
-                ("Self-check, and what to trust", words.trust_lines(explanation)),
-            ],
-            tables=words.page_tables(explanation),
-            figures=shown[:1],
-            later=shown[1:],
-            version=__version__,
-        )
-        written = write_atomic(folder / PAGE, page.encode("utf-8", "replace"))
-    except OSError as error:
-        raise refused(folder, error) from error
-    return record, *pictures.values(), written
+    summary, *said = words.head_lines(explanation)
+    beside = explanation.beside()
+    return write_findings(
+        Path(folder),
+        PAGE,
+        draw(explanation),
+        record=("explanation.json", explanation.as_dict()),
+        above=1,
+        title="Why the run is not what theory says",
+        summary=summary,
+        doubts=[("Said", said)],
+        closing=[
+            *([] if beside is None else [("Measured", beside.lines())]),
+            ("Self-check, and what to trust", words.trust_lines(explanation)),
+        ],
+        tables=words.page_tables(explanation),
+    )

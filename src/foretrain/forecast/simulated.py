@@ -32,10 +32,8 @@ _DATA = ("x", "y", "x_test", "y_test")
 SINGLE = 1e7  # weights times examples of a step, from which on small steps are in single precision
 _FEW = 2  # starts of which so large a network's substeps are chosen
 _STEP = 0.5  # rate times sharpness of one substep, with which its search begins
-_AGREE, _MOST = (
-    1e-3,
-    64,
-)  # of two numbers of substeps, in the loss at the start; and the largest number
+_AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
+_MOST = 64  # substeps
 
 
 class Corner(NamedTuple):
@@ -49,6 +47,19 @@ class Corner(NamedTuple):
     step: bool = False
     batches: bool = False
     output: bool = True
+
+
+def run_corner(training: Training) -> Corner:
+    """The corner that gives up every assumption: the user's run."""
+    return Corner(True, True, True, training.in_batches)
+
+
+def in_single(training: Training, starts: Any) -> bool:
+    """True of a network so large that its small steps are in single precision; `starts` has a leading axis of starts."""
+    import jax
+
+    weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
+    return weights * training.batch >= SINGLE
 
 
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
@@ -92,11 +103,8 @@ class Simulator:
         at: np.ndarray,
         folder: Path | None = None,
     ):
-        import jax
-
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
-        weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
-        self.large = weights * training.batch >= SINGLE
+        self.large = in_single(training, starts)
         self._programs, self._curves = {}, {}
         self._store = None
         if folder is not None:
@@ -156,9 +164,9 @@ class Simulator:
                 train, test, weights = jax.tree.map(lambda one: np.asarray(one, float), made)
             if single:
                 jax.clear_caches()  # JAX would hand constants on as it rounded them here
-            last = corner == Corner(True, True, True, self.training.in_batches)
             if self._store is not None:
-                self._store.write(asked, train, test, weights if last else None)
+                own = corner == run_corner(self.training)
+                self._store.write(asked, train, test, weights if own else None)
             self._curves[asked] = Curves(train, test, weights)
         return self._curves[asked]
 

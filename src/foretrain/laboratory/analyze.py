@@ -1,6 +1,5 @@
 """``foretrain analyze``: networks from files, or of one's own in Python, analysed on data, as text and as a page."""
 
-import base64
 import re
 import sys
 import tempfile
@@ -21,7 +20,6 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.trajectory import Trajectory, trajectory
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.errors import argument_error, path_argument, real
-from foretrain.report.document import document, write_document
 from foretrain.results.files import refused
 from foretrain.tasks.array_files import read_npy
 
@@ -196,8 +194,7 @@ def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
     Raises:
         FolderError: The folder cannot be made or written.
     """
-    from foretrain import __version__
-    from foretrain.figures import save
+    from foretrain.figures.findings import write_findings
 
     folder = Path(folder)
     if isinstance(found, Trajectory):
@@ -215,24 +212,19 @@ def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
             drawn["chains"] = analysis_figures.chains(found)
         if found.wiring is not None:
             drawn["graph"] = analysis_figures.graph(found)
-    captions = {name: (one.title, one.caption) for name, one in drawn.items()}
     try:
         for old in PICTURES:  # of an analysis that stood here before
             for ending in ("csv", "png", "svg"):
                 (folder / f"{old}.{ending}").unlink(missing_ok=True)
-        pictures = save(drawn, folder)
     except OSError as error:
         raise refused(folder, error) from error
-    page = document(
-        "report/analysis.html",
+    *_, page = write_findings(
+        folder,
+        FILE_NAME,
+        drawn,
         title=title,
         summary="How much of the network is free, where, and the basis in which the rest is visible.",
         doubts=[(heading, lines) for heading, lines in lists if lines],
         tables=tables,
-        figures=[
-            (*captions[name], base64.b64encode(path.read_bytes()).decode())
-            for name, path in pictures.items()
-        ],
-        version=__version__,
     )
-    return write_document(folder / FILE_NAME, page)
+    return page

@@ -40,12 +40,10 @@ class Line:
     place: str  # place in the document, or the page that derives it
     anchor: str  # id of the row on the page of its study
     cost: str  # what its runs cost together, in words
-    forest: (
-        Forest | None
-    )  # what was measured against what is allowed; None where nothing finite was
-    derived: (
-        int | None
-    )  # number of the section on the page of its study that derives it; None without one
+    # What was measured against what is allowed; None where nothing finite was.
+    forest: Forest | None
+    # Number of the section on the page of its study that derives it; None without one.
+    derived: int | None
 
 
 @dataclass(frozen=True)

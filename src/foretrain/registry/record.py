@@ -50,12 +50,10 @@ class Record:
     makes: str  # hash (12 hex digits) of the code that makes the runs
     predicts: str  # hash of the theory
     judges: str  # hash of all that judges, words left out
-    remarks: tuple[
-        str, ...
-    ] = ()  # what makes the verdicts worth less than if all had been fixed before
-    settings: dict[str, Any] = field(
-        default_factory=dict
-    )  # parameters and axes unlike the defaults
+    # What makes the verdicts worth less than if all had been fixed before.
+    remarks: tuple[str, ...] = ()
+    # Parameters and axes unlike the defaults.
+    settings: dict[str, Any] = field(default_factory=dict)
     runs: dict[str, int] = field(default_factory=dict)  # outcome to number of runs
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     checksums: dict[str, str] = field(default_factory=dict)  # part of the store to its checksum

@@ -92,7 +92,7 @@ CLAIMS = [
     ),
     claim(
         "larger-of-two",
-        "Of two planted causes that has more parts without which the run changes more, in four fifths of networks.",
+        "Of two planted causes the one without which the run changes more has more of the gap, in four fifths of networks.",
         larger,
         near=1,
         inside=(0.8, 1),

@@ -50,9 +50,9 @@ def prepared(network, number, times=None):
 
 def run_of(simulator):
     """Training losses of the network itself, shape (start, time)."""
-    from foretrain.forecast.simulated import Corner
+    from foretrain.forecast.simulated import run_corner
 
-    return simulator.run(Corner(True, True, True, simulator.training.in_batches)).train
+    return simulator.run(run_corner(simulator.training)).train
 
 
 def told(network, number):

@@ -27,8 +27,10 @@ def _list(arguments):
     from foretrain.claims.claim import VERDICTS
     from foretrain.claims.rows import rows
     from foretrain.registry.check import changed
-    from foretrain.registry.record import records
+    from foretrain.registry.record import find, records
 
+    for study in arguments.targets:
+        find(arguments.registry, study)
     table = [("study", "size", "seeds", "cost", "commit", "changed since", "verdicts")]
     for one in records(arguments.registry):
         if not arguments.targets or one.study in arguments.targets:

@@ -50,6 +50,11 @@ def test_without_a_registry_a_command_says_where_it_is(tmp_path, capsys):
     assert main(["registry", "add", "--registry", str(tmp_path)]) == 2
 
 
+def test_a_study_that_is_not_in_the_registry_is_one_line(capsys):
+    assert main(["registry", "list", "roting"]) == 2
+    assert "Did you mean `routing`?" in capsys.readouterr().err
+
+
 def test_a_run_is_judged_anew_and_told_with_its_size_and_hashes(folder):
     with pytest.raises(ArgumentError, match="`size` must name the size"):
         measured.measure(folder)

@@ -27,6 +27,7 @@ _DOCUMENT = re.compile(r"(.+?) \((\d{4})\)")
 _NOTE = "Note on shared representations"
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./images/([\w-]+\.png)\)")
 _DOCS = "docs/"
+_MADE = "Made by foretrain from its registry"  # at the foot of every page
 _IMAGES = "'self' file: data:"
 
 
@@ -67,8 +68,11 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     """Write the site of these records into a folder, and return its pages; cost: some milliseconds for each sentence.
 
     Raises:
-        FolderError: there are no records, or the folder cannot be written.
+        FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
     """
+    index = out / "index.html"
+    if index.exists() and _MADE not in index.read_text("utf-8", "replace"):
+        raise FolderError(f"{index} was not made by foretrain publish. Try another --out.")
     if not records:
         raise FolderError("The registry holds no record. Try foretrain registry add.")
     docs = next((page.parents[1] for page in pages()), None)
@@ -78,7 +82,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     shown = sorted({line.document for line in lines}, key=lambda name: (name == OWN, name))
     cards = {card.name: card for card in list_studies()}
     common = {"scripts": ("fold.js",), "images": _IMAGES, "sheets": ("site.css",)}
-    index = document(
+    front = document(
         "report/site.html",
         **{**common, "scripts": ("site.js",)},
         title="Verdicts",
@@ -92,7 +96,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
         "report/errata.html", **common, title="Errata", documents=_errata(lines, shown)
     )
     written = [
-        write_document(out / "index.html", index),
+        write_document(index, front),
         write_document(out / "errata.html", errata),
     ]
     for study, sections in derived.items():

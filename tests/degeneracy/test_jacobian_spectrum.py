@@ -135,9 +135,7 @@ def test_costs_are_half_the_hessian_of_the_behavioural_loss():
 
 def test_what_takes_too_long_is_refused_with_what_it_would_take():
     one, x = planted.drawn((30, 200, 5)), planted.data(2000, 30)
-    with pytest.raises(
-        TooLarge, match=r"by its triangle about \d min .* by its gram about 1 min 3\d s"
-    ):
+    with pytest.raises(TooLarge, match=r"by its triangle \d min .* by its gram 1 min 3\d s"):
         jacobian_spectrum(one, x)
     small, large = cost(500, 10_000), cost(1000, 10_000)
     assert all(4 < large[way][0] / small[way][0] <= 8 for way in small)

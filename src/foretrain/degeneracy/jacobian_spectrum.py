@@ -252,7 +252,7 @@ def _way(parameters, answers, seconds, memory):
 
 
 def _takes(seconds, size):
-    return f"about {duration(seconds)} of a core and {in_words(size)}"
+    return f"{duration(seconds)} of a core and {in_words(size)}"
 
 
 def _values(parts, way, small):

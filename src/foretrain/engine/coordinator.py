@@ -152,7 +152,7 @@ class Coordinator:
         while self._left:
             if self.workers == 0 and self._answers.empty():
                 self.living[0].process.turn()
-            patience = _TELL_S if self.workers else 0
+            patience = 0 if self.workers == 0 else _TELL_S
             try:
                 number, message = self._answers.get(timeout=patience)
             except queue.Empty:

@@ -7,6 +7,8 @@ from foretrain.words import duration
 
 # By so much foreseen ends may differ: in seconds, and as a share of the time so far.
 _SLACK_S, _SLACK = 2.0, 0.05
+# Of the ends foreseen within such a share of the time so far one is kept.
+_APART = 0.005
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,12 @@ class Forecast:
             now_s: Seconds since the first step.
             estimate_s: Seconds left as it seems now.
         """
-        self._ends.append((now_s, now_s + estimate_s))
+        if not self._ends or now_s - self._ends[-1][0] >= _APART * now_s:
+            self._ends.append((now_s, now_s + estimate_s))
         while self._ends[0][0] < now_s / 2:
             self._ends.popleft()
         slack = max(_SLACK_S, _SLACK * now_s)
-        told = [end - now_s for _, end in self._ends]
+        told = [estimate_s, *(end - now_s for _, end in self._ends)]
         seen = self._ends[0][0] <= 0.6 * now_s
         close = max(told) <= 2 * estimate_s + slack and min(told) >= estimate_s / 2 - slack
         return estimate_s if seen and close else None

@@ -1,0 +1,148 @@
+"""The number of seeds that a claim needs for a verdict, estimated from its interval over the seeds of a pilot or stored runs.
+
+The estimate supposes that the truth is what was measured. A verdict ``holds`` needs both ends of the interval inside what is
+allowed, ``fails`` needs the nearer end outside. An end that lies r from the measured value at n seeds lies about
+r sqrt(n/N) t_N/t_n from it at N, and the measured value itself moves by a normal deviate of r sqrt(n/N)/t_n, so that the
+verdict comes out with a chance of `CHANCE` from the least N with d >= r sqrt(n/N) (t_N + z)/t_n for each bound at distance
+d; z is the normal quantile of `CHANCE`. Of a fraction the chance is summed over the binomial law, with Clopper and Pearson's
+intervals themselves. An estimate from few seeds is rough: the spread of 5 seeds is known within a factor of 3, and the
+number of seeds goes with its square.
+"""
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.claims.claim import INCONCLUSIVE, Claim
+from foretrain.words import count
+
+CHANCE = 0.8  #: chance of a verdict at the number of seeds that is named
+MOST = 10_000  #: a claim that needs more seeds is one that none will settle
+_FEWEST = {
+    "order statistics": 6,
+    "range and t": 6,
+}  # seeds from which an interval of the median is exact
+_STEP = 1.02  # numbers of seeds are tried in steps of 2%
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A number of seeds, or the reason why no number is enough."""
+
+    #: Number of seeds, all in all, that gives a verdict with a chance of `CHANCE`, 2 to `MOST`; None where none does.
+    seeds: int | None
+    reason: str = ""  #: why no number of seeds settles the claim, in words that finish "since"; "" where one does
+
+
+def seeds_needed(claim: Claim) -> Needed:
+    """Estimate the number of seeds at which a claim has a verdict, if the truth is what was measured.
+
+    Args:
+        claim: A judged claim, also one that has a verdict: the number is then what such a run needs.
+
+    Returns:
+        The number. None where more seeds do not help: runs cut off or lost, nothing measured, a measured value on a bound
+        of what is allowed.
+    """
+    if claim.uncertainty is None:
+        return Needed(1) if math.isfinite(claim.measured) else Needed(None, claim.reason)
+    if claim.seeds == 1:
+        return Needed(None, "one seed does not show the spread: try five")
+    if claim.reason or not all(map(math.isfinite, (*claim.uncertainty, claim.measured))):
+        return Needed(None, claim.reason or "nothing finite was measured")
+    number = _of_fraction(claim) if claim.method == "Clopper-Pearson" else _of_spread(claim)
+    if number is None:
+        return Needed(None, f"the measured value is too near to a bound for {MOST:,} seeds")
+    return Needed(number)
+
+
+def remedies(claims: Iterable[Claim], command: Sequence[str]) -> list[str]:
+    """Say for every inconclusive claim which command is likely to settle it, or that no number of seeds will.
+
+    Args:
+        claims: Claims of one run, each in all its cells.
+        command: Words of the command that made the run, such as ``foretrain.plans.plan.command(plan)``.
+
+    Returns:
+        Sentences, one for each number of seeds or reason, with the fewest seeds first; none where every claim has a verdict.
+    """
+    needed: dict[str, Needed] = {}
+    for claim in claims:
+        if claim.verdict == INCONCLUSIVE:
+            found, before = seeds_needed(claim), needed.get(claim.id)
+            if before is None or _order(found) > _order(before):
+                needed[claim.id] = found
+    groups: dict[Needed, list[str]] = {}
+    for name, found in sorted(needed.items(), key=lambda item: _order(item[1])):
+        groups.setdefault(found, []).append(name)
+    return [_remedy(found, names, command) for found, names in groups.items()]
+
+
+def with_seeds(command: Sequence[str], seeds: int) -> str:
+    """Return a command line with another number of seeds."""
+    words = list(command)
+    if "--seeds" in words:
+        place = words.index("--seeds")
+        words[place : place + 2] = []
+    return shlex.join([*words, "--seeds", str(seeds)])
+
+
+def _remedy(found: Needed, names: Sequence[str], command: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    sentences = ", ".join(names[:_NAMED]) + more
+    if found.seeds is None:
+        return f"No number of seeds settles {sentences}, since {found.reason}."
+    line = with_seeds(command, found.seeds)
+    return f"About {count(found.seeds, 'seed')} would settle {sentences}: {line}"
+
+
+def _order(found: Needed) -> float:
+    return math.inf if found.seeds is None else found.seeds
+
+
+def _numbers(first: int) -> Iterable[int]:
+    number = first
+    while number <= MOST:
+        yield number
+        number = max(number + 1, round(number * _STEP))
+
+
+def _of_spread(claim: Claim) -> int | None:
+    """Return the number of seeds of a mean or a median, by the square root of their number."""
+    from scipy.special import ndtri, stdtrit
+
+    assert claim.uncertainty is not None
+    (low, high), (floor, ceiling), middle = claim.uncertainty, claim.allowed, claim.measured
+    if floor <= middle <= ceiling:  # both ends have to come inside
+        sides = [(middle - floor, middle - low), (ceiling - middle, high - middle)]
+    else:  # the end on the side of what is allowed has to leave it
+        sides = [
+            (floor - middle, high - middle) if middle < floor else (middle - ceiling, middle - low)
+        ]
+    numbers = np.array(list(_numbers(_FEWEST.get(claim.method, 2))))
+    shrink = np.sqrt(claim.seeds / numbers) / stdtrit(claim.seeds - 1, 0.975)
+    shrink *= stdtrit(numbers - 1, 0.975) + ndtri(CHANCE)
+    enough = np.all([distance >= reach * shrink for distance, reach in sides], axis=0)
+    return int(numbers[enough.argmax()]) if enough.any() else None
+
+
+def _of_fraction(claim: Claim) -> int | None:
+    """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval."""
+    from scipy.special import bdtr, betaincinv
+
+    floor, ceiling = claim.allowed
+    inside = floor <= claim.measured <= ceiling
+    for number in _numbers(2):
+        agree = np.arange(number + 1)
+        low = np.where(agree > 0, betaincinv(np.maximum(agree, 1), number - agree + 1, 0.025), 0)
+        high = betaincinv(agree + 1, np.maximum(number - agree, 1), 0.975)
+        high = np.where(agree < number, high, 1)
+        verdict = (floor <= low) & (high <= ceiling) if inside else (high < floor) | (low > ceiling)
+        chances = np.diff(bdtr(agree, number, claim.measured), prepend=0)
+        if verdict @ chances >= CHANCE:
+            return number
+    return None

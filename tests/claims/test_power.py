@@ -1,0 +1,95 @@
+"""The number of seeds that a claim is said to need gives its verdict about as often as is said."""
+
+import math
+
+import numpy as np
+import pytest
+from made_claims import made
+
+from foretrain.claims.claim import INCONCLUSIVE
+from foretrain.claims.interval import interval
+from foretrain.claims.power import CHANCE, MOST, remedies, seeds_needed, with_seeds
+
+
+def test_number_for_a_mean_gives_the_verdict_four_times_in_five():
+    rng = np.random.default_rng(0)
+    pilot = rng.normal(size=400)
+    pilot = (pilot - pilot.mean()) / pilot.std(ddof=1)  # the truth is what was measured
+    for allowed, outcome in (((-0.8, math.inf), "inside"), ((0.8, math.inf), "outside")):
+        number = seeds_needed(made(samples=pilot, allowed=allowed)).seeds
+        assert number is not None
+        assert number < 30
+        ends = [interval(rng.normal(size=number)) for _ in range(1500)]
+        inside = [end.low >= allowed[0] for end in ends]
+        outside = [end.high < allowed[0] for end in ends]
+        share = np.mean(inside if outcome == "inside" else outside)
+        assert share == pytest.approx(CHANCE, abs=0.07)
+
+
+def test_72_seeds_that_all_agree_show_a_share_of_95_percent():
+    samples = interval(np.ones(5), "fraction")
+    claim = made(
+        uncertainty=(samples.low, samples.high),
+        measured=1.0,
+        method="Clopper-Pearson",
+        seeds=5,
+        allowed=(0.95, 1.0),
+    )
+    number = seeds_needed(claim).seeds
+    assert number is not None
+    assert interval(np.ones(number), "fraction").low >= 0.95
+    assert 72 <= number <= 74  # numbers are tried in steps of 2%
+
+
+def test_a_fraction_that_is_not_one_has_the_chance_that_is_said():
+    claim = made(
+        uncertainty=(0.4, 0.9), measured=0.7, method="Clopper-Pearson", seeds=10, allowed=(0.5, 1.0)
+    )
+    number = seeds_needed(claim).seeds
+    assert number is not None
+    counts = np.random.default_rng(1).binomial(number, 0.7, size=4000)
+    lows = {k: interval(np.arange(number) < k, "fraction").low for k in set(counts)}
+    assert np.mean([lows[k] >= 0.5 for k in counts]) == pytest.approx(CHANCE, abs=0.06)
+
+
+def test_a_median_needs_six_seeds_at_least():
+    wide = {"uncertainty": (-0.1, 0.1), "measured": 0.0, "seeds": 3, "method": "range and t"}
+    assert seeds_needed(made(allowed=(-9.0, 9.0), **wide)).seeds == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"reason": "not finished: 3 of 9 runs", "verdict": INCONCLUSIVE}, "not finished"),
+        ({"samples": [1.0]}, "one seed"),
+        ({"samples": [-1.0, 1.0, 0.0], "allowed": (0.0, 9.0)}, f"{MOST:,} seeds"),
+        ({"samples": [], "seeds": 0}, "nothing finite"),
+    ],
+)
+def test_no_number_is_given_where_seeds_do_not_help(fields, words):
+    found = seeds_needed(made(**fields))
+    assert found.seeds is None
+    assert words in found.reason
+
+
+def test_remedies_name_a_command_for_the_claims_that_it_settles():
+    command = ["foretrain", "run", "routing", "--seeds", "3"]
+    near = made("near", [0.0, 1.0, 2.0], (0.0, 9.0))
+    wide = made("wide", [0.0, 1.0, 2.0], (0.9, 9.0))
+    held = made("held")
+    (first, second) = remedies([wide, near, held], command)
+    assert "near: foretrain run routing --seeds" in first
+    assert int(first.rpartition(" ")[2]) < int(second.rpartition(" ")[2])
+    assert "wide" in second
+    assert remedies([held], command) == []
+
+
+def test_the_cell_that_needs_most_decides():
+    command = ["foretrain", "run", "routing"]
+    near = made("same", [0.0, 1.0, 2.0], (0.0, 9.0), cell={"rank": 1})
+    never = made("same", [0.0, 1.0, 2.0], (1.0, 9.0), cell={"rank": 2})
+    assert remedies([near, never], command)[0].startswith("No number of seeds settles same")
+
+
+def test_seeds_of_a_command_are_replaced():
+    assert with_seeds(["a", "--seeds", "3", "--x", "1"], 7) == "a --x 1 --seeds 7"

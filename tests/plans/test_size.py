@@ -35,6 +35,17 @@ def test_more_steps_and_more_values_along_an_axis_are_no_smaller_size():
     }
 
 
+def test_of_a_long_list_of_texts_the_length_is_said_beside_that_of_the_document():
+    networks, along = tuple("abcdefgh"), made(along={"network": ("a", "c")})
+    size = size_of(along, {"network": networks[:3]}, {"network": networks})
+    assert size == {"network": ("3 of the document's 8 values", "")}
+    assert rows([made(size=size)])[0].details["Size"] == "network 3 of the document's 8 values"
+    few = size_of(along, {"network": ("a",)}, {"network": ("a", "b")})
+    assert few == {"network": ("a", "a, b")}
+    other = size_of(along, {"network": ("z",)}, {"network": networks})
+    assert other["network"][0] == "z"
+
+
 def test_without_a_document_no_size_is_known():
     assert size_of(made(), HERE, None) is None
     assert "no preset `paper`" in rows([made()])[0].details["Size"]

@@ -13,7 +13,7 @@ the document has it, and a second one, which names the first in `corrects`, stat
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from foretrain.errors import argument_error
@@ -93,6 +93,14 @@ class Claim:
         if self.size is not None:
             fields["size"] = {name: list(values) for name, values in self.size.items()}
         return fields
+
+
+def size_text(size: Mapping[str, tuple[str, str]]) -> str:
+    """Return in which parameters a size differs from the document's, such as "symbols 19 (document 53), depth 1"."""
+    return ", ".join(
+        f"{name} {here} (document {theirs})" if theirs else f"{name} {here}"
+        for name, (here, theirs) in size.items()
+    )
 
 
 def claim_from_dict(fields: dict) -> Claim:

@@ -14,6 +14,7 @@ from foretrain.claims.claim import (
     RANKS,
     VERDICTS,
     Claim,
+    size_text,
 )
 from foretrain.words import count, digits_to_tell_apart, interval, number, value_text
 
@@ -285,8 +286,7 @@ def _size(group) -> str:
     if not differ:
         return "that of the document"
     several = f" in {count(sum(map(bool, sizes)), 'cell')}" if len(sizes) > 1 else ""
-    text = (f"{name} {here} (document {theirs})" for name, (here, theirs) in differ.items())
-    return f"{', '.join(text)}{several}"
+    return f"{size_text(differ)}{several}"
 
 
 def _cells(group, digits) -> Iterator[tuple[str, str, str]]:

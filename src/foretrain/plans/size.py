@@ -4,7 +4,7 @@ The preset ``paper`` of a study says the size of its document. Fewer seeds are n
 knows them, and neither are other steps of observation or more steps of training.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foretrain.claims.claim import Claim, Size
@@ -15,6 +15,7 @@ from foretrain.words import span
 
 PAPER = "paper"
 _STEPS, _OBSERVED = "steps", "observe_every"
+_LISTED = 6  # texts, at most, that are listed one by one
 
 
 def document_values(study: Study) -> dict[str, tuple[Any, ...]] | None:
@@ -47,9 +48,9 @@ def size_of(
         document: The same at the document's size, see `document_values`.
 
     Returns:
-        Parameter to its value here and in the document, in words; None where the document's size is not known. A cell
-        has the document's size where its value is one of the document's, a sentence that looks along an axis where all of
-        the document's values are there.
+        Parameter to its value here and in the document, in words, the second "" where the first says both; None where the
+        document's size is not known. A cell has the document's size where its value is one of the document's, a sentence
+        that looks along an axis where all of the document's values are there.
     """
     if document is None:
         return None
@@ -59,5 +60,13 @@ def size_of(
         same = set(ours) >= set(theirs) if name in claim.along else set(ours) <= set(theirs)
         if same or (name == _STEPS and min(ours) >= max(theirs)):
             continue
-        found[name] = (span(ours), span(theirs))
+        found[name] = _in_words(ours, theirs)
     return dict(sorted(found.items(), key=lambda one: len(here[one[0]]) > 1))
+
+
+def _in_words(ours: Sequence, theirs: Sequence) -> tuple[str, str]:
+    """Return the values here and in the document as texts; where a long list is a part of another, how long both are."""
+    texts = any(isinstance(value, str) for value in theirs)
+    if texts and len(theirs) > _LISTED and set(ours) <= set(theirs):
+        return f"{len(set(ours))} of the document's {len(set(theirs))} values", ""
+    return span(ours), span(theirs)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.cells import gather
-from foretrain.claims.claim import DETAIL, FAILS, VERDICTS, Claim
+from foretrain.claims.claim import DETAIL, FAILS, VERDICTS, Claim, size_text
 from foretrain.claims.rows import Row, rows
 from foretrain.errors import FolderError
 from foretrain.laboratory.listing import list_studies
@@ -175,9 +175,7 @@ def _pictures(docs: Path, study: str, out: Path) -> list[Picture]:
 def facts(record: Record) -> list[tuple[str, Any]]:
     """Return what is to be known of a record, label to text."""
     differs = record.differs
-    size = ", ".join(
-        f"{name} {here} (document {theirs})" for name, (here, theirs) in (differs or {}).items()
-    )
+    size = size_text(differs or {})
     seeds = f"{record.seeds}" + (f", root seed {record.root_seed}" if record.root_seed else "")
     return [
         (

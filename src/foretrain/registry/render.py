@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim, size_text
 from foretrain.claims.rows import Row, by_rank, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import StoreError, nearest, path_argument
@@ -95,8 +95,7 @@ def provenance(record: Record) -> str:
     if differs is None:
         size = "the document's size is not known"
     elif differs:
-        parts = (f"{name} {here} (document {theirs})" for name, (here, theirs) in differs.items())
-        size = ", ".join(parts)
+        size = size_text(differs)
     else:
         size = "the document's size"
     seeds = count(record.seeds, "seed") + (

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from made_records import RECORD
+from typed_numbers import typed
 
 from foretrain.plans import catalogue
 from foretrain.registry.record import place, records
@@ -41,3 +43,29 @@ def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_h
         assert place(REGISTRY, one.study, one.size).exists()
         assert one.study in catalogue.names()
         assert one.commit
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_measured_number_in_prose_stands_before_its_reference(page):
+    study = page.stem if page.parent.name == "studies" else ""
+    assert [*typed(page.read_text("utf-8"), study, RECORDS)] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "numbers"),
+    [
+        ("It is .51 (`far`).", [".51"]),  # two digits beside the name of the sentence
+        ("It is .51. And `made-up/far` is named.", [".51"]),
+        ("It is .51.\n\nBut `far` is of another paragraph.", []),
+        ("- It is .51.\n- But `far` is of another item.", []),
+        ("It is .51<!-- made-up/far[rank=2.5] --> (`far`).", []),
+        ("The document says .51<!-- elsewhere --> of `far`.", []),
+        ("It is .510.", [".510"]),  # three digits wherever they stand
+        ("It is 51.0%, and .511 is not.", ["51.0%"]),
+        ("It is .5 (.5 to .5).", [".5"]),  # an interval wherever it stands
+        ("It is .5 (.5 to .7).", []),
+        ("`.510`, $.510$ and\n\n| .510 |\n\n```\n.510\n```", []),
+    ],
+)
+def test_numbers_are_seen_where_they_are_typed(page, numbers):
+    assert [number for number, _ in typed(page, "made-up", [RECORD])] == numbers

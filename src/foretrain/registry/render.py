@@ -10,7 +10,8 @@ A number in prose stands before a comment that says which it is, and keeps its f
     a cosine of .96<!-- routing/shared -->, at least .95<!-- routing@paper/shared:low -->
 
 Behind the colon stands ``measured`` (the default), ``low`` or ``high`` of its interval, or ``predicted``.
-``registry: tally`` counts all verdicts.
+``registry: tally`` counts all verdicts. A number before ``<!-- elsewhere -->`` is not the registry's: the document's, a
+parameter, derived, or of other runs.
 """
 
 import re
@@ -26,7 +27,7 @@ from foretrain.registry.record import DEFAULT, Record
 from foretrain.results.files import write_atomic
 from foretrain.words import count, duration
 
-_BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
+BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
 _NUMBER = re.compile(r"(-?[\d.]+(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)")
 _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 _HEAD = (
@@ -78,7 +79,7 @@ def rendered(text: str, records: Sequence[Record]) -> str:
     def number(found: re.Match) -> str:
         return _in_form(found[1], found[2], _value(found[4], records)) + found[3]
 
-    return _NUMBER.sub(number, _BLOCK.sub(block, text))
+    return _NUMBER.sub(number, BLOCK.sub(block, text))
 
 
 def table(record: Record) -> str:

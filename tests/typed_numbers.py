@@ -1,0 +1,100 @@
+"""Numbers that a page types although the registry holds them.
+
+A number in prose must stand before a reference (see `foretrain.registry.render`) if it equals, at its digits, the measured
+value or an end of the interval of a verdict, and
+
+- it has two digits or more, and its paragraph names the sentence: `study/sentence`, or `sentence` on the study's page, or
+- it has three digits or more, and stands on the study's page, or
+- it stands on the study's page before an interval, ".93 (.91 to .97)", whose ends are those of the same verdict.
+
+A number that only happens to be equal (the document's, a parameter, derived, of other runs) is marked so:
+``.125<!-- elsewhere -->``. Tables are no prose: those of verdicts are rendered whole.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from foretrain.registry.record import Record
+from foretrain.registry.render import BLOCK
+
+# Code, mathematics, targets of links, tables and headings are no prose.
+_NO_PROSE = re.compile(
+    r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)]*\)|^\s*\|[^\n]*$|^#[^\n]*$", re.M | re.DOTALL
+)
+_NUMBER = re.compile(
+    r"(?<![\w.^/])([-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)(%?)(?!\w|\.\d|[\d%]*<!-- )"
+)
+_INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
+_NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")
+_ROUND = 1 + 1e-9  # a value in the middle between two texts may be written as either
+
+
+def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+    """Yield each number of a page that must stand before a reference, with one reference that it may stand before.
+
+    Args:
+        text: The page.
+        study: Name of the study that the page is of, or "".
+        records: All records.
+    """
+    own = [one for one in records if one.study == study]
+    for paragraph in _paragraphs(_NO_PROSE.sub(" ", BLOCK.sub(" ", text))):
+        named = {(name or study, id) for name, id in _NAME.findall(paragraph)}
+        beside = [*_values(records, named)]
+        everywhere = [*_values(own, None)]
+        prose = re.sub(r"`[^`\n]*`", " ", paragraph)
+        yield from _intervals(prose, own)
+        for number, percent in _NUMBER.findall(prose):
+            known = everywhere if _digits(number) > 2 else []
+            for reference, value in (*beside, *known) if _digits(number) > 1 else ():
+                if _is(number, percent, value):
+                    yield number + percent, reference
+                    break
+
+
+def _intervals(prose: str, own: Sequence[Record]) -> Iterator[tuple[str, str]]:
+    """Yield the numbers that stand before the interval of their verdict."""
+    values = [*_values(own, None)]
+    for found in _INTERVAL.finditer(prose):
+        numbers, percents = found.groups()[::2], found.groups()[1::2]
+        for three in zip(values, values[1:], values[2:], strict=False):
+            whole = three[1][0] == f"{three[0][0]}:low"
+            if whole and all(map(_is, numbers, percents, (value for _, value in three))):
+                yield numbers[0] + percents[0], three[0][0]
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Return paragraphs and items of lists, each for itself."""
+    return re.split(r"\n\s*\n|\n(?=\s*(?:- |\* |\d+\. ))", text)
+
+
+def _values(
+    records: Sequence[Record], named: set[tuple[str, str]] | None
+) -> Iterator[tuple[str, float]]:
+    for one in records:
+        for claim in one.claims:
+            if named is None or (one.study, claim.id) in named:
+                at = "" if one.size == "default" else f"@{one.size}"
+                reference = f"{one.study}{at}/{claim.label}"
+                ends = claim.uncertainty or ()
+                yield reference, claim.measured
+                yield from zip((f"{reference}:low", f"{reference}:high"), ends, strict=False)
+
+
+def _digits(number: str) -> int:
+    """Return how many significant digits a text has; whole numbers count those before their last zeros."""
+    mantissa = number.lstrip("-−").replace(",", "").partition("e")[0]
+    digits = mantissa.replace(".", "").lstrip("0")
+    return len(digits) if "." in mantissa else len(digits.rstrip("0"))
+
+
+def _is(number: str, percent: str, value: float) -> bool:
+    """Say if a text may be a value, rounded, with or without its sign."""
+    mantissa, _, exponent = number.lstrip("-−").replace(",", "").partition("e")
+    power = int(exponent or 0) - (2 if percent else 0)
+    last = 10.0 ** (power - len(mantissa.partition(".")[2]))
+    return (
+        math.isfinite(value)
+        and abs(abs(value) - float(mantissa) * 10.0**power) <= last / 2 * _ROUND
+    )

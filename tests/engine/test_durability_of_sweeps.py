@@ -11,13 +11,14 @@ import pytest
 import toy_sweep as toy
 
 from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED, STALLED
-from foretrain.engine import coordinator
+from foretrain.engine import checkpoint, coordinator
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
 from foretrain.results import journal
 
 SEEDS = 12
 LONG = {"shortest": 1000, "longest": 30_000}
+ORPHANS_END_S = 60  # on a busy machine; they notice at once
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +30,10 @@ def undisturbed(tmp_path_factory):
     return folder, time.monotonic() - began
 
 
-def disturb(folder, moment, whom, seconds):
-    """Start the sweep with one worker, and kill its coordinator or its worker at a moment of its usual time."""
-    process = toy.start(folder, seeds=SEEDS, parameters=LONG, workers=1, checkpoint_every=0.3)
-    until = time.monotonic() + moment * seconds
-    while time.monotonic() < until and process.poll() is None:
+def disturb(folder, due, whom):
+    """Start the sweep with one worker, and kill its coordinator or its worker once `due()`; returns the runs that are done."""
+    process = toy.start(folder, seeds=SEEDS, parameters=LONG, workers=1, checkpoint_every=0.1)
+    while not due() and process.poll() is None:
         time.sleep(0.01)
     workers = toy.children(process.pid)
     if whom == "coordinator":
@@ -45,30 +45,51 @@ def disturb(folder, moment, whom, seconds):
         code, _, err = toy.finish(process, timeout=100)
         assert code == 0, err
         assert FAILED not in {run.outcome for run in toy.by_identity(folder).values()}
-    for _ in range(100):
-        if not any(map(toy.alive, workers)):
-            break
-        time.sleep(0.1)
-    assert not any(map(toy.alive, workers)), "workers outlive their coordinator"
+    until = time.monotonic() + ORPHANS_END_S
+    while any(map(toy.alive, workers)):
+        assert time.monotonic() < until, f"workers outlive their coordinator by {ORPHANS_END_S} s"
+        time.sleep(0.05)
     return set(toy.by_identity(folder))
 
 
-def check_kill(tmp_path, undisturbed, whom, seed):
-    whole, seconds = undisturbed
-    draw = random.Random(seed)
-    shutil.copy(whole / "manifest.json", tmp_path)
-    before = disturb(tmp_path, draw.uniform(0.2, 1.0), whom, seconds)
-    done = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=0)
-    assert done.found == len(before)
-    assert set(toy.times_written(tmp_path).values()) == {1}
-    assert len(toy.by_identity(tmp_path)) == SEEDS
-    ours, theirs = (toy.folded(path, SEEDS, **LONG) for path in (tmp_path, whole))
+def check_end(folder, whole, before):
+    """Go on with a sweep, and compare it with the undisturbed one."""
+    done = toy.sweep(folder, seeds=SEEDS, parameters=LONG, workers=0)
+    assert toy.disagreements(folder, whole, already=before) == []
+    assert (done.found, done.ran) == (len(before), SEEDS - len(before))
+    ours, theirs = (toy.folded(path, SEEDS, **LONG) for path in (folder, whole))
     assert toy.same_bits(ours, theirs)
 
 
-@pytest.mark.parametrize(
-    ("whom", "seed"), [("coordinator", 0), pytest.param("worker", 2, marks=pytest.mark.slow)]
-)
+def check_kill(folder, undisturbed, whom, seed):
+    whole, seconds = undisturbed
+    until = time.monotonic() + random.Random(seed).uniform(0.2, 1.0) * seconds
+    shutil.copy(whole / "manifest.json", folder)
+    check_end(folder, whole, disturb(folder, lambda: time.monotonic() > until, whom))
+
+
+def test_a_sweep_killed_with_runs_under_way_goes_on_from_their_checkpoint_as_if_it_had_not_been(
+    tmp_path, undisturbed, monkeypatch
+):
+    whole, _ = undisturbed
+    shutil.copy(whole / "manifest.json", tmp_path)
+    before = disturb(tmp_path, lambda: checkpoint.find(tmp_path), "coordinator")
+    riding, taken = set(checkpoint.find(tmp_path)) - before, set()
+    read = checkpoint.read
+
+    def watched(*asked):
+        given = read(*asked)
+        taken.update(given)
+        return given
+
+    monkeypatch.setattr(checkpoint, "read", watched)
+    check_end(tmp_path, whole, before)
+    assert riding
+    assert taken == riding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("whom", "seed"), [("coordinator", 0), ("worker", 2)])
 def test_a_sweep_killed_at_a_random_moment_ends_as_if_it_had_not_been(
     tmp_path, undisturbed, whom, seed
 ):

@@ -108,6 +108,39 @@ def by_identity(folder):
     }
 
 
+def disagreements(folder, other, already=()):
+    """What two folders of one sweep do not have in common, a line for each run: lost, written twice, of other bytes.
+
+    `already` holds the identities of runs that the first folder had before its sweep was gone on with.
+    """
+    ours, theirs, lines = by_identity(folder), by_identity(other), []
+    for number, times in enumerate(map(times_written(folder).get, theirs)):
+        if times != 1:
+            lines.append(f"run {number} is written {times or 0} times")
+    for number, name in enumerate(theirs):
+        if name not in ours:
+            continue
+        when = "before" if name in already else "after"
+        (*one, held), (*two, whole) = run_bits(ours[name]), run_bits(theirs[name])
+        if one != two:
+            lines.append(f"run {number}, made {when} the kill, ended as {one} for {two}")
+        for key in sorted(held.keys() | whole.keys()):
+            mine, right = held.get(key), whole.get(key)
+            if mine == right:
+                continue
+            if mine is None or right is None or mine[:2] != right[:2]:
+                lines.append(f"run {number}, made {when} the kill: `{key}` is another array")
+                continue
+            bytes_differ = np.frombuffer(mine[2], np.uint8) != np.frombuffer(right[2], np.uint8)
+            places = np.flatnonzero(bytes_differ)
+            lines.append(
+                f"run {number}, made {when} the kill: `{key}` {mine[:2]} differs in {len(places)} of {len(right[2])} bytes, "
+                f"first at {places[0]}"
+            )
+    lines += [f"{name} is of no run of the other" for name in ours.keys() - theirs.keys()]
+    return [*lines, *(f"{name}: {why}" for name, why in journal.scan(Path(folder)).damaged.items())]
+
+
 def run_bits(run):
     """All that a finished run holds, comparable."""
     arrays = {"steps": np.asarray(run.steps), **run.curves, **run.finals}

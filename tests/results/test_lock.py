@@ -1,10 +1,12 @@
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +74,8 @@ def test_a_killed_process_that_nobody_waited_for_is_dead(tmp_path, holder):
 def test_a_lock_of_another_process_of_that_id_or_of_an_earlier_start_is_taken_over(
     tmp_path, holder, other
 ):
+    if "boot" in other and not json.loads((tmp_path / "sweep.lock").read_text())["machine"]:
+        pytest.skip("this host has no machine id")
     path = tmp_path / "sweep.lock"
     path.write_text(json.dumps(json.loads(path.read_text()) | other))
     with lock(tmp_path, "sweep"):
@@ -245,3 +249,52 @@ def test_a_patient_lock_waits_for_what_is_held_briefly(tmp_path):
     with patient_lock(tmp_path, "x", 30):
         assert (tmp_path / "x.lock").exists()
     holder.communicate()
+
+
+STRESS = Path(__file__).parent / "stress_lock.py"
+
+
+@pytest.mark.parametrize("file_system", [[], ["nolink"]], ids=["links", "no links"])
+@pytest.mark.parametrize(
+    ("processes", "turns"), [(3, 10), pytest.param(8, 1500, marks=pytest.mark.slow)]
+)
+def test_a_lock_that_dying_processes_leave_behind_is_never_held_by_two(
+    tmp_path, processes, turns, file_system
+):
+    command = [sys.executable, STRESS, tmp_path, str(processes), str(turns), *file_system]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=380)
+    counts = {name: int(number) for name, number in map(str.split, done.stdout.split(","))}
+    assert counts["met"] == 0
+    assert counts["after"] > 0  # from dead processes
+
+
+def test_a_process_killed_while_it_removes_a_dead_lock_keeps_nobody_out(tmp_path, holder):
+    path = tmp_path / "sweep.lock"
+    dead = json.dumps(json.loads(path.read_text()) | {"started": "1"})
+    for name in ("sweep.lock", ".sweep.lock.tmp", "..sweep.lock.tmp.tmp"):
+        (tmp_path / name).write_text(dead)
+    with lock(tmp_path, "sweep") as path:
+        assert os.listdir(tmp_path) == [path.name]
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("machine", ["another", ""])
+def test_a_lock_of_a_host_of_the_same_name_is_not_taken_over(tmp_path, holder, machine):
+    path = tmp_path / "sweep.lock"
+    other = {"boot": "of another host", "machine": machine}
+    path.write_text(json.dumps(json.loads(path.read_text()) | other))
+    message = r"another one of this name or started anew.*delete [^\n]*sweep\.lock\.$"
+    with pytest.raises(LockedError, match=message), lock(tmp_path, "sweep"):
+        pass
+
+
+def test_who_waits_for_a_process_of_another_host_is_told_at_once(tmp_path, capsys):
+    path = tmp_path / "fold.lock"
+    path.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
+    with pytest.raises(LockedError), patient_lock(tmp_path, "fold", 0.2):
+        pass
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r".* in use by process 7 on host elsewhere.* delete .*fold\.lock\. Waiting for it, 0\.2 s at most\.",
+        line,
+    )

@@ -213,6 +213,7 @@ class Holder(Struct, frozen=True):
     started: str | None
     boot: str = ""  # id of the start of the host's system; "" where there is none
     namespace: str = ""  # in which world of process ids `pid` counts; "" where there is but one
+    machine: str = ""  # id of the installation of the host's system; "" where there is none
 
 
 _HOLDER = msgspec.json.Decoder(Holder)

@@ -1,8 +1,12 @@
-"""A lock on a folder of results, held by one process.
+"""A lock on a folder of results, held by one process: a file that is created exclusively, and no lock of the file system.
 
-A holder is known by host, start of the host's system, world of process ids (containers of one host have several), process
-id and start of the process. It is taken for dead only where that can be told: from the same world of process ids, or
-after its host has been started anew. Hosts that share a folder must have different names.
+So it holds on network file systems without `flock`, too (Lustre, NFS). A holder is known by host, id of the host's
+installation, start of its system, namespace of process ids (containers of one host have several), process id and start of
+the process. It is taken for dead only where that can be told: from the same namespace, or after its host has been started
+anew. Hosts with the same name are told apart by the ids of their installations.
+
+The lock of a dead process is removed by one process at a time, which holds a lock on that (``.<name>.lock.tmp``) and
+looks again: no process ever removes the lock of a living one.
 """
 
 import contextlib
@@ -11,6 +15,7 @@ import os
 import socket
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,13 +25,25 @@ from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.decode import Holder
 from foretrain.results.files import read_file, refused
+from foretrain.words import duration, say
 
 _ATTEMPTS = 5
 _MOST_BYTES = 4096
+_EMPTY_S = 0.1
 
 
 class LockedError(FolderError):
-    """Another process, which lives or may live, holds the lock."""
+    """Another process, which lives or may live, holds the lock.
+
+    Attributes:
+        beyond: Whether it cannot be asked from here whether the process lives.
+    """
+
+    beyond = False
+
+
+class _Beyond(LockedError):
+    beyond = True
 
 
 @contextlib.contextmanager
@@ -44,20 +61,8 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
             host or container does, whose life cannot be told from here.
     """
     path = Path(folder) / f"{name}.lock"
-    content = msgspec.json.encode(_holder(os.getpid()))
-    try:
-        with _one_at_a_time(path.parent):
-            _acquire(path, content)
-    except FolderError:
-        raise
-    except OSError as error:
-        raise refused(path, error) from error
-    try:
+    with _held(path):
         yield path
-    finally:
-        with contextlib.suppress(OSError):
-            if path.read_bytes() == content:
-                path.unlink()
 
 
 def refuse_living(folder: Path, names: Callable[[str], bool]) -> None:
@@ -76,18 +81,41 @@ def refuse_living(folder: Path, names: Callable[[str], bool]) -> None:
 
 @contextlib.contextmanager
 def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
-    """A `lock` that waits for its holder up to `wait_s` seconds before it refuses; for what is held briefly."""
-    until = time.monotonic() + wait_s
+    """A `lock` that waits for its holder up to `wait_s` seconds before it refuses; for what is held briefly.
+
+    Where it cannot be asked whether the holder lives, a line on standard error says at once who it is.
+    """
+    until, told = time.monotonic() + wait_s, False
     with contextlib.ExitStack() as stack:
         while True:
             try:
                 path = stack.enter_context(lock(folder, name))
                 break
-            except LockedError:
+            except LockedError as error:
                 if time.monotonic() > until:
                     raise
+                if error.beyond and not told:
+                    told = True
+                    say(f"{error} Waiting for it, {duration(wait_s)} at most.")
                 time.sleep(0.05)
         yield path
+
+
+@contextlib.contextmanager
+def _held(path):
+    content = msgspec.json.encode(_holder(os.getpid()))
+    try:
+        _acquire(path, content)
+    except FolderError:
+        raise
+    except OSError as error:
+        raise refused(path, error) from error
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == content:
+                path.unlink()
 
 
 def _acquire(path, content):
@@ -98,18 +126,23 @@ def _acquire(path, content):
         except FileExistsError:
             with contextlib.suppress(FileNotFoundError):  # it may be released at this moment
                 _refuse_living(path)
-                path.unlink()
+                # Another process may have removed it since, and hold a new one of this name: look again, alone.
+                with _held(path.with_name(f".{path.name}.tmp")):
+                    _refuse_living(path)
+                    path.unlink()
     raise FolderError(f"Cannot take {path}: other processes keep taking it. Try again.")
 
 
 def _create(path, content):
     """Create the lock with its content at once, so that nobody sees it empty; raises FileExistsError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")  # ids of processes recur
     temporary.write_bytes(content)
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise
+        # NFS may say so of a link that it has made, when it was asked a second time after its answer was lost.
+        if os.stat(temporary).st_nlink != 2:
+            raise
     except OSError:  # a file system without hard links
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
         with open(descriptor, "wb") as file:
@@ -126,25 +159,36 @@ def _unreadable(path):
 
 
 def _refuse_living(path):
-    try:
-        holder = decode.holder(read_file(path, _MOST_BYTES), path)
-    except StoreError:
-        raise _unreadable(path) from None
+    holder = _read(path)
     here, place = _holder(holder.pid), f"on host {holder.host}"
     if holder.host != here.host:
         raise _beyond(path, holder, place)
-    if holder.boot != here.boot:  # its system has ended, and it with it
-        return
+    if holder.boot != here.boot:
+        # Its system has ended, and it with it, unless this is another host of the same name.
+        if here.machine and holder.machine == here.machine:
+            return
+        raise _beyond(path, holder, f"{place}, another one of this name or started anew since")
     if holder.namespace != here.namespace or not _own_ids_are_seen():
         raise _beyond(path, holder, f"{place}, in another container or namespace")
-    if holder == here:
+    if holder.started == here.started:
         raise LockedError(
             f"{path.parent} is in use by process {holder.pid} {place}. Wait for it, or stop it."
         )
 
 
+def _read(path):
+    """The holder of a lock; where files cannot be linked, its file is empty for a moment."""
+    until = time.monotonic() + _EMPTY_S
+    try:
+        while not (content := read_file(path, _MOST_BYTES)) and time.monotonic() < until:
+            time.sleep(0.01)
+        return decode.holder(content, path)
+    except StoreError:
+        raise _unreadable(path) from None
+
+
 def _beyond(path, holder, place):
-    return LockedError(
+    return _Beyond(
         f"{path.parent} is in use by process {holder.pid} {place}, which cannot be asked from here. "
         f"If that process is gone, delete {path}."
     )
@@ -152,7 +196,7 @@ def _beyond(path, holder, place):
 
 def _holder(pid) -> Holder:
     """What a lock of the process `pid` of this host and namespace says."""
-    return Holder(socket.gethostname(), pid, _started(pid), _boot(), _namespace())
+    return Holder(socket.gethostname(), pid, _started(pid), _boot(), _namespace(), _machine())
 
 
 @functools.cache
@@ -161,6 +205,15 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
+
+
+@functools.cache
+def _machine() -> str:
+    """Id of the installation of this host's system, "" where it has none."""
+    for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return path.read_text().strip()[:64]
+    return ""
 
 
 def _namespace() -> str:
@@ -196,19 +249,3 @@ def _started_by_ps(pid):
     )
     state, _, start = asked.stdout.strip().partition(" ")
     return None if not state or state.startswith("Z") else start.strip()
-
-
-@contextlib.contextmanager
-def _one_at_a_time(folder):
-    """Let one process at a time look at the locks of a folder, so that no two take over the same stale one.
-
-    Where the system has no such thing (Windows, some network file systems), exclusive creation still holds.
-    """
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(ImportError, OSError):
-            import fcntl
-
-            descriptor = os.open(folder, os.O_RDONLY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield

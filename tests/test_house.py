@@ -14,8 +14,9 @@ import pytest
 from foretrain.claims.sentence import Sentence, check_inside
 from foretrain.cli import main
 from foretrain.plans import catalogue
+from foretrain.plans.command import command
 from foretrain.plans.parameters import rules
-from foretrain.plans.plan import command, make_plan
+from foretrain.plans.plan import make_plan
 
 PACKAGE = Path(__file__).parents[1] / "src" / "foretrain"
 DOCS = Path(__file__).parents[1] / "docs"

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from foretrain.streams import generator as generator
     from foretrain.streams import key as key
     from foretrain.streams import normals as normals
+    from foretrain.tasks.data_files import data as data
     from foretrain.vocabulary import TIME_UNIT as TIME_UNIT
     from foretrain.vocabulary import declare as declare
 

@@ -10,6 +10,7 @@ from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
 from foretrain.laboratory import conduct
 from foretrain.plans import catalogue
+from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.image_routing import study, theory, training
@@ -207,3 +208,17 @@ def test_a_folder_remembers_where_its_images_lie(tmp_path, monkeypatch):
     more = conduct.run("image-routing", init_scale=(0.3, 1.0), **{**options, "seeds": 3})
     assert more.simulation.sizes["seed"] == 3
     assert not read_summary(more.path).problems
+
+
+def test_features_of_another_file_under_the_same_name_make_other_runs(tmp_path):
+    draw = np.random.default_rng(0)
+    asked = {"data": "features", "features_file": str(tmp_path / "f.npz"), "domains": 2}
+    found = []
+    for _ in range(2):
+        x, y = draw.standard_normal((40, 5)), draw.integers(0, 3, 40)
+        np.savez(tmp_path / "f.npz", features=x, labels=y)
+        plan = make_plan("image-routing", {**asked, "trained_outputs": 1, "init_scale": 0.3})
+        found.append(plan.hash)
+        held = training.domain_data(plan.parameters)[0].inputs  # a few of the samples, as they are
+        assert np.isin(np.asarray(held, np.float32), x.astype(np.float32)).all()
+    assert found[0] != found[1]

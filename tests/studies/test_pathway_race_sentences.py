@@ -9,7 +9,7 @@ from made_up import check, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.plans.study import traced
+from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, theory, training
 from foretrain.theory.race import race_factors

@@ -10,7 +10,7 @@ import xarray as xr
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.embedding import Decoder
-from foretrain.plans.study import traced
+from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
 from foretrain.tasks import image_files
 from foretrain.training import image_perceptron as trained

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.networks.routing import decoupled_weights
-from foretrain.plans.study import traced
+from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
 from foretrain.theory.race_routes import descent

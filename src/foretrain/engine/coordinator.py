@@ -131,6 +131,7 @@ class Coordinator:
         setup = {
             "study": catalogue.describe(self.plan.study),
             "code": self._code,
+            "data": self.plan.data,
             "here": self.workers == 0,
             "root_seed": self.plan.root_seed,
             "folder": str(self.folder.resolve()),

@@ -37,6 +37,7 @@ from foretrain.engine.places import CPU, GPU
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
+from foretrain.plans.data import refuse_changed
 from foretrain.plans.place import place
 from foretrain.results.journal import Writer
 from foretrain.results.log import append_log
@@ -55,13 +56,15 @@ class Session:
 
     Args:
         setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, ``code`` (hash of what makes
-            its runs), root seed, folder, worker's name, ``here`` (whether this is the calling process), ``backend`` (where it
-            is to run), `checkpoint_every` in seconds, and `keep_state` as in `foretrain.engine.snapshots`.
+            its runs), ``data`` (name of each file of data to its digest), root seed, folder, worker's name, ``here`` (whether
+            this is the calling process), ``backend`` (where it is to run), `checkpoint_every` in seconds, and `keep_state` as
+            in `foretrain.engine.snapshots`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
     def __init__(self, setup: dict, say: Callable[[dict], None]):
         self._study = catalogue.restore(setup["study"])
+        self._data = setup["data"]
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
         self._keep_state = setup["keep_state"]
@@ -267,7 +270,10 @@ class Session:
     def _asked(self, overrides, seed):
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
-        return self._last[1], Seed(self._root_seed, seed)
+        parameters, stream = self._last[1], Seed(self._root_seed, seed)
+        if self._data:
+            refuse_changed(self._study.reads(parameters, stream), self._data)
+        return parameters, stream
 
     def _keep(self, finished):
         if finished and not self._unwritten:

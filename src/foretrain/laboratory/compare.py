@@ -89,6 +89,7 @@ def _facts(summary: Summary) -> dict[str, str]:
         **config,
         "seeds": str(summary.seeds),
         "root seed": str(summary.root_seed),
+        **{f"data {name}": digest[:12] or _ABSENT for name, digest in summary.data.items()},
         "code": ", ".join(code or "unknown" for code in summary.codes) or _ABSENT,
         "code that predicts": seal.get("predicts", _ABSENT),
         "code that judges": judge_of(seal) or _ABSENT,

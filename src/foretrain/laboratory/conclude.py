@@ -17,8 +17,9 @@ from foretrain.laboratory.labelled import labelled
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, Tell, silent
+from foretrain.plans.command import command
 from foretrain.plans.grid import Grid
-from foretrain.plans.plan import Plan, command, grid
+from foretrain.plans.plan import Plan, grid
 from foretrain.provenance.record import remarks
 from foretrain.report.page import FILE_NAME
 from foretrain.results.journal import Scan, scan
@@ -154,6 +155,7 @@ class _Writing:
                 config=plan.as_dict()["parameters"],
                 axes={name: list(values) for name, values in plan.axes.items()},
                 preset=plan.preset,
+                data=plan.data,
                 wall_time_s=self._wall_time_s,
                 created_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 runs=dict(counts),

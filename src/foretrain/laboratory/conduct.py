@@ -34,10 +34,9 @@ from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result
 from foretrain.results.summary import altered, read_summary
+from foretrain.tasks.data_files import VARIABLE as DATA_VARIABLE
 from foretrain.vocabulary import FAILED
 from foretrain.words import count, say
-
-DATA_DIR = "FORETRAIN_DATA_DIR"
 
 
 @documented()
@@ -173,20 +172,20 @@ def conduct(plan: Plan, options: Options) -> Result | None:
 @contextlib.contextmanager
 def data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterator[None]:
     """Let the data of this run be found: where it is said, else where the folder remembers, else where it always was."""
-    if data_dir is None and folder is not None and not os.environ.get(DATA_DIR):
+    if data_dir is None and folder is not None and not os.environ.get(DATA_VARIABLE):
         data_dir = home.data_dir(path_argument("out", folder))
     if data_dir is None:
         yield
         return
-    before = os.environ.get(DATA_DIR)
-    os.environ[DATA_DIR] = str(path_argument("data_dir", data_dir).resolve())
+    before = os.environ.get(DATA_VARIABLE)
+    os.environ[DATA_VARIABLE] = str(path_argument("data_dir", data_dir).resolve())
     try:
         yield
     finally:
         if before is None:
-            os.environ.pop(DATA_DIR, None)
+            os.environ.pop(DATA_VARIABLE, None)
         else:
-            os.environ[DATA_DIR] = before
+            os.environ[DATA_VARIABLE] = before
 
 
 def _other_code(

@@ -12,9 +12,10 @@ import xarray as xr
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.laboratory.stages import Stage, Tell, silent
+from foretrain.plans.data import refuse_changed
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import cells
-from foretrain.plans.plan import Plan, grid, variant_seeds, variants
+from foretrain.plans.plan import Plan, files, grid, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.results.folding import Layout, fold_all, padding
 from foretrain.results.journal import Scan
@@ -31,7 +32,13 @@ def labelled(
     *,
     tell: Tell = silent,  # told of how many cells there is theory
 ) -> Grid:
-    """Fold the journal of a folder into labelled runs and put theory and fits beside them."""
+    """Fold the journal of a folder into labelled runs and put theory and fits beside them.
+
+    Raises:
+        FolderError: a file of data that the runs have read holds something else now, which theory would read.
+    """
+    if plan.data:
+        refuse_changed(files(plan).values(), plan.data)
     cell_list = dict(cells(plan.parameters, plan.axes))
     study = plan.study
 

@@ -7,6 +7,8 @@ from dataclasses import MISSING, dataclass, field
 from functools import cache
 from typing import Any, get_type_hints
 
+import numpy as np
+
 from foretrain.errors import argument_error, integer, nearest, one_of, real
 
 LARGEST = 2**31 - 1  # of whole numbers: programs compute with 32 bits of them
@@ -235,3 +237,16 @@ def _guard(parameters_type: type, part: str) -> type:
 def hashed(parameters) -> dict:
     """All fields, as JSON-ready values."""
     return {name: getattr(parameters, name) for name in rules(type(parameters))}
+
+
+def traced(p: Any) -> dict[str, np.generic]:
+    """Every number of some parameters that is not static, as NumPy scalars; a run's number of steps is not among them."""
+    kinds = types(type(p))
+    return {
+        name: _SCALARS[kinds[name]](getattr(p, name))
+        for name, rule in rules(type(p)).items()
+        if not rule.static and kinds[name] in _SCALARS and name != "steps"
+    }
+
+
+_SCALARS = {float: np.float64, int: np.int64, bool: np.bool_}

@@ -1,10 +1,13 @@
 """Where the code of a study's author raised, and what."""
 
+import contextlib
 import sysconfig
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 from foretrain.errors import ForetrainError
+from foretrain.plans.card import StudyError
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STUDIES = str(Path(__file__).parents[1] / "studies")
@@ -30,3 +33,14 @@ def place(error: BaseException) -> str:
         return f"{theirs[-1].filename}, line {theirs[-1].lineno}: {text}" if theirs else text
     frame = (theirs or list(frames))[-1]
     return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {text}"
+
+
+@contextlib.contextmanager
+def asking(name: str) -> Iterator[None]:
+    """Turn what a function of the author raises into a `StudyError` of one line that names the place."""
+    try:
+        yield
+    except ForetrainError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise StudyError(f"`{name}` of the study raised: {place(error)}.") from error

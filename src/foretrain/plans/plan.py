@@ -20,10 +20,12 @@ from foretrain.errors import (
     one_of,
 )
 from foretrain.plans import catalogue
+from foretrain.plans.data import part_of_identity, read_by, refuse_other
 from foretrain.plans.named_before import is_known, remember
 from foretrain.plans.parameters import cells, hashed, rules, split_axes
 from foretrain.plans.study import Study
 from foretrain.streams import Seed
+from foretrain.tasks.data_files import DataFile
 from foretrain.vocabulary import DIMS
 
 SCHEMA = 2
@@ -35,8 +37,8 @@ OWN = "own"  # the scale of a plan that is no preset
 class Run:
     """One training, known by what it is."""
 
-    # Hash (32 hex digits) of study, its revision, parameters, root seed and seed: equal runs have equal identity, in
-    # whatever plan and at whatever place of a grid they stand.
+    # Hash (32 hex digits) of study, its revision, parameters, root seed, seed and the files of data that it reads: equal
+    # runs have equal identity, in whatever plan and at whatever place of a grid they stand.
     identity: str
     parameters: Any  # the study's ``Parameters`` of this run
     seed: Seed  # root and number of its seed
@@ -53,6 +55,8 @@ class Plan:
     seeds: int = 10  # number of seeds, 0 .. seeds-1, run in every cell.
     root_seed: int = 0  # root of all random streams
     preset: str = OWN  # the preset it is, with at least its seeds; "own" if it is none
+    # Name of each file of data that its runs read to its digest; "" of a file that is not there.
+    data: dict[str, str] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,6 +76,7 @@ class Plan:
             "axes": {name: list(values) for name, values in self.axes.items()},
             "seeds": self.seeds,
             "root_seed": self.root_seed,
+            **({"data": self.data} if self.data else {}),
         }
 
     @property
@@ -123,7 +128,15 @@ def make_plan(
                 "observe_every", f"be at most `steps` = {cell.steps}", f"is {cell.observe_every}"
             )
         known.check(cell)
-    return dataclasses.replace(plan, preset=_preset_of(plan))
+    held = {name: file.digest for name, file in files(plan).items()}
+    return dataclasses.replace(plan, preset=_preset_of(plan), data=held)
+
+
+def files(plan: Plan) -> dict[str, DataFile]:
+    """Name to file of all data that the runs of a plan read; raises `StudyError` where the study cannot say which."""
+    return read_by(
+        plan.study, ((p, n) for v in variants(plan) for _, p, n in _of(plan, v)), plan.root_seed
+    )
 
 
 def laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]], int]:
@@ -155,39 +168,6 @@ def _preset_of(plan: Plan) -> str:
         if parameters == plan.parameters and axes == plan.axes and plan.seeds >= seeds:
             found = name
     return found
-
-
-def settings(plan: Plan) -> dict[str, Any]:
-    """The parameters and axes of a plan that differ from the study's defaults: name to a value, or to a tuple of several.
-
-    Since a choice may move other defaults, what differs is laid out again until nothing does.
-    """
-    said: dict = {}
-    while True:
-        parameters, axes, _ = laid_out(plan.study, said)
-        differ = {
-            name: values
-            for name in rules(plan.study.Parameters)
-            if (values := _values(plan, name)) != axes.get(name, (getattr(parameters, name),))
-        }
-        if not differ.keys() - said.keys():
-            return {name: said[name] for name in rules(plan.study.Parameters) if name in said}
-        for name, values in differ.items():
-            said[name] = values if len(values) > 1 else next(iter(values))
-
-
-def command(plan: Plan) -> list[str]:
-    """The words of the command line that makes the plan again; only what differs from the study's defaults is said."""
-    words = ["foretrain", "run", plan.study.where or plan.study.name]
-    for name, value in settings(plan).items():
-        values = value if isinstance(value, tuple) else (value,)
-        words += [f"--{name.replace('_', '-')}", *map(_word, values)]
-    words += ["--seeds", str(plan.seeds)]
-    return words + (["--root-seed", str(plan.root_seed)] if plan.root_seed else [])
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
@@ -228,6 +208,7 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
             integer("seeds", fields["seeds"], minimum=1, maximum=10**7),
             integer("root_seed", fields["root_seed"], minimum=0, maximum=2**31 - 1),
             str(fields.get("preset", OWN)),
+            dict(fields.get("data", {})),
         )
     except ArgumentError as error:
         raise StoreError(f"The plan in the folder's manifest cannot be used: {error}") from error
@@ -275,12 +256,7 @@ def grid(plan: Plan, variant: str = "") -> Iterator[tuple[tuple[int, ...], Run]]
 
     Cells that lack the variant have no runs of it.
     """
-    for index, cell, overrides in _cell_variants(plan):
-        if variant not in overrides:
-            continue
-        changes = dict(overrides[variant])
-        seeds = min(plan.seeds, changes.pop("seeds", plan.seeds))
-        parameters = dataclasses.replace(cell, **changes)
+    for index, parameters, seeds in _of(plan, variant):
         content = {
             "study": plan.study.name,
             "revision": plan.study.revision,
@@ -288,9 +264,21 @@ def grid(plan: Plan, variant: str = "") -> Iterator[tuple[tuple[int, ...], Run]]
             "root_seed": plan.root_seed,
         }
         prefix = json.dumps(content, sort_keys=True)
-        for seed in range(seeds):
-            identity = hashlib.sha256(f"{prefix}#{seed}".encode()).hexdigest()[:32]
-            yield (*index, seed), Run(identity, parameters, Seed(plan.root_seed, seed))
+        for seed in (Seed(plan.root_seed, number) for number in range(seeds)):
+            if plan.data:
+                read = part_of_identity(plan.study, parameters, seed, plan.data)
+                prefix = json.dumps({**content, **read}, sort_keys=True)
+            identity = hashlib.sha256(f"{prefix}#{seed.number}".encode()).hexdigest()[:32]
+            yield (*index, seed.number), Run(identity, parameters, seed)
+
+
+def _of(plan: Plan, variant: str) -> Iterator[tuple[tuple[int, ...], Any, int]]:
+    """Index, parameters and number of seeds of a variant in every cell that has it."""
+    for index, cell, overrides in _cell_variants(plan):
+        if variant in overrides:
+            changes = dict(overrides[variant])
+            seeds = min(plan.seeds, changes.pop("seeds", plan.seeds))
+            yield index, dataclasses.replace(cell, **changes), seeds
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -337,14 +325,16 @@ def merge(stored: Plan, asked: Plan) -> Plan:
     grows = asked.seeds >= stored.seeds
     shrinks = asked.seeds <= stored.seeds
     for name in rules(type(stored.parameters)):
-        old, new = _values(stored, name), _values(asked, name)
+        old, new = values_of(stored, name), values_of(asked, name)
         grows, shrinks = grows and set(new) >= set(old), shrinks and set(new) <= set(old)
         if not (grows or shrinks):
             raise _conflict(name, *(one if len(one) > 1 else next(iter(one)) for one in (old, new)))
+    refuse_other(files(stored), stored.data, asked.data)
     return asked if grows else stored
 
 
-def _values(plan: Plan, name: str) -> tuple[Any, ...]:
+def values_of(plan: Plan, name: str) -> tuple[Any, ...]:
+    """Values of a parameter in a plan: those of its axis, or the one."""
     return plan.axes.get(name, (getattr(plan.parameters, name),))
 
 

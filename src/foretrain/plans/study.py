@@ -17,6 +17,7 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``SEEDS``, ``REVISION``                study.py     10, 1
 ``check(p)``                           study.py     nothing
 ``variants(p) -> {name: overrides}``   study.py     {}: ``"seeds": n`` among the overrides limits their seeds
+``reads(p[, seed]) -> files``          study.py     (): files of data that a run reads, each `foretrain.study.data(path)`
 ``estimate(p) -> float``               study.py     ``p.steps``: predicted number of steps of a run; 1 without a program
 ``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``
 ``time(p, step) -> array``             study.py     ``step * p.learning_rate``; none where p has no learning rate
@@ -32,12 +33,12 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 =====================================  ===========  ==============================================================
 """
 
-import contextlib
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,12 @@ from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
 from foretrain.plans.card import Card, StudyError
 from foretrain.plans.options import FIELDS
-from foretrain.plans.parameters import clean, guarded, rules, types
-from foretrain.plans.place import place
+from foretrain.plans.parameters import clean, guarded, rules, traced, types
+from foretrain.plans.place import asking, place
 from foretrain.provenance.seal import makes, seal
 from foretrain.quantities.panels import FigureRow
 from foretrain.streams import Seed
+from foretrain.tasks.data_files import DataFile, data
 
 ROLES = ("study", "training", "measurement", "chains", "theory", "claims", "figures")
 Names = Mapping[str, Any]
@@ -187,14 +189,14 @@ class Study:
     def check(self, p: Any) -> None:
         """Refuse parameters that do not fit together; raises `ArgumentError`."""
         if found := self._find("study", "check"):
-            with _asking("check"):
+            with asking("check"):
                 found(p)
 
     def variants(self, p: Any) -> dict[str, dict]:
         """Networks to train beside the main one, name to what they override."""
         if not (found := self._find("study", "variants")):
             return {}
-        with _asking("variants"):
+        with asking("variants"):
             given = _dictionary("variants", found(p))
         known = rules(type(p))
         for variant, overrides in given.items():
@@ -208,10 +210,30 @@ class Study:
                     raise StudyError(f"`variants` must change parameters, but gives {got}.")
         return given
 
+    @cached_property
+    def reads_data(self) -> bool:
+        """Whether runs read files of data."""
+        return self._find("study", "reads") is not None
+
+    @cached_property
+    def reads_by_seed(self) -> bool:
+        """Whether another seed may read other files."""
+        return _takes_seed(self._find("study", "reads"), 1)
+
+    def reads(self, p: Any, seed: Seed) -> tuple[DataFile, ...]:
+        """Files of data that one run reads; what they hold is part of its identity. Paths stand for `data` of them."""
+        if not (found := self._find("study", "reads")):
+            return ()
+        with asking("reads"):
+            given = found(p, seed) if self.reads_by_seed else found(p)
+            if isinstance(given, str | PathLike):
+                raise TypeError("it must return a list of files, but returns one path")
+            return tuple(one if isinstance(one, DataFile) else data(one) for one in given)
+
     def estimate(self, p: Any) -> float:
         """Predicted number of steps of a run, used to start long runs first."""
         found = self._find("study", "estimate")
-        with _asking("estimate"):
+        with asking("estimate"):
             steps = float(found(p) if found else p.steps if self.trains else 1)
         if not 0 <= steps < np.inf:
             raise StudyError(f"`estimate` must give a finite number of steps, but gives {steps:g}.")
@@ -225,7 +247,7 @@ class Study:
             step: Stored step numbers, shape (step,).
         """
         given = self._find("study", "labels")
-        with _asking("labels"):
+        with asking("labels"):
             own = _dictionary("labels", given(p)) if given else {}
         found = {}
         for name, values in own.items():
@@ -233,7 +255,7 @@ class Study:
             dim, values = values if pair else (name, values)
             found[name] = ((dim,), np.asarray(values))
         if time := self._find("study", "time"):
-            with _asking("time"):
+            with asking("time"):
                 values = np.asarray(time(p, step))
             if values.shape != step.shape:
                 raise StudyError(
@@ -300,8 +322,7 @@ class Study:
     @cached_property
     def predicts_by_seed(self) -> bool:
         """Whether the theory depends on what is drawn."""
-        found = self._find("theory", "predict")
-        return found is not None and len(inspect.signature(found).parameters) > 2
+        return _takes_seed(self._find("theory", "predict"), 2)
 
     def predict(self, p: Any, step: np.ndarray, seed: Seed | None) -> dict[str, Any]:
         """The theory of one cell: name to array with the dims of the vocabulary. `seed` is looked at where it takes one."""
@@ -361,31 +382,12 @@ class Study:
         return dict(rows)
 
 
-@contextlib.contextmanager
-def _asking(name: str) -> Iterator[None]:
-    """Turn what a function of the author raises into a `StudyError` of one line that names the place."""
-    try:
-        yield
-    except ForetrainError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise StudyError(f"`{name}` of the study raised: {place(error)}.") from error
+def _takes_seed(found: Callable[..., Any] | None, others: int) -> bool:
+    """Say if a part of a study takes a seed behind so many other arguments."""
+    return found is not None and len(inspect.signature(found).parameters) > others
 
 
 def _dictionary(name: str, given: Any) -> dict:
     if not isinstance(given, Mapping):
         raise StudyError(f"`{name}` must be a dictionary, but is {type(given).__name__}.")
     return dict(given)
-
-
-def traced(p: Any) -> dict[str, np.generic]:
-    """Every number of some parameters that is not static, as NumPy scalars; a run's number of steps is not among them."""
-    kinds = types(type(p))
-    return {
-        name: _SCALARS[kinds[name]](getattr(p, name))
-        for name, rule in rules(type(p)).items()
-        if not rule.static and kinds[name] in _SCALARS and name != "steps"
-    }
-
-
-_SCALARS = {float: np.float64, int: np.int64, bool: np.bool_}

@@ -15,15 +15,14 @@ from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
 from foretrain.laboratory.opened import opened
+from foretrain.plans.command import command, settings
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import (
     OWN,
     Plan,
-    command,
     plan_from_dict,
     refuse_other_runs,
     runs,
-    settings,
 )
 from foretrain.provenance.record import remarks, verdicts
 from foretrain.provenance.seal import judge_of, static

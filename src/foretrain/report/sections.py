@@ -229,6 +229,7 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
         "Preset": ("preset", lambda name: _PRESETS.get(name, name)),
         "Seeds": ("seeds", str),
         "Root seed": ("root_seed", str),
+        "Files of data": ("data", _data),
         "Hash of the code": ("codes", _codes),
         "Verdicts looked at": ("looks", _looks),
         "Sealed before the first run": ("seal", _sealed),
@@ -251,6 +252,10 @@ def _codes(codes: Mapping) -> str:
         return next(iter(codes)) or "unknown"
     each = (f"{code or 'unknown'} ({count(n, 'run')})" for code, n in codes.items())
     return ", ".join(each)
+
+
+def _data(data: Mapping) -> str:
+    return ", ".join(f"{name} {digest[:12]}" for name, digest in data.items() if digest)
 
 
 def _sealed(seal: Mapping) -> str:

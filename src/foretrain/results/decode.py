@@ -39,6 +39,8 @@ Schema = Annotated[int, Meta(ge=1, le=10**6)]
 Outcome = Literal[
     "missing", "running", "converged", "diverged", "stalled", "out_of_steps", "failed", "computed"
 ]
+# Name of a file to the SHA-256 of its content, "" where it was not there.
+Digests = Annotated[dict[FilePath, Annotated[str, Meta(max_length=128)]], Meta(max_length=10**6)]
 Number = float | None  # None stands for what is not finite
 Ends = tuple[Number, Number]
 
@@ -58,6 +60,7 @@ class PlanEntries(TypedDict):
     revision: NotRequired[Count]
     preset: NotRequired[str]
     where: NotRequired[FilePath]
+    data: NotRequired[Digests]
 
 
 class Seal(TypedDict, total=False):

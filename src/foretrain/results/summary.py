@@ -47,6 +47,8 @@ class Summary:
     hash: str = ""  # hash of all that changes a result
     seeds: Annotated[int, Meta(ge=0, le=decode.MOST_SEEDS)] = 0  # number of seeds
     root_seed: decode.RootSeed = 0  # root of the random streams
+    # Name of each file of data that runs read, to the SHA-256 of its content.
+    data: decode.Digests = field(default_factory=dict)
     preset: str = ""  # the preset it is, "own" if it is none
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     device: str = ""  # what it ran on, in words

@@ -1,7 +1,8 @@
 """Images and features read from files: MNIST (IDX), CIFAR-10 (binary), arrays of features; nothing is downloaded.
 
 The files lie in a folder named by `data_dir` or by the environment variable ``FORETRAIN_DATA_DIR``. All formats are plain
-numbers: nothing that is read can execute. ``docs/data.md`` says which files go where.
+numbers: nothing that is read can execute. ``docs/data.md`` says which files go where. What they hold is part of the identity
+of the runs that read them, see `files`.
 """
 
 import gzip
@@ -18,9 +19,8 @@ import numpy as np
 
 from foretrain.errors import argument_error
 from foretrain.tasks.array_files import PACKED, read_npy, read_npz
+from foretrain.tasks.data_files import VARIABLE, DataFile
 from foretrain.tasks.images import LabelledImages, checked, digits, split
-
-VARIABLE = "FORETRAIN_DATA_DIR"
 
 _MNIST = {
     part: (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte") for part in ("train", "t10k")
@@ -29,10 +29,8 @@ _CIFAR = {
     "train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
     "test": ("test_batch.bin",),
 }
-_PLACES = {
-    "mnist": ("", "mnist", "MNIST/raw"),
-    "cifar10": ("", "cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin"),
-}
+_MNIST_PLACES = ("mnist", "MNIST/raw")
+_CIFAR_PLACES = ("cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin")
 _RECORD = 1 + 3 * 32 * 32  # bytes of one CIFAR-10 image: label, then red, green, blue
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _MOST_AXES = 8
@@ -62,6 +60,41 @@ def load(
     return {"mnist": mnist, "cifar10": cifar10}[data](data_dir, *split)
 
 
+def files(data: str, features_file: str = "") -> list[DataFile]:
+    """The files that `load` reads for data of that name: none for "digits"; those that are absent are among them."""
+    if data == "features":
+        path = Path(features_file)
+        named = [path] if path.suffix == ".npz" else [path, _labels_beside(path)]
+        return [DataFile(str(one)) for one in named]
+    of = {"mnist": _mnist_files, "cifar10": _cifar_files}
+    return [file for part in of[data]("").values() for file in part] if data in of else []
+
+
+def _mnist_files(data_dir) -> dict[str, list[DataFile]]:
+    return {
+        part: [_file(data_dir, _MNIST_PLACES, name, f"{name}.gz") for name in names]
+        for part, names in _MNIST.items()
+    }
+
+
+def _cifar_files(data_dir) -> dict[str, list[DataFile]]:
+    return {
+        part: [_file(data_dir, _CIFAR_PLACES, name) for name in names]
+        for part, names in _CIFAR.items()
+    }
+
+
+def _file(data_dir, places, *names) -> DataFile:
+    first, *others = [
+        f"{place}{name}" for place in ("", *(f"{p}/" for p in places)) for name in names
+    ]
+    return DataFile(first, tuple(others), optional=True, folder=str(data_dir or ""))
+
+
+def _labels_beside(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-labels.npy")
+
+
 def mnist(
     data_dir: str | Path | None, heldout_fraction: float, generator: np.random.Generator
 ) -> LabelledImages:
@@ -75,12 +108,9 @@ def mnist(
 
     Images are (sample, 28, 28), float32 in [0, 1]. No pair, or a file that is not what its name says, raises `ArgumentError`.
     """
-    folder = _folder(
-        data_dir, "mnist", [f"{name}[.gz]" for name in _MNIST["train"] + _MNIST["t10k"]]
-    )
     parts = {}
-    for part, names in _MNIST.items():
-        path, beside = (_present(folder, name) for name in names)
+    for part, files in _mnist_files(data_dir).items():
+        path, beside = (file.path for file in files)
         if path and beside:
             images, labels = read_idx(path), read_idx(beside)
             if images.shape != (*labels.shape, 28, 28) or images.dtype != np.uint8:
@@ -90,6 +120,10 @@ def mnist(
                     "not bytes of shape (image, 28, 28)",
                 )
             parts[part] = checked(images.astype(np.float32) / 255, labels, classes=10)
+    if not parts:
+        raise _none(
+            data_dir, "mnist", [f"{name}[.gz]" for names in _MNIST.values() for name in names]
+        )
     return _labelled(parts.get("train"), parts.get("t10k"), heldout_fraction, generator, 10)
 
 
@@ -105,14 +139,13 @@ def cifar10(
     Images are (sample, 32, 32, 3), float32 in [0, 1], red, green, blue. No batch, or a file that is not a whole number of
     records with labels below 10, raises `ArgumentError`.
     """
-    folder = _folder(
-        data_dir, "cifar10", ["data_batch_1.bin to data_batch_5.bin", "test_batch.bin"]
-    )
     parts = {}
-    for part, names in _CIFAR.items():
-        batches = [_read_cifar(path) for path in map(folder.joinpath, names) if path.is_file()]
+    for part, files in _cifar_files(data_dir).items():
+        batches = [_read_cifar(path) for file in files if (path := file.path)]
         if batches:
             parts[part] = tuple(np.concatenate(arrays) for arrays in zip(*batches, strict=True))
+    if not parts:
+        raise _none(data_dir, "cifar10", ["data_batch_1.bin to data_batch_5.bin", "test_batch.bin"])
     return _labelled(parts.get("train"), parts.get("test"), heldout_fraction, generator, 10)
 
 
@@ -130,11 +163,11 @@ def features(
     `foretrain.tasks.images.checked` refuses `ArgumentError`.
     """
     path = Path(path)
-    if path.suffix == ".npz":
-        arrays = read_npz(path)
+    there = [file.path or file.name for file in files("features", str(path))]
+    if len(there) == 1:
+        arrays = read_npz(there[0])
     else:
-        beside = path.with_name(f"{path.stem}-labels.npy")
-        arrays = {"features": read_npy(path), "labels": read_npy(beside)}
+        arrays = {"features": read_npy(there[0]), "labels": read_npy(there[1])}
     train = _checked_features(path, arrays, "")
     held = _checked_features(path, arrays, "heldout_") if "heldout_features" in arrays else None
     if held is not None and held[0].shape[1] != train[0].shape[1]:
@@ -188,27 +221,12 @@ def _idx(path, file, most: int) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def _folder(data_dir, data, files) -> Path:
-    """The folder that holds at least one of the data's files."""
+def _none(data_dir, data, files) -> Exception:
+    """The error where none of the data's files is there."""
     given = str(data_dir or os.environ.get(VARIABLE, ""))
     where = f"Put {', '.join(files)} into a folder and name it by --data-dir or {VARIABLE}."
-    if not given:
-        raise argument_error(
-            "data_dir", f"name the folder with the {data} files", "is not given", where
-        )
-    wanted = _CIFAR["train"] + _CIFAR["test"] if data == "cifar10" else ()
-    pairs = [[name] for name in wanted] or [list(names) for names in _MNIST.values()]
-    for place in _PLACES[data]:
-        folder = Path(given) / place
-        if any(all(_present(folder, name) for name in names) for names in pairs):
-            return folder
-    raise argument_error(
-        "data_dir", f"name the folder with the {data} files", f"{given} has none", where
-    )
-
-
-def _present(folder, name) -> Path | None:
-    return next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
+    got = f"{given} has none" if given else "is not given"
+    return argument_error("data_dir", f"name the folder with the {data} files", got, where)
 
 
 def _bytes(path) -> bytes:

@@ -1,8 +1,6 @@
 """Where a run of the toy model starts: drawn, or from arrays that were made elsewhere."""
 
-import os
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,8 @@ from foretrain.networks.drawn import check_drawn
 from foretrain.networks.embedding import Decoder, decoder_shapes, draw_decoder
 from foretrain.streams import Seed, generator
 from foretrain.tasks.array_files import read_npz
+from foretrain.tasks.data_files import DataFile, data
 from foretrain.tasks.groups import Operation, named
-from foretrain.tasks.image_files import VARIABLE
 
 operation_of = cache(named)
 
@@ -47,20 +45,25 @@ def start(p: Any, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
         **decoder._asdict(),
         "targets": random if p.objective == "regression" else np.eye(outputs),
         "training": np.argsort(order) < p.training_size,
-        **(_imported(p, operation, seed.number, sizes) if p.start_file else {}),
+        **(_imported(p, operation, seed, sizes) if p.start_file else {}),
     }
+
+
+def reads(p: Any, seed: Seed) -> list[DataFile]:
+    """The file that a run starts from."""
+    return [data(p.start_file.replace("{seed}", str(seed.number)))] if p.start_file else []
 
 
 def check_start_file(p: Any, operation: Operation) -> None:
     """Refuse a file of arrays, that of the first seed, that is missing or does not fit, before anything is trained."""
     if p.start_file:
-        _imported(p, operation, 0, shapes(p, operation))
+        _imported(p, operation, Seed(0, 0), shapes(p, operation))
 
 
-def _imported(p, operation, number, sizes):
+def _imported(p, operation, seed, sizes):
     """The arrays of the file, of the shapes that the network has."""
-    path = Path(os.environ.get(VARIABLE, "")) / p.start_file.replace("{seed}", str(number))
-    arrays = read_npz(path)
+    file = reads(p, seed)[0]
+    arrays = read_npz(file.path or file.name)
     known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
     given = {}
     for name, values in arrays.items():

@@ -1,7 +1,6 @@
 """A rectified perceptron from a start of any size learns few images: what several numbers make of grokking."""
 
 import functools
-import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, generator, key
 from foretrain.tasks import image_files
+from foretrain.tasks.data_files import DataFile
 from foretrain.tasks.images import LabelledImages, flatten
 from foretrain.training import phases
 
@@ -70,8 +70,13 @@ def _enough(p, images):
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(data: str, folder: str) -> LabelledImages:
-    return image_files.load(data, _HELD_OUT, generator(Seed(0, 0), "data"), folder)
+def _loaded(data: str, known: tuple[str, ...]) -> LabelledImages:
+    return image_files.load(data, _HELD_OUT, generator(Seed(0, 0), "data"))
+
+
+def reads(p: Any) -> list[DataFile]:
+    """Files of the images."""
+    return image_files.files(p.data)
 
 
 def images_of(data: str) -> LabelledImages:
@@ -79,7 +84,7 @@ def images_of(data: str) -> LabelledImages:
 
     Raises `ArgumentError` where files are missing, or are not what their names say.
     """
-    return _loaded(data, os.environ.get(image_files.VARIABLE, "") if data != "digits" else "")
+    return _loaded(data, tuple(file.digest for file in image_files.files(data)))
 
 
 def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:

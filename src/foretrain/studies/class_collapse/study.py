@@ -8,7 +8,7 @@ import numpy as np
 from foretrain import study as lab
 from foretrain.study import declare, default, generator, parameter, size
 from foretrain.tasks import images
-from foretrain.training.image_perceptron import images_of
+from foretrain.training.image_perceptron import images_of, reads  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix I"
 COST = "1 min"

@@ -37,6 +37,7 @@ declare(
     "of decay overshoots.",
 )
 check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_perceptron.program
+reads = image_perceptron.reads
 
 
 @dataclass(frozen=True)

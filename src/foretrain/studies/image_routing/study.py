@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.study import TIME_UNIT, Run, argument_error, choice, declare, default, parameter
+from foretrain.tasks import image_files
+from foretrain.tasks.data_files import DataFile
 from foretrain.training.routing import Images, Routes, check_routes
 from foretrain.words import value_text
 
@@ -143,6 +145,11 @@ declare(
     imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of "
     "the hidden matrix.",
 )
+
+
+def reads(p: Parameters) -> list[DataFile]:
+    """Files of the images or features."""
+    return image_files.files(p.data, p.features_file)
 
 
 def check(p: Parameters) -> None:

@@ -1,7 +1,6 @@
 """How a run of the study ``image-routing`` is trained: by gradient flow from statistics, or from minibatches."""
 
 import functools
-import os
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,17 @@ _STAGES = (5, 10, 20, 40, 80, 160)  # of which a step of the flow takes the fewe
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
     """Images of all domains, split alike in all runs, and statistics of the whole images (None for minibatches)."""
     domains = p.domains if p.transform == "rotation" else 1
-    source = p.data, p.heldout_fraction, os.environ.get(image_files.VARIABLE, ""), p.features_file
+    source = p.data, p.heldout_fraction, p.features_file
+    known = tuple(file.digest for file in image_files.files(p.data, p.features_file))
     division = domains, p.transform, p.rotation_degrees
-    return _domain_data(source, division, p.training == "statistics")
+    return _domain_data(source, known, division, p.training == "statistics")
 
 
 @functools.lru_cache(maxsize=2)
-def _domain_data(source, division, with_statistics):
-    data, heldout, *places = source
-    images = image_files.load(data, heldout, generator(Seed(0, 0), "data"), *places)
+def _domain_data(source, known, division, with_statistics):
+    data, heldout, features_file = source
+    draw = generator(Seed(0, 0), "data")
+    images = image_files.load(data, heldout, draw, features_file=features_file)
     found = image_domains.divided(images, *division)
     return found, image_domains.statistics(found) if with_statistics else None
 

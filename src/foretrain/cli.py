@@ -19,7 +19,10 @@ from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
 COMMANDS = first_commands.COMMANDS | registry_commands.COMMANDS
-EPILOG = "Results go to runs/<study>-<hash> unless --out says otherwise; a finished run is shown, not trained again."
+EPILOG = (
+    "Results go to runs/<study>-<hash> unless --out says otherwise. What is there is shown, not trained again; asked for more "
+    "seeds or values, foretrain trains what is missing."
+)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -79,7 +79,10 @@ def test_headlines_are_sentences_and_of_the_others_those_that_fail_are_named():
 def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
     alone = ranked("inconclusive", rank="headline")
     text = " ".join(ClaimTable([*alone, *ranked("holds")]).format(120).split())
-    assert "allowed 1 to 2. Inconclusive: the interval reaches beyond what is allowed." in text
+    assert (
+        "allowed 1 to 2. Inconclusive: the interval reaches beyond what is allowed; try --seeds 18."
+        in text
+    )
     cut = {"reason": CUT_OFF, "verdict": INCONCLUSIVE}
     claims = ranked("holds", "holds", rank="headline", **cut) + ranked("holds", "holds", **cut)
     lines = ClaimTable(claims).format(120).splitlines()
@@ -243,7 +246,7 @@ def test_a_claim_without_an_interval_or_value_says_so():
     (row,) = rows([CLAIMS[3]])
     assert (row.measured, row.spread) == ("undefined", ("no interval", "over 0 seeds"))
     assert row.remarks == (
-        "Inconclusive: nothing was measured.",
+        "Inconclusive: nothing was measured; more seeds do not settle it.",
         "2 seeds without a value are left out.",
         "Speaks only of those that learn.",
     )

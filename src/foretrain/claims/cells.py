@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
+from foretrain.claims.way_out import open_reasons
 from foretrain.words import told_apart
 
 WORST_FIRST = (FAILS, INCONCLUSIVE, HOLDS)
-_ACROSS = "the interval reaches beyond what is allowed"
 _NAMED = 3
 
 
@@ -33,9 +33,8 @@ class CellClaims:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the sentence is inconclusive, in each of the cells in which it is; every reason once."""
-        open_ones = (claim for claim in self.claims if claim.verdict == INCONCLUSIVE)
-        return list(dict.fromkeys(claim.reason or _ACROSS for claim in open_ones))
+        """Why the sentence is inconclusive in the cells in which it is, with what would settle it; every reason once."""
+        return open_reasons(self.claims)
 
     def range(self, name: str) -> tuple[float, float]:
         """Smallest and largest of a number, such as ``measured``, over the cells where it is finite; else nan."""

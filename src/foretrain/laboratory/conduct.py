@@ -22,6 +22,7 @@ from foretrain.errors import (
 )
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
+from foretrain.laboratory.elsewhere import take
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import on_cluster, stages, training
@@ -98,8 +99,10 @@ def troubles(folder: Path) -> list[str]:
 
 
 def folder_of(plan: Plan, out: str | Path | None) -> Path:
-    """Folder of the results of a plan: `out`, or ``runs/<study>-<hash>``."""
-    return path_argument("out", out) if out else Path("runs") / f"{plan.study.name}-{plan.hash}"
+    """Folder of the results of a plan: `out`, or ``runs/<study>-<hash>``, which is the same for any number of seeds."""
+    return (
+        path_argument("out", out) if out else Path("runs") / f"{plan.study.name}-{plan.grid_hash}"
+    )
 
 
 def conduct(plan: Plan, options: Options) -> Result | None:
@@ -114,10 +117,22 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     if retrain and keep:
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
     folder = claim_folder(folder_of(plan, options.out))
-    plan = home.joined(folder, plan)
+    asked, plan = plan.seeds, home.joined(folder, plan)
+    if plan.seeds > asked and not quiet:
+        say(f"{folder} holds {plan.seeds} seeds; all of them are shown.")
     with data_from(data_dir, folder), stages(quiet=quiet) as tell:
-        held = scan(folder)
+        held, lines = scan(folder), []
+        if not options.out and options.keep_state == "no" and (missing := _missing(plan, held)):
+            taken = take(folder, plan, missing)
+            lines += [
+                f"{count(n, 'run was', 'runs were')} taken from {f}." for f, n in taken.items()
+            ]
+            held = scan(folder) if taken else held
+            if not quiet:
+                for told in lines:
+                    say(told)
         again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
+        lines += [line] if line else []
         if options.retry_failed:
             again |= _failed(held)
         if not again and (found := _finished(folder, plan, held)):
@@ -132,7 +147,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
 
         def claimed() -> None:
             before.append(home.record(folder, plan, data_dir=remembered))
-            if line:
+            for line in lines:
                 home.note(folder, line)
 
         if options.scheduler is not None:
@@ -235,9 +250,9 @@ def _finished(folder: Path, plan: Plan, held: Scan) -> Result | None:
         return None
 
 
-def _missing(plan: Plan, held: Scan) -> int:
+def _missing(plan: Plan, held: Scan) -> set[str]:
     done = set(held.identities)
-    return sum(run.identity not in done for run in runs(plan))
+    return {run.identity for run in runs(plan)} - done
 
 
 def _shard(given: Any) -> tuple[int, int]:

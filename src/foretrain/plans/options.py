@@ -27,8 +27,8 @@ class Options:
     yes: bool = _option(False, "start even if the grid has more than ten million runs", bool)
     out: str | Path | None = _option(
         None,
-        "folder of the results, by default runs/<study>-<hash>; one that holds a part of the same grid is continued, a "
-        "finished one only read",
+        "folder of the results, by default runs/<study>-<hash>, whatever the number of seeds; one that holds a part of the "
+        "same grid is continued, a finished one only read; by default runs that a folder beside it holds are taken from there",
         Path,
     )
     workers: int | None = _option(

@@ -82,7 +82,16 @@ class Plan:
     @property
     def hash(self) -> str:
         """Hash (12 hex digits) of all that changes a result."""
-        return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:12]
+        return _hash(self._content())
+
+    @property
+    def grid_hash(self) -> str:
+        """Hash (12 hex digits) of the plan without its number of seeds: more seeds are more of the same."""
+        return _hash({name: value for name, value in self._content().items() if name != "seeds"})
+
+
+def _hash(content: dict) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def make_plan(

@@ -1,0 +1,93 @@
+"""Runs that the default folder of another grid of the same study holds already: they are taken, not trained again."""
+
+import glob
+import hashlib
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from foretrain.errors import ForetrainError
+from foretrain.laboratory.folder import stored_plan
+from foretrain.plans.parameters import rules
+from foretrain.plans.plan import Plan, values_of
+from foretrain.results.files import read_file, refused, write_atomic
+from foretrain.results.journal import FOLDER, segments
+from foretrain.results.lock import patient_lock
+from foretrain.results.manifest import read_manifest, write_manifest
+
+_WAIT_S = 30
+
+
+def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
+    """Bring the missing runs of a plan into its folder from the folders beside it.
+
+    A folder beside it is one called ``<study>-...`` whose plan has a value in common with this plan for every parameter. Only
+    runs of the present code are taken. A segment of the journal is linked, or copied where the disk has no links.
+
+    Args:
+        folder: Folder of the plan.
+        plan: What is asked.
+        missing: Identities of the runs that the folder lacks.
+
+    Returns:
+        Folder to the number of runs taken from it.
+
+    Raises:
+        FolderError: the disk refuses a file.
+
+    Cost: one reading of every journal beside the folder whose plan overlaps.
+    """
+    wanted, taken = set(missing), {}
+    for other in sorted(folder.parent.glob(f"{glob.escape(plan.study.name)}-*")):
+        if not wanted or other == folder or not _overlaps(other, plan):
+            continue
+        found: set[str] = set()
+        for segment in segments(other):
+            if segment.code == plan.study.code and (new := wanted.intersection(segment.identities)):
+                _bring(other, segment.name, folder)
+                found |= new
+        if found:
+            _bring_lanes(other, folder)
+            taken[other] = len(found)
+            wanted -= found
+    return taken
+
+
+def _overlaps(other: Path, plan: Plan) -> bool:
+    try:
+        stored = stored_plan(other)
+    except ForetrainError:  # it is damaged, or another program's
+        return False
+    if stored is None or stored["study"] != plan.study.name:
+        return False
+    if stored["root_seed"] != plan.root_seed or stored.get("revision") != plan.study.revision:
+        return False
+    theirs = {**{name: [value] for name, value in stored["parameters"].items()}, **stored["axes"]}
+    own = {name: values_of(plan, name) for name in rules(plan.study.Parameters)}
+    return all(set(own[name]) & set(theirs[name]) for name in own.keys() & theirs.keys())
+
+
+def _bring(other: Path, name: str, folder: Path) -> None:
+    source = other / FOLDER / name
+    # Two folders may both have a segment of this name.
+    origin = hashlib.sha256(other.name.encode()).hexdigest()[:8]
+    target = folder / FOLDER / f"taken-{origin}-{name}"
+    try:
+        target.parent.mkdir(exist_ok=True)
+        os.link(source, target)
+    except FileExistsError:
+        return
+    except OSError:
+        try:
+            content = read_file(source)
+        except OSError as error:
+            raise refused(source, error) from error
+        write_atomic(target, content)
+
+
+def _bring_lanes(other: Path, folder: Path) -> None:
+    """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come shall fit those taken."""
+    lanes = (read_manifest(other) or {}).get("lanes", {})
+    with patient_lock(folder, "manifest", _WAIT_S):
+        manifest = read_manifest(folder) or {}
+        write_manifest(folder, {**manifest, "lanes": {**lanes, **manifest.get("lanes", {})}})

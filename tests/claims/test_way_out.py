@@ -1,0 +1,52 @@
+"""Every inconclusive verdict says what would settle it."""
+
+import math
+
+import pytest
+from made_claims import made
+
+from foretrain.claims.claim import INCONCLUSIVE
+from foretrain.claims.power import seeds_needed
+from foretrain.claims.table import ClaimTable
+from foretrain.claims.way_out import ACROSS, open_reasons
+
+
+@pytest.mark.parametrize(
+    ("reason", "way_out"),
+    [
+        ("not finished: 3 of 9 runs cut off while still learning; try --steps 5000", ""),
+        ("one seed says nothing of the spread", "; try --seeds 5"),
+        ("2 of 9 runs diverged", "; more seeds do not settle it"),
+        ("all seeds gave the same run", "; more seeds do not settle it"),
+        ("1 of 9 runs missing", "; the same command trains what is missing, with --retry-failed"),
+    ],
+)
+def test_each_reason_has_its_way_out(reason, way_out):
+    (text,) = open_reasons([made(reason=reason, verdict=INCONCLUSIVE)])
+    assert text.startswith(reason + way_out)
+    assert "try" in text or "seeds" in text
+
+
+def test_a_wide_interval_names_the_seeds_that_its_width_and_the_bound_ask_for():
+    claim = made("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.0, math.inf))
+    number = seeds_needed(claim).seeds
+    assert open_reasons([claim]) == [f"{ACROSS}; try --seeds {number}"]
+    assert f"try --seeds {number}" in ClaimTable([claim]).format(120)
+    assert f"try --seeds {number}" in ClaimTable([claim]).to_markdown()
+    wider = made("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.05, math.inf))
+    assert seeds_needed(wider).seeds > number
+    assert open_reasons([claim, wider]) == [f"{ACROSS}; try --seeds {seeds_needed(wider).seeds}"]
+
+
+def test_a_measured_value_on_the_bound_is_settled_by_no_number_of_seeds():
+    on_bound = made("a", [0.9, 1.0, 1.1], (1.0, math.inf))
+    assert open_reasons([on_bound]) == [
+        f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
+    ]
+    off = made("a", [0.9, 1.0, 1.1], (0.95, math.inf))
+    text = f"{ACROSS}; try --seeds {seeds_needed(off).seeds}, which settles 1 of 2"
+    assert open_reasons([on_bound, off]) == [text]
+
+
+def test_claims_with_a_verdict_have_no_reason():
+    assert open_reasons([made(), made(allowed=(5, 6))]) == []

@@ -1,11 +1,13 @@
 """What the repository says of itself is so."""
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from foretrain.cli import _parse
 from foretrain.plans import catalogue
 
 ROOT = Path(__file__).parents[1]
@@ -66,3 +68,34 @@ def test_the_contents_name_the_rooms_of_the_house_as_they_are():
     rooms = {path.parent.name for path in package.glob("*/__init__.py")}
     files = {path.name for path in package.glob("*.py") if not path.name.startswith("__")}
     assert named == rooms | files
+
+
+def test_paper_cites_what_its_bibliography_holds():
+    cited = set(
+        re.findall(r"@(\w+)", (ROOT / "paper.md").read_text("utf-8").partition("---\n\n")[2])
+    )
+    assert cited == set(re.findall(r"^@\w+{(\w+),", (ROOT / "paper.bib").read_text("utf-8"), re.M))
+
+
+def test_one_address_of_the_repository_stands_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project["urls"]["Repository"]
+    assert all(url.startswith(address) for url in project["urls"].values())
+    assert f'repository-code: "{address}"' in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_pages_for_agents_name_pages_and_commands_that_there_are():
+    for target in re.findall(r"\]\(([^)]+)\)", (ROOT / "llms.txt").read_text("utf-8")):
+        assert (ROOT / target).exists(), target
+    lines = re.findall(r"^foretrain .*$", (ROOT / "SKILL.md").read_text("utf-8"), re.M)
+    assert len(lines) >= 7
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        assert _parse(words[1:]).name == words[1], line
+
+
+def test_what_is_released_holds_what_its_tests_read():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    released = set(settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
+    needed = {"/src", "/tests", "/docs", "/registry", "/*.md", "/paper.bib", "/llms.txt"}
+    assert needed <= released

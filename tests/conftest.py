@@ -46,8 +46,10 @@ def pytest_configure(config):
 
 # Files of ten seconds and more: begun first, no core is idle at the end while another is at the last of them.
 LONG = set(
-    "analyze cli compilation_cache conduct context critical_fraction deadlock docs durability_of_sweeps embedding explain "
-    "lanes learning_coefficient mistakes modular_transformer opened own_studies simulated transformer translation xor".split()
+    "analysis analyze benchmarks bumps_sentences cli compilation_cache conduct context coordinate_check critical_fraction "
+    "deadlock docs durability_of_sweeps embedding explain lanes learning_coefficient masked_rank_one_sentences mistakes "
+    "modular_transformer notebooks opened own_studies page_in_browser positions routing_sentences s_curves_sentences "
+    "simulated transformer translation xor".split()
 )
 
 

@@ -148,17 +148,20 @@ def _verdict(claims, arguments):
 
 def _list(arguments):
     from foretrain.laboratory.listing import list_studies
+    from foretrain.registry.sizes import notes
 
     if arguments.study is not None:
         return _list_study(arguments)
     if arguments.claims:
         repair = "Try foretrain list routing --claims."
         raise argument_error("study", "be named with `--claims`", "is not", repair)
-    listing = list_studies()
+    listing, sizes = list_studies(), notes()
     if arguments.json:
-        print_json([dataclasses.asdict(card) for card in listing])
+        cards = [dataclasses.asdict(card) for card in listing]
+        print_json([card | {"document_size": sizes.get(card["name"])} for card in cards])
     else:
-        print(encodable(listing.text(room()), sys.stdout.encoding))
+        told = {name: f"At the document's size: {text}." for name, text in sizes.items()}
+        print(encodable(listing.text(room(), told), sys.stdout.encoding))
     return 0
 
 

@@ -13,7 +13,7 @@ from foretrain.registry.publish import OWN, document_of, publish
 CLAIMS = (
     made("wrong", [2.0, 2.1, 2.05], allowed=(0, 1), statement="Loss < 1 & falls.", size={}),
     made("wrong.corrected", [2.0, 2.1, 2.05], allowed=(1, 3), corrects="wrong", size={}),
-    made("own", 1e-12, source="docs/theory/routing.md", rank="control"),
+    made("own", 1e-12, source="docs/theory/routing.md", rank="control", size={}),
 )
 ROUTING = replace(
     RECORD, study="routing", document="Saxe, Sodhani & Lewallen (2022), Fig. 4", claims=CLAIMS
@@ -32,6 +32,12 @@ def test_every_sentence_has_a_row_at_each_size_and_text_is_no_markup(site):
     assert len(re.findall(r"<tr [^>]*data-verdict", page)) == 2 * len(CLAIMS)
     assert "Loss &lt; 1 &amp; falls." in page
     assert page.count('data-size="document"') == 6
+
+
+def test_every_study_stands_there_with_its_size_those_without_a_record_too(site):
+    page = site["index.html"]
+    assert '<a href="routing.html">routing</a></th><td>yes</td>' in page
+    assert "xor</th><td>no: not in the registry</td>" in page
 
 
 def test_links_lead_to_what_is_there(site):

@@ -12,9 +12,10 @@ from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError, StoreError
 from foretrain.plans import catalogue
 from foretrain.registry import measure as measured
-from foretrain.registry.check import changed, compare
+from foretrain.registry.check import changed, compare, paper_cost
 from foretrain.registry.record import place, read, write
-from foretrain.registry.render import rendered, table
+from foretrain.registry.render import rendered, table, tally
+from foretrain.registry.sizes import notes, reached
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +135,39 @@ def test_a_page_gets_tables_and_numbers_and_is_the_same_when_rendered_twice():
 def test_a_page_that_names_what_is_not_there_is_refused(page):
     with pytest.raises(StoreError, match="made-up"):
         rendered(page, [RECORD])
+
+
+def sized(size, **fields):
+    return replace(RECORD, claims=tuple(replace(one, size=size) for one in CLAIMS), **fields)
+
+
+def test_a_study_is_at_its_document_size_or_it_is_said_what_is_missing():
+    small = sized({name: ("1", "2") for name in "abcd"})
+    assert reached([]) == "no: not in the registry"
+    assert reached([sized(None)]) == "not known: the study has no preset `paper`"
+    assert reached([small, sized({"a": ("1", "2")})]) == "no: a 1 (document 2)"
+    assert reached([small]).endswith("c 1 (document 2), and 1 parameter more")
+    assert reached([small, sized({})]) == "yes"
+
+
+def test_every_study_of_foretrain_is_listed_with_its_size_and_none_without_a_registry(capsys):
+    assert notes([]) == {}
+    assert notes([sized({}, study="routing")])["routing"] == "yes"
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.count("At the document's size: ")
+    assert lines == len(catalogue.names())
+
+
+def test_what_the_document_costs_is_in_proportion_to_its_steps():
+    # The preset `paper` of one-mode takes 20,000 steps where the default takes 2,000, with as many runs.
+    fields = {"study": "one-mode", "settings": {}, "seeds": 10, "cost": 3.0}
+    record = sized({"steps": ("2000", "20000")}, **fields)
+    assert paper_cost([record]).startswith("20 runs (here 20), 10 times as many steps: about 30 s")
+    assert paper_cost([record, sized({})]) == paper_cost([]) == paper_cost([sized(None)]) == ""
+
+
+def test_a_tally_counts_verdicts_by_size():
+    text = tally([sized({}), sized({"a": ("1", "2")}), sized(None)])
+    assert "9 verdicts on sentences of 1 study." in text
+    for size in ("at the document's size", "at another size", "at a size that cannot be compared"):
+        assert f"Of 3 {size}" in text

@@ -1,6 +1,7 @@
 """The studies that there are, as a list that prints itself, and what to cite for one."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from foretrain.plans import catalogue
@@ -17,8 +18,8 @@ class Listing(tuple[Card, ...]):
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, width: float = math.inf) -> str:
-        """Name, summary, source and cost of each study, in lines of at most `width` columns."""
+    def text(self, width: float = math.inf, notes: Mapping[str, str] | None = None) -> str:
+        """Name, summary, source and cost of each study, and a note on some, in lines of at most `width` columns."""
         size, lines = max(len(card.name) for card in self) + 2, []
         for card in self:
             first, indent = f"{card.name:<{size}}", " " * size
@@ -27,7 +28,8 @@ class Listing(tuple[Card, ...]):
                 first = indent = " " * 4
             cost = f"; about {card.cost}" if card.cost else ""
             parts = ((card.summary, first), (f"{card.source}{cost}", indent))
-            for text, start in parts:
+            note = (notes or {}).get(card.name)
+            for text, start in (*parts, *([(note, indent)] if note else [])):
                 finite = math.isfinite(width)
                 lines.append(fold(text, int(width), start, indent) if finite else start + text)
         return "\n".join(lines)

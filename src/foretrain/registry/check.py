@@ -1,6 +1,7 @@
 """Is a record of the registry still what the present code gives: by its hashes at once, by running it again for sure."""
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,12 @@ from foretrain.errors import FolderError, ForetrainError
 from foretrain.laboratory.conduct import conduct
 from foretrain.plans import catalogue
 from foretrain.plans.options import Options
-from foretrain.plans.plan import make_plan
+from foretrain.plans.plan import Plan, grid, make_plan, variants
+from foretrain.plans.size import PAPER
 from foretrain.provenance.seal import judge_of
 from foretrain.registry.measure import measure
 from foretrain.registry.record import Record
+from foretrain.words import duration, number
 
 _HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
 
@@ -87,6 +90,17 @@ def _differs(claim: Claim, other: Claim | None) -> str:
     return f"{claim.label}: {claim.verdict} in the record, {other.verdict} now; {both}."
 
 
+def plan_of(record: Record) -> Plan:
+    """Return the plan that a record's settings make now, which may be of other runs than the record's."""
+    settings = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.settings.items()
+    }
+    return make_plan(
+        record.study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True
+    )
+
+
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:
     """Run what a record stands for again, and return the record of that; cost: what the record says.
 
@@ -98,13 +112,7 @@ def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) ->
     Raises:
         FolderError: the settings of the record now make other runs.
     """
-    settings = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.settings.items()
-    }
-    plan = make_plan(
-        record.study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True
-    )
+    plan = plan_of(record)
     if plan.hash != record.plan:
         raise FolderError(
             f"The record of `{record.study}` at `{record.size}` was made with parameters that the study has no longer, or "
@@ -114,3 +122,31 @@ def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) ->
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory())) / record.study
         conduct(plan, Options(out=folder, yes=True, quiet=quiet))
         return measure(folder, record.size)
+
+
+def paper_cost(some: Sequence[Record]) -> str:
+    """Return what runs at the document's size would cost beside those of a record, in words; "" if they were made.
+
+    Cost: the study is loaded and its runs are counted, up to some seconds.
+    """
+    differs = [one.differs for one in some]
+    if {} in differs or not any(differs):
+        return ""
+    record = min((one for one in some if one.differs), key=lambda one: len(one.differs or ()))
+    there = make_plan(record.study, {}, preset=PAPER, yes=True)
+    (few, steps), (many, more) = _work(plan_of(record)), _work(there)
+    ratio = more / steps
+    return (
+        f"{many} runs (here {few}), {number(ratio, 2)} times as many steps: about {duration(record.cost * ratio)} where this "
+        f"took {duration(record.cost)}, more where networks are larger"
+    )
+
+
+def _work(plan: Plan) -> tuple[int, float]:
+    """Return the number of runs and of their steps."""
+    each = [
+        plan.study.estimate(run.parameters)
+        for variant in variants(plan)
+        for _, run in grid(plan, variant)
+    ]
+    return len(each), sum(each)

@@ -15,7 +15,9 @@ from foretrain.claims.claim import DETAIL, FAILS, VERDICTS, Claim, size_text
 from foretrain.claims.rows import Row, rows
 from foretrain.errors import FolderError
 from foretrain.laboratory.listing import list_studies
+from foretrain.registry.check import paper_cost
 from foretrain.registry.record import Record
+from foretrain.registry.sizes import notes
 from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.document import document, write_document
 from foretrain.report.forest import Forest, forest
@@ -56,6 +58,16 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """The size at which the registry has a study."""
+
+    study: str  # name of the study
+    recorded: bool  # whether there is a record, and so a page
+    size: str  # if that is the document's size, or what is missing of it
+    cost: str  # what runs at the document's size would cost; "" where they were made
+
+
+@dataclass(frozen=True)
 class Erratum:
     """What a document says, judged, beside its corrected form."""
 
@@ -65,7 +77,9 @@ class Erratum:
 
 
 def publish(records: Sequence[Record], out: Path) -> list[Path]:
-    """Write the site of these records into a folder, and return its pages; cost: some milliseconds for each sentence.
+    """Write the site of these records into a folder, and return its pages.
+
+    Cost: some milliseconds for each sentence, and up to some seconds for each study that is not at its document's size.
 
     Raises:
         FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
@@ -91,6 +105,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
         verdicts=VERDICTS,
         detail=DETAIL,
         pictures=pictures,
+        studies=_reached(records),
     )
     errata = document(
         "report/errata.html", **common, title="Errata", documents=_errata(lines, shown)
@@ -153,6 +168,15 @@ def _errata(lines: Sequence[Line], documents: Sequence[str]) -> list[tuple[str, 
             place = document_of(said.place)
             found.setdefault(place, []).append(Erratum(place, said, line))
     return [(name, some) for name, some in found.items() if some]
+
+
+def _reached(records: Sequence[Record]) -> list[Reached]:
+    """Return the size of every study of foretrain, those without a record too."""
+    found = []
+    for study, size in notes(records).items():
+        some = [one for one in records if one.study == study]
+        found.append(Reached(study, bool(some), size, paper_cost(some)))
+    return found
 
 
 def _pictures(docs: Path, study: str, out: Path) -> list[Picture]:

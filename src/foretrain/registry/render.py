@@ -110,14 +110,19 @@ def provenance(record: Record) -> str:
 
 def tally(records: Sequence[Record]) -> str:
     """Return how many sentences the registry holds, and their verdicts, in one sentence."""
-    judged = [row for record in records for row in rows(record.claims)]
-    found = Counter(row.verdict for row in judged)
-    whole = sum(not row.at for row in judged)
+    judged = [(row, one.differs is None) for one in records for row in rows(one.claims)]
+    groups = {
+        "at the document's size": [row for row, unknown in judged if not (row.at or unknown)],
+        "at another size, which stands beside each": [row for row, _ in judged if row.at],
+        "at a size that cannot be compared": [row for row, unknown in judged if unknown],
+    }
     studies = count(len({record.study for record in records}), "study", "studies")
-    return (
-        f"The registry holds {len(judged)} verdicts on sentences of {studies}: {found[HOLDS]} hold, {found[FAILS]} fail, "
-        f"{found[INCONCLUSIVE]} are inconclusive. {whole} were reached at the document's size; the others say at which."
-    )
+    parts = [f"The registry holds {len(judged)} verdicts on sentences of {studies}."]
+    for size, some in groups.items():
+        found = Counter(row.verdict for row in some)
+        counts = f"{found[HOLDS]} hold, {found[FAILS]} fail, {found[INCONCLUSIVE]} are inconclusive"
+        parts += [f"Of {len(some)} {size}, {counts}."] if some else []
+    return " ".join(parts)
 
 
 def _row(row: Row) -> str:

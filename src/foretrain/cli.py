@@ -227,6 +227,18 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
     ("explain", "--widths", "at least three, growing, for init(key, width)", {"nargs": "+"}),
     ("explain", "--parametrisation", "with --widths: standard, ntk or mup", {}),
+    (
+        "explain",
+        "--rates",
+        "with --widths: at least five, the best of which is found",
+        {"nargs": "+"},
+    ),
+    (
+        "explain",
+        "--from-zero",
+        "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
+        {"action": "store_true"},
+    ),
     ("explain", "--weights", "folder of .safetensors files of their weights over time", _PATH),
     ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
     (

@@ -36,9 +36,11 @@ def explain(arguments):
     elsewhere = "measured step_column loss_column weights".split()
     options = {name: getattr(arguments, name) for name in training}
     given = {name: getattr(arguments, name) for name in elsewhere}
-    if arguments.widths is not None or arguments.parametrisation is not None:
+    over_widths = ("widths", "parametrisation", "rates")
+    if any(getattr(arguments, name) is not None for name in over_widths):
+        given |= {"from_zero": arguments.from_zero or None}
         return _checked_over_widths(arguments, options, given)
-    options |= given | {"out": arguments.out}
+    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero}
     explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
     return _told(explanation, text, write, arguments)
 
@@ -52,8 +54,9 @@ def _checked_over_widths(arguments, options, elsewhere):
         if one is not None:
             raise argument_error(name, "be left out of a coordinate check", f"is {one}")
     if arguments.widths is None:
-        raise argument_error("widths", "be given with `parametrisation`", "is not")
-    options |= {"widths": arguments.widths, "parametrisation": arguments.parametrisation}
+        rule = "be given with `parametrisation` and `rates`"
+        raise argument_error("widths", rule, "is not")
+    options |= {name: getattr(arguments, name) for name in ("widths", "parametrisation", "rates")}
     check = check_files(arguments.model, arguments.data, tell=say, **options)
     return _told(check, text, write_check, arguments)
 

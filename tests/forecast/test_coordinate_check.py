@@ -7,8 +7,10 @@ import pytest
 
 from foretrain.cli import main
 from foretrain.errors import ArgumentError, ForetrainError
-from foretrain.forecast.coordinate_check import OUTPUT, coordinate_check
+from foretrain.forecast.best_rate import best_rates, rates_argument, slope_error
+from foretrain.forecast.coordinate_check import OUTPUT, RATE, coordinate_check
 from foretrain.forecast.layer_outputs import layer_outputs
+from foretrain.forecast.own_network import described
 
 # The error at the start differs from start to start by a factor of e^.5 or so, and a line through three widths by .3: the mean
 # over 32 starts by .06, so that intervals are half as long as what divides the verdicts.
@@ -95,6 +97,46 @@ def test_another_parametrisation_than_declared_is_seen():
     assert checked(mup(), "ntk", 0.3, 6)["first"].verdict == "grows"
 
 
+@pytest.mark.parametrize(
+    ("power", "parametrisation", "largest"), [(0.5, "ntk", 64.0), (0.0, "ntk", 4.0)]
+)
+def test_the_best_rate_has_the_power_of_the_parametrisation(power, parametrisation, largest):
+    """Without its factor 1/sqrt(n) the network's best rate goes with the inverse width."""
+    grid = (largest / 2 ** np.arange(0, 14 if power == 0 else 7, 0.5)[::-1]).tolist()
+    found = coordinate_check(
+        *two_layers(power), X, Y, widths=(16, 64, 256), parametrisation=parametrisation, rate=1e-4,
+        steps=4, seeds=16, rates=grid,
+    )  # fmt: skip
+    best = found.slopes[-1]
+    assert best.name == RATE
+    assert best.verdict == ("agrees" if power else "shrinks")
+    assert abs(best.slope.measured - (0 if power else -1)) < 0.2
+    assert best.slope.high - best.slope.low >= 2 * slope_error(np.array(grid), (16, 64, 256))
+
+
+def test_a_best_rate_at_the_end_of_the_grid_is_refused():
+    training = described(*fixed(two_layers(0.5), 16), X, Y, rate=1.0, steps=3)
+    with (
+        jax.enable_x64(True),
+        pytest.raises(ForetrainError, match=r"best rate of width 16 is 5e-05, an end .* larger"),
+    ):
+        best_rates(training, 2, rates_argument(list(np.geomspace(1e-5, 5e-5, 5))), 16)
+    with pytest.raises(ArgumentError, match="`rates` must be at least 5 growing numbers"):
+        rates_argument([0.1, 0.2, 0.4, 0.3, 0.5])
+
+
+def test_the_best_rate_of_one_weight_is_known_in_closed_form():
+    """After one step of w from 2 on (w x)²/2 the loss is least at the rate 1 / x²; the parabola must find it off the grid."""
+    apply, init = (lambda w, x: x * w["w"]), (lambda key: {"w": 2 * np.ones(1)})
+    training = described(apply, init, np.array([[2.0]]), np.zeros((1, 1)), rate=1.0, steps=1)
+    grid = 0.25 * np.exp(0.1 * (np.arange(6) - 2.4))  # .0 to either side is no point of it
+    assert abs(np.log(best_rates(training, 1, grid, 1)[0] / 0.25)) < 0.05
+
+
+def fixed(network, width):
+    return network[0], lambda key: network[1](key, width)
+
+
 def test_layers_are_products_with_weights_alone():
     weights = {"in": np.ones((4, 3)), "keys": np.ones((3, 3)), "out": np.ones((3, 2))}
 
@@ -158,6 +200,8 @@ def test_the_command_prints_powers_and_refuses_what_is_not_declared(tmp_path, mo
         (f"model.py {command}", "`parametrisation` must be given with `widths`"),
         (f"narrow.py {declared}", "its `init` takes no width"),
         (f"model.py {declared} --weights made", "`weights` must be left out"),
+        (f"model.py {declared} --from-zero", "`from_zero` must be left out"),
+        ("model.py data.npz --rate 0.3 --steps 2 --rates 1 2", "`widths` must be given with"),
     ):
         assert main(f"explain {words}".split()) == 2
         assert answer in capsys.readouterr().err

@@ -72,6 +72,12 @@ def test_weights_of_another_network_are_refused(folder, tmp_path):
     save_file({"layer.0": np.ones((2, 1))}, folder / "step-7.safetensors")
     with pytest.raises(ArgumentError, match=r"shape \(1, 1\) in `layer.0`"):
         read_weights(training(square), folder)
+    more = {"layer.0": np.ones((1, 1)), "scale": np.ones(1)}
+    save_file(more, folder / "step-7.safetensors")
+    with pytest.raises(
+        ArgumentError, match=r"hold only arrays of the network, .* has `scale`, too"
+    ):
+        read_weights(training(square), folder)
     (tmp_path / "few").mkdir()
     with pytest.raises(ArgumentError, match="at least two"):
         read_weights(training(square), tmp_path / "few")

@@ -1,20 +1,21 @@
 """The coordinate check: powers of the width with which a network's layers move, beside those that its parametrisation has."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
 from foretrain.errors import ForetrainError, argument_error, integer, one_of
+from foretrain.forecast.best_rate import best_rates, rates_argument, slope_error
 from foretrain.forecast.layer_outputs import layer_outputs
 from foretrain.forecast.own_network import batches, described, starts, whole_number
 from foretrain.forecast.parametrisations import EXPONENTS
 from foretrain.forecast.simulated import plain_run
 
 NEAR = 0.25  # exponents of parametrisations are halves: a slope nearer than this is nearest to the declared one
-OUTPUT = "the network's output"
+OUTPUT, RATE = "the network's output", "the best rate"
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class Slope:
     """A power of the width.
 
     Attributes:
-        name: Names of the layer's weights, or `OUTPUT`.
+        name: Names of the layer's weights, `OUTPUT` or `RATE`.
         exponent: That of the declared parametrisation.
-        slope: Slope of the logarithm of the size over that of the width, its 95% interval over starts.
+        slope: Slope of the logarithm of the size over that of the width, its 95% interval over starts; that of the best rate
+            wider by what the grid of rates rounds.
         sizes: Median over starts of the size at every width: for a layer, the RMS of its change over its RMS at the start; of
-            the output, the RMS of its change.
+            the output, the RMS of its change; or the best rate itself.
         verdict: ``agrees``, ``grows`` (faster than declared), ``shrinks`` (likewise) or ``inconclusive``.
     """
 
@@ -60,11 +62,14 @@ def coordinate_check(
     *,
     widths: Sequence[int | str],
     parametrisation: str,
+    rates: Sequence[float | str] | None = None,
     seeds: int | str = 16,
     tell: Callable[[str], object] | None = None,
     **described_by: Any,
 ) -> CoordinateCheck:
     """Compare with a declared parametrisation by which power of the width layers and output change.
+
+    With several rates also by which power of the width the best of them goes.
 
     Args:
         apply: ``apply(weights, x)``, which reads the width off the weights.
@@ -72,15 +77,17 @@ def coordinate_check(
         x, y: As of `foretrain.forecast.explain.explain`.
         widths: At least three, growing.
         parametrisation: ``standard``, ``ntk`` or ``mup``.
+        rates: At least five, growing; see `foretrain.forecast.best_rate.best_rates`.
         seeds: Number of starts, at least two.
         tell: Called with a line after every width.
         **described_by: As of `foretrain.forecast.own_network.described`.
 
     Raises:
         ArgumentError: An argument breaks its rule.
-        ForetrainError: A function raises, a network diverges, or a layer's size is zero at the start.
+        ForetrainError: A function raises, a network diverges, a layer's size is zero at the start, or the best rate is at an
+            end of `rates`.
 
-    Cost: a gradient for every width, start and step.
+    Cost: a gradient for every width, start and step; with `rates` for every rate, too.
     """
     import jax
 
@@ -92,19 +99,25 @@ def coordinate_check(
     if str(described_by.get("optimizer", "")).startswith("adam") and parametrisation != "mup":
         rule, got = "be mup for Adam", f"is {parametrisation}"
         raise argument_error("parametrisation", rule, got, "Or use the optimizer `sgd`.")
-    measured = []
+    grid = None if rates is None else rates_argument(rates)
+    measured, best = [], []
     steps = 0
     with jax.enable_x64(True):
         for width in ordered:
             training = described(apply, lambda key, n=width: init(key, n), x, y, **described_by)
             steps = 1 if parametrisation == "standard" else training.steps
             measured.append(_measured(training, many, steps, width))
+            if grid is not None:
+                best.append(best_rates(training, many, grid, width))
             if tell is not None:
                 tell(f"Width {width}: {len(measured)} of {len(ordered)}")
     kinds = _kinds([one[0] for one in measured])
     sizes = {name: np.stack([one[1][name] for one in measured]) for name in (*kinds, OUTPUT)}
     kinds |= {OUTPUT: "output"}
     slopes = [_slope(name, declared[kind], ordered, sizes[name]) for name, kind in kinds.items()]
+    if grid is not None:
+        rounded = slope_error(grid, ordered)
+        slopes.append(_slope(RATE, declared["rate"], ordered, np.stack(best), rounded))
     return CoordinateCheck(parametrisation, ordered, many, steps, tuple(slopes))
 
 
@@ -148,13 +161,14 @@ def _kinds(fans):
     return kinds
 
 
-def _slope(name, exponent, widths, sizes):
+def _slope(name, exponent, widths, sizes, rounded=0.0):
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         raise ForetrainError(
             f"The size of {name} has no logarithm: it is zero at the start, or does not move."
         )
     slopes = np.polyfit(np.log(widths), np.log(sizes), 1)[0]
     found = interval(slopes)
+    found = replace(found, low=found.low - rounded, high=found.high + rounded)
     low, high = found.low - exponent, found.high - exponent
     if -NEAR < low and high < NEAR:
         verdict = "agrees"

@@ -33,6 +33,7 @@ def explain_files(
     weights: str | PathLike | None = None,
     out: Path | None = None,
     seeds: int | str = 16,
+    from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Explanation:
@@ -47,7 +48,7 @@ def explain_files(
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.forecast.measured.read_measured`.
         step_column, loss_column: Names of their columns.
-        weights, out, tell: As of `foretrain.forecast.explain.explained`.
+        weights, out, from_zero, tell: As of `foretrain.forecast.explain.explained`.
         seeds: Number of starts; one where the model has no more.
         **options: Of `foretrain.forecast.own_network.described`; a `rate` of None is the file's.
 
@@ -63,6 +64,7 @@ def explain_files(
         return explained(
             replace(training, notes=network.notes),
             seeds=1 if network.single else seeds,
+            from_zero=from_zero,
             measured=runs,
             weights=weights,
             out=out,

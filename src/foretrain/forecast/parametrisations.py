@@ -16,15 +16,19 @@ factor x D |phi|^2, where |phi|^2 ~ n (~ 1 for the first layer, which reads the 
   v ~ N(0, 1/n). D ~ v / sqrt(n) = 1/n. The first layer changes by n D = 1, the others by D |phi|^2 = 1, the output by
   |phi|^2 / n = 1: at any number of steps. That is what muP is defined by, of any optimizer.
 
+The best rate of a given number of steps makes the output change by as much at every width: ``ntk`` and ``mup`` have it at a
+power 0 of the width. ``standard`` has it at -1, where hidden layers and readout change the outputs as in ``ntk`` at the rate
+times n, and the first layer does not any more.
+
 Adam's steps have no gradient's size: of it only ``mup`` can be declared.
 
 Yang & Hu (2021), Tensor Programs IV: feature learning in infinite-width neural networks. Jacot, Gabriel & Hongler (2018),
 Neural tangent kernel.
 """
 
-# Exponents of: the first layer, hidden layers and the network's output.
+# Exponents of: the first layer, hidden layers, the network's output, and the best rate.
 EXPONENTS = {
-    "standard": {"first": -0.5, "hidden": 0.5, "output": 1.0},
-    "ntk": {"first": -0.5, "hidden": -0.5, "output": 0.0},
-    "mup": {"first": 0.0, "hidden": 0.0, "output": 0.0},
+    "standard": {"first": -0.5, "hidden": 0.5, "output": 1.0, "rate": -1.0},
+    "ntk": {"first": -0.5, "hidden": -0.5, "output": 0.0, "rate": 0.0},
+    "mup": {"first": 0.0, "hidden": 0.0, "output": 0.0, "rate": 0.0},
 }

@@ -76,6 +76,10 @@ def read_weights(training: Training, folder: str | PathLike) -> dict[int, Any]:
             if arrays[name].shape != shape:
                 rule = f"have shape {shape} in `{name}`"
                 raise argument_error("weights", rule, f"`{path.name}` has {arrays[name].shape}")
+        for name in arrays:
+            if name not in names:
+                got = f"`{path.name}` has `{name}`, too"
+                raise argument_error("weights", "hold only arrays of the network", got)
         own = [arrays[name].astype(float) for name in names]
         found[step] = jax.tree.unflatten(tree, own)
     return dict(sorted(found.items()))

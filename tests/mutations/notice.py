@@ -1,0 +1,143 @@
+"""Which mutations of a study are noticed: a sentence that held fails now, or the prediction is not the stored one.
+
+``python -m mutations FOLDER ...`` (in ``tests``) plants them in folders of results; tests run the studies of ``sizes.toml``.
+"""
+
+import contextlib
+import copy
+import tomllib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from mutations.golden import differing, digest
+from mutations.plant import Mutation, doubled, mutations
+
+import foretrain
+from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.laboratory.judge import judged
+from foretrain.laboratory.opened import opened
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.plans.study import Study
+from foretrain.quantities.cell import THEORY, Runs
+
+SIZES = tomllib.loads(Path(__file__).with_name("sizes.toml").read_text("utf-8"))
+SILENT = {study: set(size.pop("silent", ())) for study, size in SIZES.items()}
+_RATES = ("learning_rate", "relative_rate")
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What became of one mutation."""
+
+    study: str
+    mutation: Mutation
+    by: tuple[str, ...]  #: labels of the claims that held and fail now; () where no verdict notices
+    golden: bool  #: whether the digest of what is predicted is another one
+
+
+def run(study: str, folder: Path, **changed: Any) -> Grid:
+    """Run a study at its size here, but for the options that are changed, in this process."""
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in {**SIZES[study], **changed}.items()
+    }
+    return foretrain.run(study, **options, out=folder, workers=0, quiet=True).grid
+
+
+def doubled_rates(grid: Grid) -> dict[str, Any]:
+    """Return the learning rates of a grid, each twice as large."""
+    names = [name for name in vars(grid.parameters) if name.endswith(_RATES)]
+    given = {name: grid.axes.get(name, getattr(grid.parameters, name)) for name in names}
+    return {
+        name: tuple(2 * one for one in value) if isinstance(value, tuple) else 2 * value
+        for name, value in given.items()
+    }
+
+
+def verdicts(study: Study, grid: Grid, among: Collection[str]) -> dict[str, str]:
+    """Label of each claim of these sentences to its verdict; a sentence that raises fails."""
+    part = copy.copy(study)
+    part.__dict__["sentences"] = tuple(said for said in study.sentences if said.id in among)
+    claims, problems = judged(part, grid)
+    return {claim.label: claim.verdict for claim in claims} | {one.line: FAILS for one in problems}
+
+
+def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed]:
+    """Plant each mutation alone, and judge the sentences that read what it changes."""
+    known = catalogue.load(study)
+    before, reading = {}, {}
+    for said in known.sentences:
+        with _watched() as reads:
+            before |= verdicts(known, grid, {said.id})
+        reading[said.id] = reads
+    found, held = [], digest([grid.theory])
+    for one in planted:
+        among = {id for id, reads in reading.items() if not one.predicts or one.predicts in reads}
+        changed = one.plant(grid)
+        after = verdicts(known, changed, among)
+        by = tuple(
+            name
+            for name, verdict in after.items()
+            if verdict == FAILS and before.get(name, HOLDS) == HOLDS
+        )
+        golden = bool(one.predicts) and bool(differing(held, digest([changed.theory])))
+        found.append(Noticed(study, one, by, golden))
+    return found
+
+
+@contextlib.contextmanager
+def _watched() -> Iterator[set[str]]:
+    """Collect the names of predicted variables that sentences read, also where they predict and allow."""
+    names: set[str] = set()
+    read, by_seed = Runs._read, Grid.by_seed
+
+    def reading(self, name):
+        names.update([name] if self._network == THEORY else [])
+        return read(self, name)
+
+    def by_seed_reading(self, name):
+        names.add(name)
+        return by_seed(self, name)
+
+    with patch.object(Runs, "_read", reading), patch.object(Grid, "by_seed", by_seed_reading):
+        yield names
+
+
+def of_study(study: str, folder: Path) -> list[Noticed]:
+    """Run a study and plant all mutations in it."""
+    grid = run(study, folder / study)
+    planted = list(mutations(grid))
+    if catalogue.load(study).trains and (rates := doubled_rates(grid)):
+        planted.append(doubled(grid, run(study, folder / f"{study}-faster", **rates)))
+    return noticed(study, grid, planted)
+
+
+def stored(folder: Path) -> list[Noticed]:
+    """Plant all mutations but the doubled rate, which needs runs of its own, in a folder of results."""
+    result = opened(folder)
+    return noticed(result.config["study"], result.grid, list(mutations(result.grid)))
+
+
+def report(found: list[Noticed]) -> list[str]:
+    """Say per study and kind how many mutations a verdict notices, and which none does."""
+    lines = []
+    for study in dict.fromkeys(one.study for one in found):
+        here = [one for one in found if one.study == study]
+        lines.append(f"{study}: {_shares(here)}")
+        for kind in dict.fromkeys(one.mutation.kind for one in here):
+            lines.append(f"  {kind}: {_shares([one for one in here if one.mutation.kind == kind])}")
+        silent = [one.mutation for one in here if not one.by]
+        lines += [f"  no verdict notices: {one.kind}, {one.what}" for one in silent]
+    return [*lines, f"All: {_shares(found)}"]
+
+
+def _shares(found: list[Noticed]) -> str:
+    verdict, either = (
+        sum(bool(one.by) for one in found),
+        sum(bool(one.by or one.golden) for one in found),
+    )
+    return f"{verdict} of {len(found)} by a verdict, {either} by a verdict or the stored prediction"

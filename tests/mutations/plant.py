@@ -1,0 +1,136 @@
+"""Mutations planted in the runs and the theory of a study that was run once: what a slip in its code would have made of them.
+
+A mutation that changes an array by less than `LEAST` of its norm is none, and is not planted.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from foretrain.plans.grid import Grid
+
+LEAST = 0.05  # of the norm of an array
+FACTORS = (1.05, 0.9)
+CLOCK = 1.1
+_LEAKS = {"validation_": "", "heldout_": "", "untrained_": ""}
+_TRAINING = {"error": "loss"}  # a variable of this name beside its prefix is the training loss
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One error, planted in what a study has computed."""
+
+    kind: str  #: theory, clock, index, layer, seed, leak, rate or truncated
+    what: str  #: the variable and what was done with it
+    plant: Callable[[Grid], Grid]
+    predicts: str = ""  #: the predicted variable that it changes; "" where it changes runs
+
+
+def mutations(grid: Grid) -> Iterator[Mutation]:
+    """Yield every mutation of a grid that changes it, theory first; the doubled rate needs runs of its own: see `doubled`."""
+    for name, values in grid.theory.data_vars.items():
+        for kind, what, changed in _of_array(values):
+            if _differs(values, changed):
+                plant = partial(_theory, name=name, values=changed)
+                yield Mutation(kind, f"{name} {what}", plant, str(name))
+    for name, source in _leaks(grid.simulation):
+        if _differs(grid.simulation[name], grid.simulation[source]):
+            what = f"{name} is {source}"
+            yield Mutation("leak", what, partial(_leaked, name=name, source=source))
+    if any(_cut_short(runs) for runs in (grid.simulation, *grid.variants.values())):
+        yield Mutation("truncated", "nothing changes after half of the steps", _truncated)
+
+
+def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
+    """Yield kind, words and the mutated array; whole numbers and truth values keep their type."""
+    if values.dtype.kind == "f":
+        for factor in FACTORS:
+            yield "theory", f"times {factor:g}", values * factor
+        if values.sizes.get("step", 0) > 3:
+            yield "clock", f"read at {CLOCK:g} of its step", _at_another_time(values)
+    for dim, size in values.sizes.items():
+        if dim != "step" and size > 1:
+            kind = dim if dim in ("seed", "layer") else "index"
+            moved = values.copy(data=np.roll(values.values, 1, values.get_axis_num(dim)))
+            yield str(kind), f"another {dim}'s", moved
+
+
+def _at_another_time(values: xr.DataArray) -> xr.DataArray:
+    place = values.get_axis_num("step")
+    number = values.sizes["step"]
+    index = np.minimum(CLOCK * np.arange(number), number - 1)
+    low = np.floor(index).astype(int)
+    share = (index - low).reshape([-1 if axis == place else 1 for axis in range(values.ndim)])
+    first = values.values.take(low, place)
+    second = values.values.take(np.minimum(low + 1, number - 1), place)
+    return values.copy(data=np.where(share > 0, (1 - share) * first + share * second, first))
+
+
+def _differs(values: xr.DataArray, changed: xr.DataArray) -> bool:
+    one, other = np.broadcast_arrays(values.values, changed.values)
+    if one.dtype.kind not in "fiub":
+        return False
+    both = np.isfinite(one.astype(float)) & np.isfinite(other.astype(float))
+    one, other = one[both].astype(float), other[both].astype(float)
+    return bool(np.linalg.norm(one - other) >= 0.999 * LEAST * np.linalg.norm(one) > 0)
+
+
+def _theory(grid: Grid, name: str, values: xr.DataArray) -> Grid:
+    return replace(grid, theory=grid.theory.assign({name: values}))
+
+
+def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """Yield a variable of data that the network has not seen, and the same of its training data."""
+    for name in map(str, runs.data_vars):
+        for prefix in _LEAKS:
+            rest = name.removeprefix(prefix).removeprefix("untrained_")
+            source = _TRAINING.get(rest, rest)
+            if name != rest and source in runs and runs[source].dims == runs[name].dims:
+                yield name, source
+                break
+
+
+def _leaked(grid: Grid, name: str, source: str) -> Grid:
+    runs = grid.simulation
+    return replace(grid, simulation=runs.assign({name: runs[name].copy(data=runs[source].values)}))
+
+
+def _truncated(grid: Grid) -> Grid:
+    variants = {name: _halved(runs) for name, runs in grid.variants.items()}
+    return replace(grid, simulation=_halved(grid.simulation), variants=variants)
+
+
+def _cut_short(runs: xr.Dataset) -> bool:
+    held = _halved(runs)
+    return any(_differs(values, held[name]) for name, values in runs.data_vars.items())
+
+
+def _halved(runs: xr.Dataset) -> xr.Dataset:
+    if "step" not in runs.dims:
+        return runs
+    number = runs.sizes["step"]
+    held = runs.isel(step=np.minimum(np.arange(number), number // 2))
+    return held.assign_coords({name: runs[name] for name in runs.coords})
+
+
+def doubled(grid: Grid, faster: Grid) -> Mutation:
+    """The mutation of code that trains at twice the rate that it says: runs at that rate, labelled as those of the grid."""
+    names = {name: _labelled(faster.network(name), grid.network(name)) for name in grid.variants}
+    runs = _labelled(faster.simulation, grid.simulation)
+    return Mutation(
+        "rate",
+        "every learning rate is twice what it says",
+        lambda whole: replace(whole, simulation=runs, variants=names, fits=faster.fits),
+    )
+
+
+def _labelled(runs: xr.Dataset, labels: xr.Dataset) -> xr.Dataset:
+    kept = {
+        name: values
+        for name, values in labels.coords.items()
+        if name in runs.coords and runs[name].sizes == values.sizes
+    }
+    return runs.assign_coords(kept)

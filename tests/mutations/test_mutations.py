@@ -1,0 +1,89 @@
+"""Errors planted in what a study computes are noticed: by a verdict, or by the prediction that is stored."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from mutations.golden import differing, digest, predictions, stored
+from mutations.notice import SILENT, SIZES, of_study, report
+from mutations.plant import mutations
+from small_studies import PRESETS
+
+from foretrain.plans.grid import Grid
+
+#: Studies whose predictions at small sizes take less than half a second in all.
+QUICK = (
+    *("circulant", "connectivity", "cross-entropy", "image-grokking", "mask-spectrum"),
+    *("masked-rank-one", "one-mode", "pathway-race", "rank-one", "ridge-grokking"),
+)
+
+
+def made() -> Grid:
+    """A grid of three seeds and four modes, whose runs follow what is predicted."""
+    step = np.arange(0, 60, 10)
+    random = np.random.default_rng(0)
+    dims = ("seed", "step", "mode")
+    strength = random.uniform(1, 2, (3, 1, 4)) * step[:, None] / 50
+    theory = xr.Dataset({"strength": (dims, strength)}, {"step": step})
+    loss = (4 - strength).mean(2)
+    runs = theory.assign(loss=(dims[:2], loss), heldout_error=(dims[:2], 2 * loss))
+    return Grid(None, seeds=3, simulation=runs, theory=theory)
+
+
+def test_every_kind_of_mutation_is_planted_and_changes_only_what_it_names():
+    grid = made()
+    planted = {one.kind: one for one in mutations(grid)}
+    assert set(planted) == {"theory", "clock", "seed", "index", "leak", "truncated"}
+    changed = planted["theory"].plant(grid)
+    assert np.allclose(changed.theory.strength, 0.9 * grid.theory.strength)
+    assert changed.simulation.identical(grid.simulation)
+    leaked = planted["leak"].plant(grid)
+    assert np.array_equal(leaked.simulation.heldout_error, grid.simulation.loss)
+    assert leaked.theory.identical(grid.theory)
+
+
+def test_a_mutation_that_changes_nothing_is_not_planted():
+    grid = made()
+    same = Grid(None, seeds=3, theory=grid.theory.isel(seed=[0, 0, 0]))
+    assert "seed" not in {one.kind for one in mutations(same)}
+    assert not list(mutations(Grid(None, theory=grid.theory * 0)))
+
+
+def test_training_that_ends_half_way_is_planted_where_the_second_half_matters():
+    grid = made()
+    step = grid.simulation.step
+    late = grid.simulation.assign(loss=grid.simulation.loss * 0 + (step < 40))
+    (cut,) = [one for one in mutations(Grid(None, simulation=late)) if one.kind == "truncated"]
+    assert float(cut.plant(Grid(None, simulation=late)).simulation.loss.min()) == 1
+
+
+def test_the_digest_of_a_prediction_tells_runs_and_indices_apart():
+    theory = made().theory
+    held = digest([theory])
+    for other in (theory * 1.01, theory.roll(seed=1), theory.roll(mode=1), theory.roll(step=1)):
+        assert differing(held, digest([other])) == ["strength"]
+    assert not differing(held, digest([theory * (1 + 1e-6)]))
+    assert differing(held, {}) == ["strength"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name.partition(".")[0] in QUICK else pytest.mark.slow)
+        for name in PRESETS
+    ],
+)
+def test_every_run_is_predicted_as_it_is_stored(name):
+    assert differing(stored().get(name, {}), digest(predictions(name))) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", SIZES)
+def test_errors_of_a_study_are_noticed_but_for_the_kinds_that_are_known_to_be_silent(
+    study, tmp_path, capsys
+):
+    found = of_study(study, tmp_path)
+    with capsys.disabled():
+        print("\n" + "\n".join(report(found)[:-1]))
+    assert any(one.by for one in found)
+    silent = {one.mutation.kind for one in found if not (one.by or one.golden)}
+    assert silent <= SILENT[study]

@@ -1,6 +1,7 @@
 """An explanation in words and tables."""
 
 import math
+from base64 import b64encode
 from typing import Any
 
 import numpy as np
@@ -269,13 +270,14 @@ def page_tables(whole: Any) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
 
 
 def notebook_face(whole: Any) -> str:
-    """An explanation as HTML for a notebook: its summary and tables to unfold."""
+    """An explanation as HTML for a notebook: its summary, its figure, and tables to unfold."""
     title, *lines = summary(whole).splitlines()
     return markup.render(
         "report/face.html",
         title=title,
         subtitle="",
         lines=lines,
+        picture=b64encode(whole.plot()._repr_png_()).decode(),
         parts=[],
         tables=page_tables(whole),
     )

@@ -84,11 +84,30 @@ def test_a_whole_number_that_programs_cannot_hold_is_refused(study, tmp_path, ca
     one_line(capsys.readouterr().err, "Argument `width` must be between")
 
 
+@pytest.mark.parametrize(
+    ("number", "precision", "rule"),
+    [
+        ("1e-300", "float32", "be 0 or between 1.2e-38 and 3.4e+38 in size in float32"),
+        ("1e300", "tf32", "be 0 or between 1.2e-38 and 3.4e+38 in size in float32"),
+        ("1e-310", "float64", "be 0 or between 2.2e-308 and 1.8e+308 in size in float64"),
+    ],
+)
+def test_a_number_that_the_precision_makes_0_or_infinite_is_refused(
+    study, tmp_path, capsys, number, precision, rule
+):
+    words = ["--scale", "0.01", number, "--precision", precision, "--out", str(tmp_path / "out")]
+    assert main(["run", str(study()), *RUN, *words]) == 2
+    one_line(capsys.readouterr().err, f"Argument `scale` must {rule}, but is {float(number):g}.")
+
+
 def test_inputs_that_do_not_fit_into_memory_are_one_line_and_no_lost_runs(study, tmp_path, capsys):
     line = '    return {"start": lab.generator(seed, "w").standard_normal(p.width)}'
     file = study(line, f"    np.empty(2**50)\n{line}")
     assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 2
     one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
+    assert (
+        not {"plan", "seal"} & json.loads((tmp_path / "out" / "manifest.json").read_text()).keys()
+    )
 
 
 @pytest.mark.slow

@@ -32,9 +32,11 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
+from foretrain.engine.demand import refuse_too_large
 from foretrain.engine.host import Host, Nothing, Waiting, computed
 from foretrain.engine.places import CPU, GPU
 from foretrain.errors import FolderError, ForetrainError, TooLarge
+from foretrain.machine import free_memory
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.plans.data import refuse_changed
@@ -175,7 +177,7 @@ class Session:
             program = completed(given, self._base)
             self._program = with_snapshots(program, self._keep_state)
             shared = self._study.shared(self._base)
-            sample = self._sample(message["samples"])
+            sample = self._sample(message["samples"], message["workers"])
             if sample is not None:
                 stored = result_bytes(self._program, sample.inputs, shared)
             if message["lanes"] is None:
@@ -201,9 +203,11 @@ class Session:
         said = {"lanes": lanes, "bytes": stored, "rate": rate}
         self._say({"say": "lanes", "group": message["group"], **said})
 
-    def _sample(self, runs):
+    def _sample(self, runs, workers):
         for _, identity, overrides, seed, _ in runs:
             try:
+                asked = self._asked(overrides, seed)
+                refuse_too_large(self._study, *asked, workers=workers, free=free_memory())
                 return self._passenger(identity, overrides, seed)
             except TooLarge:
                 raise

@@ -1,5 +1,6 @@
-"""What a run takes: shapes and bytes of its state, inputs and observations, found without running anything."""
+"""Shapes and bytes of the state, inputs and observations of a run, and of the largest product of a step; nothing is run."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -40,7 +41,7 @@ def size(tree) -> int:
 def bytes_per_lane(
     program: Completed, inputs: dict[str, Any], shared: dict[str, Any], strides: int
 ) -> int:
-    """Bytes that a lane holds at most: states (lane, pool, next and chunk's), inputs (lane, pool), observations.
+    """Bytes that a lane holds: states (lane, pool, next, chunk's), inputs (lane, pool), observations, one product of a step.
 
     Args:
         program: The program.
@@ -48,7 +49,23 @@ def bytes_per_lane(
         shared: Inputs common to all runs, not counted.
         strides: Most observations of a run, which stay in memory until it is done (and once more while written).
 
-    What a step needs besides its state is not counted: gradients are as large as the parameters within the state.
+    Of what a step needs besides its state only the factors and the result of its largest product of matrices are counted,
+    which stand in memory together; other arrays may be fused away, and gradients are as large as the parameters in the state.
     """
     state, observed = shapes_of(program, inputs, shared)
-    return 4 * size(state) + 2 * size(inputs) + (2 * strides + 2) * size(observed)
+    step = jax.make_jaxpr(program.step)({**inputs, **shared}, state)
+    # Where lanes move in turn, one of them is at a step.
+    product = 0 if program.in_turn else max(_products(step.jaxpr), default=0)
+    return 4 * size(state) + 2 * size(inputs) + (2 * strides + 2) * size(observed) + product
+
+
+def _products(jaxpr: Any) -> Iterator[int]:
+    """Bytes of the factors and the result of each product of matrices, those of inner functions too."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in ("dot_general", "conv_general_dilated"):
+            yield size([held.aval for held in (*equation.invars, *equation.outvars)])
+        for given in equation.params.values():
+            for one in given if isinstance(given, tuple | list) else (given,):
+                inner = getattr(one, "jaxpr", one)
+                if hasattr(inner, "eqns"):
+                    yield from _products(inner)

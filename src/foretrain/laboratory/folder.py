@@ -52,7 +52,9 @@ def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> Non
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
         if manifest.get("plan") == plan.as_dict():
-            kept = {name: value for name, value in manifest.items() if name != "plan"}
+            # Without a plan there is nothing that the seal would be of.
+            gone = {"plan", "seal"} if before is None else {"plan"}
+            kept = {name: value for name, value in manifest.items() if name not in gone}
             write_manifest(folder, kept if before is None else {**kept, "plan": before})
 
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import cache
 from typing import Any, get_type_hints
 
 import numpy as np
 
+from foretrain.arithmetic import float_type
 from foretrain.errors import argument_error, integer, nearest, one_of, real
 
 LARGEST = 2**31 - 1  # of whole numbers: programs compute with 32 bits of them
@@ -156,6 +157,22 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
         if len(cleaned) > 1:
             axes[name] = cleaned
     return parameters_type(**fixed), axes
+
+
+def check_precision(parameters: Any, axes: Mapping[str, Any]) -> None:
+    """Raise `ArgumentError` where a number of a grid would become 0 or infinite at the precision of its runs."""
+    kinds = types(type(parameters))
+    for precision in axes.get("precision", (getattr(parameters, "precision", "float64"),)):
+        kind_of_float = float_type(precision)
+        least, most = (
+            float(end) for end in (np.finfo(kind_of_float).tiny, np.finfo(kind_of_float).max)
+        )
+        for name in (name for name, kind in kinds.items() if kind is float):
+            for value in axes.get(name, (getattr(parameters, name),)):
+                if value and not least <= abs(value) <= most:
+                    rule = f"be 0 or between {least:.2g} and {most:.2g} in size in {kind_of_float}"
+                    repair = "" if precision == "float64" else "Try `precision` = float64."
+                    raise argument_error(name, rule, f"is {value:g}", repair)
 
 
 def _is_several(value: Any) -> bool:

@@ -22,7 +22,7 @@ from foretrain.errors import (
 from foretrain.plans import catalogue
 from foretrain.plans.data import part_of_identity, read_by, refuse_other
 from foretrain.plans.named_before import is_known, remember
-from foretrain.plans.parameters import cells, hashed, rules, split_axes
+from foretrain.plans.parameters import cells, check_precision, hashed, rules, split_axes
 from foretrain.plans.study import Study
 from foretrain.streams import Seed
 from foretrain.tasks.data_files import DataFile
@@ -123,6 +123,7 @@ def make_plan(
     chosen = known.presets[one_of("preset", preset, list(known.presets))]
     parameters, axes, preset_seeds = laid_out(known, {**chosen, **values})
     _check_names(axes)
+    check_precision(parameters, axes)
     plan = Plan(
         known,
         parameters,

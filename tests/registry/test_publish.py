@@ -11,6 +11,8 @@ from foretrain.errors import FolderError
 from foretrain.registry.publish import OWN, document_of, publish
 
 CLAIMS = (
+    made("open", [0.0, 4.0], allowed=(1, 3), statement="Not settled.", size={}),
+    made("some", 1e-12, among="runs that learn", statement="Of some runs.", size={}),
     made("wrong", [2.0, 2.1, 2.05], allowed=(0, 1), statement="Loss < 1 & falls.", size={}),
     made("wrong.corrected", [2.0, 2.1, 2.05], allowed=(1, 3), corrects="wrong", size={}),
     made("own", 1e-12, source="docs/theory/routing.md", rank="control", size={}),
@@ -31,7 +33,7 @@ def test_every_sentence_has_a_row_at_each_size_and_text_is_no_markup(site):
     page = site["index.html"]
     assert len(re.findall(r"<tr [^>]*data-verdict", page)) == 2 * len(CLAIMS)
     assert "Loss &lt; 1 &amp; falls." in page
-    assert page.count('data-size="document"') == 6
+    assert page.count('data-size="document"') == 2 * len(CLAIMS)
 
 
 def test_every_study_stands_there_with_its_size_those_without_a_record_too(site):
@@ -42,7 +44,7 @@ def test_every_study_stands_there_with_its_size_those_without_a_record_too(site)
 
 def test_links_lead_to_what_is_there(site):
     pages = [name for name in site if name.endswith(".html")]
-    assert {"index.html", "errata.html", "routing.html"} == set(pages)
+    assert {"index.html", "errata.html", "unshown.html", "routing.html"} == set(pages)
     for name in pages:
         for target in re.findall(r'(?:href|src)="([^"]+)"', site[name]):
             if target.startswith("data:"):
@@ -57,7 +59,18 @@ def test_errata_are_sentences_of_documents_that_fail_beside_their_corrected_form
     page = site["errata.html"]
     assert page.count("Loss &lt; 1") == 2
     assert page.count("routing/wrong.corrected") == 2
+    assert "escape_time_is_the_blow_up_time" in page  # from the page of the documentation
     assert "routing/own" not in page
+
+
+def test_what_is_not_shown_are_sentences_without_a_verdict_and_those_of_a_part_of_the_runs(site):
+    page = site["unshown.html"]
+    assert "Judged at the document's size: yes." in page
+    open_ones, part = page.split("Of a part of the runs")
+    assert "Not settled." in open_ones
+    assert "Of some runs." in part
+    assert "(only runs that learn)" in part
+    assert "Loss &lt; 1" not in page
 
 
 def test_a_source_names_its_document():

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.cells import gather
-from foretrain.claims.claim import DETAIL, FAILS, VERDICTS, Claim, size_text
+from foretrain.claims.claim import DETAIL, FAILS, INCONCLUSIVE, VERDICTS, Claim, size_text
 from foretrain.claims.rows import Row, rows
 from foretrain.errors import FolderError
 from foretrain.laboratory.listing import list_studies
 from foretrain.registry.check import paper_cost
 from foretrain.registry.record import Record
 from foretrain.registry.sizes import notes
-from foretrain.report.derivation import Derivation, derivations, pages
+from foretrain.report.derivation import Derivation, derivations, html, pages
 from foretrain.report.document import document, write_document
 from foretrain.report.forest import Forest, forest
 from foretrain.results.files import refused
@@ -47,6 +47,7 @@ class Line:
     forest: Forest | None
     # Number of the section on the page of its study that derives it; None without one.
     derived: int | None
+    among: str  # of which runs it speaks; "" for all
 
 
 @dataclass(frozen=True)
@@ -108,11 +109,19 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
         studies=_reached(records),
     )
     errata = document(
-        "report/errata.html", **common, title="Errata", documents=_errata(lines, shown)
+        "report/errata.html",
+        **common,
+        title="Errata",
+        printed=_printed(docs),
+        documents=_errata(lines, shown),
+    )
+    unshown = document(
+        "report/unshown.html", **common, title="What is not shown", studies=unshown_of(lines)
     )
     written = [
         write_document(index, front),
         write_document(out / "errata.html", errata),
+        write_document(out / "unshown.html", unshown),
     ]
     for study, sections in derived.items():
         text = document(
@@ -147,6 +156,7 @@ def _lines(record: Record, derived: Sequence[Derivation]) -> Iterable[Line]:
             cost=duration(record.cost),
             forest=forest(claims[row.id]),
             derived=sections.get(row.id, sections.get(row.corrects)),
+            among=first.among,
         )
 
 
@@ -176,6 +186,30 @@ def _reached(records: Sequence[Record]) -> list[Reached]:
     for study, size in notes(records).items():
         some = [one for one in records if one.study == study]
         found.append(Reached(study, bool(some), size, paper_cost(some)))
+    return found
+
+
+def _printed(docs: Path | None) -> Any:
+    """Return the documentation's page of errata as HTML, without its title; "" where there is no documentation."""
+    page = docs / "errata.md" if docs else None
+    if page is None or not page.exists():
+        return ""
+    return html(page.read_text(encoding="utf-8").partition("\n")[2])
+
+
+def unshown_of(lines: Sequence[Line]) -> list[tuple[str, str, list[Line], list[Line]]]:
+    """Return of each study of the registry what it does not show.
+
+    Returns:
+        Name, what is missing of the document's size, sentences without a verdict, and those that speak of a part of the runs.
+    """
+    sizes = notes([line.record for line in lines])
+    found = []
+    for study in dict.fromkeys(line.record.study for line in lines):
+        own = [line for line in lines if line.record.study == study]
+        unsettled = [line for line in own if line.row.verdict == INCONCLUSIVE]
+        part = [line for line in own if line not in unsettled and line.among]
+        found.append((study, sizes.get(study, ""), unsettled, part))
     return found
 
 

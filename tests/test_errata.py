@@ -1,0 +1,96 @@
+"""The page of errata names checks that there are, and the identities that stand nowhere else hold."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.claims.rows import Row, rows
+from foretrain.plans import catalogue
+from foretrain.registry.record import records
+from foretrain.tasks import groups
+from foretrain.theory.effective_loss import exact_flow
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "errata.md").read_text("utf-8")
+ERRATA = re.findall(r"^- (.+?)(?=\n- |\n\n|\Z)", PAGE, re.M | re.DOTALL)
+JUDGED: dict[str, list[Row]] = {}
+for record in records(ROOT / "registry"):
+    JUDGED.setdefault(record.study, []).extend(rows(record.claims))
+
+
+@pytest.mark.parametrize("erratum", ERRATA, ids=lambda text: text.split("**")[1])
+def test_what_shows_an_erratum_is_there(erratum):
+    checks = re.findall(r"`([^`]+)`", " ".join(erratum.split()).partition("Shown by")[2])
+    assert checks
+    for check in checks:
+        file, _, name = check.partition("::")
+        if name:
+            functions = ast.parse((ROOT / file).read_bytes()).body
+            assert name in [getattr(one, "name", "") for one in functions], check
+        else:
+            study, _, id = check.partition("/")
+            (said,) = [one for one in catalogue.load(study).sentences if one.id == id]
+            # The correction holds, or the document's own sentence fails.
+            shows = HOLDS if said.corrects else FAILS
+            verdicts = {one.verdict for one in JUDGED.get(study, []) if one.id == id}
+            assert shows in verdicts or study not in JUDGED, check
+
+
+def test_the_mask_of_the_note_has_another_shape_than_its_maps():
+    languages, words, trained = 3, 2, np.eye(3)
+    maps = np.zeros((languages * words, languages * words))
+    assert np.kron(trained, np.ones((languages, languages))).shape != maps.shape
+    assert np.kron(trained.T, np.ones((words, words))).shape == maps.shape
+
+
+def test_the_loss_of_the_thread_lacks_a_constant():
+    a, b, x, y = np.random.default_rng(0).normal(size=(4, 5))
+    target, product = np.outer(a, b), np.outer(x, y)
+    whole = ((target - product) ** 2).sum()
+    square = (target**2).sum()
+    threads = (x @ x) * (y @ y) - 2 * (a @ x) * (b @ y)
+    # Sums of some 25 products in float64.
+    assert whole == pytest.approx(square + threads, rel=1e-12)
+    assert whole == pytest.approx(
+        square - 2 * (target * product).sum() + (product**2).sum(), rel=1e-12
+    )
+
+
+def test_the_sum_of_embeddings_grows_unless_it_is_zero():
+    ten = groups.addition(10)
+    training = groups.training_sets(ten, 45, 1, np.random.default_rng(0))[0]
+    start = np.random.default_rng(1).uniform(-0.5, 0.5, (10, 2))
+    step = 1e-4
+    sums = exact_flow(start, np.array([0.0, step, 2 * step]), ten, training).sum(1)
+    matrix = groups_matrix(ten, training)
+    squares, size = ((matrix @ start) ** 2).sum(), (start**2).sum()
+    pace = (-3 * sums[0] + 4 * sums[1] - sums[2]) / (2 * step)
+    # A difference of the second order: what is left is a third derivative times the square of the step.
+    np.testing.assert_allclose(pace, 2 * squares / size**2 * sums[0], rtol=1e-3)
+    centred = exact_flow(start - start.mean(0), np.array([0.0, 1.0]), ten, training).sum(1)
+    np.testing.assert_allclose(centred, 0, atol=1e-9)
+
+
+def groups_matrix(operation, training):
+    from foretrain.theory import parallelograms
+
+    rows = parallelograms.parallelograms(operation)[0]
+    inside = rows[parallelograms.inside(operation, training)]
+    matrix = np.zeros((len(inside), 10))
+    for sign, column in zip((1, 1, -1, -1), inside.T, strict=True):
+        np.add.at(matrix, (np.arange(len(inside)), column), sign)
+    return matrix
+
+
+def test_a_rank_drop_need_not_reach_the_layers_below():
+    # Two rectified units, read out as their sum: above them Jacobians have rank one, below them rank two.
+    inputs = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    readout = np.ones((1, 2))
+    above = readout.T @ readout
+    below = [readout * (one > 0) for one in inputs]
+    assert np.linalg.matrix_rank(above) == 1
+    assert np.linalg.matrix_rank(sum(one.T @ one for one in below)) == 2

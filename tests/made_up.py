@@ -19,6 +19,7 @@ from foretrain.claims.judge import judge
 from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities import steps
 from foretrain.vocabulary import (
     CONVERGED,
     DIVERGED,
@@ -131,6 +132,19 @@ def survives(study: str, made: Grid, drawn: bool, of_diverged: Collection[str]) 
         assert code is None or holding <= set(spared), f"{holding} of {study} hold where {how}"
         if drawn and code != DIVERGED:
             drawings(catalogue.load(study), ended)
+
+
+def remember_plateaus(monkeypatch) -> None:
+    """Seek the plateaus of curves that are multiples of each other once: they are those of the relative loss."""
+    known, seek = {}, steps._diagram
+
+    def sought(times, losses, floor):
+        key = (times.tobytes(), np.round(losses / losses[0], 9).tobytes(), floor)
+        if key not in known:
+            known[key] = seek(times, losses, floor)
+        return known[key]
+
+    monkeypatch.setattr(steps, "_diagram", sought)
 
 
 def check(

@@ -331,7 +331,8 @@ def test_the_control_variate_leaves_no_scatter_and_no_bias_of_the_step_on_a_quad
     assert found.error[0, 0] < 1e-3 * exact
     plain = learning_coefficient(p, **options, controlled=False)
     assert abs(plain.value[0, 0] - exact) > 0.1
-    np.testing.assert_array_equal(plain.effective, found.effective)
+    # The same draws, in two programs, of which XLA may round either otherwise: to a unit of float32 in each of 800 losses.
+    np.testing.assert_allclose(plain.effective, found.effective, rtol=800 * np.finfo("f4").eps)
 
 
 def test_chains_that_still_spread_from_the_start_are_told_by_their_virial():

@@ -78,7 +78,7 @@ def test_tables_pictures_and_the_dataset_hold_the_counts(found):
     assert drawn.exact.all()
     axes = over_training(found).figure.axes
     assert [ax.get_ylabel() for ax in axes] == [
-        "Effective parameters", "Free directions", "Number", "Loss",
+        "Effective parameters", "Free directions", "Blocks, modules", "Loss",
     ]  # fmt: skip
     (whole,) = [line for line in axes[1].lines if line.get_label() == "free, all"]
     assert whole.get_ydata().tolist() == [5, 7, 9]

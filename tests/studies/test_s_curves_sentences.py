@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
-from made_up import check, runs, verdicts
+from made_up import check, remember_plateaus, runs, verdicts
 
 from foretrain.plans.grid import Grid
 from foretrain.studies.s_curves.study import AXES, Parameters
@@ -88,7 +88,8 @@ CASES = {  # where each holds, and where it fails
 }
 
 
-def test_every_sentence_can_hold_and_fail():
+def test_every_sentence_can_hold_and_fail(monkeypatch):
+    remember_plateaus(monkeypatch)
     usual = cache(made)  # of the cases that change nothing
     makers = [
         {id: partial(made, **case[place]) if case[place] else usual for id, case in CASES.items()}

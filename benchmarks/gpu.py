@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 LANES = (64, 169, 1024, 4096)
+PRECISIONS = ("float32", "tf32")
 TIMED_S = 2.0
 STUDIES = ("routing", "s-curves", "translation", "modular-transformer", "grokking-phases")
 LIMIT_S = 600
@@ -190,7 +191,7 @@ def perceptron() -> None:
     print(
         "| precision | lanes | foretrain | share of memory's | PyTorch | ratio |\n|---|---:|---:|---:|---:|---:|"
     )
-    for precision in ("float32", "tf32"):
+    for precision in PRECISIONS:
         for lanes in LANES:
             mine = ours(toy(precision), lanes)
             row = f"| {precision} | {lanes} | {mine:.2e} | {mine / least:.0%}"

@@ -64,6 +64,8 @@ def equal_verdicts(script, tmp_path):
 
 def gpu(script, tmp_path):
     script.LANES, script.TIMED_S, script.BATCH, script.REPEATS, script.COPIED = (3,), 0.05, 3, 1, 99
+    script.PRECISIONS, all_of_them = ("tf32",), script.decompositions()
+    script.decompositions = lambda: dict([*all_of_them.items()][:2])
     toy = script.toy
     script.toy = lambda precision: (
         (plan := toy(precision))

@@ -134,10 +134,8 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
 
 
 def test_adam_is_split_without_its_step():
-    made = foretrain.explain(
-        apply, init, X, Y, rate=0.03, steps=30, batch=6, optimizer="adam", seeds=2
-    )
-    assert {one.name for one in made.shares.causes} == {"layers", "gates", "batches"}
+    made = foretrain.explain(apply, init, X, Y, rate=0.03, steps=30, optimizer="adam", seeds=2)
+    assert {one.name for one in made.shares.causes} == {"layers", "gates"}
     assert made.forecast is None
     assert made.checks.run < 1e-9
 

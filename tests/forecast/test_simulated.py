@@ -51,7 +51,14 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+# Of momentum and of a schedule the closed form and the run of Optax are held below, too.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("momentum", "schedule")))
+        for name in OPTIONS
+    ],
+)
 def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     training, drawn, rows, simulator = made(**OPTIONS[name])
     curves = simulator.run(Corner(step=True, batches=True))

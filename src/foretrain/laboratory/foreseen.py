@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.machine import usable_cores
 
 CORES = 2  # on which the cost of a study is said
-# Seconds of the trial on one of them: an AMD EPYC with nothing else to do (python benchmarks/foreseen.py).
+# Seconds of the trial on one of them: an AMD EPYC with nothing else to do.
 REFERENCE_S = 0.155
 # Of these seconds, the share in which one core works: starting, compiling, predicting, judging, drawing.
 ALONE = 0.4
@@ -19,7 +19,7 @@ _LOOPS, _PRODUCTS, _WIDTH = 1_400_000, 10_000, 32
 def trial() -> float:
     """Seconds of a fixed piece of work on one core: half of it loops of Python, half small products, as steps take them.
 
-    On a machine that others use as well it takes longer, as a study will. Cost: a fifth of a second where nobody does.
+    On a machine that others use as well it takes longer, as a study will. Cost: a sixth of a second where nobody does.
     """
     weights = np.full((_WIDTH, _WIDTH), 1 / _WIDTH, np.float32)
     state, total = np.ones_like(weights), 0

@@ -26,9 +26,9 @@ def predict(arguments):
 
 def explain(arguments):
     """Why a network does not do what theory says; or, with widths, which powers of the width it moves by."""
-    from foretrain.engine.cores import pin_to_one_core
+    from foretrain.forecast.second_core import pin_with_another
 
-    pin_to_one_core()  # before JAX starts: it takes eigenvalues of several matrices at once
+    core = pin_with_another()  # before JAX starts: it takes eigenvalues of several matrices at once
     from foretrain.forecast.explanation_text import text
     from foretrain.forecast.model_file import explain_files, write
 
@@ -40,7 +40,7 @@ def explain(arguments):
     if any(getattr(arguments, name) is not None for name in over_widths):
         given |= {"from_zero": arguments.from_zero or None}
         return _checked_over_widths(arguments, options, given)
-    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero}
+    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "core": core}
     explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
     return _told(explanation, text, write, arguments)
 

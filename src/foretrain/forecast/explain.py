@@ -7,8 +7,10 @@ sees all examples. Shapley's value of each says what part of the gap between the
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import jax
@@ -31,6 +33,7 @@ from foretrain.forecast.own_network import (
     whole_number,
 )
 from foretrain.forecast.regime import regime
+from foretrain.forecast.second_core import WORTH_S, in_turn
 from foretrain.forecast.shares import Shares, lost, taken_apart
 from foretrain.forecast.simulated import (
     Corner,
@@ -93,6 +96,7 @@ def explained(
     measured: Measured | None = None,
     weights: str | PathLike | None = None,
     out: Path | None = None,
+    second: Callable[[Path, int, int], Popen] | None = None,
 ) -> Explanation:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
@@ -107,6 +111,8 @@ def explained(
         weights: Folder of their weights over time, see `foretrain.forecast.weights_over_time.read_weights`.
         out: Folder in which the curves of every corner are stored as soon as they are known; those that another call of the
             same training has stored there are not trained again.
+        second: Starts another process that trains corners and stores their curves, given their folder, the number of starts
+            and the substeps; called where all take a minute or more, and `out` is given.
 
     Raises:
         ArgumentError: `seeds` breaks its rule, the starts do not differ, `measured` has no two steps of the training, or
@@ -121,14 +127,14 @@ def explained(
     """
     began = time.monotonic()
     number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
-    with jax.enable_x64(True):
-        drawn = jax.tree.map(np.asarray, starts(training, number))
+    folder = None if out is None else store_folder(out)
+    simulator = simulator_of(training, number, folder)
+    drawn, rows, at = simulator.starts, simulator.rows, simulator.at
     expected = None if tell is None else cost(training, drawn)
     tell = tell or (lambda line: None)
     asked, run = corners(training, from_zero=from_zero), run_corner(training)
     if expected is not None:
         tell(cost_words(expected, training, drawn, asked, 1))
-    rows, at = batches(training, number), log_spaced(training.steps)
     kernels = [Kernel(training, _one(drawn, k)) for k in range(number)]
     forecast, twins = (None, None) if training.adaptive else kernel_forecast(kernels, rows, at)
     if forecast is not None:
@@ -137,7 +143,6 @@ def explained(
             for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
                 tell(line)
     stored = () if weights is None else moments(training, read_weights(training, weights))
-    simulator = Simulator(training, drawn, rows, at, None if out is None else store_folder(out))
     kept = np.flatnonzero(~lost(simulator.run(run).train))
     if not kept.size:
         raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
@@ -145,15 +150,20 @@ def explained(
     if expected is not None and substeps > 1:
         tell(cost_words(expected, training, drawn, asked, substeps))
     size = sum(leaf[0].size for leaf in jax.tree.leaves(drawn))
+    long = expected is not None and expected.all(training, number, asked, substeps) >= WORTH_S
+    process = second(folder, number, substeps) if second and folder and long else None
+    if process is not None:
+        tell("A second process trains corners from the last one on, with as much memory.")
     curves = {}
-    for place, one in enumerate(asked):
-        here = time.monotonic()
-        curves[one] = simulator.run(one, substeps)
-        miss = miss_words(curves[one].train, simulator.run(run).train)
-        away = miss if miss == "diverges" else f"{miss} from the run"
-        said = "the run itself" if one == run else f"{corner_words(training, one)}: {away}"
-        took = duration(time.monotonic() - here)
-        tell(f"{place + 1} of {len(asked)} corners, {said}, {took}")
+    with closing(in_turn(simulator, asked, substeps, process)) as turns:
+        for place, one in enumerate(turns):
+            here = time.monotonic()
+            curves[one] = simulator.run(one, substeps)
+            miss = miss_words(curves[one].train, simulator.run(run).train)
+            away = miss if miss == "diverges" else f"{miss} from the run"
+            said = "the run itself" if one == run else f"{corner_words(training, one)}: {away}"
+            took = duration(time.monotonic() - here)
+            tell(f"{place + 1} of {len(asked)} corners, {said}, {took}")
     train = {one: curves[one].train for one in asked}
     tests = {one: losses for one in asked if (losses := curves[one].test) is not None}
     test = tests or None
@@ -177,6 +187,13 @@ def explained(
         measured=measured,
         moments=stored,
     )
+
+
+def simulator_of(training: Training, number: int, folder: Path | None) -> Simulator:
+    """The simulator of so many starts, with its folder of curves."""
+    with jax.enable_x64(True):
+        drawn = jax.tree.map(np.asarray, starts(training, number))
+    return Simulator(training, drawn, batches(training, number), log_spaced(training.steps), folder)
 
 
 def _one(stacked, at):

@@ -1,11 +1,13 @@
 """An explanation from files and to files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
+from subprocess import Popen
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from foretrain.errors import argument_error, nearest
@@ -14,8 +16,9 @@ from foretrain.forecast.explain import explained
 from foretrain.forecast.explanation import Explanation
 from foretrain.forecast.measured import read_measured
 from foretrain.forecast.own_model import own_model
-from foretrain.forecast.own_network import described
+from foretrain.forecast.own_network import Training, described
 from foretrain.forecast.parametrisations import EXPONENTS
+from foretrain.forecast.second_core import start
 from foretrain.tasks.array_files import read_npz
 
 PAGE = "explanation.html"
@@ -34,6 +37,7 @@ def explain_files(
     out: Path | None = None,
     seeds: int | str = 16,
     from_zero: bool = False,
+    core: int | None = None,
     tell: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Explanation:
@@ -50,6 +54,7 @@ def explain_files(
         step_column, loss_column: Names of their columns.
         weights, out, from_zero, tell: As of `foretrain.forecast.explain.explained`.
         seeds: Number of starts; one where the model has no more.
+        core: Number of a core for a second process, where an explanation takes long; see `foretrain.forecast.second_core`.
         **options: Of `foretrain.forecast.own_network.described`; a `rate` of None is the file's.
 
     Raises:
@@ -59,17 +64,33 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
-    with _files(model, data, loss, options) as (network, arrays):
-        training = described(network.apply, network.init, **arrays, **options)
+    files = {"model": model, "data": data, "loss": loss, **options}
+
+    def second(folder: Path, starts: int, substeps: int) -> Popen:
+        assert core is not None, "else it is not handed on"
+        return start(core, files, folder, starts, substeps, from_zero=from_zero)
+
+    with described_files(**files) as (training, single), TemporaryDirectory() as spare:
         return explained(
-            replace(training, notes=network.notes),
-            seeds=1 if network.single else seeds,
+            training,
+            seeds=1 if single else seeds,
             from_zero=from_zero,
+            second=None if core is None else second,
             measured=runs,
             weights=weights,
-            out=out,
+            out=Path(spare) if out is None and core is not None else out,
             tell=tell,
         )
+
+
+@contextmanager
+def described_files(
+    model: str | PathLike, data: str | PathLike, loss: str | None, **options: Any
+) -> Iterator[tuple[Training, bool]]:
+    """The training of two files, and whether its network has a single start; arguments are those of `explain_files`."""
+    with _files(model, data, loss, options) as (network, arrays):
+        training = described(network.apply, network.init, **arrays, **options)
+        yield replace(training, notes=network.notes), network.single
 
 
 def check_files(

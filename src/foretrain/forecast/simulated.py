@@ -134,7 +134,7 @@ class Simulator:
             raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
         if corrected and (self.training.optimizer != "sgd" or not small):
             raise ForetrainError("Only small steps of plain descent can be corrected.")
-        asked = tuple(corner), substeps if small else 1, corrected, small and self.large
+        asked = self._asked(corner, substeps, corrected)
         if asked not in self._curves and self._store is not None:
             stored = self._store.read(asked)
             if stored is not None:
@@ -169,6 +169,15 @@ class Simulator:
                 self._store.write(asked, train, test, weights if own else None)
             self._curves[asked] = Curves(train, test, weights)
         return self._curves[asked]
+
+    def take(self, corner: Corner, substeps: int, other: int | None) -> bool:
+        """Take a corner as of `foretrain.forecast.stored_curves.CurveStore.take`; without a store it is free."""
+        asked = self._asked(corner, substeps, False)
+        return self._store is None or asked in self._curves or self._store.take(asked, other)
+
+    def _asked(self, corner, substeps, corrected):
+        small = not corner.step
+        return tuple(corner), substeps if small else 1, corrected, small and self.large
 
     def _program(self, asked_corner, batched, corrected, single):
         import jax

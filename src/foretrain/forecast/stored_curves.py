@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,22 @@ class CurveStore:
         content = io.BytesIO()
         np.savez(content, **arrays)
         write_atomic(self._path(asked), content.getvalue())
+        self._path(asked).with_suffix(".taken").unlink(missing_ok=True)
+
+    def take(self, asked: Hashable, other: int | None) -> bool:
+        """Say that this process trains a corner; False if the process of number `other` has said so before.
+
+        Raises:
+            FolderError: The disk refuses it.
+        """
+        path = self._path(asked)
+        sign = path.with_suffix(".taken")
+        if path.exists():
+            return True
+        if other is not None and sign.exists() and sign.read_text("utf-8") == str(other):
+            return False
+        write_atomic(sign, str(os.getpid()).encode())
+        return True
 
     def _path(self, asked):
         own = self.identity.copy()

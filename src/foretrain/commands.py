@@ -228,14 +228,15 @@ def _show(arguments):
     from foretrain.claims.table import ClaimTable
     from foretrain.errors import path_argument
     from foretrain.laboratory.folder import changed_since
-    from foretrain.results.summary import FILE, altered, read_summary
+    from foretrain.results.root import doubts, root_of, warnings
+    from foretrain.results.summary import FILE, read_summary
 
     folder = path_argument("folder", arguments.folder)
     summary = read_summary(folder)
     claims = ClaimTable(summary.claims)
-    for name in altered(folder):
-        repair = "Try foretrain report, which makes it anew from the journal."
-        complain(f"{folder / name} is not as foretrain wrote it. {repair}")
+    stored = _stored_claims(folder) if arguments.check else None
+    for line in warnings(folder, stored):
+        complain(line)
     if arguments.json:
         print((folder / FILE).read_text(encoding="utf-8"))
     elif arguments.markdown:
@@ -249,6 +250,7 @@ def _show(arguments):
             ("stored", f"{folder}, {since}" if since else str(folder)),
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
             ("runs", ", ".join(ended)),
+            ("root", root_of(folder) or "none"),
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
             *(("note", line) for line in changed_since(folder, summary.codes)),
         ]
@@ -256,7 +258,13 @@ def _show(arguments):
             _print_folded(text, f"  {name:<8}", " " * 10)
         print()
         claims.show(details=arguments.verbose)
-    return _verdict(claims, arguments)
+    return 2 if arguments.check and doubts(folder, stored) else _verdict(claims, arguments)
+
+
+def _stored_claims(folder):
+    from foretrain.results.result import open_result
+
+    return open_result(folder).claims
 
 
 def _report(arguments):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from made_claims import made
 
 from foretrain.claims.claim import RANKS, VERDICTS, Claim
+from foretrain.claims.contradiction import as_it_follows
 from foretrain.errors import StoreError
 from foretrain.results.claim_data import claims_dataset, claims_from_dataset
 from foretrain.results.result import make_tree
@@ -55,7 +56,7 @@ claims = st.builds(
     ),
     rank=st.sampled_from(RANKS),
     along=st.dictionaries(st.text(min_size=1, max_size=3), st.tuples(scalars, scalars), max_size=2),
-)
+).map(as_it_follows)
 
 
 @given(st.lists(claims, max_size=3))

@@ -15,6 +15,7 @@ from foretrain.provenance.seal import judge_of
 from foretrain.report.document import document, write_document
 from foretrain.report.forest import forest
 from foretrain.report.sections import curves, verdicts
+from foretrain.results.root import warnings
 from foretrain.results.summary import Summary, read_summary
 from foretrain.words import count, fold, laid, number
 
@@ -32,6 +33,7 @@ class Comparison:
     differences: tuple[tuple[str, str, str], ...]
     #: Id of each sentence to its row in either result, None where it was not judged.
     claims: dict[str, tuple[Row | None, Row | None]]
+    doubts: tuple[str, ...] = ()  #: what in either folder was changed by hand, a line each
 
     @property
     def changed(self) -> list[str]:
@@ -51,6 +53,7 @@ class Comparison:
                 for name, pair in self.claims.items()
             },
             "changed": self.changed,
+            "doubts": list(self.doubts),
         }
 
     def __str__(self) -> str:
@@ -69,7 +72,8 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     judged = [{row.id: row for row in rows(summary.claims)} for summary in summaries]
     names = list(dict.fromkeys([*judged[0], *judged[1]]))
     claims = {name: (judged[0].get(name), judged[1].get(name)) for name in names}
-    return Comparison(folders, summaries, tuple(_differences(*summaries)), claims)
+    lines = tuple(line for folder in folders for line in warnings(folder))
+    return Comparison(folders, summaries, tuple(_differences(*summaries)), claims, lines)
 
 
 def _differences(first: Summary, second: Summary) -> Iterator[tuple[str, str, str]]:
@@ -140,6 +144,7 @@ def told(found: Comparison, width: int = 120) -> str:
     for which, summary in zip(("first", "second"), found.summaries, strict=True):
         for reason, labels in open_reasons(rows(summary.claims)).items():
             lines.append(fold(f"{which}: inconclusive ({named(labels)}): {reason}.", width))
+    lines += [fold(line, width) for line in found.doubts]
     return "\n".join(lines)
 
 
@@ -182,6 +187,7 @@ def write_comparison(found: Comparison, out: str | Path) -> Path:
         tallies=[strip.tally if strip else "No claims." for strip in strips],
         strips=strips,
         differences=found.differences,
+        doubts=found.doubts,
         claims=claims,
         curves=curves(both) if both else None,
     )

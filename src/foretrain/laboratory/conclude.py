@@ -27,10 +27,10 @@ from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
 from foretrain.results.manifest import read_manifest
 from foretrain.results.result import Result, make_tree, open_result
+from foretrain.results.root import MANIFEST, altered
 from foretrain.results.store import NAME, attributes, write_group, write_tree
 from foretrain.results.summary import (
     Summary,
-    altered,
     count_outcomes,
     read_summary,
     versions,
@@ -57,7 +57,8 @@ def conclude(
     _refuse_to_lose(folder, whole)
     _protect(whole)
     for name in altered(folder):
-        home.note(folder, f"{name} was not as foretrain had written it, and was made anew.")
+        anew = "" if name == MANIFEST else ", and was made anew"
+        home.note(folder, f"{name} was not as foretrain had written it{anew}.")
     # Who is interrupted from here on finds no page, and so nothing that looks done.
     (folder / FILE_NAME).unlink(missing_ok=True)
     done = _Writing(folder, plan, whole, held, device, wall_time_s)

@@ -34,7 +34,8 @@ from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result
-from foretrain.results.summary import altered, read_summary
+from foretrain.results.root import altered
+from foretrain.results.summary import read_summary
 from foretrain.tasks.data_files import VARIABLE as DATA_VARIABLE
 from foretrain.vocabulary import FAILED
 from foretrain.words import count, say

@@ -14,6 +14,7 @@ from foretrain.provenance.seal import static
 from foretrain.results.decode import Look, Manifest
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
+from foretrain.results.root import link
 from foretrain.results.summary import versions
 
 _WAIT_S = 30
@@ -78,7 +79,9 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
         looks = list(manifest.get("looks", []))
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            manifest["looks"] = [*looks, Look(**now, at=at)]
+            one = Look(**now, at=at)
+            one["chain"] = link(manifest.get("seal", {}), looks, one)
+            manifest["looks"] = [*looks, one]
             write_manifest(folder, manifest)
         return manifest
 

@@ -10,6 +10,7 @@ from foretrain.plans.catalogue import load
 from foretrain.report.document import document, write_document
 from foretrain.report.page import FILE_NAME
 from foretrain.report.sections import verdicts
+from foretrain.results.root import warnings
 from foretrain.results.summary import FILE, Summary, read_summary
 from foretrain.words import count, duration, number, span
 
@@ -71,6 +72,7 @@ def _shown(folder: Path, place: Path, summary: Summary) -> dict[str, Any]:
         "own": ", ".join(_own(summary)),
         "made": f"{summary.created_at[:16].replace('T', ' ')}, trained in {duration(summary.wall_time_s)}",
         "verdicts": verdicts({"claims": summary.claims}),
+        "doubts": warnings(place),
         "page": f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
         "picture": f"{relative}/figures/{picture}.png" if picture else "",
     }

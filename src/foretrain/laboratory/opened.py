@@ -15,7 +15,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.plan import plan_from_dict
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
-from foretrain.results.summary import altered
+from foretrain.results.root import altered, warnings
 from foretrain.words import say
 
 
@@ -106,9 +106,12 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
         lazy: If True, values are read when they are used.
     """
     found = open_result(path, strict=strict, lazy=lazy)
-    if strict and found.path is not None and STORE in altered(found.path):
+    if strict and found.path is not None and STORE in altered(found.path, whole=not lazy):
         raise StoreError(
             f"{found.path / STORE} is not as foretrain wrote it. Try foretrain report, which makes it anew from "
             "the journal, or `strict=False` to read it as it is."
         )
+    if strict and not lazy and found.path is not None:
+        for line in warnings(found.path, found.claims):
+            say(line)
     return StudyResult(found.path, found.tree)

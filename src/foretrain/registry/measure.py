@@ -30,7 +30,7 @@ from foretrain.registry.record import DEFAULT, Record
 from foretrain.results.decode import Look, Seal
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import read_manifest
-from foretrain.results.summary import altered
+from foretrain.results.root import altered
 from foretrain.vocabulary import FAILED, OUTCOMES
 
 _PACKAGE = Path(__file__).parents[1]

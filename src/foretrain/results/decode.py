@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from foretrain.claims.claim import Claim, claim_from_dict
+from foretrain.claims.contradiction import as_it_follows
 from foretrain.errors import StoreError
 
 SCHEMA = 2
@@ -81,6 +82,7 @@ class Look(TypedDict):
     hash: NotRequired[str]  # hash of the plan
     seal: NotRequired[Seal]  # what the verdicts rested on
     verdicts: NotRequired[dict[str, str]]  # id of each claim to its verdict
+    chain: NotRequired[str]  # hash over the look before it and itself, see `foretrain.results.root`
 
 
 class Manifest(TypedDict, total=False):
@@ -163,6 +165,8 @@ class StoredClaim(Struct, kw_only=True):
 def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
     """Claims from plain values, such as the rows of a table, each a dictionary of the claim's fields.
 
+    Their verdicts are those that follow from their numbers, see `foretrain.claims.contradiction`.
+
     Raises:
         StoreError: they are no claims.
     """
@@ -170,7 +174,7 @@ def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
         stored = msgspec.convert(entries, list[StoredClaim])
     except (ValueError, RecursionError) as error:
         raise _unfit(path, "a table of claims", error) from None
-    return tuple(claim_from_dict(msgspec.structs.asdict(claim)) for claim in stored)
+    return tuple(as_it_follows(claim_from_dict(msgspec.structs.asdict(one))) for one in stored)
 
 
 # Segments of the journal

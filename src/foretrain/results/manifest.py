@@ -12,8 +12,9 @@ from foretrain.results import decode
 from foretrain.results.decode import Manifest
 from foretrain.results.files import json_bytes, read_file, refused, unreadable, write_atomic
 from foretrain.results.lock import patient_lock
+from foretrain.results.root import MANIFEST as FILE
+from foretrain.results.root import sealed_manifest
 
-FILE = "manifest.json"
 # What a process may have made before the manifest is written: another shard may claim the folder at that moment.
 _EARLY = {"journal", "checkpoints"}
 
@@ -52,7 +53,7 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> Path:
         raise ValueError(
             "What `foretrain.results.decode.Manifest` does not list was to be written."
         )
-    return write_atomic(path, written)
+    return write_atomic(path, json_bytes(sealed_manifest(json.loads(written))))
 
 
 def settle_lanes(folder: Path, name: str, lanes: int, wait_s: float) -> int:

@@ -1,7 +1,6 @@
 """``summary.json``: a result in brief, for people, scripts and the page, with all that depends on when it was run."""
 
 import functools
-import hashlib
 import importlib.metadata
 import json
 import platform
@@ -16,15 +15,13 @@ from msgspec import Meta
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
-from foretrain.results.checksum import NAME as STORE
-from foretrain.results.checksum import checksum
 from foretrain.results.files import json_bytes, read_file, unreadable, write_json
+from foretrain.results.root import SUMMARY as FILE
+from foretrain.results.root import rooted
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FILE = "summary.json"
-_CHECKSUM = "checksum"
 _PACKAGES = (
     *("foretrain", "numpy", "scipy", "jax", "jaxlib", "equinox", "diffrax", "optax"),
     *("xarray", "zarr"),
@@ -84,39 +81,14 @@ _SUMMARY = msgspec.json.Decoder(Summary)
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write ``summary.json`` atomically, with the checksums of itself and of the store beside it, see `altered`.
+    """Write ``summary.json`` atomically, with the root over itself, store and manifest, see `foretrain.results.root`.
 
     Raises:
         FolderError: the disk refuses it.
     """
     content = {"schema": decode.SCHEMA, **asdict(summary)}
     content["claims"] = [claim.as_dict() for claim in summary.claims]
-    content["store"] = checksum(Path(folder))
-    content[_CHECKSUM] = _checksum(content)
-    return write_json(Path(folder) / FILE, content)
-
-
-def altered(folder: Path) -> list[str]:
-    """Names of the files of a folder that are not as foretrain wrote them: ``summary.json``, ``results.zarr``.
-
-    A summary of an earlier foretrain holds no checksums. The journal, which both are made from, has its own.
-    """
-    try:
-        content = json.loads(read_file(folder / FILE))
-    except (OSError, ValueError, RecursionError):
-        return []
-    if not isinstance(content, dict) or _CHECKSUM not in content:
-        return []
-    if _checksum(content) != content[_CHECKSUM]:
-        return [FILE]
-    return [] if checksum(folder) == content["store"] else [STORE]
-
-
-def _checksum(content: dict) -> str:
-    others = {name: value for name, value in content.items() if name != _CHECKSUM}
-    return hashlib.sha256(
-        json.dumps(json.loads(json_bytes(others)), sort_keys=True).encode()
-    ).hexdigest()
+    return write_json(Path(folder) / FILE, rooted(Path(folder), json.loads(json_bytes(content))))
 
 
 def read_summary(folder: Path) -> Summary:

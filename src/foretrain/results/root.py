@@ -1,0 +1,157 @@
+"""The root of trust of a folder of results: one hash over its summary, its store and its manifest, looks among them.
+
+``summary.json`` holds the digests of the two others, and the root over all that it holds. Each look at the verdicts holds a
+hash over the look before it, the first over the seal: none can be taken out or changed without the later ones. Who edits a
+file and computes every hash anew is not noticed, unless the root is compared with one that was written down elsewhere.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.errors import StoreError
+from foretrain.results import decode
+from foretrain.results.checksum import NAME as STORE
+from foretrain.results.checksum import checksum
+from foretrain.results.files import read_file
+
+ROOT = "root"
+SUMMARY, MANIFEST = "summary.json", "manifest.json"
+_OWN = "checksum"  # of the manifest
+_SAYS = {HOLDS: "holds", FAILS: "fails", INCONCLUSIVE: "is inconclusive"}
+_AGAIN = {
+    SUMMARY: " Try foretrain report, which makes it anew from the journal.",
+    STORE: " Try foretrain report, which makes it anew from the journal.",
+    MANIFEST: " It says what was asked, sealed and looked at.",
+}
+
+
+def digest(content: Any) -> str:
+    """SHA-256 (64 hex digits) of JSON-ready values, whatever the order of their names."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def link(seal: Mapping[str, Any], before: Sequence[Mapping[str, Any]], look: Mapping) -> str:
+    """The hash that a look holds: over the one of the look before it, which is over all earlier ones, and over itself."""
+    earlier = before[-1].get("chain", "") if before else ""
+    others = {name: value for name, value in look.items() if name != "chain"}
+    return digest([earlier or digest([seal, list(before)]), others])
+
+
+def sealed_manifest(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a manifest with its digest."""
+    others = {name: value for name, value in content.items() if name != _OWN}
+    return {**others, _OWN: digest(others)}
+
+
+def rooted(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a summary with the digests of store and manifest beside it, and the root over all."""
+    whole = {
+        **content,
+        "store": checksum(folder),
+        "store_content": checksum(folder, whole=True),
+        "manifest": (_read(folder / MANIFEST) or {}).get(_OWN, ""),
+    }
+    return {**whole, ROOT: digest(whole)}
+
+
+def altered(folder: Path, *, whole: bool = False) -> list[str]:
+    """Names of the files of a folder that are not as foretrain wrote them; [] where the summary has no root.
+
+    Args:
+        folder: The folder of results.
+        whole: Read every byte of the store; else names, sizes and the checksums with which its chunks end.
+    """
+    content = _read(folder / SUMMARY)
+    if content is None or ROOT not in content:
+        return []
+    others = {name: value for name, value in content.items() if name != ROOT}
+    names = [] if digest(others) == content[ROOT] and _unbroken(content) else [SUMMARY]
+    if not names:
+        names += [] if checksum(folder) == content.get("store") else [STORE]
+        if whole and not names and checksum(folder, whole=True) != content.get("store_content"):
+            names.append(STORE)
+    return names + ([] if _holds(content, _read(folder / MANIFEST) or {}) else [MANIFEST])
+
+
+def root_of(folder: Path) -> str:
+    """The root of a folder (64 hex digits); "" where an earlier foretrain wrote it."""
+    found = (_read(folder / SUMMARY) or {}).get(ROOT, "")
+    return found if isinstance(found, str) else ""
+
+
+def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
+    """What in a folder was changed by hand, a line each: files, and verdicts that do not follow from their numbers.
+
+    Args:
+        folder: The folder of results.
+        stored: The claims in its store, where that has been read; every byte of the store is compared then, too.
+    """
+    lines = [
+        f"{folder / name} is not as foretrain wrote it.{_AGAIN[name]}"
+        for name in altered(folder, whole=stored is not None)
+    ]
+    rows = (_read(folder / SUMMARY) or {}).get("claims", [])
+    try:
+        claims = decode.claims(rows, SUMMARY)
+    except StoreError:  # who reads the summary says so
+        return lines
+    for row, claim in zip(rows, claims, strict=True):
+        if row["verdict"] != claim.verdict:
+            lines.append(
+                f"{folder / SUMMARY} says that `{claim.label}` {_SAYS[row['verdict']]}, which does not follow from the "
+                f"numbers beside it. It is read as {claim.verdict}."
+            )
+    if stored is not None and [one.as_dict() for one in stored] != [
+        one.as_dict() for one in claims
+    ]:
+        lines.append(f"{folder / SUMMARY} and {STORE} hold other claims than each other.")
+    return lines
+
+
+def warnings(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
+    """What is said before a folder is shown: its `doubts`, and that it has no root where it has none."""
+    lines = doubts(folder, stored)
+    return lines if root_of(folder) else [*lines, f"{folder} {_NO_ROOT}"]
+
+
+_NO_ROOT = (
+    "carries no root: nothing tells whether it was changed by hand. foretrain report gives it one."
+)
+
+
+def _holds(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    """Say if a manifest is whole and holds the seal and at least the looks of a summary; it may have been added to since."""
+    if not manifest:
+        return not summary.get("manifest")
+    looks, then = manifest.get("looks", []), summary.get("looks", [])
+    return (
+        sealed_manifest(manifest)[_OWN] == manifest.get(_OWN)
+        and isinstance(looks, list)
+        and looks[: len(then)] == then
+        and manifest.get("seal", {}) == summary.get("seal", {})
+        and _unbroken(manifest)
+    )
+
+
+def _unbroken(content: Mapping[str, Any]) -> bool:
+    """Say if every look that holds a hash holds the right one, and every later look holds one, too."""
+    looks, linked = content.get("looks", []), False
+    for number, look in enumerate(looks):
+        if not isinstance(look, dict):
+            return False
+        linked |= "chain" in look
+        if linked and look.get("chain") != link(content.get("seal", {}), looks[:number], look):
+            return False
+    return True
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(read_file(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,183 @@
+"""The root of trust: who changes a folder by hand is named, unless every hash is computed anew."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from foretrain.claims.claim import Claim
+from foretrain.claims.contradiction import as_it_follows, follows
+from foretrain.claims.judge import _verdict
+from foretrain.results import root
+from foretrain.results.manifest import read_manifest, write_manifest
+from foretrain.results.result import make_tree
+from foretrain.results.store import write_tree
+from foretrain.results.summary import Summary, read_summary, write_summary
+
+CLAIM = Claim("a", "A statement.", "eq. 1", 1.0, 0.05, (0.04, 0.06), (0.0, 0.08), "holds", 3)
+PLAN = {"schema": 2, "study": "s", "parameters": {}, "axes": {}, "seeds": 3, "root_seed": 0}
+SEAL = {"predicts": "p", "judges": "j", "claims": {"a": ["words", "rule"]}}
+
+
+def looked(seal, count):
+    looks = []
+    for number in range(count):
+        one = {"seeds": 3 + number, "at": f"2026-01-0{number + 1}", "seal": SEAL}
+        looks.append({**one, "chain": root.link(seal, looks, one)})
+    return looks
+
+
+@pytest.fixture
+def folder(tmp_path):
+    looks = looked(SEAL, 2)
+    write_manifest(tmp_path, {"plan": PLAN, "seal": SEAL, "looks": looks})
+    simulation = xr.Dataset({"loss": (("seed", "step"), np.arange(6000.0).reshape(3, 2000))})
+    write_tree(tmp_path, make_tree(simulation=simulation, claims=[CLAIM]))
+    write_summary(
+        tmp_path, Summary(study="s", seeds=3, claims=(CLAIM,), looks=tuple(looks), seal=SEAL)
+    )
+    return tmp_path
+
+
+def forged(folder, change, name=root.SUMMARY, again=False):
+    content = json.loads((folder / name).read_text())
+    change(content)
+    if again:
+        content.pop(root.ROOT)
+        content[root.ROOT] = root.digest(content)
+    (folder / name).write_text(json.dumps(content))
+
+
+def test_what_foretrain_wrote_is_not_doubted_and_its_root_is_the_same_wherever_it_lies(folder):
+    assert root.altered(folder, whole=True) == root.warnings(folder, [CLAIM]) == []
+    first = root.root_of(folder)
+    there = folder.rename(folder.with_name("elsewhere"))
+    assert root.root_of(there) == first
+    assert root.warnings(there, [CLAIM]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("verdict", "fails"),
+        ("measured", 0.051),
+        ("uncertainty", [0.01, 0.07]),
+        ("allowed", [0.0, 9.0]),
+        ("statement", "Another statement."),
+        ("seeds", 30),
+    ],
+)
+def test_a_claim_that_was_edited_is_named(folder, name, value):
+    forged(folder, lambda content: content["claims"][0].update({name: value}))
+    assert root.altered(folder) == [root.SUMMARY]
+    assert "summary.json is not as foretrain wrote it" in root.doubts(folder)[0]
+
+
+def test_a_verdict_that_does_not_follow_is_read_as_what_follows_though_every_hash_fits(folder):
+    forged(folder, lambda content: content["claims"][0].update(measured=5.0), again=True)
+    assert root.altered(folder) == []
+    (claim,) = read_summary(folder).claims
+    assert claim.verdict == "inconclusive"
+    assert "the file says `holds`, which does not follow" in claim.reason
+    assert "says that `a` holds, which does not follow" in root.doubts(folder)[0]
+    forged(folder, lambda content: content["claims"][0].update(uncertainty=[4, 6]), again=True)
+    assert read_summary(folder).claims[0].verdict == "fails"
+
+
+def test_claims_that_were_forged_in_one_of_two_places_are_named_where_both_are_read(folder):
+    forged(folder, lambda content: content["claims"][0].update(measured=0.051), again=True)
+    assert root.doubts(folder) == []
+    assert "hold other claims than each other" in root.doubts(folder, [CLAIM])[0]
+
+
+def test_a_look_that_was_taken_out_breaks_the_chain_though_the_root_fits(folder):
+    forged(folder, lambda content: content["looks"].pop(0), again=True)
+    assert root.SUMMARY in root.altered(folder)
+
+
+@pytest.mark.parametrize("change", ["look", "seal", "plan", "gone"])
+def test_a_manifest_of_which_something_was_taken_away_is_named(folder, change):
+    manifest = read_manifest(folder)
+    if change == "gone":
+        (folder / root.MANIFEST).unlink()
+    elif change == "plan":  # by hand, as an editor would
+        forged(folder, lambda content: content["plan"].update(seeds=4), root.MANIFEST)
+    else:  # by who computes the digest of the manifest anew
+        parts = {
+            "look": {"looks": manifest["looks"][:1]},
+            "seal": {"seal": {**SEAL, "judges": "k"}},
+        }
+        write_manifest(folder, {**manifest, **parts[change]})
+    assert root.altered(folder) == [root.MANIFEST]
+
+
+def test_a_run_that_is_under_way_adds_to_the_manifest_and_raises_no_alarm(folder):
+    manifest = read_manifest(folder)
+    write_manifest(folder, {**manifest, "plan": {**PLAN, "seeds": 9}, "looks": looked(SEAL, 3)})
+    assert root.altered(folder) == []
+
+
+def test_a_value_altered_behind_an_old_checksum_is_noticed_where_every_byte_is_read(folder):
+    chunk = next(
+        file for file in (folder / "results.zarr/simulation/loss/c").rglob("*") if file.is_file()
+    )
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1  # the four bytes at its end stay
+    chunk.write_bytes(content)
+    assert (root.altered(folder), root.altered(folder, whole=True)) == ([], [root.STORE])
+    chunk.unlink()
+    assert root.altered(folder) == [root.STORE]
+
+
+def test_a_folder_of_an_earlier_foretrain_opens_with_one_line(folder):
+    forged(folder, lambda content: content.pop(root.ROOT))
+    assert root.altered(folder) == []
+    (line,) = root.warnings(folder)
+    assert "carries no root" in line
+    assert read_summary(folder).claims == (CLAIM,)
+
+
+def test_looks_of_an_earlier_foretrain_are_held_by_the_first_hash_after_them():
+    looks = [{"seeds": 3}]
+    one = {"seeds": 4}
+    looks.append({**one, "chain": root.link({}, looks, one)})
+    assert root._unbroken({"looks": looks})
+    assert not root._unbroken({"looks": [{"seeds": 2}, looks[1]]})
+    assert not root._unbroken({"looks": looks[1:]})
+    assert not root._unbroken({"looks": [*looks, {"seeds": 5}]})
+
+
+def test_verdicts_follow_as_the_judge_finds_them():
+    draw = np.random.default_rng(0)
+    for _ in range(2000):
+        low, high, floor, ceiling = np.round(draw.normal(size=4), 1)
+        ends, allowed = (min(low, high), max(low, high)), (min(floor, ceiling), max(floor, ceiling))
+        given = Claim("a", "", "", 0, ends[0], ends, allowed, "holds", 3)
+        assert follows(given) == _verdict(ends, allowed)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "kept"),
+    [("inconclusive", "too few steps", True), ("inconclusive", "", False), ("fails", "", False)],
+)
+def test_a_verdict_is_inconclusive_against_its_numbers_only_for_a_reason(verdict, reason, kept):
+    claim = Claim("a", "", "", 0, 1.0, (0.9, 1.1), (0.0, 2.0), verdict, 3, reason=reason)
+    assert (as_it_follows(claim) == claim) is kept
+
+
+@pytest.mark.parametrize(
+    ("measured", "uncertainty", "verdict"),
+    [
+        (1.0, None, "holds"),
+        (3.0, None, "fails"),
+        (math.nan, None, "inconclusive"),
+        (1.0, (math.nan, math.nan), "inconclusive"),
+        (1.0, (0.5, math.nan), "inconclusive"),  # an infinite end is stored as none
+        (math.nan, (math.nan, math.nan), "inconclusive"),
+        (9.0, (0.5, 1.5), ""),
+    ],
+)
+def test_what_follows_from_facts_and_from_intervals_without_ends(measured, uncertainty, verdict):
+    assert follows(Claim("a", "", "", 0, measured, uncertainty, (0.0, 2.0), "holds", 3)) == verdict

@@ -10,6 +10,10 @@ import xarray as xr
 from foretrain.claims.claim import Claim
 from foretrain.claims.contradiction import as_it_follows, follows
 from foretrain.claims.judge import _verdict
+from foretrain.cli import main
+from foretrain.laboratory.compare import compare
+from foretrain.laboratory.index import write_index
+from foretrain.laboratory.opened import opened
 from foretrain.results import root
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.result import make_tree
@@ -31,14 +35,16 @@ def looked(seal, count):
 
 @pytest.fixture
 def folder(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
     looks = looked(SEAL, 2)
-    write_manifest(tmp_path, {"plan": PLAN, "seal": SEAL, "looks": looks})
+    write_manifest(folder, {"plan": PLAN, "seal": SEAL, "looks": looks})
     simulation = xr.Dataset({"loss": (("seed", "step"), np.arange(6000.0).reshape(3, 2000))})
-    write_tree(tmp_path, make_tree(simulation=simulation, claims=[CLAIM]))
+    write_tree(folder, make_tree(simulation=simulation, claims=[CLAIM]))
     write_summary(
-        tmp_path, Summary(study="s", seeds=3, claims=(CLAIM,), looks=tuple(looks), seal=SEAL)
+        folder, Summary(study="s", seeds=3, claims=(CLAIM,), looks=tuple(looks), seal=SEAL)
     )
-    return tmp_path
+    return folder
 
 
 def forged(folder, change, name=root.SUMMARY, again=False):
@@ -181,3 +187,18 @@ def test_a_verdict_is_inconclusive_against_its_numbers_only_for_a_reason(verdict
 )
 def test_what_follows_from_facts_and_from_intervals_without_ends(measured, uncertainty, verdict):
     assert follows(Claim("a", "", "", 0, measured, uncertainty, (0.0, 2.0), "holds", 3)) == verdict
+
+
+def test_every_way_to_look_at_a_forged_folder_names_it(folder, capsys):
+    assert main(["show", str(folder), "--check"]) == 0
+    forged(folder, lambda content: content["claims"][0].update(measured=5.0))
+    line = "summary.json is not as foretrain wrote it"
+    assert main(["show", str(folder)]) == 0
+    assert main(["show", str(folder), "--check"]) == 2
+    assert capsys.readouterr().err.count(line) == 2
+    assert line in str(compare(folder, folder))
+    index = write_index(folder.parent).read_text()
+    assert line in index
+    assert "does not follow from the numbers beside it" in index
+    opened(folder)
+    assert line in capsys.readouterr().err

@@ -23,7 +23,7 @@ _NO_PROSE = re.compile(
     r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)]*\)|^\s*\|[^\n]*$|^#[^\n]*$", re.M | re.DOTALL
 )
 _NUMBER = re.compile(
-    r"(?<![\w.^/])([-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)(%?)(?!\w|\.\d|[\d%]*<!-- )"
+    r"(?<![\w.^/])([-−]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)(%?)(?!\w|\.\d|[\d%]*<!-- )"
 )
 _INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
 _NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")

@@ -17,8 +17,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages whose tables were typed before there was a registry: each leaves the list with the first record of its study.
 TYPED = set(
     """
-    free-directions grokking-phases image-routing interaction-basis modular-transformer pathway-race
-    permutation-group
+    free-directions grokking-phases image-routing interaction-basis modular-transformer permutation-group
     """.split()
 )
 RECORDS = records(REGISTRY)

@@ -181,15 +181,9 @@ class Session:
             if sample is not None:
                 stored = result_bytes(self._program, sample.inputs, shared)
             if message["lanes"] is None:
-                lanes, rate = choose_lanes(
-                    self._program,
-                    sample,
-                    shared,
-                    runs=message["count"],
-                    steps=message["steps"],
-                    workers=message["workers"],
-                    timed=message["trial"],
-                )
+                how = {"runs": message["count"], "timed": message["trial"]}
+                how |= {name: message[name] for name in ("steps", "workers")}
+                lanes, rate = choose_lanes(self._program, sample, shared, **how)
             self._lanes = Lanes(self._program, shared, lanes)
         except _MISTAKES as error:
             # On trial on a GPU it is left to the cores, where it may fit.

@@ -217,8 +217,8 @@ def every_figure_of_a_study_can_be_read(monkeypatch, request):
     found, drawn = [], pictures._drawn
     most = 1 if request.config.getoption("markexpr") == "not slow" else float("inf")
 
-    def looked_at(study, grid):
-        drawings = drawn(study, grid)
+    def looked_at(study, grid, name, row):
+        drawings = drawn(study, grid, name, row)
         if grid.lost(("",)):  # a figure of few runs may be a poor one
             return drawings
         for name, drawing in drawings.items() if isinstance(drawings, dict) else ():

@@ -144,8 +144,9 @@ def test_labels_of_another_number_than_what_they_label_are_found_by_check(study)
         ('return {"start"', 'return {"seed": 3, "start"', "must give no `seed`"),
         ("    return lab.Program(", "    lab.Program(", "`program` must return a Program"),
         ("    def step(inputs, w):\n", "    def step(inputs, w):\n        exit(0)\n", "SystemExit"),
+        ('return {"loss": jnp.sum(w**2), "pair": w}', "return [w]", "`observe` must return a dictionary of arrays"),
     ],
-)
+)  # fmt: skip
 def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
     out = tmp_path / "out"
     assert main(["run", str(study(old, new)), *RUN, "--out", str(out)]) == 3

@@ -110,3 +110,13 @@ def described(places: Sequence[Place]) -> str:
     if sharing := sum(place.core.shared for place in places):
         text += f", {sharing} on a core that another worker has, too"
     return text
+
+
+def started_backend(asked: str) -> str:
+    """The backend on which JAX starts in this process; raises RuntimeError where it was to be a GPU's and there is none."""
+    import jax
+
+    found = jax.default_backend()
+    if asked == GPU and found == CPU:
+        raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")
+    return found

@@ -33,8 +33,9 @@ from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
 from foretrain.engine.demand import refuse_too_large
+from foretrain.engine.forks import guard, without_copies
 from foretrain.engine.host import Host, Nothing, Waiting, computed
-from foretrain.engine.places import CPU, GPU
+from foretrain.engine.places import CPU, started_backend
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.machine import free_memory
 from foretrain.plans import catalogue
@@ -71,7 +72,7 @@ class Session:
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
         self._keep_state = setup["keep_state"]
         self._here = setup["here"]
-        self.backend = _backend(setup["backend"])
+        self.backend = started_backend(setup["backend"])
         self._writer = Writer(self._folder, self._worker, setup["code"], self.backend)
         self._told: set[str] = set()  # what went wrong and stands in the log
         self._say = say
@@ -107,7 +108,9 @@ class Session:
         if self._queue or self._lanes.busy:
             try:
                 self._board()
-                self._keep(self._lanes.advance())
+                with without_copies():
+                    finished = self._lanes.advance()
+                self._keep(finished)
             except (FolderError, TooLarge):
                 raise
             except _MISTAKES as error:
@@ -257,7 +260,8 @@ class Session:
 
         parameters, stream = self._asked(overrides, seed)
         try:
-            inputs = self._study.inputs(parameters, stream)
+            with without_copies():
+                inputs = self._study.inputs(parameters, stream)
         except MemoryError as error:  # the same for every run of these sizes
             raise TooLarge(
                 f"The inputs of a run do not fit into memory: {error}. Try smaller sizes."
@@ -287,7 +291,8 @@ class Session:
         if asked is None or run.outcome == FAILED:
             return run
         try:
-            arrays = computed(self._study, asked.parameters, asked.seed)
+            with without_copies():
+                arrays = computed(self._study, asked.parameters, asked.seed)
         except MemoryError:
             raise
         except _MISTAKES as error:
@@ -339,6 +344,7 @@ def main() -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
+    guard(answers.fileno())
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
         pin(setup["core"])
@@ -352,16 +358,6 @@ def main() -> None:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:
         os._exit(_ORPHANED)
-
-
-def _backend(asked):
-    """The backend of JAX in this process; one that was to be a GPU's must not go on without it."""
-    import jax
-
-    found = jax.default_backend()
-    if asked == GPU and found == CPU:
-        raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")
-    return found
 
 
 def _work(setup, inbox, say):

@@ -8,6 +8,7 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
+from foretrain.plans.card import StudyError
 
 
 def shapes_of(
@@ -25,10 +26,18 @@ def shapes_of(
 
 
 def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
-    """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals."""
+    """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals.
+
+    Raises:
+        StudyError: an observation, or what is stored at the end, is no dictionary.
+    """
     with arithmetic(program.precision):
         state, observed = shapes_of(program, inputs, shared)
         finals = jax.eval_shape(program.finish, {**inputs, **shared}, state)
+    for name, given in (("observe", observed), ("finish", finals)):
+        if not isinstance(given, dict):
+            got = type(given).__name__
+            raise StudyError(f"`{name}` must return a dictionary of arrays, but returns {got}.")
     return 2 * size(observed) + size(finals)
 
 

@@ -1,6 +1,6 @@
 """Pictures of the figures that a study declares, see `foretrain.quantities.panels`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,20 @@ from foretrain.quantities.cell import Cell
 from foretrain.quantities.curves import thinned
 from foretrain.quantities.panels import FigureRow, Panel
 
+Lost = Callable[[str, BaseException], None]
+
 _POINTS = 300  # of a curve: more are not told apart
 _COLUMN = 0.5  # width of a column of lines, where columns are 1 apart
 _STATISTICS = {"mean": np.mean, "median": np.median, "fraction": np.mean}
 
 
-def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
+def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Drawing]:
     """Draw the figures of a study; where it declares none, its curves and the figure of what it measures.
+
+    Args:
+        study: The study.
+        grid: Its runs and theory.
+        lost: Takes the name of a figure and what it raised; the other figures are drawn. Without it what is raised goes on.
 
     Returns:
         Name of each figure to its drawing, in the order of the study.
@@ -47,35 +54,46 @@ def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
         with style():
             drawing = row and _declared(row, grid)
         return made | ({"measurements": drawing} if drawing else {})
-    with style():
-        made = _drawn(study, grid)
-    for name, drawing in made.items():
-        if not isinstance(name, str) or not name or Path(name).name != name:
-            raise StudyError(f"`FIGURES` must name files without a folder, but names {name!r}.")
-        if not isinstance(drawing, Drawing):
-            got = type(drawing).__name__
-            raise StudyError(f"The figure `{name}` must be a Drawing, but is {got}.")
+    made: dict[str, Drawing] = {}
+    for name, row in study.figures.items():
+        try:
+            with style():
+                drawn = _drawn(study, grid, name, row)
+            for key, drawing in drawn.items():
+                _check(key, drawing)
+            made |= drawn
+        except (Exception, SystemExit) as error:
+            if lost is None:
+                raise
+            lost(name, error)
     return made
 
 
-def _drawn(study: Study, grid: Grid) -> dict[str, Any]:
+def _check(name: Any, drawing: Any) -> None:
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise StudyError(f"`FIGURES` must name files without a folder, but names {name!r}.")
+    if not isinstance(drawing, Drawing):
+        got = type(drawing).__name__
+        raise StudyError(f"The figure `{name}` must be a Drawing, but is {got}.")
+
+
+def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any]:
+    """The drawings of one figure of a study, of which a function may make several; none where it does not apply."""
+    if row.where is not None and not row.where(Cell(next(grid.cells())).blind()):
+        return {}
+    if row.function is None:
+        drawing = _declared(row, grid)
+        return {} if drawing is None else {name: drawing}
     made: dict[str, Any] = {}
-    for name, row in (study.figures or {}).items():
-        if row.where is not None and not row.where(Cell(next(grid.cells())).blind()):
-            continue
-        if row.function is None:
-            if (drawing := _declared(row, grid)) is not None:
-                made[name] = drawing
-            continue
-        with watched(grid) as (seen, reads):
-            several = row.function(seen)
-            for key, one in (several if isinstance(several, Mapping) else {name: several}).items():
-                drawing = one() if callable(one) else one
-                if drawing is not None:
-                    if isinstance(drawing, Drawing):
-                        drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
-                    made[key] = drawing
-                    reads.clear()
+    with watched(grid) as (seen, reads):
+        several = row.function(seen)
+        for key, one in (several if isinstance(several, Mapping) else {name: several}).items():
+            drawing = one() if callable(one) else one
+            if drawing is not None:
+                if isinstance(drawing, Drawing):
+                    drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
+                made[key] = drawing
+                reads.clear()
     return made
 
 

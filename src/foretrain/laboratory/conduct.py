@@ -32,6 +32,7 @@ from foretrain.plans.options import OF_GRID, Options, documented, only, split
 from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
+from foretrain.results.log import warnings_logged
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result
 from foretrain.results.root import altered
@@ -121,7 +122,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     asked, plan = plan.seeds, home.joined(folder, plan)
     if plan.seeds > asked and not quiet:
         say(f"{folder} holds {plan.seeds} seeds; all of them are shown.")
-    with data_from(data_dir, folder), stages(quiet=quiet) as tell:
+    with data_from(data_dir, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
         held, lines = scan(folder), []
         if not options.out and options.keep_state == "no" and (missing := _missing(plan, held)):
             taken = take(folder, plan, missing)
@@ -148,6 +149,11 @@ def conduct(plan: Plan, options: Options) -> Result | None:
 
         def claimed() -> None:
             before.append(home.record(folder, plan, data_dir=remembered))
+            if before[0] is None and held.identities:
+                home.note(
+                    folder,
+                    f"{count(len(held.identities), 'run was', 'runs were')} there before any plan.",
+                )
             for line in lines:
                 home.note(folder, line)
 
@@ -171,6 +177,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
         except TooLarge:
             home.take_back(folder, plan, before[0])
             raise
+        home.refuse_without_plan(folder)
         if not quiet and execution.found:
             added = f"{execution.ran} were added" if execution.ran else "nothing was trained"
             say(f"{count(execution.found, 'run was', 'runs were')} found done, {added}.")
@@ -296,7 +303,7 @@ def rebuild(
     held = scan(folder)
     if held.identities:
         refuse_other_runs(stored, plan.study, folder)
-    with data_from(None, folder), stages(quiet=quiet) as tell:
+    with data_from(None, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
         result = conclude(folder, plan, "", 0.0, tell=tell)
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)

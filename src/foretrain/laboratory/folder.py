@@ -13,7 +13,7 @@ from foretrain.provenance.record import verdicts
 from foretrain.provenance.seal import static
 from foretrain.results.decode import Look, Manifest
 from foretrain.results.lock import patient_lock
-from foretrain.results.manifest import read_manifest, write_manifest
+from foretrain.results.manifest import FILE, read_manifest, write_manifest
 from foretrain.results.root import link
 from foretrain.results.summary import versions
 
@@ -59,6 +59,14 @@ def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> Non
             write_manifest(folder, kept if before is None else {**kept, "plan": before})
 
 
+def refuse_without_plan(folder: Path) -> None:
+    """Raise `FolderError` where the plan of runs that were made is not in the folder any more."""
+    if stored_plan(folder) is None:
+        raise FolderError(
+            f"{folder / FILE} was removed while runs were made. They are kept: run the same command again."
+        )
+
+
 def note(folder: Path, line: str) -> None:
     """Add a line to the history of the folder, such as that runs of other code were kept."""
     with patient_lock(folder, "manifest", _WAIT_S):
@@ -75,6 +83,7 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
     seal = plan.study.seal
     now = {"seeds": plan.seeds, "hash": plan.hash, "seal": seal, "verdicts": verdicts(claims)}
     with patient_lock(folder, "manifest", _WAIT_S):
+        refuse_without_plan(folder)
         manifest = read_manifest(folder) or Manifest()
         looks = list(manifest.get("looks", []))
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):

@@ -12,6 +12,7 @@ from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
 from foretrain.plans.grid import Grid
+from foretrain.plans.place import place
 from foretrain.plans.plan import plan_from_dict
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
@@ -92,9 +93,13 @@ class StudyResult(Result):
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:
-        return (
-            curves.draw(self.grid) if self._plan is None else drawings(self._plan.study, self.grid)
-        )
+        if self._plan is None:
+            return curves.draw(self.grid)
+
+        def lost(name: str, error: BaseException) -> None:
+            say(f"{self.path}: the figure `{name}` of the study raised: {place(error)}")
+
+        return drawings(self._plan.study, self.grid, lost)
 
 
 def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> StudyResult:

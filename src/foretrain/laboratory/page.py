@@ -36,8 +36,12 @@ def write_page(
     summary = read_summary(result.path)
     tell(Stage("Drawing"))
     drawn: dict[str, figures.Drawing] = {}
+
+    def lost(name: str, error: BaseException) -> None:
+        problems.append(problem(f"The figure `{name}` of the study raised", error))
+
     if plan is not None and whole is not None and any_run(whole.simulation):
-        drawn = _guarded("figures", problems, lambda: drawings(plan.study, whole), {})
+        drawn = _guarded("figures", problems, lambda: drawings(plan.study, whole, lost), {})
     drawn |= _guarded(
         "figure of the claims",
         problems,

@@ -1,0 +1,116 @@
+"""A part that goes wrong costs itself alone: a figure, a warning, a process that a study forks, a manifest that is removed."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny_study import RUN, one_line
+
+import foretrain
+from foretrain.cli import main
+from foretrain.words import count
+
+FIGURES = """
+def raises(grid):
+    1 / 0
+
+def several(grid):
+    from foretrain.figures import curves
+    return curves.draw(grid)
+
+FIGURES = {"bad": lab.drawn(raises), "good": lab.drawn(several)}
+CLAIMS ="""
+
+
+def test_a_figure_that_raises_costs_itself_alone(study, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["run", str(study("\nCLAIMS =", FIGURES)), *RUN, "--out", str(out)]) == 0
+    one_line(capsys.readouterr().err, "The figure `bad` of the study raised: ")
+    pictures = {path.stem for path in (out / "figures").glob("*.svg")}
+    assert pictures > {"loss"}
+    assert "bad" not in pictures
+    result = foretrain.open(out)
+    assert set(result.figures) == pictures - {"claims"}
+    one_line(capsys.readouterr().err, f"{out}: the figure `bad` of the study raised: ")
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_of_numpy_stand_in_the_log_and_not_in_the_terminal(study, tmp_path, capsys):
+    file = study("def decays(c):\n", "def decays(c):\n    np.log(np.zeros(1))\n")
+    assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err == ""
+    assert "RuntimeWarning: divide by zero" in (tmp_path / "out" / "log.txt").read_text()
+
+
+COPY = """
+import os
+from foretrain.engine.forks import without_copies
+with without_copies():
+    os.fork()
+print("here")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_copy_of_the_process_that_comes_back_from_a_study_ends():
+    done = subprocess.run([sys.executable, "-c", COPY], capture_output=True, text=True, check=True)
+    assert done.stdout == "here\n"
+
+
+def marked(mark):
+    """Processes that live and have this in their environment."""
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            zombie = (place / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+            if not zombie and mark in (place / "environ").read_bytes():
+                yield int(place.name)
+        except OSError:
+            continue
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+@pytest.mark.parametrize("fork", ["os.fork()", "if os.fork() == 0: time.sleep(1000)"])
+def test_a_study_that_forks_is_trained_and_leaves_no_process_behind(study, tmp_path, fork):
+    line = "def inputs(p, seed):\n"
+    file = study(line, f"{line}    import os, time\n    {fork}\n")
+    mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+    words = ["run", str(file), "--seeds", "2", "--workers", "1", "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-m", "foretrain", *words],
+        env={**os.environ, "MARK": mark},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert foretrain.open(tmp_path / "out").simulation.sizes["seed"] == 2
+    until = time.monotonic() + 20
+    while left := list(marked(mark.encode())):
+        assert time.monotonic() < until, count(len(left), "process", "processes")
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("when", ["def inputs(p, seed):\n", "def decays(c):\n"])
+def test_a_manifest_removed_under_way_is_one_line_and_the_same_command_goes_on(
+    study, tmp_path, capsys, when
+):
+    out, flag = tmp_path / "out", tmp_path / "flag"
+    flag.touch()
+    file = study(
+        when,
+        f"""{when}    import pathlib
+    if pathlib.Path({str(flag)!r}).exists():
+        pathlib.Path({str(flag)!r}).unlink()
+        pathlib.Path({str(out / "manifest.json")!r}).unlink()
+""",
+    )
+    words = ["run", str(file), *RUN, "--out", str(out)]
+    assert main(words) == 2
+    one_line(capsys.readouterr().err, "manifest.json was removed while runs were made.")
+    assert main(words) == 0
+    assert len(foretrain.open(out).claims) == 2
+    assert "4 runs were there before any plan." in (out / "manifest.json").read_text()

@@ -82,20 +82,21 @@ def without_aliases(app, what, name, obj, skip, options):
 
 
 def gallery(app, docname, source):
-    """Put every study with its question and its first picture where the first page asks for them."""
-    if docname != "index":
-        return
-    cards = []
-    for name in catalogue.names():
-        page = (Path(app.srcdir) / "studies" / f"{name}.md").read_text("utf-8")
-        picture = re.search(r"!\[[^\]]*\]\(\.\./(images/[^)]+)\)", page)
-        shown = f"[![{name}]({picture.group(1)})](studies/{name}.md)\n\n" if picture else ""
-        question = catalogue.card(name).summary
-        cards.append(
-            f"::::{{container}} card\n{shown}**[{name}](studies/{name}.md)**\n{question}\n::::\n"
-        )
-    shown = ":::::{container} gallery\n" + "\n".join(cards) + ":::::\n"
-    source[0] = source[0].replace("<!-- gallery -->", shown)
+    """Put studies with their questions and first pictures where a page asks for them: ``<!-- gallery: routing xor -->``."""
+
+    def cards(found):
+        shown = "\n".join(_card(Path(app.srcdir), name) for name in found[1].split())
+        return f":::::{{container}} gallery\n{shown}:::::"
+
+    source[0] = re.sub(r"^<!-- gallery: (.*) -->$", cards, source[0], flags=re.MULTILINE)
+
+
+def _card(docs, name):
+    page = (docs / "studies" / f"{name}.md").read_text("utf-8")
+    picture = re.search(r"!\[[^\]]*\]\(\.\./(images/[^)]+)\)", page)
+    shown = f"[![{name}]({picture.group(1)})](studies/{name}.md)\n\n" if picture else ""
+    question = catalogue.card(name).summary
+    return f"::::{{container}} card\n{shown}**[{name}](studies/{name}.md)**\n{question}\n::::\n"
 
 
 def inline_formula(self, node):

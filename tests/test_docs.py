@@ -205,4 +205,6 @@ def test_the_documentation_is_built_without_a_warning(tmp_path):
     assert "\\frac" not in page
     assert "cell_output" in page  # cells were run, and what they say and draw is there
     assert 'src="../_images/' in page
-    assert (tmp_path / "html" / "index.html").read_text("utf-8").count('class="card') >= 30
+    gallery = (tmp_path / "html" / "gallery.html").read_text("utf-8")
+    assert gallery.count('class="card') == len(catalogue.names())
+    assert 'id="foretrain.run"' in (tmp_path / "html" / "api" / "foretrain.html").read_text("utf-8")

@@ -44,16 +44,26 @@ def test_every_study_has_its_page():
         assert (ROOT / "docs" / "studies" / f"{name}.md").exists(), name
 
 
-def test_every_page_stands_in_the_contents():
+def test_every_page_stands_in_the_contents_once():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    listed = [
-        line
-        for block in re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL)
-        for line in block.split()
+    blocks = re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL)
+    listed = [line for block in blocks for line in block.splitlines() if line and line[0] != ":"]
+    docs = ROOT / "docs"
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md")}
+    inner = {name for name in pages if name.startswith("api/")} - {"api/index"}
+    assert sorted(listed) == sorted(pages - inner - {"index"})
+
+
+def test_every_study_stands_in_the_gallery_and_in_the_readme_once():
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = [
+        name for found in re.findall(r"<!-- gallery: (.*) -->", page) for name in found.split()
     ]
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.stem in listed or page.stem == "index", page.name
-    assert {"studies/*", "theory/*"} <= set(listed)
+    assert sorted(shown) == sorted(catalogue.names())
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Studies")[2]
+    rows = re.findall(r"^\| (`.*?) \|", readme, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
+    assert sorted(named) == sorted(catalogue.names())
 
 
 def test_the_contents_name_the_rooms_of_the_house_as_they_are():

@@ -40,12 +40,13 @@ autodoc_default_options = {"show-inheritance": False}
 napoleon_use_rtype = False
 # Types of other packages, and of foretrain where they have no page: there is nothing to link to.
 nitpick_ignore_regex = [
-    ("py:exc", "StudyError"),
+    ("py:exc", "StudyError|FigureError"),
     (
         "py:.*",
         r"(numpy|pathlib|collections|xarray|matplotlib|jax|typing|types|pandas|scipy|os)\..*",
     ),
     ("py:.*", r"foretrain\.(results\.summary|claims\.rows|report|plans)\..*"),
+    ("py:.*", r"foretrain\.forecast\.(further|measured|weights_over_time|prediction\._Shown).*"),
 ]
 napoleon_use_ivar = True
 

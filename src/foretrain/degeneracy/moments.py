@@ -45,7 +45,7 @@ def moments(
 ) -> list[Moments]:
     """Moments of every layer in one pass over the data.
 
-    `centre`d moments are about the mean, and nothing is folded in; else biases are, and f̄ = (f, 1).
+    With `centre` moments are about the mean, and nothing is folded in; else biases are, and f̄ = (f, 1).
 
     Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
     """

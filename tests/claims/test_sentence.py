@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims.judge import judge
+from foretrain.claims.judge import NO_SPREAD, judge
 from foretrain.claims.sentence import SentenceError, claim
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.quantities.measured import Exact, PerSeed
@@ -153,6 +153,18 @@ def test_seeds_that_gave_the_same_run_carry_no_verdict():
     claim = judged(lambda cell: spread(1.0), same)
     assert (claim.verdict, claim.reason) == ("inconclusive", "all seeds gave the same run")
     assert judged(lambda cell: Exact(1.0), same).verdict == "holds"
+
+
+def test_equal_values_of_a_mean_have_a_note_and_within_a_range_an_interval():
+    equal = np.full(10, 1.0)
+    assert NO_SPREAD in judged(lambda cell: equal).note
+    assert judged(lambda cell: equal, statistic="median").note == ""
+    share = {"inside": (0.7, 1), "within": (0, 1)}
+    assert judged(lambda cell: equal, **share).uncertainty == pytest.approx((0.6915, 1), abs=1e-4)
+    assert judged(lambda cell: equal, **share).verdict == "inconclusive"
+    assert judged(lambda cell: np.full(20, 1.0), cell(seeds=20), **share).verdict == "holds"
+    with pytest.raises(SentenceError, match="Only a mean has a range"):
+        judged(lambda cell: equal, statistic="median", within=(0, 1))
 
 
 def test_exact_facts_hold_up_to_what_is_allowed_and_never_by_nan():

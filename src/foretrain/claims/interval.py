@@ -12,7 +12,9 @@ data. Three statistics are known, each with a method of its own:
   95%; there the interval is the range of the samples, widened to Student's t where that reaches further. It covers 1 - 2^(1-n)
   of any continuous distribution and 95% of normal data.
 
-No interval of a mean can cover 95% of every distribution. How much the ones here cover is measured in ``docs/claims.md``.
+Where the values of a mean are known to lie in a range, `foretrain.claims.bounded` gives an interval that covers 95% of every
+distribution, also of one whose mean is carried by rare runs. No other interval of a mean can do that. How much the ones here
+cover is measured in ``docs/claims.md``.
 
 Hall (1992), On the removal of skewness by transformation, J. R. Stat. Soc. B 54. Johnson (1978), Modified t tests and
 confidence intervals for asymmetrical populations, J. Am. Stat. Assoc. 73. Clopper & Pearson (1934), Biometrika 26.
@@ -25,11 +27,13 @@ from functools import cache
 import numpy as np
 from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
+from foretrain.claims.bounded import mean_limits
 from foretrain.errors import argument_error, finite_array, one_of
 
 STATISTICS = ("mean", "median", "fraction")
 _TAIL = 0.025  # on either side
 _NORMAL = float(ndtri(1 - _TAIL))
+_ROUNDING = 1e-5  # of a range: values of float32 may lie so far outside
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,13 @@ class Interval:
     low: float  #: lower end; nan where too few samples say anything of the spread
     high: float  #: upper end, likewise; ``low <= measured <= high`` where they are not nan
     #: In words that finish "95% interval by": ``skew-corrected t``, ``order statistics``, ``range and t``, ``Clopper-
-    #: Pearson``; or ``none``.
+    #: Pearson``, ``bounded mean``; or ``none``.
     method: str
 
 
-def interval(samples: np.ndarray, statistic: str = "mean") -> Interval:
+def interval(
+    samples: np.ndarray, statistic: str = "mean", within: tuple[float, float] | None = None
+) -> Interval:
     """The 95% interval of a statistic over seeds.
 
     Samples that are all equal have the interval [x, x] of their mean and median. That is right of a quantity that no seed
@@ -54,13 +60,15 @@ def interval(samples: np.ndarray, statistic: str = "mean") -> Interval:
     Args:
         samples: One value per seed, shape (seed,), all finite. Booleans make a fraction.
         statistic: ``mean``, ``median`` or ``fraction``; the samples of a fraction are 0 or 1.
+        within: Range in which every value of a mean lies by what it is; None where none is known.
 
     Returns:
         The interval. Its ends are nan for fewer than two samples, whatever the statistic; infinite where they exceed the
         largest float.
 
     Raises:
-        ArgumentError: A sample is not finite, not 0 or 1 for a fraction, or the statistic is not known.
+        ArgumentError: A sample is not finite, not 0 or 1 for a fraction, not `within` its range, or the statistic is
+            not known.
     """
     samples = finite_array("samples", samples, ndim=1)
     one_of("statistic", statistic, STATISTICS)
@@ -76,7 +84,9 @@ def interval(samples: np.ndarray, statistic: str = "mean") -> Interval:
         return Interval(measured, math.nan, math.nan, "none")
     if statistic == "fraction":
         return _fraction(values)
-    return _mean(values) if statistic == "mean" else _median(values)
+    if statistic == "median":
+        return _median(values)
+    return _mean(values) if within is None else _bounded(values, within)
 
 
 def between(lower: Interval, upper: Interval) -> Interval:
@@ -85,7 +95,18 @@ def between(lower: Interval, upper: Interval) -> Interval:
     It contains the quantity at least as often as the worse of the two contains its bound. Its measured value is the middle.
     """
     low, high = min(lower.low, upper.low), max(lower.high, upper.high)
-    return Interval(_midpoint(lower.measured, upper.measured), low, high, lower.method)
+    return Interval(
+        _midpoint(lower.measured, upper.measured), low, high, f"{lower.method} of two bounds"
+    )
+
+
+def _bounded(values: np.ndarray, within: tuple[float, float]) -> Interval:
+    low, high = within
+    inside = np.clip(values, low, high)
+    if np.abs(values - inside).max() > _ROUNDING * (high - low):
+        got = f"reach from {values.min():g} to {values.max():g}"
+        raise argument_error("samples", f"lie between {low:g} and {high:g}", got)
+    return Interval(float(inside.mean()), *mean_limits(inside, within, _TAIL), "bounded mean")
 
 
 def _mean(values: np.ndarray) -> Interval:

@@ -12,6 +12,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
 
 NOTHING = "nothing was measured"
+NO_SPREAD = "All seeds gave the same value, which shows nothing of rare runs."
 _WORDS = ("id", "statement", "source", "why", "among", "corrects", "unit", "rank")
 
 
@@ -58,6 +59,8 @@ def judge(said: Sentence, grid: Any) -> Claim | None:
     else:
         judged = _spread(said, values, allowed, cell, networks)
     verdict, reason, note = judged.verdict, judged.reason, f"{said.note} {values.note}".strip()
+    if judged.method == "skew-corrected t" and judged.uncertainty == (judged.measured,) * 2:
+        note = f"{note} {NO_SPREAD}".strip()
     unfinished = cell.grid.unfinished(networks) if said.at_end else ""
     lost = cell.grid.lost(networks, diverged=not said.among) or judged.lost
     if unfinished:
@@ -157,9 +160,9 @@ def _spread(
     if not kept.size:
         nothing = (math.nan, math.nan)
         return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out, lost)
-    ends = interval(kept, said.statistic)
+    ends = interval(kept, said.statistic, said.within)
     if given.upto is not None:
-        ends = between(ends, interval(above[there], said.statistic))
+        ends = between(ends, interval(above[there], said.statistic, said.within))
     uncertainty = (ends.low, ends.high)
     verdict, reason = _verdict(uncertainty, allowed), ""
     if kept.size == 1:

@@ -54,6 +54,8 @@ def seeds_needed(claim: Claim) -> Needed:
         return Needed(None, "one seed does not show the spread: try five")
     if claim.reason or not all(map(math.isfinite, (*claim.uncertainty, claim.measured))):
         return Needed(None, claim.reason or "nothing finite was measured")
+    if claim.method.endswith("of two bounds"):
+        return Needed(None, "theory leaves the quantity open between two bounds")
     number = _of_fraction(claim) if claim.method == "Clopper-Pearson" else _of_spread(claim)
     if number is None:
         return Needed(None, f"the measured value is too near to a bound for {MOST:,} seeds")
@@ -124,8 +126,17 @@ def _of_spread(claim: Claim) -> int | None:
             (floor - middle, high - middle) if middle < floor else (middle - ceiling, middle - low)
         ]
     numbers = np.array(list(_numbers(_FEWEST.get(claim.method, 2))))
+    if claim.method == "bounded mean" and claim.measured in claim.uncertainty:
+        return _of_equal(claim.seeds, sides, numbers)
     shrink = np.sqrt(claim.seeds / numbers) / stdtrit(claim.seeds - 1, 0.975)
     shrink *= stdtrit(numbers - 1, 0.975) + ndtri(CHANCE)
+    enough = np.all([distance >= reach * shrink for distance, reach in sides], axis=0)
+    return int(numbers[enough.argmax()]) if enough.any() else None
+
+
+def _of_equal(seeds: int, sides: list[tuple[float, float]], numbers: np.ndarray) -> int | None:
+    """Return the number of seeds of samples that all lie at an end of their range: a limit is .025^(1/n) of it away."""
+    shrink = (1 - 0.025 ** (1 / numbers)) / (1 - 0.025 ** (1 / seeds))
     enough = np.all([distance >= reach * shrink for distance, reach in sides], axis=0)
     return int(numbers[enough.argmax()]) if enough.any() else None
 

@@ -50,6 +50,9 @@ class Sentence:
         exact: Judge the largest deviation, by size, of all that the quantity gives, of any shape, in place of a statistic.
         along: Axes along which the sentence looks: dims of what the cell holds, of length one where they are not swept.
         statistic: "mean", "median" or "fraction" over seeds.
+        within: Range (low, high) in which the value of every run lies by what it is, such as (0, 1) of a share, for a mean: no
+            rare run can break the interval then. None where there is none: the sentence supposes that no rare run carries
+            the mean.
         corrects: Id of the sentence of which it is the corrected form, or "".
         among: Which runs it speaks of, in words, where it leaves some out on purpose; "" for all. Runs that diverged may be
             left out; with runs that failed or are missing nothing holds.
@@ -68,6 +71,7 @@ class Sentence:
     exact: bool = False
     along: tuple[str, ...] = ()
     statistic: str = "mean"
+    within: tuple[float, float] | None = None
     corrects: str = ""
     among: str = ""
     of: tuple[str, ...] = ()
@@ -87,6 +91,8 @@ class Sentence:
         if self.statistic not in STATISTICS:
             rule = f"A claim's `statistic` must be one of {STATISTICS}"
             raise SentenceError(f"{rule}, but is {self.statistic!r}.")
+        if self.within is not None and (self.statistic != "mean" or self.exact):
+            raise SentenceError(f"Only a mean has a range `within`, but `{self.id}` is none.")
         if self.rank not in RANKS:
             raise SentenceError(f"A claim's `rank` must be one of {RANKS}, but is {self.rank!r}.")
         if function_of(self.quantity) is None:
@@ -136,7 +142,7 @@ def claim(
         inside: Interval (low, high) allowed for the measured value, or a function of the cell.
         why: Reason for just this interval.
         **row: The other attributes of `Sentence`: ``near``, ``source``, ``rank``, ``exact``, ``along``, ``where``, ``of``,
-            ``statistic``, ``at_end``, ``among``, ``corrects``, ``note``, ``unit``.
+            ``statistic``, ``within``, ``at_end``, ``among``, ``corrects``, ``note``, ``unit``.
     """
     unknown = set(row) - {field.name for field in fields(Sentence)}
     if unknown:

@@ -233,6 +233,7 @@ CLAIMS = [
         "A run generalises if the signs of the linearised flow agree where its loss would have halved, and is stuck "
         "otherwise.",
         signs_decide,
+        within=(0, 1),
         near=1,
         inside=(0.9, 1),
         why="The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.",

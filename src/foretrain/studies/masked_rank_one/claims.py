@@ -303,6 +303,7 @@ CLAIMS = [
         "In the limit of small weights an untrained pair is right if one component holds both domains, and otherwise "
         "only by chance: if both components have like proportions and take one sign.",
         told_right,
+        within=(0, 1),
         **ROW,
         among="runs on masks with untrained pairs",
         near=1,

@@ -1,0 +1,77 @@
+"""Means that rare runs carry: intervals within a range cover them, and other means say nothing where no run differs."""
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+from foretrain.claims.bounded import exceeding, mean_limits
+from foretrain.claims.interval import interval
+from foretrain.errors import ArgumentError
+
+SETS = 200
+LARGER = [3, 5, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)]
+
+
+def off_by_ten(rng, n):
+    """One run in twenty lies ten above the others, which vary by one; the mean is 1."""
+    return rng.random(n) + 10 * (rng.random(n) < 0.05)
+
+
+def covered(n, within):
+    rng = np.random.default_rng(n)
+    found = [interval(off_by_ten(rng, n), within=within) for _ in range(SETS)]
+    return np.mean([one.low <= 1 <= one.high for one in found])
+
+
+@pytest.mark.parametrize("n", LARGER)
+def test_a_mean_to_which_one_run_in_twenty_adds_ten_is_covered_within_its_range(n):
+    assert covered(n, (0, 11)) >= 0.93
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_without_a_range_the_same_mean_is_missed_which_is_why_a_range_is_asked_for(n):
+    assert covered(n, None) < 0.93
+
+
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_a_mean_of_two_values_one_of_which_is_rare_is_covered_within_its_range(n):
+    counts = np.arange(n + 1)
+    ends = [mean_limits(np.arange(n) < k, (0, 1)) for k in counts]
+    holding = [low <= 0.1 <= high for low, high in ends]
+    assert binom.pmf(counts, n, 0.1) @ holding >= 0.95
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 3), (1, 5), (7, 10), (20, 20), (60, 60)])
+def test_of_values_that_are_0_or_1_it_is_clopper_and_pearson(k, n):
+    low, high = mean_limits(np.arange(n) < k, (0, 1))
+    assert low == pytest.approx(betaincinv(k, n - k + 1, 0.025) if k else 0, abs=1e-9)
+    assert high == pytest.approx(betaincinv(k + 1, n - k, 0.975) if k < n else 1, abs=1e-9)
+
+
+def test_the_chance_of_a_weighted_mean_is_that_of_drawn_weights():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=7)
+    means = rng.dirichlet(np.ones(7), 20_000) @ points
+    for level in (-0.5, 0.0, 0.3):
+        assert exceeding(points, level) == pytest.approx((means > level).mean(), abs=0.012)
+    assert exceeding(points, points.min() - 1) == 1
+    assert exceeding(points, points.max()) == 0
+    assert exceeding(np.ones(3), 1.0) == 0
+
+
+def test_a_value_outside_of_the_range_is_refused_and_rounding_is_not():
+    rounded, exact = (interval(np.array([one, 0.9]), within=(0, 1)) for one in (1 + 1e-7, 1.0))
+    assert rounded == exact
+    with pytest.raises(ArgumentError, match="lie between 0 and 1"):
+        interval(np.array([1.1, 0.9]), within=(0, 1))
+
+
+def test_a_run_that_is_seen_never_carries_the_verdict_alone():
+    """Without one run the mean moves by at most one standard error, less than half of what the interval reaches."""
+    rng = np.random.default_rng(1)
+    for n in (3, 5, 10, 20):
+        values = rng.standard_cauchy(n)
+        found = interval(values)
+        others = (values.sum() - values) / (n - 1)
+        assert found.low <= others.min() <= others.max() <= found.high

@@ -13,6 +13,8 @@ Methods Statist. 14. Learned-Miller & Thomas (2019), A new confidence interval f
 Varsi (1973), The multidimensional content of the frustum of the simplex, Pacific J. Math. 46.
 """
 
+from typing import Any
+
 import numpy as np
 
 _ACCURACY = 1e-12  # of an end, in lengths of the range
@@ -45,7 +47,8 @@ def _limit(points: np.ndarray, probability: float) -> float:
     def beyond(level: float) -> float:
         return exceeding(points, level) - 1 + probability
 
-    return float(brentq(beyond, low, high, xtol=_ACCURACY * (high - low)))
+    root: Any = brentq(beyond, low, high, xtol=_ACCURACY * (high - low))
+    return float(root)
 
 
 def exceeding(points: np.ndarray, level: float) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.family import summary
 from foretrain.claims.rows import Row, by_rank, counted, named, open_reasons, rows, tally
 from foretrain.words import fold
 
@@ -64,6 +65,8 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
                 yield _hung(text, width, fit, " " * size)
         yield ""
     yield _hung(counted(every), width, fit)
+    if claims:
+        yield _hung(summary(claims), width, fit)
     for name in shared if every else ():
         if text := every[0].details.get(name):
             yield Text(f"{name}: {text}", "dim")

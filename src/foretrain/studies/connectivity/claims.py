@@ -327,7 +327,7 @@ CLAIMS = [
         "The graph predicts which pairs generalise for sparse masks of many languages, and where three times as many "
         "languages are read as are written.",
         other_shapes,
-        within=(0, 1),
+        statistic="median",
         note="Fraction of untrained pairs of trained languages of which it is right, from the scale to the power 3/2; the "
         "smaller of both shapes.",
         where=lambda c: bool(variants(c.p)),

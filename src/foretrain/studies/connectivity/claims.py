@@ -204,7 +204,6 @@ CLAIMS = [
         "precision",
         "Untrained pairs within a component generalise.",
         precision,
-        within=(0, 1),
         note="Fraction of the pairs predicted to generalise that do.",
         rank="headline",
         **AT_EACH_SCALE,
@@ -213,7 +212,6 @@ CLAIMS = [
         "recall",
         "Only untrained pairs within a component generalise.",
         recall,
-        within=(0, 1),
         note="Fraction of the pairs that generalise that were predicted to.",
         rank="headline",
         **AT_EACH_SCALE,
@@ -234,7 +232,6 @@ CLAIMS = [
         "connected-iff-all",
         "All untrained pairs of a run generalise if and only if its graph is connected.",
         connected_iff_all,
-        within=(0, 1),
         note="Fraction of runs for which the two agree, smallest scale.",
         where=lambda c: is_square_mask(c.p),
         **HEADLINE,
@@ -327,7 +324,6 @@ CLAIMS = [
         "The graph predicts which pairs generalise for sparse masks of many languages, and where three times as many "
         "languages are read as are written.",
         other_shapes,
-        statistic="median",
         note="Fraction of untrained pairs of trained languages of which it is right, from the scale to the power 3/2; the "
         "smaller of both shapes.",
         where=lambda c: bool(variants(c.p)),

@@ -92,12 +92,17 @@ def take_places(
     if on is None and GPU in found and trains and workers != 0:
         lock = take_gpu()
     if workers is None:
-        workers = max(1, min(usable_cores() - (lock is not None), -(-runs // 3)))
+        workers = usual_workers(runs, usable_cores() - (lock is not None))
     cores = take_cores(max(1, min(workers, runs)) + (lock is not None))
     if lock is None:
         return [Place(CPU, core) for core in cores]
     # The core of the GPU's worker is the last, so that it is the first to be shared.
     return [*(Place(CPU, core) for core in cores[:-1]), Place(GPU, cores[-1], lock)]
+
+
+def usual_workers(runs: int, cores: int) -> int:
+    """Number of workers on so many cores where the user asks for none: no more than three runs each fill."""
+    return max(1, min(cores, -(-runs // 3)))
 
 
 def described(places: Sequence[Place]) -> str:

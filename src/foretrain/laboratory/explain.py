@@ -2,17 +2,20 @@
 
 from pathlib import Path
 
-from foretrain.engine.dispatch import make_groups
+from foretrain.engine.dispatch import Group, make_groups
+from foretrain.engine.places import usual_workers
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conduct import folder_of
+from foretrain.machine import usable_cores
 from foretrain.plans.config import read_sweep
-from foretrain.plans.plan import runs, variants
+from foretrain.plans.plan import Run, runs, variants
+from foretrain.plans.study import Study
 from foretrain.results.journal import scan
-from foretrain.words import span
+from foretrain.words import count, memory, span
 
 
 def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = False) -> str:
-    """The grid of a sweep's file in words: axes, networks, runs, those found done, programs to compile, predicted steps.
+    """The grid of a sweep's file in words: axes, networks, runs, those found done, programs to compile, steps, memory.
 
     Raises:
         ArgumentError: the file cannot be used.
@@ -42,6 +45,24 @@ def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = Fa
             f"  networks    {networks}",
             f"  runs        {len(wanted)}, of which {len(wanted) - len(left)} are found done",
             *(work if plan.study.trains else ()),
+            *_memory(plan.study, left, groups),
             f"  sentences   {len(plan.study.sentences)}",
         ]
     )
+
+
+def _memory(study: Study, left: list[Run], groups: list[Group]) -> list[str]:
+    """The most memory that the runs that are left will take, in a line; none where nothing is to be trained."""
+    if not (left and study.trains):
+        return []
+    from foretrain.engine.footprint import footprint
+
+    workers = usual_workers(len(left), usable_cores())
+    taken = footprint(study, left, groups, workers)
+    total = taken.here + workers * taken.worker
+    each = (
+        f"{memory(taken.worker)}{' for each' if workers > 1 else ''} of {count(workers, 'worker')}"
+    )
+    return [
+        f"  memory      at most {memory(total)}: {each}, {memory(taken.here)} to judge and draw"
+    ]

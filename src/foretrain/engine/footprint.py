@@ -40,7 +40,10 @@ def footprint(
     lanes, result = [0.0], 0.0
     for group in groups:
         run = runs[group.waiting[0]]
-        program = completed(study.program(group.parameters), group.parameters)
+        given = study.program(group.parameters)
+        if given is None:  # these are computed on the host
+            continue
+        program = completed(given, group.parameters)
         shared = study.shared(group.parameters)
         inputs = study.inputs(run.parameters, run.seed)
         inputs |= {

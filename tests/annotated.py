@@ -123,6 +123,8 @@ def _checked_from_its_first_call_on(part):
         checked = checked or check(part)
         return checked(*given, **named)
 
+    # As code that beartype makes, it is of no file: an error is told at the place of an author, which this is not.
+    called.__code__ = called.__code__.replace(co_filename=f"<checked {part.__qualname__}>")
     return called
 
 

@@ -82,3 +82,8 @@ def test_a_checked_function_has_its_lines_and_its_signature(module):
     assert inspect.getsource(module.wrong).startswith("def wrong() -> int:")
     assert list(inspect.signature(module.Pair.times).parameters) == ["self", "factor"]
     assert module.wrong.__name__ == "wrong"
+
+
+def test_no_file_stands_between_a_function_and_its_caller(module):
+    called = module.half.__wrapped__  # below the cache
+    assert called.__code__.co_filename.startswith("<")

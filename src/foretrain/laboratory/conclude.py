@@ -22,6 +22,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan, grid
 from foretrain.provenance.record import remarks
 from foretrain.report.page import FILE_NAME
+from foretrain.results.files import refused
 from foretrain.results.journal import Scan, scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
@@ -60,7 +61,10 @@ def conclude(
         anew = "" if name == MANIFEST else ", and was made anew"
         home.note(folder, f"{name} was not as foretrain had written it{anew}.")
     # Who is interrupted from here on finds no page, and so nothing that looks done.
-    (folder / FILE_NAME).unlink(missing_ok=True)
+    try:
+        (folder / FILE_NAME).unlink(missing_ok=True)
+    except OSError as error:  # the folder of another user
+        raise refused(folder / FILE_NAME, error) from error
     done = _Writing(folder, plan, whole, held, device, wall_time_s)
     done.write((), problems)
     claims, raised = judged(plan.study, whole, plan.preset, tell=tell)

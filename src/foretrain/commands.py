@@ -272,7 +272,7 @@ def _report(arguments):
     from foretrain.laboratory.index import results_below, write_index
     from foretrain.report.page import FILE_NAME
 
-    if not (arguments.folder / "manifest.json").exists() and results_below(arguments.folder):
+    if not os.path.exists(arguments.folder / "manifest.json") and results_below(arguments.folder):
         print(f"Page: {write_index(arguments.folder)}")
         return 0
     rebuild(arguments.folder, arguments.study, quiet=False)

@@ -20,6 +20,7 @@ from foretrain.claims.claim import Claim
 from foretrain.figures import headless
 from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
 from foretrain.figures.style import legend_below, panel_letters, style
+from foretrain.results.files import write_atomic
 
 # Of a figure that is drawn of lines alone; each takes a hundred characters of the SVG.
 _MOST_MARKS = 2000
@@ -97,9 +98,9 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
             for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
                 data = io.BytesIO()  # drawn whole before the file is touched
                 drawing.figure.savefig(data, format=ending, dpi=dots, metadata=metadata)
-                (folder / f"{name}.{ending}").write_bytes(data.getvalue())
+                write_atomic(folder / f"{name}.{ending}", data.getvalue())
         if table := points(drawing):
-            (folder / f"{name}.csv").write_text(table, encoding="utf-8")
+            write_atomic(folder / f"{name}.csv", table.encode())
         paths[name] = folder / f"{name}.svg"
         drawing.figure.clear()
     return paths

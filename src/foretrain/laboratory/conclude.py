@@ -85,7 +85,13 @@ def _refuse_to_lose(folder: Path, whole: Grid) -> None:
         return
     try:
         stored = open_result(folder)
-    except (FolderError, StoreError):  # there is none that could be read
+    except StoreError:  # it is damaged
+        return
+    except FolderError:
+        if os.path.exists(
+            folder / NAME
+        ):  # it cannot be read, and may hold more than what would replace it
+            raise
         return
     if lost := _done((stored.simulation, *map(stored.variant, stored.variants))):
         raise FolderError(

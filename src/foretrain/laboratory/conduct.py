@@ -13,7 +13,6 @@ import numpy as np
 from foretrain.engine.cluster import connected, execute_on
 from foretrain.engine.sweep import check_options, check_shard, execute
 from foretrain.errors import (
-    FolderError,
     StoreError,
     TooLarge,
     argument_error,
@@ -33,7 +32,7 @@ from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_r
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.log import warnings_logged
-from foretrain.results.manifest import claim_folder
+from foretrain.results.manifest import check_writable, claim_folder
 from foretrain.results.result import Result
 from foretrain.results.root import altered
 from foretrain.results.summary import read_summary
@@ -293,13 +292,13 @@ def rebuild(
     folder = path_argument("folder", folder)
     stored = home.stored_plan(folder)
     if stored is None:
-        if not (folder / "results.zarr").exists():
-            raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
         result = opened(folder)
+        check_writable(folder, "folder")
         write_page(result, None, None, [])
         return result
     known = None if study is None else loaded(study).named(stored["study"])
     plan = plan_from_dict(stored, known)
+    check_writable(folder, "folder")
     held = scan(folder)
     if held.identities:
         refuse_other_runs(stored, plan.study, folder)

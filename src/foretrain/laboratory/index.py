@@ -73,7 +73,7 @@ def _shown(folder: Path, place: Path, summary: Summary) -> dict[str, Any]:
         "made": f"{summary.created_at[:16].replace('T', ' ')}, trained in {duration(summary.wall_time_s)}",
         "verdicts": verdicts({"claims": summary.claims}),
         "doubts": warnings(place),
-        "page": f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
+        "page": f"{relative}/{FILE_NAME}" if os.path.exists(place / FILE_NAME) else "",
         "picture": f"{relative}/figures/{picture}.png" if picture else "",
     }
 
@@ -85,7 +85,7 @@ def _first_figure(place: Path) -> str:
     except OSError:
         return ""
     name = found.group(1).decode() if found else ""
-    return name if name and (place / "figures" / f"{name}.png").exists() else ""
+    return name if name and os.path.exists(place / "figures" / f"{name}.png") else ""
 
 
 def _own(summary: Summary):

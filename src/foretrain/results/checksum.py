@@ -2,7 +2,11 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
+
+from foretrain.results.files import unreadable
 
 NAME = "results.zarr"
 _TAIL = 4  # bytes of the CRC-32C with which every chunk ends
@@ -12,16 +16,32 @@ def checksum(folder: Path, *, whole: bool = False) -> str:
     """Hash (64 hex digits) of names, sizes and checksums of all chunks and of all metadata; "" where there is no store.
 
     With `whole` of every byte, at some 500 MB/s: whoever alters values may keep the checksum with which a chunk ends.
+
+    Raises:
+        FolderError: a part of the store cannot be read.
     """
     store = folder / NAME
-    if not store.is_dir():
-        return ""
-    digest = hashlib.sha256()
-    for file in sorted(path for path in store.rglob("*") if path.is_file()):
-        with open(file, "rb") as content:
-            size = os.fstat(content.fileno()).st_size
-            if file.suffix != ".json" and not whole:
-                content.seek(max(0, size - _TAIL))
-            tail = content.read()
-        digest.update(f"{file.relative_to(store).as_posix()} {size} ".encode() + tail)
-    return digest.hexdigest()
+    try:
+        if not store.is_dir():
+            return ""
+        digest = hashlib.sha256()
+        for file in sorted(_files(store)):
+            with open(file, "rb") as content:
+                size = os.fstat(content.fileno()).st_size
+                if file.suffix != ".json" and not whole:
+                    content.seek(max(0, size - _TAIL))
+                tail = content.read()
+            digest.update(f"{file.relative_to(store).as_posix()} {size} ".encode() + tail)
+        return digest.hexdigest()
+    except OSError as error:
+        raise unreadable(store, error) from error
+
+
+def _files(store: Path) -> Iterator[Path]:
+    """All files below a folder; one that cannot be listed raises."""
+
+    def refuse(error: OSError) -> NoReturn:
+        raise error
+
+    for folder, _, names in os.walk(store, onerror=refuse):
+        yield from (path for name in names if (path := Path(folder, name)).is_file())

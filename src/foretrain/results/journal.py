@@ -5,7 +5,9 @@ only if a valid segment holds it. A run held twice counts once: the first segmen
 """
 
 import contextlib
+import errno
 import functools
+import os
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -15,10 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.errors import FolderError, StoreError
-from foretrain.results.files import read_file, refused, write_atomic
+from foretrain.results.files import read_file, refused, unreadable, write_atomic
 from foretrain.results.segment import FinishedRun, Segment, encode, parse, runs_of
 
 FOLDER = "journal"
+# A segment that another process has just replaced, or what no segment is, such as a folder or a pipe.
+_NO_SEGMENT = {errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP}
 
 
 @dataclass(frozen=True)
@@ -189,8 +193,19 @@ def segments(
     damaged: dict[str, str] | None = None,
     only: Container[str] | None = None,  # names of the segments to read; all by default
 ) -> Iterator[Segment]:
-    """Every valid segment by name, by column."""
-    for path in sorted((Path(folder) / FOLDER).glob("*.npz")):
+    """Every valid segment by name, by column.
+
+    Raises:
+        FolderError: the journal or a segment is there and cannot be read: its runs are not known, and not to be done again.
+    """
+    journal = Path(folder) / FOLDER
+    try:
+        names = sorted(os.listdir(journal))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise unreadable(journal, error) from error
+    for path in (journal / name for name in names if name.endswith(".npz")):
         if path.name.startswith(".") or (only is not None and path.name not in only):
             continue
         try:
@@ -204,7 +219,9 @@ def _read(path) -> Segment:
     try:
         content = read_file(path)
     except OSError as error:
-        raise StoreError(f"Cannot read it: {error.strerror or error}.") from error
+        if error.errno in _NO_SEGMENT:
+            raise StoreError(f"Cannot read it: {error.strerror or error}.") from error
+        raise unreadable(path, error) from error
     return parse(path.name, content)
 
 

@@ -92,15 +92,8 @@ def claim_folder(path: str | Path) -> Path:
         ) from None
     except OSError as error:
         raise refused(folder, error) from error
-    try:
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".claim-", suffix=".tmp"):
-            pass
-        entries = sorted(os.listdir(folder))
-    except OSError as error:
-        raise FolderError(
-            f"Argument `out` must be a folder that can be written to, but {folder} is not: "
-            f"{error.strerror or error}."
-        ) from error
+    check_writable(folder, "out")
+    entries = sorted(os.listdir(folder))
     if FILE in entries:
         read_manifest(folder)  # refuses that of another program
     else:
@@ -111,6 +104,17 @@ def claim_folder(path: str | Path) -> Path:
                 f"and no {FILE}. Try another folder."
             )
     return folder
+
+
+def check_writable(folder: Path, name: str) -> None:
+    """Raise `FolderError`, which names the argument, where a folder cannot be listed or takes no files."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".claim-", suffix=".tmp"):
+            os.listdir(folder)
+    except OSError as error:
+        raise FolderError(
+            f"Argument `{name}` must be a folder that can be written to, but {folder} is not: {error.strerror or error}."
+        ) from error
 
 
 def _ours(name):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
-from foretrain.errors import StoreError
+from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.checksum import checksum
@@ -64,6 +64,9 @@ def altered(folder: Path, *, whole: bool = False) -> list[str]:
     Args:
         folder: The folder of results.
         whole: Read every byte of the store; else names, sizes and the checksums with which its chunks end.
+
+    Raises:
+        FolderError: a part of the store cannot be read.
     """
     content = _read(folder / SUMMARY)
     if content is None or ROOT not in content:
@@ -90,10 +93,11 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
         folder: The folder of results.
         stored: The claims in its store, where that has been read; every byte of the store is compared then, too.
     """
-    lines = [
-        f"{folder / name} is not as foretrain wrote it.{_AGAIN[name]}"
-        for name in altered(folder, whole=stored is not None)
-    ]
+    try:
+        names = altered(folder, whole=stored is not None)
+        lines = [f"{folder / name} is not as foretrain wrote it.{_AGAIN[name]}" for name in names]
+    except FolderError as error:
+        lines = [f"Nothing tells whether the folder was changed by hand. {error}"]
     rows = (_read(folder / SUMMARY) or {}).get("claims", [])
     try:
         claims = decode.claims(rows, SUMMARY)

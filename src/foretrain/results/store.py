@@ -23,7 +23,7 @@ from foretrain.machine import physical_memory
 from foretrain.results import metadata
 from foretrain.results.checksum import NAME
 from foretrain.results.decode import SCHEMA, line
-from foretrain.results.files import read_file, refused, sync_folder
+from foretrain.results.files import read_file, refused, sync_folder, unreadable
 from foretrain.results.metadata import ArrayNode
 
 _METADATA = "zarr.json"
@@ -296,6 +296,8 @@ def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
     """
     try:
         root = metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
+    except PermissionError as error:
+        raise unreadable(store, error) from error
     except (ValueError, OSError) as error:
         files = sorted(store.glob(f"*/**/{_METADATA}"))
         below = [file.relative_to(store).as_posix() for file in files]

@@ -112,7 +112,6 @@ def lead(cell: Cell | Grid, among: np.ndarray | bool = True) -> np.ndarray:
 FASTEST: dict[str, Any] = {
     "source": "Saxe, Sodhani & Lewallen (2022), section 4.2 on who wins a race, taken to ReLU gates",
     "inside": POSITIVE,
-    "statistic": "median",
     "why": "Closer to this gating than to any other: a positive difference.",
     "at_end": True,
     "note": "Agreement of trained gates with the fastest gating, less that with the best of the others that solve the task.",

@@ -249,7 +249,6 @@ CLAIMS = [
         "adam-full-rank-bumps",
         "The plateau of Adam at full rank is a period in which many bumps form.",
         bumps,
-        statistic="median",
         source=THREAD,
         inside=(0.5, np.inf),
         why="A lot: a bump for every second component.",

@@ -190,7 +190,6 @@ CLAIMS = [
         "Where the shared pathway wins the race, r (H_0 + H_L) - r² directions count in the end: Aoyagi's coefficient at rank "
         "r, doubled, less that of what is left; where separate ones win, as many for each trained route.",
         not_counted,
-        statistic="median",
         near=0,
         inside=(0, 0),
         rank="headline",

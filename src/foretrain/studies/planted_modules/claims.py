@@ -58,7 +58,6 @@ CLAIMS = [
         "constrained-sum",
         "The effective parameters of modules that interact are those of M2 and of M1 with its mediating variables held.",
         excess,
-        statistic="median",
         rank="headline",
         source=SOURCE + ".2",
         **NONE,
@@ -75,7 +74,6 @@ CLAIMS = [
         "Interacting linear modules have fewer than the sum by every affine change of the m mediating variables, which M2 "
         "undoes, m (rank + 1), and modules of tanh, of which M2 undoes nothing, have as many.",
         not_undone,
-        statistic="median",
         source=PAGE,
         **NONE,
     ),
@@ -100,7 +98,6 @@ CLAIMS = [
         "By the secant of volumes a mediating variable costs 1 - 2 ln w/ln eps, and costs of two add: strengths add as "
         "logarithms.",
         off_secant,
-        statistic="median",
         source=SOURCE + ".3, (34) and (35)",
         why="Both at once are held within an ellipse, not a box: ln(pi/4) of volume, .035 of a parameter at eps = 1e-6.",
         **TENTH,
@@ -109,7 +106,6 @@ CLAIMS = [
         "search",
         "The partition that cuts the least sum of ln(w/eps^(1/2)) is that into the planted modules.",
         lambda c: c.plain_agreement,
-        statistic="median",
         near=1,
         inside=(0.8, 1),
         rank="headline",

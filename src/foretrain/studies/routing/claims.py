@@ -144,7 +144,6 @@ CLAIMS = [
         "larger-first",
         "Modes with larger singular values are learned first.",
         lambda c: larger_first(half_time(c.mode_strength, c.mode_optimum), c.mode_singular_value),
-        statistic="median",
         near=1,
         inside=(0.95, np.inf),
         source=PAPER + "section 3.1",
@@ -243,7 +242,6 @@ CLAIMS = [
         "Zero-shot ends where chains end: in two islands of domains, untrained routes within an island are right and those "
         "between islands wrong.",
         readings.island_agreement,
-        statistic="median",
         near=1,
         inside=(0.9, 1.0),
         where=lambda c: c.p.domains > 1 and not c.p.disagreement,

@@ -157,7 +157,6 @@ CLAIMS = [
         "mode-order",
         "The modes of the target are learned in the order that the flow from the start predicts.",
         mode_order,
-        statistic="median",
         near=1,
         inside=(0.9, np.inf),
         why="Nine pairs of modes in ten: those learned within a few steps of each other may change places.",

@@ -241,7 +241,6 @@ CLAIMS = [
         "spikes-numerical",
         "Spikes of the test loss at larger fractions are numerical.",
         lambda c: spikes(c.of("precise")).where(spikes(c) == 1).mean(OVER),
-        statistic="median",
         source=NOTE,
         near=0,
         inside=(0, 0.5),
@@ -261,7 +260,6 @@ CLAIMS = [
         "determinants",
         "A run is stuck if and only if its factors are square and some trained pair has a negative determinant at the end.",
         determinants,
-        statistic="median",
         along=OVER,
         source=OURS,
         at_end=True,
@@ -277,7 +275,6 @@ CLAIMS = [
         "The loss of a stuck run falls to F/(2 D |T|), and not below: one mode is missing for each of F trained pairs of "
         "negative determinant.",
         stuck_loss,
-        statistic="median",
         along=OVER,
         source=OURS,
         at_end=True,

@@ -103,7 +103,6 @@ CLAIMS = [
         "gates-one-per-example",
         "The gates of the trained ReLU units are those of one pathway per example.",
         lambda c: c.fits.gating_agreement.sel(gating=SINGLE, drop=True),
-        statistic="median",
         near=1,
         inside=(0.99, 1),
         source=PAPER + "section 3, Fig. 3",
@@ -130,7 +129,6 @@ CLAIMS = [
         "The hidden units of the ReLU network fall into four functional cell types, whose input weights point to one of the "
         "four examples each.",
         lambda c: of_units(c, cell_types),
-        statistic="median",
         near=4,
         inside=(4, 4),
         source=PAPER + "Fig. 3a",
@@ -143,7 +141,6 @@ CLAIMS = [
         "cell-types-foreseen",
         "The initial weights of a unit decide which example it comes to answer.",
         types_as_predicted,
-        statistic="median",
         near=1,
         inside=(0.99, 1),
         source=OURS,

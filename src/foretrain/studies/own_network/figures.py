@@ -35,7 +35,8 @@ def draw_said(grid):
         ax.axvline(at, color="0.8")
     ax.axhline(NEAR, color="0.8")
     ax.set(
-        xlabel="Correction, known before training", ylabel="Largest miss over the loss at the start"
+        xlabel="Correction, known before training",
+        ylabel="Largest miss,\nover the loss at the start",
     )
     words = "Lines: the kernel is said to do left of the first, not to be trusted right of the second; and the miss between."
     return finished(figure, "What is said before training, and what came", words, columns=3)

@@ -22,6 +22,8 @@ from foretrain.words import (
     say,
 )
 
+_ROOT = 32  # digits of a root that fit into a line
+
 
 def load(study, *parts):
     """Load the study of that name or path, all its files or some; a mistake in one is a line that names the place."""
@@ -250,7 +252,7 @@ def _show(arguments):
             ("stored", f"{folder}, {since}" if since else str(folder)),
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
             ("runs", ", ".join(ended)),
-            ("root", root_of(folder) or "none"),
+            ("root", root_of(folder)[:_ROOT] or "none"),
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
             *(("note", line) for line in changed_since(folder, summary.codes)),
         ]

@@ -23,6 +23,7 @@ MAX_WIDTH = 10**9
 # in their depth, and nothing in a graph is deeper than three.
 _LARGEST_FILE, _MOST_DOTS, _LONGEST_ITEM = 2**20, 50, 60
 _NAME = re.compile(r"[A-Za-z0-9_.\-]+")
+_NONLINEAR = "Gated networks are linear but for their gates; a nonlinear one is read by `foretrain explain model.py data.npz`."
 _TOO_DEEP = re.compile(rf"\.(?:[^.\n=\[\]{{}},#]+\.){{{_MOST_DOTS - 1}}}")
 
 
@@ -229,7 +230,7 @@ def graph_from_dict(description: Mapping) -> Graph:
     for key in description:
         if key not in ("nodes", "edges"):
             got = f"has `{_short(str(key))}`"
-            raise argument_error("graph", "hold tables `nodes` and `edges` only", got)
+            raise argument_error("graph", "hold tables `nodes` and `edges` only", got, _NONLINEAR)
     for key in ("nodes", "edges"):
         if not isinstance(description.get(key), Mapping):
             raise argument_error("graph", f"hold a table `{key}`", "does not")
@@ -258,7 +259,7 @@ def _edge_table(name, item) -> dict:
     elif isinstance(item, list | tuple) and len(item) == 2:
         return {"source": item[0], "target": item[1]}
     rule = "be [source, target] or a table of source, target and, if wanted, shape"
-    raise argument_error(f"edges.{_short(str(name))}", rule, f"is {_short(repr(item))}")
+    raise argument_error(f"edges.{_short(str(name))}", rule, f"is {_short(repr(item))}", _NONLINEAR)
 
 
 def read_graph(path: str | PathLike) -> Graph:

@@ -61,6 +61,7 @@ def files(tmp_path, monkeypatch):
     """A graph, two gatings of exclusive-or on it, and another task."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.toml").write_text(TOML)
+    (tmp_path / "relu.toml").write_text(f'activation = "relu"\n{TOML}')
     data = xor(1)
     x, y = data.inputs["x"], data.targets["y"]
     half = (x[:, 0] > 0).astype(float)
@@ -229,6 +230,8 @@ def test_a_data_file_may_stand_under_two_graphs(files):
     ("arguments", "message"),
     [
         ("halves.npz", "`files` must begin with a graph, a TOML file, but begins with"),
+        ("model.py halves.npz", "`model.py`. A network of your own is read by `foretrain explain"),
+        ("relu.toml halves.npz", "has `activation`. Gated networks are linear but for their gates"),
         ("graph.toml", "`files` must hold at least one data file for every graph"),
         ("graph.toml halves.npz graph2.toml", "but `graph2.toml` has none"),
         ("graph.toml halves.npz halves.npz", "`files` must be distinct"),

@@ -8,6 +8,8 @@ how far it is to be trusted.
 """
 
 import math
+import resource
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -61,6 +63,7 @@ class Analysis:
         transformer: The same of a transformer, by its own sources; None for any other network.
         wiring: Basis, graph and modules; None of a pure function.
         seconds: What each part took.
+        memory: The most memory of this process until then, in megabytes.
         doubts: Lines on what is not to be trusted, and why; empty where nothing is.
     """
 
@@ -79,6 +82,7 @@ class Analysis:
     transformer: TransformerFreedom | None
     wiring: Wiring | None
     seconds: dict[str, float]
+    memory: float
     doubts: list[str] = field(default_factory=list)
 
     @property
@@ -228,6 +232,7 @@ def analyze(
         transformer=heads,
         wiring=wiring,
         seconds=taken,
+        memory=_peak(),
         doubts=doubts,
     )
 
@@ -279,6 +284,11 @@ def _counted(function, x, eps, loss, spectrum, timed):
     part = "free directions at the scale"
     freedom = timed(part, free_directions, function.network, x, **options)
     return exact, freedom, None, [*exact.doubts(), *freedom.doubts()]
+
+
+def _peak():
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _sampled(function, x, y, loss, eps, outputs, seconds, seed, tell):

@@ -2,8 +2,6 @@
 
 import html as markup
 import math
-import resource
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,10 +115,11 @@ def tables(found: "Analysis") -> list[Table]:
         made += _sections(found.freedom)
     if found.wiring is not None:
         made += _modules(found.wiring, layer_names(found))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak /= 2**20 if sys.platform == "darwin" else 2**10
     rows = [(name, duration(value)) for name, value in found.seconds.items()]
-    return [*made, ("Time and memory", ("", ""), [*rows, ("most memory", f"{peak:.0f} MB")])]
+    return [
+        *made,
+        ("Time and memory", ("", ""), [*rows, ("most memory", f"{found.memory:.0f} MB")]),
+    ]
 
 
 def _network(found):

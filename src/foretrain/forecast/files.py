@@ -12,6 +12,7 @@ from foretrain.graph import Graph, read_graph
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 
 PAGE = "prediction.html"
+_MODELS = (".py", ".pt", ".pth", ".safetensors")
 
 
 def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
@@ -39,8 +40,10 @@ def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, G
             _check_used(graph_path, pairs)
             graph_path = path
         elif graph_path is None:
+            own = path.suffix in _MODELS
+            repair = "A network of your own is read by `foretrain explain model.py data.npz`."
             raise argument_error(
-                "files", "begin with a graph, a TOML file", f"begins with `{path}`"
+                "files", "begin with a graph, a TOML file", f"begins with `{path}`", repair * own
             )
         elif (graph_path, path) in pairs:
             raise argument_error("files", "be distinct", f"`{graph_path} {path}` is named twice")

@@ -191,8 +191,8 @@ SMALLEST = {
 
 
 # `nuts` has tests of its own, `verdict_changes` holds words alone.
-# Whole sweeps, compiled several times: the slow tests run them.
-LONG = {"lanes", "grokking", "side_by_side", "translation"}
+# Whole sweeps and trainings, compiled several times: the slow tests run them.
+LONG = {"gpu", "lanes", "grokking", "own_networks", "sampler_choice", "side_by_side", "translation"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts", "verdict_changes"})
 
 

@@ -131,6 +131,7 @@ def test_a_measurement_that_raises_fails_alone_with_its_line(measured, tmp_path)
     assert found.claims[0].verdict == "inconclusive"
 
 
+@pytest.mark.slow
 def test_a_posterior_is_sampled_by_the_machine(tmp_path):
     file = tmp_path / "sampled.py"
     file.write_text(SAMPLED)

@@ -53,6 +53,7 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
     assert (folder / "made" / "explanation.svg").exists()
 
 
+@pytest.mark.slow
 def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folder, capsys):
     """The measured curve is a start that explain draws, too: it is told as one; the double begins elsewhere."""
     explain = "explain model.py data.npz --steps 20 --seeds 5"

@@ -46,6 +46,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_stored_weights_have_one_start_and_no_interval(folder):
     weights = {
         "first.weight": RANDOM.standard_normal((6, 3)),

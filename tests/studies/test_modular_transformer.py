@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from made_up import check, runs, verdicts
 
 import foretrain
@@ -143,6 +144,7 @@ def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     assert claim.verdict == "inconclusive"
 
 
+@pytest.mark.slow
 def test_a_run_is_stored_with_its_snapshots_judged_and_drawn(tmp_path):
     result = foretrain.run(
         "modular-transformer",

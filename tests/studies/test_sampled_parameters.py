@@ -36,6 +36,7 @@ def test_the_bench_has_forty_networks_and_what_is_known_of_them_agrees_with_itse
     assert exact.hole(1e4, 1e-4, 6, 0.01) == pytest.approx(6 / 1.01, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_drawn_networks_are_as_many_as_one_likes_and_begin_at_a_minimum():
     for number in range(7, 12):  # one of each family, and no other at another number
         one, other = bench.drawn(number), bench.drawn(number + 5)

@@ -8,7 +8,7 @@ from made_claims import made
 
 from foretrain.claims.claim import INCONCLUSIVE
 from foretrain.claims.interval import interval
-from foretrain.claims.power import CHANCE, MOST, remedies, seeds_needed, with_seeds
+from foretrain.claims.power import CHANCE, MOST, seeds_needed
 
 
 def test_number_for_a_mean_gives_the_verdict_four_times_in_five():
@@ -70,26 +70,3 @@ def test_no_number_is_given_where_seeds_do_not_help(fields, words):
     found = seeds_needed(made(**fields))
     assert found.seeds is None
     assert words in found.reason
-
-
-def test_remedies_name_a_command_for_the_claims_that_it_settles():
-    command = ["foretrain", "run", "routing", "--seeds", "3"]
-    near = made("near", [0.0, 1.0, 2.0], (0.0, 9.0))
-    wide = made("wide", [0.0, 1.0, 2.0], (0.9, 9.0))
-    held = made("held")
-    (first, second) = remedies([wide, near, held], command)
-    assert "near: foretrain run routing --seeds" in first
-    assert int(first.rpartition(" ")[2]) < int(second.rpartition(" ")[2])
-    assert "wide" in second
-    assert remedies([held], command) == []
-
-
-def test_the_cell_that_needs_most_decides():
-    command = ["foretrain", "run", "routing"]
-    near = made("same", [0.0, 1.0, 2.0], (0.0, 9.0), cell={"rank": 1})
-    never = made("same", [0.0, 1.0, 2.0], (1.0, 9.0), cell={"rank": 2})
-    assert remedies([near, never], command)[0].startswith("No number of seeds settles same")
-
-
-def test_seeds_of_a_command_are_replaced():
-    assert with_seeds(["a", "--seeds", "3", "--x", "1"], 7) == "a --x 1 --seeds 7"

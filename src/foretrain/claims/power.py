@@ -10,14 +10,12 @@ number of seeds goes with its square.
 """
 
 import math
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.claims.claim import INCONCLUSIVE, Claim
-from foretrain.words import count
+from foretrain.claims.claim import Claim
 
 CHANCE = 0.8  #: chance of a verdict at the number of seeds that is named
 MOST = 10_000  #: a claim that needs more seeds is one that none will settle
@@ -26,7 +24,6 @@ _FEWEST = {
     "range and t": 6,
 }  # seeds from which an interval of the median is exact
 _STEP = 1.02  # numbers of seeds are tried in steps of 2%
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -60,50 +57,6 @@ def seeds_needed(claim: Claim) -> Needed:
     if number is None:
         return Needed(None, f"the measured value is too near to a bound for {MOST:,} seeds")
     return Needed(number)
-
-
-def remedies(claims: Iterable[Claim], command: Sequence[str]) -> list[str]:
-    """Say for every inconclusive claim which command is likely to settle it, or that no number of seeds will.
-
-    Args:
-        claims: Claims of one run, each in all its cells.
-        command: Words of the command that made the run, such as ``foretrain.plans.plan.command(plan)``.
-
-    Returns:
-        Sentences, one for each number of seeds or reason, with the fewest seeds first; none where every claim has a verdict.
-    """
-    needed: dict[str, Needed] = {}
-    for claim in claims:
-        if claim.verdict == INCONCLUSIVE:
-            found, before = seeds_needed(claim), needed.get(claim.id)
-            if before is None or _order(found) > _order(before):
-                needed[claim.id] = found
-    groups: dict[Needed, list[str]] = {}
-    for name, found in sorted(needed.items(), key=lambda item: _order(item[1])):
-        groups.setdefault(found, []).append(name)
-    return [_remedy(found, names, command) for found, names in groups.items()]
-
-
-def with_seeds(command: Sequence[str], seeds: int) -> str:
-    """Return a command line with another number of seeds."""
-    words = list(command)
-    if "--seeds" in words:
-        place = words.index("--seeds")
-        words[place : place + 2] = []
-    return shlex.join([*words, "--seeds", str(seeds)])
-
-
-def _remedy(found: Needed, names: Sequence[str], command: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    sentences = ", ".join(names[:_NAMED]) + more
-    if found.seeds is None:
-        return f"No number of seeds settles {sentences}, since {found.reason}."
-    line = with_seeds(command, found.seeds)
-    return f"About {count(found.seeds, 'seed')} would settle {sentences}: {line}"
-
-
-def _order(found: Needed) -> float:
-    return math.inf if found.seeds is None else found.seeds
 
 
 def _numbers(first: int) -> Iterable[int]:

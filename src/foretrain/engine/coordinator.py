@@ -114,8 +114,7 @@ class Coordinator:
         self._say("done")
 
     def _prepare(self):
-        part, parts = self.shard
-        self._prefix = f"s{part}of{parts}w"
+        self._prefix = "s{}of{}w".format(*self.shard)
         self._token = f"{os.getpid():x}{int(time.time() * 1e3) & 0xFFFFFFFF:x}"
         self._saved = checkpoint.find(self.folder)
         self._left = len(self.runs)

@@ -76,7 +76,8 @@ def cost_words(
     return (
         f"Cost: {count(number, 'start')} of {size:,} weights take {own} for the {training.steps} steps of the run, and "
         f"{least}{duration(found.all(training, number, asked, substeps))} for all {len(asked)} corners, small steps being "
-        f"{substeps} x {STAGES} gradients; {memory(found.memory)} of memory. Compiling and kernels come on top."
+        f"{substeps} x {STAGES} gradients; {memory(found.memory)} of memory. Compiling, kernels and the search "
+        "for substeps come on top."
     )
 
 

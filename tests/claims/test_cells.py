@@ -7,6 +7,10 @@ import pytest
 from made_claims import made
 
 from foretrain.claims.cells import CellClaims, gather, over_axes
+from foretrain.claims.claim import unmet
+from foretrain.claims.family import summary
+from foretrain.claims.power import seeds_needed
+from foretrain.claims.rows import rows
 from foretrain.claims.table import ClaimTable
 
 AXES = {"init_scale": [float(scale) for scale in np.geomspace(0.01, 1, 6)], "rank": [1, 2, 3, 4, 5]}
@@ -78,3 +82,23 @@ def test_the_table_counts_cells_and_keeps_every_claim():
     assert table["error[init_scale=1, rank=5]"].verdict == "fails"
     assert len(table["error"]) == 30
     assert table["whole"] is table[0]
+
+
+def test_cells_that_are_not_claimed_count_neither_as_holding_nor_in_the_range():
+    cells = [
+        made("a", (1.0, 1.1, 1.05), cell={"rank": 1}),
+        made("a", (9.0, 9.1, 9.05), cell={"rank": 2}, verdict="not claimed", reason="too narrow"),
+    ]
+    (row,) = rows(cells)
+    assert (row.verdict, row.holding, row.outside) == (
+        "holds",
+        "1 of 1 cells hold",
+        ("too narrow",),
+    )
+    assert row.measured == "1.05"
+    assert row.remarks == ("Not claimed in 1 cell: rank=2 (too narrow).",)
+    (alone,) = rows(cells[1:])
+    assert (alone.verdict, alone.holding) == ("not claimed", "")
+    assert not unmet(cells)
+    assert summary(cells).startswith("Evidence by itself: 1 verdict.")
+    assert seeds_needed(cells[1]).seeds is None

@@ -275,3 +275,22 @@ def test_a_partial_function_measures_and_what_is_no_function_is_refused():
 def test_an_exact_deviation_is_one_number(worst):
     with pytest.raises(SentenceError, match=r"line \d+: .* one number as its deviation"):
         judged(lambda cell: Exact(worst))
+
+
+@pytest.mark.parametrize("value", [1.0, 3.0])
+def test_outside_of_its_domain_a_sentence_is_measured_and_not_claimed(value):
+    def near_one(c):
+        return "lambda_1 is above 0.05" if c.p.init_scale > 0.05 else ""
+
+    made = judged(lambda cell: spread(value), domain=near_one)
+    assert (made.verdict, made.reason) == ("not claimed", "lambda_1 is above 0.05")
+    assert made.measured == pytest.approx(value)
+    inside = judged(lambda cell: spread(value), domain=lambda c: "")
+    assert inside.verdict == ("holds" if value == 1 else "fails")
+
+
+def test_a_domain_is_fixed_before_the_run():
+    with pytest.raises(WithheldError):
+        judged(lambda cell: spread(1.0), domain=lambda c: "far" if c.loss.mean() > 0 else "")
+    with pytest.raises(SentenceError, match="`domain` must be a function"):
+        judged(lambda cell: spread(1.0), domain="narrow")

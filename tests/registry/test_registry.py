@@ -4,6 +4,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from made_claims import made
 from made_records import CLAIMS, RECORD
 
 import foretrain
@@ -33,6 +34,15 @@ def test_a_record_is_read_as_it_was_written_to_the_bit(tmp_path):
     write(tmp_path, read(path))
     assert path.read_text("utf-8") == before
     assert 'verdict = "fails at symbols=19"' in before
+
+
+def test_a_sentence_that_is_not_claimed_stays_so_in_a_record_and_says_why_in_the_table(tmp_path):
+    said = {"verdict": "not claimed", "reason": "lambda_1 is .94"}
+    claims = (*CLAIMS, made("wide", (5.0, 5.1), (0, 1), size={"width": ("8", "64")}, **said))
+    again = read(write(tmp_path, replace(RECORD, claims=claims)))
+    assert repr(again.claims[-1]) == repr(claims[-1])
+    assert "| not claimed at width=8 (lambda_1 is .94) |" in table(again)
+    assert tally([again]).endswith("1 are not claimed.")
 
 
 def test_a_file_that_is_no_record_is_one_line(tmp_path):

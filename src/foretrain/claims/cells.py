@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, VERDICTS, Claim
 from foretrain.claims.way_out import open_reasons
 from foretrain.words import told_apart
 
-WORST_FIRST = (FAILS, INCONCLUSIVE, HOLDS)
+WORST_FIRST = (FAILS, INCONCLUSIVE, HOLDS, NOT_CLAIMED)
 _NAMED = 3
 
 
@@ -28,8 +28,19 @@ class CellClaims:
 
     @property
     def verdict(self) -> str:
-        """The worst of the verdicts."""
+        """The worst of the verdicts; not claimed where it is claimed in no cell."""
         return next(verdict for verdict in WORST_FIRST if verdict in self.counts)
+
+    @property
+    def claimed(self) -> tuple[Claim, ...]:
+        """The claims in the domain of the sentence, all where none is."""
+        return tuple(one for one in self.claims if one.verdict != NOT_CLAIMED) or self.claims
+
+    @property
+    def outside(self) -> list[str]:
+        """Why the sentence is not claimed in the cells in which it is not; every reason once."""
+        found = (claim.reason for claim in self.claims if claim.verdict == NOT_CLAIMED)
+        return list(dict.fromkeys(found))
 
     @property
     def reasons(self) -> list[str]:
@@ -37,15 +48,15 @@ class CellClaims:
         return open_reasons(self.claims)
 
     def range(self, name: str) -> tuple[float, float]:
-        """Smallest and largest of a number, such as ``measured``, over the cells where it is finite; else nan."""
-        values = [float(getattr(claim, name)) for claim in self.claims]
+        """Smallest and largest of a number, such as ``measured``, over the claimed cells where it is finite; else nan."""
+        values = [float(getattr(claim, name)) for claim in self.claimed]
         values = [value for value in values if math.isfinite(value)]
         return (min(values), max(values)) if values else (math.nan, math.nan)
 
     @property
     def allowed(self) -> tuple[float, float] | None:
         """The allowed interval, None where it differs from cell to cell."""
-        allowed = {claim.allowed for claim in self.claims}
+        allowed = {claim.allowed for claim in self.claimed}
         return allowed.pop() if len(allowed) == 1 else None
 
     def where(self, verdict: str) -> str:

@@ -6,6 +6,7 @@ What a sentence allows is an interval for the measured value, fixed before the r
 - ``fails`` if it lies wholly outside,
 - ``inconclusive`` otherwise, and wherever the runs do not carry a verdict: too few seeds, runs that are missing, failed
   or diverged, training that was cut off before it had settled. The reason stands beside it.
+- ``not claimed`` outside of the domain of the sentence, whatever was measured there. The reason stands beside it.
 
 An exact fact (a conservation law, an identity) has no spread over seeds to speak of: its measured value is the worst
 deviation seen, and the verdict is whether that lies inside what is allowed. Where a document is wrong its claim stays as
@@ -20,7 +21,8 @@ from foretrain.errors import argument_error
 from foretrain.words import cell_label
 
 HOLDS, FAILS, INCONCLUSIVE = "holds", "fails", "inconclusive"
-VERDICTS = (HOLDS, FAILS, INCONCLUSIVE)
+NOT_CLAIMED = "not claimed"
+VERDICTS = (HOLDS, FAILS, INCONCLUSIVE, NOT_CLAIMED)
 HEADLINE, DETAIL, CONTROL = "headline", "detail", "control"
 RANKS = (HEADLINE, DETAIL, CONTROL)
 
@@ -41,13 +43,14 @@ class Claim:
     measured: float  #: the statistic over seeds
     uncertainty: tuple[float, float] | None  #: 95% interval of `measured`; None for an exact fact
     allowed: tuple[float, float]  #: interval in which `measured` must lie; an end may be infinite
-    verdict: str  #: ``holds``, ``fails`` or ``inconclusive``
+    verdict: str  #: one of `VERDICTS`
     seeds: int  #: number of seeds that entered
     #: Axis to its value in this cell; empty where nothing was cut.
     cell: dict[str, Scalar] = field(default_factory=dict)
     #: Number of seeds without a value: missing, failed, diverged, or not among those the sentence speaks of.
     left_out: int = 0
-    reason: str = ""  #: why the verdict is inconclusive although there is an interval; "" otherwise
+    #: Why the verdict is inconclusive although there is an interval, or why the sentence is not claimed; "" otherwise.
+    reason: str = ""
     method: str = ""  #: how `uncertainty` was made; "exact" for an exact fact
     why: str = ""  #: why just this interval is allowed
     among: str = ""  #: of which runs the sentence speaks; "" for all

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 
 
 def follows(claim: Claim) -> str:
@@ -26,9 +26,9 @@ def follows(claim: Claim) -> str:
 
 
 def as_it_follows(claim: Claim) -> Claim:
-    """A claim that was read, with the verdict that follows; one that is inconclusive for a reason stays so."""
+    """A claim that was read, with the verdict that follows; one that has none for a reason stays so."""
     right = follows(claim)
-    if claim.verdict == right or (claim.verdict == INCONCLUSIVE and claim.reason):
+    if claim.verdict == right or (claim.verdict in (INCONCLUSIVE, NOT_CLAIMED) and claim.reason):
         return claim
     said = f"the file says `{claim.verdict}`, which does not follow from the numbers beside it"
     return replace(claim, verdict=right or INCONCLUSIVE, reason=said)

@@ -14,7 +14,7 @@ Holm (1979), A simple sequentially rejective multiple test procedure, Scand. J. 
 import math
 from collections.abc import Iterable, Sequence
 
-from foretrain.claims.claim import CONTROL, FAILS, HEADLINE, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import CONTROL, FAILS, HEADLINE, HOLDS, Claim
 from foretrain.words import cell_label, count
 
 LEVEL = 0.05
@@ -47,7 +47,7 @@ def p_value(claim: Claim) -> float:
     """
     from scipy.special import bdtr, bdtrc, stdtr
 
-    if claim.verdict == INCONCLUSIVE or claim.uncertainty is None:
+    if claim.verdict not in (HOLDS, FAILS) or claim.uncertainty is None:
         return 1.0
     (low, high), (floor, ceiling), middle, n = (
         *(claim.uncertainty, claim.allowed),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.claims.sentence import Sentence, SentenceError, place
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
@@ -69,6 +69,8 @@ def judge(said: Sentence, grid: Any) -> Claim | None:
         note = f"{note} {lost[0].upper()}{lost[1:]}.".strip()
     elif lost:
         verdict, reason = INCONCLUSIVE, reason or lost
+    if said.domain is not None and (outside := said.domain(cell.blind())):
+        verdict, reason = NOT_CLAIMED, outside
     found = ("measured", "uncertainty", "seeds", "left_out", "method")
     return Claim(
         **{name: getattr(said, name) for name in _WORDS},

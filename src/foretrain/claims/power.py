@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.claims.claim import Claim
+from foretrain.claims.claim import NOT_CLAIMED, Claim
 
 CHANCE = 0.8  #: chance of a verdict at the number of seeds that is named
 MOST = 10_000  #: a claim that needs more seeds is one that none will settle
@@ -45,6 +45,8 @@ def seeds_needed(claim: Claim) -> Needed:
         The number. None where more seeds do not help: runs cut off or lost, nothing measured, a measured value on a bound
         of what is allowed.
     """
+    if claim.verdict == NOT_CLAIMED:
+        return Needed(None, f"it is not claimed: {claim.reason}")
     if claim.uncertainty is None:
         return Needed(1) if math.isfinite(claim.measured) else Needed(None, claim.reason)
     if claim.seeds == 1:

@@ -11,6 +11,7 @@ from foretrain.claims.claim import (
     HEADLINE,
     HOLDS,
     INCONCLUSIVE,
+    NOT_CLAIMED,
     RANKS,
     VERDICTS,
     Claim,
@@ -22,9 +23,13 @@ MOST_CELLS = 50
 RULE = (
     "What a claim allows is fixed before the run. A claim holds if the 95% interval of the measured value lies inside"
     " it, fails if it lies wholly outside, and is inconclusive otherwise, or where the runs do not carry a verdict."
-    " An exact fact is judged by the worst deviation seen."
+    " An exact fact is judged by the worst deviation seen. Outside of its domain a sentence is not claimed."
 )
-_WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
+_WORDS = {
+    HOLDS: ("holds", "hold"),
+    FAILS: ("fails", "fail"),
+    NOT_CLAIMED: ("is not claimed", "are not claimed"),
+}
 _SCALES = {
     "own": "Judged with parameters of the run's own, or with fewer seeds than a preset of the study has."
 }
@@ -52,6 +57,7 @@ class Row:
     # Lines on where the measured value comes from: interval and method, seeds.
     spread: tuple[str, ...]
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
+    outside: tuple[str, ...]  # why it is not claimed, where it is not
     # What must not be overlooked, in sentences: where it fails, why it is inconclusive, seeds left out.
     remarks: tuple[str, ...]
     corrects: str  # id of the sentence that it corrects, or ""
@@ -131,14 +137,14 @@ def _row(group: CellClaims) -> Row:
     digits = digits_to_tell_apart(*measured, *predicted, *(uncertainty or ()), *(allowed or ()))
     unit = "" if first.unit in ("1", "") else f" {first.unit}"
     ends = "" if uncertainty is None else _ends(uncertainty, digits)
-    holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} cells hold"
+    holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claimed)} cells hold"
     return Row(
         id=group.id,
         label=group.id if several else first.label,
         rank=first.rank,
         verdict=group.verdict,
         at=_at(group),
-        holding=holding if several else "",
+        holding=holding if several and group.verdict != NOT_CLAIMED else "",
         statement=first.statement,
         predicted="" if math.isnan(predicted[0]) else _range(predicted, digits) + unit,
         measured=_measured(group, measured, digits) + unit,
@@ -147,6 +153,7 @@ def _row(group: CellClaims) -> Row:
         numbers=_numbers(group, measured, uncertainty, predicted, allowed, unit),
         spread=_spread(group, ends),
         reasons=tuple(group.reasons),
+        outside=tuple(group.outside),
         remarks=tuple(_remarks(group, several)),
         corrects=first.corrects,
         details=_details(group),
@@ -251,6 +258,9 @@ def _remarks(group, several) -> Iterator[str]:
             where = f"{amount}: {group.where(verdict)}"
             where = f"all {amount} cells" if amount == len(group.claims) else where
             yield f"{verdict.capitalize()} in {where}{why}.".replace("....", "...")
+    if outside := group.counts.get(NOT_CLAIMED):
+        where = f" in {count(outside, 'cell')}: {group.where(NOT_CLAIMED)}" if several else ""
+        yield f"Not claimed{where} ({'; '.join(group.outside[:_NAMED])})."
     without = sum(not math.isfinite(claim.measured) for claim in group.claims)
     if without and several:
         yield f"Nothing finite was measured in {count(without, 'cell')}."

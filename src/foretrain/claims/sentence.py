@@ -59,6 +59,8 @@ class Sentence:
         of: Networks whose runs must all be there; () for those that the quantity reads.
         at_end: Judge only runs that settled: a run cut off while still learning carries no verdict.
         where: Cells of which it speaks, a function of the cell; None for all.
+        domain: Function of the cell that returns "" where the sentence is claimed, and elsewhere the reason why it is not, in
+            words: where the theory's own error is larger than what is allowed. None: claimed in all cells of which it speaks.
     """
 
     id: str
@@ -79,6 +81,7 @@ class Sentence:
     note: str = ""
     unit: str = "1"
     where: Callable[[Any], Any] | None = None
+    domain: Callable[[Any], str] | None = None
     rank: str = DETAIL
 
     def __post_init__(self):
@@ -98,9 +101,10 @@ class Sentence:
         if function_of(self.quantity) is None:
             rule = f"The quantity of `{self.id}` must be a function"
             raise SentenceError(f"{rule}, but is {self.quantity!r}.")
-        if self.where is not None and not callable(self.where):
-            rule = "A claim's `where` must be a function of the cell"
-            raise SentenceError(f"{rule}, but is {self.where!r}.")
+        for name in ("where", "domain"):
+            if (given := getattr(self, name)) is not None and not callable(given):
+                rule = f"A claim's `{name}` must be a function of the cell"
+                raise SentenceError(f"{rule}, but is {given!r}.")
         number = np.asarray(self.near)
         if not callable(self.near) and (number.ndim or number.dtype.kind not in "fiub"):
             rule = "A claim's `near` must be a number or a function of the cell"
@@ -141,8 +145,8 @@ def claim(
         quantity: Function of the cell that gives one value per seed.
         inside: Interval (low, high) allowed for the measured value, or a function of the cell.
         why: Reason for just this interval.
-        **row: The other attributes of `Sentence`: ``near``, ``source``, ``rank``, ``exact``, ``along``, ``where``, ``of``,
-            ``statistic``, ``within``, ``at_end``, ``among``, ``corrects``, ``note``, ``unit``.
+        **row: The other attributes of `Sentence`: ``near``, ``source``, ``rank``, ``exact``, ``along``, ``where``, ``domain``,
+            ``of``, ``statistic``, ``within``, ``at_end``, ``among``, ``corrects``, ``note``, ``unit``.
     """
     unknown = set(row) - {field.name for field in fields(Sentence)}
     if unknown:

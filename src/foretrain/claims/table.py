@@ -103,7 +103,7 @@ class ClaimTable(Sequence):
         for claim in self._claims:
             (row,) = rows([claim])
             verdict = f"{row.verdict} {row.at}".strip()
-            verdict += "".join(f" ({reason})" for reason in row.reasons)
+            verdict += "".join(f" ({reason})" for reason in (*row.reasons, *row.outside))
             parts = [
                 verdict,
                 f"`{row.label}` {row.statement}",

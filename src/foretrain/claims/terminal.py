@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.claims.family import summary
 from foretrain.claims.rows import Row, by_rank, counted, named, open_reasons, rows, tally
 from foretrain.words import fold
 
 NARROWEST = 40
-_STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow"}
+_STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow", NOT_CLAIMED: "bold"}
 _GAP = 2
 _OF_RUN = ("Scale", "Size")  # details that often are the same for all claims of a run
 _SHARED = 2  # claims that are open for one reason have it once, below all

@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import NullLocator
 
 from foretrain.claims.cells import gather, over_axes
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, legend_below, panels
 
@@ -24,7 +24,12 @@ _LINES = 3  # at most, of the sentence above a panel
 _HALO = withStroke(linewidth=3.2, foreground="white")  # a cross is seen on every colour
 _CROSS = {"color": PALETTE["vermillion"], "markeredgewidth": 1.8, "path_effects": [_HALO]}
 _DOT = {"color": "#ffffff", "markeredgecolor": INK, "markeredgewidth": 0.6}
-_MARKS = {FAILS: {"marker": "x", **_CROSS}, INCONCLUSIVE: {"marker": ".", **_DOT}}
+_RULE = {"color": INK, "markeredgewidth": 1.4, "path_effects": [_HALO]}
+_MARKS = {
+    FAILS: {"marker": "x", **_CROSS},
+    INCONCLUSIVE: {"marker": ".", **_DOT},
+    NOT_CLAIMED: {"marker": "_", **_RULE},
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class _Panel:
 
     @property
     def holds(self) -> bool:
-        return all(claim.verdict == HOLDS for claim in self.claims.values())
+        return all(claim.verdict in (HOLDS, NOT_CLAIMED) for claim in self.claims.values())
 
 
 def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
@@ -235,7 +240,8 @@ def _caption(drawn, number) -> str:
         text += " Marks at the lower edge stand where nothing was measured."
     if 2 in kinds:
         text += " Colour is the measured value; grey cells have none. White lines part what is allowed from what is not."
-    text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive."
+    text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive, dashes those in which it"
+    text += " is not claimed."
     fixed = dict.fromkeys(name for panel in drawn for name in panel.fixed)
     if fixed:
         text += f" Axes that a panel does not show ({', '.join(fixed)}) are at the first value it was judged at."

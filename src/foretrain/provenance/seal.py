@@ -85,6 +85,8 @@ def _made_of(
 def _of_claim(claim: Any, folders: list[Path]) -> list[str]:
     names = [field.name for field in dataclasses.fields(claim) if field.name not in _ORDERS]
     held = {name: getattr(claim, name) for name in names}
+    if held["domain"] is None:  # what a claim does not have is no change of it
+        del held["domain"]
     words = [str(held.pop(name)) for name in _WORDS if name in held]
     return [digest(*words), hashed(held, _JUDGED_IN, folders)]
 

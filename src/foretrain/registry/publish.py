@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.cells import gather
-from foretrain.claims.claim import DETAIL, FAILS, INCONCLUSIVE, VERDICTS, Claim, size_text
+from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS, Claim, size_text
 from foretrain.claims.rows import Row, rows
 from foretrain.errors import FolderError
 from foretrain.laboratory.listing import list_studies
@@ -207,7 +207,7 @@ def unshown_of(lines: Sequence[Line]) -> list[tuple[str, str, list[Line], list[L
     found = []
     for study in dict.fromkeys(line.record.study for line in lines):
         own = [line for line in lines if line.record.study == study]
-        unsettled = [line for line in own if line.row.verdict == INCONCLUSIVE]
+        unsettled = [line for line in own if line.row.verdict not in (HOLDS, FAILS)]
         part = [line for line in own if line not in unsettled and line.among]
         found.append((study, sizes.get(study, ""), unsettled, part))
     return found

@@ -165,7 +165,7 @@ def _default(item: Field) -> Any:
 def _plain(said: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a claim from those of its sentence and one of its verdicts."""
     texts = {name: text for name, text in said.items() if name != "verdicts"}
-    return {**texts, "uncertainty": None, **one, "verdict": one["verdict"].partition(" ")[0]}
+    return {**texts, "uncertainty": None, **one, "verdict": one["verdict"].partition(" at ")[0]}
 
 
 def _entries(values: Mapping[str, Any]) -> Iterator[str]:

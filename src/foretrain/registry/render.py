@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim, size_text
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
 from foretrain.claims.rows import Row, by_rank, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import StoreError, nearest, path_argument
@@ -121,13 +121,15 @@ def tally(records: Sequence[Record]) -> str:
     for size, some in groups.items():
         found = Counter(row.verdict for row in some)
         counts = f"{found[HOLDS]} hold, {found[FAILS]} fail, {found[INCONCLUSIVE]} are inconclusive"
+        counts += f", {found[NOT_CLAIMED]} are not claimed" if found[NOT_CLAIMED] else ""
         parts += [f"Of {len(some)} {size}, {counts}."] if some else []
     return " ".join(parts)
 
 
 def _row(row: Row) -> str:
     holding = f" ({row.holding})" if row.holding else ""
-    reasons = f" ({row.reasons[0]})" if row.reasons and not row.holding else ""
+    said = (*row.reasons, *row.outside)
+    reasons = f" ({said[0]})" if said and not row.holding else ""
     cells = (
         f"{row.verdict} {row.at}".strip() + holding + reasons,
         " ".join([f"`{row.label}` {row.statement}", *(row.remarks if row.holding else ())]),

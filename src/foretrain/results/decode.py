@@ -144,7 +144,7 @@ class StoredClaim(Struct, kw_only=True):
     measured: Number
     uncertainty: Ends | None
     allowed: Ends
-    verdict: Literal["holds", "fails", "inconclusive"]
+    verdict: Literal["holds", "fails", "inconclusive", "not claimed"]
     seeds: Count
     cell: dict[Name, Scalar] = {}
     left_out: Count = 0

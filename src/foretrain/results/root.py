@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.checksum import NAME as STORE
@@ -21,7 +21,12 @@ from foretrain.results.files import read_file
 ROOT = "root"
 SUMMARY, MANIFEST = "summary.json", "manifest.json"
 _OWN = "checksum"  # of the manifest
-_SAYS = {HOLDS: "holds", FAILS: "fails", INCONCLUSIVE: "is inconclusive"}
+_SAYS = {
+    HOLDS: "holds",
+    FAILS: "fails",
+    INCONCLUSIVE: "is inconclusive",
+    NOT_CLAIMED: "is not claimed",
+}
 _AGAIN = {
     SUMMARY: " Try foretrain report, which makes it anew from the journal.",
     STORE: " Try foretrain report, which makes it anew from the journal.",

@@ -133,7 +133,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("list", "study", _STUDY, {"nargs": "?"}),
     ("run", "--config", "TOML file with parameters; flags take precedence", _PATH),
     ("sweep", "config", "TOML file: study, fixed parameters, axes, seeds", _PATH),
-    ("sweep", "--explain", "print what would run and leave", _FLAG),
+    ("run sweep", "--explain", "print what would run, seconds and memory, and leave", _FLAG),
     ("sweep", "--emit-sbatch", "print a SLURM array script of so many shards", {"type": int}),
     ("show report export", "folder", "folder of results", _PATH),
     ("compare", "first", "first folder of results, or a .csv or .parquet file of curves", _PATH),

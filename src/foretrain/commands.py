@@ -49,18 +49,23 @@ def _run(arguments):
     options = replace(_options(arguments), seeds=seeds)
     with data_from(options.data_dir, options.out):
         plan = make_plan(study, values, **options.of_plan)
+    if arguments.explain:
+        return _explain(plan, options.out)
     return _finish(conduct(plan, options), arguments)
+
+
+def _explain(plan, out):
+    from foretrain.laboratory.conduct import folder_of
+    from foretrain.laboratory.explain import explain
+
+    print(explain(plan, folder_of(plan, out)))
+    return 0
 
 
 def _sweep(arguments):
     from foretrain.laboratory.conduct import conduct, data_from, folder_of
     from foretrain.plans.config import read_sweep
 
-    if arguments.explain:
-        from foretrain.laboratory.explain import explain
-
-        print(explain(arguments.config, arguments.out, yes=arguments.yes))
-        return 0
     if arguments.emit_sbatch is not None:
         from foretrain.engine.cluster import sbatch_script
 
@@ -78,6 +83,8 @@ def _sweep(arguments):
     options = _options(arguments)
     with data_from(options.data_dir, options.out):
         plan, out = read_sweep(arguments.config, options.yes)
+    if arguments.explain:
+        return _explain(plan, options.out or out)
     return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
 
 

@@ -35,9 +35,22 @@ def test_a_worker_holds_a_program_and_as_many_lanes_as_it_may_have_runs():
     assert (many.worker - WORKER - PROGRAM) == pytest.approx(2 * (few.worker - WORKER - PROGRAM))
 
 
-def test_a_sweep_says_its_memory_before_it_runs(tmp_path, capsys):
+def test_a_run_and_a_sweep_say_time_and_memory_before_they_run(tmp_path, capsys):
     (tmp_path / "sweep.toml").write_text('study = "one-mode"\nseeds = 3\n')
-    assert main(["sweep", str(tmp_path / "sweep.toml"), "--explain"]) == 0
-    (line,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("  memory")]
+    said = []
+    for asked in (["sweep", str(tmp_path / "sweep.toml")], ["run", "one-mode", "--seeds", "3"]):
+        assert main([*asked, "--out", str(tmp_path / "a"), "--explain"]) == 0
+        (line,) = [x for x in capsys.readouterr().out.splitlines() if x.startswith("  memory")]
+        said.append(line)
+    assert said[0] == said[1]
     assert "at most " in line
     assert line.endswith("to judge and draw")
+    assert not (tmp_path / "a").exists()
+
+
+def test_the_time_that_is_said_grows_with_the_steps_that_are_left(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("foretrain.laboratory.explain.seconds_here", lambda cost: 100.0)
+    for seeds, words in ((10, "about 1 min 40 s here"), (5, "about 50 s here")):
+        asked = ["run", "one-mode", "--seeds", f"{seeds}", "--out", str(tmp_path / "a")]
+        assert main([*asked, "--explain"]) == 0
+        assert words in capsys.readouterr().out

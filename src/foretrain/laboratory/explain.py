@@ -1,27 +1,27 @@
-"""What a sweep would run, before it runs."""
+"""A sweep in words, before it runs."""
 
 from pathlib import Path
 
 from foretrain.engine.dispatch import Group, make_groups
 from foretrain.engine.places import usual_workers
 from foretrain.laboratory import folder as home
-from foretrain.laboratory.conduct import folder_of
+from foretrain.laboratory.foreseen import seconds_here
 from foretrain.machine import usable_cores
-from foretrain.plans.config import read_sweep
-from foretrain.plans.plan import Run, runs, variants
+from foretrain.plans.plan import Plan, Run, make_plan, runs, variants
 from foretrain.plans.study import Study
 from foretrain.results.journal import scan
-from foretrain.words import count, memory, span
+from foretrain.words import count, duration, memory, span
 
 
-def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = False) -> str:
-    """The grid of a sweep's file in words: axes, networks, runs, those found done, programs to compile, steps, memory.
+def explain(plan: Plan, folder: Path) -> str:
+    """A sweep in words: axes, networks, runs, those found done, programs to compile, steps, seconds, memory.
 
-    Raises:
-        ArgumentError: the file cannot be used.
+    Args:
+        plan: The plan.
+        folder: Folder of its results, which need not be there.
+
+    Cost: as `foretrain.engine.footprint.footprint`, seconds at most; nothing is trained.
     """
-    plan, named = read_sweep(config, yes)
-    folder = folder_of(plan, out or named)
     if folder.exists():
         plan = home.joined(folder, plan)
     held = set(scan(folder).identities) if folder.exists() else set()
@@ -45,10 +45,23 @@ def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = Fa
             f"  networks    {networks}",
             f"  runs        {len(wanted)}, of which {len(wanted) - len(left)} are found done",
             *(work if plan.study.trains else ()),
+            *_seconds(plan.study, left),
             *_memory(plan.study, left, groups),
             f"  sentences   {len(plan.study.sentences)}",
         ]
     )
+
+
+def _seconds(study: Study, left: list[Run]) -> list[str]:
+    """How long the runs that are left will take here, by their steps and the cost of the default size, in a line."""
+    usual = sum(study.estimate(run.parameters) for run in runs(make_plan(study, {}, yes=True)))
+    whole = seconds_here(study.card.cost)
+    if not (left and usual and whole):
+        return []
+    taken = whole * sum(study.estimate(run.parameters) for run in left) / usual
+    return [
+        f"  time        about {duration(float(f'{taken:.2g}'))} here, if a step costs as much as by default"
+    ]
 
 
 def _memory(study: Study, left: list[Run], groups: list[Group]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Results for other tools: netCDF, or long tables as CSV or Parquet."""
+"""Results for other tools: netCDF, long tables as CSV or Parquet, or a logbook of Trackio."""
 
 import importlib.util
 import json
@@ -11,12 +11,13 @@ import xarray as xr
 
 from foretrain.errors import FolderError, ForetrainError, one_of, path_argument
 from foretrain.results.files import refused
+from foretrain.results.logbook import write_logbook
 from foretrain.results.result import Result, open_result
 from foretrain.results.store import each_group
 
-FORMATS = ("netcdf", "csv", "parquet")
-_NEEDS = {"netcdf": ("h5netcdf", "h5py"), "csv": (), "parquet": ("pyarrow",)}
-_NAMES = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet"}
+FORMATS = ("netcdf", "csv", "parquet", "trackio")
+_NEEDS = {"netcdf": ("h5netcdf", "h5py"), "parquet": ("pyarrow",), "trackio": ("trackio",)}
+_NAMES = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet", "trackio": "trackio"}
 
 
 def export_folder(folder: str | Path, to: str, out: str | Path | None = None) -> list[Path]:
@@ -24,7 +25,7 @@ def export_folder(folder: str | Path, to: str, out: str | Path | None = None) ->
 
     Args:
         folder: The folder.
-        to: "netcdf", "csv" or "parquet".
+        to: "netcdf", "csv", "parquet" or "trackio".
         out: File or folder to make; default beside the results.
     """
     folder = path_argument("folder", folder)
@@ -40,7 +41,8 @@ def export(result: Result, fmt: str, path: Path) -> list[Path]:
         fmt: "netcdf": one file with the same groups; "csv" or "parquet": a folder of long tables, one per group and
             set of dims (``simulation.seed-step.csv``), with a column for each dim, label and variable. A
             dim whose labels differ from cell to cell has two: ``mode``, the label, and ``mode_position``, its place,
-            from 0. Rows after the end of a run, where every variable is nan, are left out.
+            from 0. Rows after the end of a run, where every variable is nan, are left out. "trackio": a folder with a
+            logbook of the verdicts and figures.
         path: The file or folder to make.
 
     Returns:
@@ -55,7 +57,7 @@ def export(result: Result, fmt: str, path: Path) -> list[Path]:
     """
     one_of("to", fmt, FORMATS)
     path = path_argument("path", path)
-    for package in _NEEDS[fmt]:
+    for package in _NEEDS.get(fmt, ()):
         if importlib.util.find_spec(package) is None:
             raise ForetrainError(
                 f"Export to `{fmt}` needs {package}, which is not installed. "
@@ -66,7 +68,9 @@ def export(result: Result, fmt: str, path: Path) -> list[Path]:
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if fmt == "netcdf":
+        if fmt == "trackio":
+            write_logbook(result, temporary)
+        elif fmt == "netcdf":
             each_group(result.tree, _plain).to_netcdf(temporary, engine="h5netcdf")
         else:
             _write_tables(result, fmt, temporary)

@@ -1,0 +1,52 @@
+"""A result as a Trackio logbook: the command, the verdicts, the figures and the provenance, for one page of an experiment.
+
+Trackio writes the files (https://huggingface.co/docs/trackio/logbooks); here is what stands in them.
+"""
+
+import contextlib
+from pathlib import Path
+
+from foretrain.errors import ForetrainError
+from foretrain.results.result import Result
+from foretrain.results.summary import Summary, read_summary
+
+
+def write_logbook(result: Result, folder: Path) -> None:
+    """Make a folder with a logbook in ``.trackio/logbook``, of one page, named after the study.
+
+    Args:
+        result: A result that was stored: its pictures and its summary are read from its folder.
+        folder: The folder to make.
+
+    Raises:
+        ForetrainError: the result was not stored, or a folder above holds a logbook already.
+    """
+    from trackio import logbook
+
+    if result.path is None:
+        raise ForetrainError("A logbook needs a stored result. Try foretrain.open on its folder.")
+    summary = read_summary(result.path)
+    folder.mkdir()
+    try:
+        with contextlib.chdir(folder):  # Trackio makes a logbook where it is
+            book = logbook.create_logbook(title=f"foretrain {summary.study}")
+    except logbook.LogbookError as error:
+        raise ForetrainError(f"{error} Try a folder outside of it.") from None
+    page = logbook.add_page(book, summary.study)
+    logbook.add_code_cell(
+        book, page, result.claims.tally(), "Command", code_text=summary.command, language="bash"
+    )
+    logbook.add_markdown_cell(book, page, result.claims.to_markdown(), "Verdicts")
+    for picture in sorted((result.path / "figures").glob("*.png")):
+        logbook.add_figure_cell(book, page, image=picture, title=picture.stem)
+    logbook.add_markdown_cell(book, page, _provenance(summary), "Provenance")
+
+
+def _provenance(summary: Summary) -> str:
+    """Say in a list on what the verdicts rest."""
+    runs = ", ".join(f"{number} {outcome}" for outcome, number in summary.runs.items() if number)
+    versions = ", ".join(f"{name} {version}" for name, version in summary.versions.items())
+    codes = ", ".join(summary.codes)
+    facts = {"Device": summary.device, "Runs": runs, "Code": codes, "Versions": versions}
+    said = [f"- {name}: {text}." for name, text in facts.items() if text]
+    return "\n".join([*said, *(f"- {remark}" for remark in summary.remarks)])

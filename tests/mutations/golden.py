@@ -6,15 +6,21 @@ indices or of two seeds changes the projection. Nothing is trained.
 """
 
 import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from mutations.plant import Mutation, mutations
 from small_studies import PRESETS
 
-from foretrain.laboratory.labelled import theory_of
+from foretrain.laboratory.labelled import _theory, theory_of
+from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
+from foretrain.plans.study import Study
 
 FILE = Path(__file__).with_name("golden.toml")
 SEEDS = 2
@@ -24,9 +30,34 @@ TOLERANCE = 1e-4
 
 def predictions(name: str) -> list[xr.Dataset]:
     """Predict all cells of a study of `small_studies.toml`, two seeds of each."""
+    study, whole = _planned(name)
+    return [theory_of(study, cell) for cell in whole.cells()]
+
+
+def _planned(name: str) -> tuple[Study, Grid]:
     plan = make_plan(name.partition(".")[0], {**PRESETS[name], "seeds": SEEDS})
-    whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
-    return [theory_of(plan.study, cell) for cell in whole.cells()]
+    return plan.study, Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
+
+
+@cache
+def told(study: str) -> frozenset[tuple[str, str]]:
+    """Return kind and words of the mutations of a theory that change what is stored of it at small sizes."""
+    return frozenset(
+        (one.kind, one.what)
+        for name, held in stored().items()
+        if name.partition(".")[0] == study
+        for one in _telling(name, set(held))
+    )
+
+
+def _telling(name: str, held: set[str]) -> Iterator[Mutation]:
+    study, whole = _planned(name)
+    whole = replace(whole, theory=_theory(study, whole, silent))
+    now = digest([cell.theory for cell in whole.cells()])
+    for one in mutations(whole):
+        changed = digest([cell.theory for cell in one.plant(whole).cells()])
+        if one.predicts in held & set(differing(now, changed)):
+            yield one
 
 
 def digest(cells: list[xr.Dataset]) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mutations.golden import differing, digest
+from mutations.golden import told
 from mutations.plant import Mutation, doubled, mutations
 
 import foretrain
@@ -36,7 +36,7 @@ class Noticed:
     study: str
     mutation: Mutation
     by: tuple[str, ...]  #: labels of the claims that held and fail now; () where no verdict notices
-    golden: bool  #: whether the digest of what is predicted is another one
+    golden: bool  #: whether the digest stored of small sizes tells the same error in the theory
 
 
 def run(study: str, folder: Path, **changed: Any) -> Grid:
@@ -74,7 +74,7 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
         with _watched() as reads:
             before |= verdicts(known, grid, {said.id})
         reading[said.id] = reads
-    found, held = [], digest([grid.theory])
+    found, tells = [], told(study)
     for one in planted:
         among = {id for id, reads in reading.items() if not one.predicts or one.predicts in reads}
         changed = one.plant(grid)
@@ -84,7 +84,7 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
             for name, verdict in after.items()
             if verdict == FAILS and before.get(name, HOLDS) == HOLDS
         )
-        golden = bool(one.predicts) and bool(differing(held, digest([changed.theory])))
+        golden = bool(one.predicts) and (one.kind, one.what) in tells
         found.append(Noticed(study, one, by, golden))
     return found
 

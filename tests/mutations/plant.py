@@ -13,6 +13,7 @@ import xarray as xr
 from foretrain.plans.grid import Grid
 
 LEAST = 0.05  # of the norm of an array
+ROUNDING = 1e-12  # a variable that stays below is rounding, and none of its changes are looked at
 FACTORS = (1.05, 0.9)
 CLOCK = 1.1
 _LEAKS = {"validation_": "", "heldout_": "", "untrained_": ""}
@@ -23,7 +24,7 @@ _TRAINING = {"error": "loss"}  # a variable of this name beside its prefix is th
 class Mutation:
     """One error, planted in what a study has computed."""
 
-    kind: str  #: theory, clock, index, layer, seed, leak, rate or truncated
+    kind: str  #: theory, clock, index, layer, seed, runs, leak, rate or truncated
     what: str  #: the variable and what was done with it
     plant: Callable[[Grid], Grid]
     predicts: str = ""  #: the predicted variable that it changes; "" where it changes runs
@@ -36,6 +37,12 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
             if _differs(values, changed):
                 plant = partial(_theory, name=name, values=changed)
                 yield Mutation(kind, f"{name} {what}", plant, str(name))
+    if any(_differs(values, _rolled(values, "seed")) for values in _by_seed(grid.theory)):
+        yield Mutation("runs", "those of another seed", _exchanged)
+    for name, values in grid.simulation.data_vars.items():
+        if values.sizes.get("layer", 0) > 1 and _differs(values, _rolled(values, "layer")):
+            plant = partial(_read, name=str(name), values=_rolled(values, "layer"))
+            yield Mutation("layer", f"{name} read of another layer", plant)
     for name, source in _leaks(grid.simulation):
         if _differs(grid.simulation[name], grid.simulation[source]):
             what = f"{name} is {source}"
@@ -54,8 +61,15 @@ def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
     for dim, size in values.sizes.items():
         if dim != "step" and size > 1:
             kind = dim if dim in ("seed", "layer") else "index"
-            moved = values.copy(data=np.roll(values.values, 1, values.get_axis_num(dim)))
-            yield str(kind), f"another {dim}'s", moved
+            yield str(kind), f"another {dim}'s", _rolled(values, str(dim))
+
+
+def _rolled(values: xr.DataArray, dim: str) -> xr.DataArray:
+    return values.copy(data=np.roll(values.values, 1, values.get_axis_num(dim)))
+
+
+def _by_seed(theory: xr.Dataset) -> list[xr.DataArray]:
+    return [values for values in theory.data_vars.values() if values.sizes.get("seed", 0) > 1]
 
 
 def _at_another_time(values: xr.DataArray) -> xr.DataArray:
@@ -82,6 +96,23 @@ def _theory(grid: Grid, name: str, values: xr.DataArray) -> Grid:
     return replace(grid, theory=grid.theory.assign({name: values}))
 
 
+def _exchanged(grid: Grid) -> Grid:
+    """Put the runs of each seed in the place of those of the next; start, theory and labels stay."""
+    variants = {name: _next_seed(runs) for name, runs in grid.variants.items()}
+    return replace(grid, simulation=_next_seed(grid.simulation), variants=variants)
+
+
+def _next_seed(runs: xr.Dataset) -> xr.Dataset:
+    moved = {
+        name: _rolled(values, "seed") for name, values in runs.items() if "seed" in values.dims
+    }
+    return runs.assign(moved)
+
+
+def _read(grid: Grid, name: str, values: xr.DataArray) -> Grid:
+    return replace(grid, simulation=grid.simulation.assign({name: values}))
+
+
 def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
     """Yield a variable of data that the network has not seen, and the same of its training data."""
     for name in map(str, runs.data_vars):
@@ -95,7 +126,7 @@ def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def _leaked(grid: Grid, name: str, source: str) -> Grid:
     runs = grid.simulation
-    return replace(grid, simulation=runs.assign({name: runs[name].copy(data=runs[source].values)}))
+    return _read(grid, name, runs[name].copy(data=runs[source].values))
 
 
 def _truncated(grid: Grid) -> Grid:
@@ -105,7 +136,10 @@ def _truncated(grid: Grid) -> Grid:
 
 def _cut_short(runs: xr.Dataset) -> bool:
     held = _halved(runs)
-    return any(_differs(values, held[name]) for name, values in runs.data_vars.items())
+    return any(
+        _differs(values, held[name]) and abs(values).max() > ROUNDING
+        for name, values in runs.data_vars.items()
+    )
 
 
 def _halved(runs: xr.Dataset) -> xr.Dataset:

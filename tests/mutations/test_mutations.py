@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from mutations.golden import differing, digest, predictions, stored
+from mutations.golden import differing, digest, predictions, stored, told
 from mutations.notice import SILENT, SIZES, of_study, report
 from mutations.plant import mutations
 from small_studies import PRESETS
@@ -32,13 +32,34 @@ def made() -> Grid:
 def test_every_kind_of_mutation_is_planted_and_changes_only_what_it_names():
     grid = made()
     planted = {one.kind: one for one in mutations(grid)}
-    assert set(planted) == {"theory", "clock", "seed", "index", "leak", "truncated"}
+    assert set(planted) == {"theory", "clock", "seed", "index", "runs", "leak", "truncated"}
     changed = planted["theory"].plant(grid)
     assert np.allclose(changed.theory.strength, 0.9 * grid.theory.strength)
     assert changed.simulation.identical(grid.simulation)
     leaked = planted["leak"].plant(grid)
     assert np.array_equal(leaked.simulation.heldout_error, grid.simulation.loss)
     assert leaked.theory.identical(grid.theory)
+    exchanged = planted["runs"].plant(grid)
+    assert np.array_equal(exchanged.simulation.loss[0], grid.simulation.loss[-1])
+    assert exchanged.theory.identical(grid.theory)
+
+
+def test_a_layer_is_read_in_place_of_another_where_layers_differ():
+    change = ("layer", [1.0, 2.0]), ("layer", [1.0, 1.0])
+    grid = Grid(None, simulation=xr.Dataset(dict(zip(("moved", "even"), change, strict=True))))
+    (one,) = mutations(grid)
+    assert (one.kind, one.what) == ("layer", "moved read of another layer")
+    assert list(one.plant(grid).simulation.moved.values) == [2.0, 1.0]
+
+
+def test_a_variable_that_is_rounding_alone_is_not_cut_short():
+    runs = xr.Dataset({"imbalance": ("step", [0.0, 1e-17, 0.0, -1e-17])})
+    assert not list(mutations(Grid(None, simulation=runs)))
+
+
+def test_of_a_prediction_that_no_digest_is_stored_of_nothing_is_told():
+    assert told("class-collapse") == frozenset()
+    assert ("theory", "loss times 1.05") in told("one-mode")
 
 
 def test_a_mutation_that_changes_nothing_is_not_planted():

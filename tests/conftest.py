@@ -142,7 +142,14 @@ def make_routing(path):
 
 # Tests of what is durable, stored and drawn do it as users' runs do; in all others it would be half of the time.
 DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "test_stages"}
-DRAWN = {"figures", "report", "test_own_studies", "test_opened", "test_prediction"}
+DRAWN = {
+    "figures",
+    "report",
+    "test_own_studies",
+    "test_opened",
+    "test_prediction",
+    "test_hostile_folder",
+}
 
 
 @pytest.fixture(autouse=True, scope="module")

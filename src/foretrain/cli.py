@@ -149,6 +149,12 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
     ("run sweep show", "--check", "exit with 1 if a claim fails", _FLAG),
     ("report", "--study", "path of the study, where it has moved or has another name now", {}),
+    (
+        "report",
+        "--out",
+        "folder for a page of what is stored; nothing is judged anew or written beside the results",
+        _PATH,
+    ),
     ("show", "--markdown", "the claims alone, as a Markdown table", _FLAG),
     ("show list info predict explain compare", "--json", "as JSON, for a program", _FLAG),
     ("list", "--claims", "the sentences of a study that are judged", _FLAG),

@@ -277,16 +277,28 @@ def _stored_claims(folder):
 
 
 def _report(arguments):
+    from foretrain.errors import UnknownStudyError
     from foretrain.laboratory.conduct import rebuild
     from foretrain.laboratory.index import results_below, write_index
+    from foretrain.laboratory.stored_page import page_of_stored
     from foretrain.report.page import FILE_NAME
 
-    if not os.path.exists(arguments.folder / "manifest.json") and results_below(arguments.folder):
-        print(f"Page: {write_index(arguments.folder)}")
+    folder, out = arguments.folder, arguments.out
+    if not os.path.exists(folder / "manifest.json") and results_below(folder):
+        print(f"Page: {write_index(folder, out)}")
         return 0
-    rebuild(arguments.folder, arguments.study, quiet=False)
-    print(f"Page: {arguments.folder / FILE_NAME}")
-    _tell_troubles(arguments.folder)
+    if out is not None:
+        print(f"Page: {page_of_stored(folder, out, arguments.study)}")
+        return 0
+    try:
+        rebuild(folder, arguments.study, quiet=False)
+    except UnknownStudyError as error:
+        page = page_of_stored(folder)
+        complain(f"Nothing was judged or drawn anew. {error}")
+    else:
+        page = folder / FILE_NAME
+    print(f"Page: {page}")
+    _tell_troubles(folder)
     return 0
 
 

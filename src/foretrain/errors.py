@@ -30,6 +30,10 @@ class TooLarge(ForetrainError):
     """What is asked cannot fit into memory; nothing more of it is trained."""
 
 
+class UnknownStudyError(FolderError):
+    """The study of a folder is not to be found here, or may not be run."""
+
+
 class StoreError(ForetrainError, ValueError):
     """A stored file is truncated, altered or not foretrain's."""
 

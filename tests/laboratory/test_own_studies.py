@@ -49,7 +49,7 @@ def test_the_template_runs_and_holds(mine, tmp_path):
         "larger-first": "holds",
     }
     kinds = {path.suffix for path in (tmp_path / "out" / "figures").iterdir()}
-    assert kinds == {".csv", ".png", ".svg"}
+    assert kinds == {".csv", ".json", ".png", ".svg"}
     assert (tmp_path / "out" / "report.html").exists()
 
 

@@ -174,7 +174,7 @@ def write_comparison(found: Comparison, out: str | Path) -> Path:
     ]
     names = [folder.resolve().name for folder in found.folders]
     names = names if names[0] != names[1] else [str(folder) for folder in found.folders]
-    curved = [live(opened(folder).grid) for folder in found.folders]
+    curved = [live(opened(folder).stored_grid) for folder in found.folders]
     both = overlaid(curved[0], curved[1], names) if curved[0] and curved[1] else None
     strips = [verdicts({"claims": summary.claims}) for summary in found.summaries]
     text = document(

@@ -19,6 +19,7 @@ from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.command import command
 from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, grid
 from foretrain.provenance.record import remarks
 from foretrain.report.page import FILE_NAME
@@ -163,6 +164,7 @@ class _Writing:
                 study=card.name,
                 summary=card.summary,
                 source=card.source,
+                meanings={name: one.words for name, one in rules(plan.study.Parameters).items()},
                 config=plan.as_dict()["parameters"],
                 axes={name: list(values) for name, values in plan.axes.items()},
                 preset=plan.preset,

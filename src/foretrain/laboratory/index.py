@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.errors import FolderError, ForetrainError, path_argument
-from foretrain.plans.catalogue import load
+from foretrain.plans.catalogue import load_by_name
 from foretrain.report.document import document, write_document
 from foretrain.report.page import FILE_NAME
 from foretrain.report.sections import verdicts
@@ -36,20 +36,25 @@ def _folders_in(parent: Path) -> list[Path]:
         return []
 
 
-def write_index(folder: str | Path) -> Path:
+def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write ``index.html`` over the results below a folder; what cannot be read is named there and costs only itself.
+
+    Args:
+        folder: The folder.
+        out: Folder for the page; by default `folder`.
 
     Raises:
         FolderError: there are no results below it, or it cannot be written.
     """
     folder = path_argument("folder", folder)
+    target = folder if out is None else path_argument("out", out)
     places = results_below(folder)
     if not places:
         raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
     shown, unread = [], []
     for place in places:
         try:
-            shown.append(_shown(folder, place, read_summary(place)))
+            shown.append(_shown(target, place, read_summary(place)))
         except ForetrainError as error:
             unread.append(f"{place}: {error}")
     text = document(
@@ -59,11 +64,11 @@ def write_index(folder: str | Path) -> Path:
         results=shown,
         unread=unread,
     )
-    return write_document(folder / "index.html", text)
+    return write_document(target / "index.html", text)
 
 
-def _shown(folder: Path, place: Path, summary: Summary) -> dict[str, Any]:
-    relative = place.relative_to(folder).as_posix()
+def _shown(target: Path, place: Path, summary: Summary) -> dict[str, Any]:
+    relative = Path(os.path.relpath(place, target)).as_posix()
     picture = _first_figure(place)
     return {
         "name": relative,
@@ -93,7 +98,7 @@ def _own(summary: Summary):
     for name, values in summary.axes.items():
         yield f"{name} {span(values)}"
     try:
-        known = load(summary.study).Parameters.__dataclass_fields__
+        known = load_by_name(summary.study).Parameters.__dataclass_fields__
     except ForetrainError:  # a study of one's own that is not to be found from here
         known = {}
     for name, value in summary.config.items():

@@ -1,6 +1,7 @@
 """A result whose figures can be drawn again, from Python and onto axes of one's own."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from foretrain.figures import Drawing, curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
+from foretrain.laboratory import pictures
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
-from foretrain.plans.plan import plan_from_dict
+from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
 from foretrain.results.root import altered, warnings
@@ -70,36 +72,54 @@ class StudyResult(Result):
 
     @cached_property
     def grid(self) -> Grid:
-        """The result as the grid that figures are drawn from; axes and seeds alone where the study is not to be found."""
+        """The result as the grid that figures are drawn from; `stored_grid` where its study is not to be found or not run."""
+        return self.stored_grid if self.plan is None else self.grid_of(self.plan)
+
+    def grid_of(self, plan: Plan) -> Grid:
+        """The result as the grid of a plan, which is its own."""
+        known = {name: getattr(plan, name) for name in ("parameters", "axes", "seeds", "root_seed")}
+        return replace(self.stored_grid, **known)
+
+    @cached_property
+    def stored_grid(self) -> Grid:
+        """The result as a grid that knows axes and seeds alone: nothing of a study is loaded."""
         networks = {name: self.variant(name) for name in self.variants}
         data = (self.simulation, networks, self.theory, self.fits)
-        if self._plan is not None:
-            plan = self._plan
-            return Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, *data)
         axes = {name: tuple(values) for name, values in self.config.get("axes", {}).items()}
         return Grid(None, axes, int(self.simulation.sizes.get("seed", 1)), 0, *data)
 
     @cached_property
-    def _plan(self) -> Any:
-        stored = None if self.path is None else home.stored_plan(self.path)
-        if stored is None:
-            return None
+    def plan(self) -> Plan | None:
+        """Its plan; None, with a line that says why, where the study has moved, is gone or may not be run."""
         try:
-            return plan_from_dict(stored)
-        except (
-            ForetrainError
-        ) as error:  # the study has moved, or is not one's own; its curves are still there
-            say(f"{self.path}: the figures of its study are not drawn. {error}")
+            stored = None if self.path is None else home.stored_plan(self.path)
+            return None if stored is None else plan_from_dict(stored)
+        except ForetrainError as error:
+            say(f"{self.path}: the figures of its study are not drawn anew. {error}")
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:
-        if self._plan is None:
-            return curves.draw(self.grid)
+        if self.plan is None:
+            return self._stored() | curves.draw(self.grid)
 
         def lost(name: str, error: BaseException) -> None:
             say(f"{self.path}: the figure `{name}` of the study raised: {place(error)}")
 
-        return drawings(self._plan.study, self.grid, lost)
+        return drawings(self.plan.study, self.grid, lost)
+
+    def _stored(self) -> dict[str, Drawing]:
+        """The pictures in the folder, but for that of the claims, which is no figure of the study."""
+        if self.path is None:
+            return {}
+        drawn = {}
+        for name, words in pictures.read_words(self.path).items():
+            try:
+                drawn |= (
+                    {} if name == pictures.CLAIMS else {name: pictures.drawing(self.path, words)}
+                )
+            except StoreError as error:
+                say(str(error))
+        return drawn
 
 
 def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> StudyResult:

@@ -6,34 +6,39 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foretrain import figures, references
+from foretrain.figures import curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
+from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan
 from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.page import PageFigure, write
+from foretrain.results.files import write_atomic
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
 
 T = TypeVar("T")
+_THEORY = "theory.md"  # of a study of one's own
 _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
 
 
 def write_page(
     result: Result,
-    plan: Plan | None,  # its plan; None where the folder holds none; only the claims are drawn then
+    plan: Plan
+    | None,  # its plan; None where the folder holds none, or its study is not run: stored pictures are shown
     whole: Grid | None,  # its runs and theory
     problems: list[Problem],  # takes the figures that raise; each costs itself only
     *,
+    out: Path | None = None,  # folder of page and pictures; by default that of the result
     tell: Tell = silent,  # told which figure is drawn
 ) -> Path:
     """Draw the figures of a result into ``figures/`` and write ``report.html``."""
     assert result.path is not None, "a page is written into the folder of a result"
-    summary = read_summary(result.path)
+    summary, target = read_summary(result.path), out or result.path
     tell(Stage("Drawing"))
     drawn: dict[str, figures.Drawing] = {}
 
@@ -42,6 +47,8 @@ def write_page(
 
     if plan is not None and whole is not None and any_run(whole.simulation):
         drawn = _guarded("figures", problems, lambda: drawings(plan.study, whole, lost), {})
+    elif plan is None and whole is not None and any_run(whole.simulation):
+        drawn = _guarded("curves", problems, lambda: curves.draw(whole), {})
     drawn |= _guarded(
         "figure of the claims",
         problems,
@@ -49,12 +56,19 @@ def write_page(
         {},
     )
     numbers: dict[str, Any] = {}
-    if plan is not None and whole is not None and any_run(whole.simulation):
+    if whole is not None and any_run(whole.simulation):
         numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})
-    shows: dict[str, tuple[str, ...]] = {}
-    if plan is not None:
-        shows = _guarded("links", problems, lambda: links(drawn, summary.claims), {})
-    shown, room, folder = [], _MOST_CSV, result.path / "figures"
+    held = {} if plan is not None else pictures.read_words(result.path)
+    kept = {
+        name: figures.Drawing(None, one.title, one.caption, frozenset(one.reads))
+        for name, one in held.items()
+        if name not in drawn
+    }
+    shows = _guarded("links", problems, lambda: links(kept | drawn, summary.claims), {})
+    shown, room, folder = [], _MOST_CSV, target / pictures.FOLDER
+    for name, one in kept.items():
+        svg = pictures.as_svg(pictures.read_png(result.path, name))
+        shown.append(PageFigure(name, one.title, one.caption, svg, "", shows.get(name, ())))
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
         paths = _guarded(
@@ -74,7 +88,21 @@ def write_page(
     derived: list[Derivation] = []
     if plan is not None:
         derived = _guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
-    return write(result.path, _fields(summary, plan, problems), shown, numbers or None, derived)
+        if target == result.path:
+            pictures.write_words(target, drawn)
+            _keep_theory(target, plan)
+    elif (result.path / _THEORY).exists():
+        derived = derivations(summary.study, [result.path / _THEORY])
+    return write(target, _fields(summary, problems), shown, numbers or None, derived)
+
+
+def _keep_theory(folder: Path, plan: Plan) -> None:
+    """Keep the pages of a study of one's own beside its results: who may not run the study reads them there."""
+    there = [page for page in _derived_in(plan) if plan.study.is_own and page.is_file()]
+    if there:
+        write_atomic(folder / _THEORY, b"\n\n".join(page.read_bytes() for page in there))
+    else:
+        (folder / _THEORY).unlink(missing_ok=True)
 
 
 def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
@@ -94,7 +122,7 @@ def _derived_in(plan: Plan) -> list[Path]:
     if not plan.study.is_own:
         return pages()
     folders = dict.fromkeys(Path(file).parent for file in plan.study.files.values())
-    return [folder / "theory.md" for folder in folders]
+    return [folder / _THEORY for folder in folders]
 
 
 def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwise: T) -> T:
@@ -105,10 +133,7 @@ def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwis
         return otherwise
 
 
-def _fields(summary: Summary, plan: Plan | None, problems: list[Problem]) -> dict:
-    meanings = {}
-    if plan is not None:
-        meanings = {name: rule.words for name, rule in rules(plan.study.Parameters).items()}
+def _fields(summary: Summary, problems: list[Problem]) -> dict:
     lines = [*summary.problems, *(one.line for one in problems)]
     return {
         **asdict(summary),
@@ -118,5 +143,4 @@ def _fields(summary: Summary, plan: Plan | None, problems: list[Problem]) -> dic
         "citations": references.bibtex(summary.citations).split("\n\n")
         if summary.citations
         else [],
-        "meanings": meanings,
     }

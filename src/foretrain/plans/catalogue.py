@@ -59,9 +59,7 @@ def load(study: str | Path | Study) -> Study:
         return _from_path(Path(study))
     if not isinstance(study, str):
         raise argument_error("study", "name a study or the file of one", f"is {study!r}")
-    if study not in names():
-        raise argument_error("study", "name a study", f"is `{study}`", nearest(study, names()))
-    return _known(study)
+    return load_by_name(study)
 
 
 @cache
@@ -78,6 +76,17 @@ def _known(name: str) -> Study:
     raise StudyError(
         f"The entry point `{name}` must give a study or a module of one, but gives {found!r}."
     )
+
+
+def load_by_name(name: str) -> Study:
+    """The study of a name that stands in a file, which may come from anybody: never the code at a path.
+
+    Raises:
+        ArgumentError: there is none of that name.
+    """
+    if name not in names():
+        raise argument_error("study", "name a study", f"is `{name}`", nearest(name, names()))
+    return _known(name)
 
 
 def refuse_borrowed_name(study: Study) -> None:

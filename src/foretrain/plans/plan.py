@@ -14,6 +14,7 @@ from foretrain.errors import (
     ArgumentError,
     FolderError,
     StoreError,
+    UnknownStudyError,
     argument_error,
     integer,
     nearest,
@@ -367,18 +368,18 @@ _SHOWN = "What is in the folder can be shown and opened as it is."
 def _study_of(fields: Mapping[str, Any]) -> Study:
     name, where = fields["study"], fields.get("where")
     if where and not Path(where).exists():
-        raise FolderError(
+        raise UnknownStudyError(
             f"The study of this folder is not at {where} any more. Try foretrain report with --study and the place where it "
             f"is now, whatever its name. {_SHOWN}"
         )
     if not where and name not in catalogue.names():
-        raise FolderError(
+        raise UnknownStudyError(
             f"The study `{name}` of this folder is none of the catalogue: it was made in Python, or by a package that is not "
             f"installed. Try foretrain.rebuild(folder, study) in Python with the study itself. {_SHOWN}"
         )
     known = catalogue.load(where or name)
     if where and not is_known(known):
-        raise FolderError(
+        raise UnknownStudyError(
             f"Opening a result runs no code: the study of this folder, {where}, has not been named by you on this machine as "
             f"it is now. Look at it, then try foretrain report with --study {where}. {_SHOWN}"
         )

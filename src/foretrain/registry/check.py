@@ -27,7 +27,7 @@ def changed(record: Record) -> str:
     The study is loaded; nothing is run.
     """
     try:
-        study = catalogue.load(record.study)
+        study = catalogue.load_by_name(record.study)
         seal = study.seal
     except ForetrainError:
         return "the study is gone"
@@ -96,9 +96,8 @@ def plan_of(record: Record) -> Plan:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in record.settings.items()
     }
-    return make_plan(
-        record.study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True
-    )
+    study = catalogue.load_by_name(record.study)
+    return make_plan(study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True)
 
 
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:

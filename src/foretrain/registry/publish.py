@@ -96,6 +96,8 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     pictures = {study: [] if docs is None else _pictures(docs, study, out) for study in derived}
     shown = sorted({line.document for line in lines}, key=lambda name: (name == OWN, name))
     cards = {card.name: card for card in list_studies()}
+    for study in derived.keys() - cards.keys():
+        raise FolderError(f"The registry holds a record of `{study}`, which is no study.")
     common = {"scripts": ("fold.js",), "images": _IMAGES, "sheets": ("site.css",)}
     front = document(
         "report/site.html",

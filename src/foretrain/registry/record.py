@@ -90,7 +90,9 @@ def read(path: Path) -> Record:
         content = tomllib.loads(read_file(path).decode())
         sentences = content.pop("sentences")
         plain = [_plain(said, one) for said in sentences for one in said["verdicts"]]
-        return replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
+        found = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
+        place(path.parent, found.study, found.size)  # its names make names of files
+        return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         text = " ".join(str(error).split())
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None

@@ -35,6 +35,8 @@ class Summary:
     study: Annotated[str, Meta(min_length=1, max_length=4096)]  # name of the study
     summary: str = ""  # its first line
     source: str = ""  # document and figure
+    # Parameter to one sentence on it.
+    meanings: dict[str, str] = field(default_factory=dict)
     # Parameters, with every axis at its first value.
     config: decode.Parameters = field(default_factory=dict)
     # Name of each swept parameter to its values.

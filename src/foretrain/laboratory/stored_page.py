@@ -1,0 +1,68 @@
+"""The page of what a folder of results stores: nothing is folded, judged or predicted, and no study runs but a known one."""
+
+from pathlib import Path
+
+import xarray as xr
+
+from foretrain.errors import ForetrainError, path_argument
+from foretrain.laboratory.folder import stored_plan
+from foretrain.laboratory.judge import Problem
+from foretrain.laboratory.opened import StudyResult, opened
+from foretrain.laboratory.page import write_page
+from foretrain.plans.author import loaded
+from foretrain.plans.plan import Plan, plan_from_dict
+from foretrain.plans.study import Study
+from foretrain.report.page import FILE_NAME
+from foretrain.results.manifest import check_writable
+from foretrain.results.root import warnings
+from foretrain.results.summary import read_summary
+from foretrain.words import say
+
+
+def page_of_stored(
+    folder: str | Path, out: str | Path | None = None, study: str | Path | Study | None = None
+) -> Path:
+    """Write the page of what can be read of a folder of results.
+
+    Verdicts and numbers are those of ``summary.json``. Curves are drawn anew from the store, figures too where the study is
+    of the catalogue or was named before; else the stored pictures are shown. What cannot be read has its line and is left out.
+
+    Args:
+        folder: Folder of results; with `out` nothing is written there.
+        out: Folder for page and pictures; by default `folder`, where a page that is there stays.
+        study: The study, where the folder cannot know where it is, or its code was not named before.
+
+    Returns:
+        The page.
+
+    Raises:
+        FolderError: there is no summary that can be read, or nothing can be written.
+        StoreError: the summary is damaged.
+    """
+    folder = path_argument("folder", folder)
+    target = folder if out is None else path_argument("out", out)
+    read_summary(folder)
+    if out is None and (folder / FILE_NAME).exists():
+        return folder / FILE_NAME
+    target.mkdir(parents=True, exist_ok=True)
+    check_writable(target, "folder" if out is None else "out")
+    lines = warnings(folder)
+    try:
+        result = opened(folder, strict=False)
+        plan = _plan(folder, study, result) if out is not None else None
+        grid = result.stored_grid if plan is None else result.grid_of(plan)
+    except ForetrainError as error:
+        lines.append(f"The store is not shown. {error}")
+        result, plan, grid = StudyResult(folder, xr.DataTree()), None, None
+    problems = [Problem(line, line) for line in lines]
+    page = write_page(result, plan, grid, problems, out=target)
+    for one in problems:
+        say(one.line)
+    return page
+
+
+def _plan(folder: Path, study: str | Path | Study | None, result: StudyResult) -> Plan | None:
+    stored = None if study is None else stored_plan(folder)
+    if study is None or stored is None:
+        return result.plan
+    return plan_from_dict(stored, loaded(study).named(stored["study"]))

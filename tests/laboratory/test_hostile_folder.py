@@ -1,0 +1,207 @@
+"""A folder of results from somebody else, with code beside it: every door opens it, and none runs that code."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import matplotlib.figure
+import pytest
+from tiny_study import RUN, TINY
+
+import foretrain
+from foretrain.cli import main
+from foretrain.errors import FolderError
+from foretrain.laboratory import pictures
+from foretrain.registry.measure import measure
+
+FIGURES = """
+def two(grid):
+    from foretrain.figures import curves
+    return curves.draw(grid, ["pair"])["pair"]
+
+FIGURES = {"two": lab.drawn(two)}
+CLAIMS ="""
+THEORY = "# Decay\n\nIt halves $x$.\n\nJudged by `tiny/decays`.\n"
+WORDS = "strength of the start"
+HOSTILE = "import pathlib\npathlib.Path({mark!r}).touch()\n"
+NAMES = ("html.py", "numpy.py", "sitecustomize.py", "usercustomize.py", "mine.py", "study.py")
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory):
+    """A folder of results, its study beside it; the study leaves a mark where it is run from now on, and so do other files."""
+    base = tmp_path_factory.mktemp("sent")
+    (base / "tiny.py").write_text(
+        TINY.replace("\nCLAIMS =", FIGURES).replace('"scale", above', f'"{WORDS}", above')
+    )
+    (base / "theory.md").write_text(THEORY)
+    assert main(["run", str(base / "tiny.py"), *RUN, "--out", str(base / "in" / "out")]) == 0
+    evil = HOSTILE.format(mark=str(base / "mark"))
+    (base / "tiny.py").write_text((base / "tiny.py").read_text() + evil)
+    for folder in (base / "in", base / "in" / "out"):
+        for name in NAMES:
+            (folder / name).write_text(evil)
+    return base
+
+
+@pytest.fixture
+def hostile(sent, tmp_path, monkeypatch):
+    """A copy of the folder that has been sent, the current folder within it; no mark may be there at the end."""
+    shutil.copytree(sent / "in", tmp_path / "in")
+    monkeypatch.chdir(tmp_path / "in" / "out")
+    monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "cache"))
+    yield tmp_path / "in" / "out"
+    assert not (sent / "mark").exists(), "code of somebody else was run"
+
+
+def forged(folder, **entries):
+    """Edit the summary of a folder."""
+    file = folder / "summary.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **entries}))
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+DOORS = {
+    "show": ["show", "."],
+    "show-check": ["show", ".", "--check"],
+    "show-json": ["show", ".", "--json"],
+    "report": ["report", "."],
+    "report-elsewhere": ["report", ".", "--out", "../page"],
+    "index": ["report", ".."],
+    "index-elsewhere": ["report", "..", "--out", "../index"],
+    "compare": ["compare", ".", "."],
+    "compare-page": ["compare", ".", ".", "--out", "../both"],
+    "export": ["export", ".", "--to", "csv", "--out", "../table"],
+    "list": ["list"],
+}
+
+
+QUICK = {"show", "report", "report-elsewhere", "index", "compare-page", "export"}
+
+
+@pytest.mark.parametrize(
+    "door", [pytest.param(one, marks=[] if one in QUICK else pytest.mark.slow) for one in DOORS]
+)
+def test_no_door_of_the_command_line_runs_code_of_the_folder(hostile, door, capsys):
+    before = files(hostile)
+    assert main(DOORS[door]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+    assert files(hostile) == before
+
+
+def test_a_study_that_the_summary_names_as_a_path_is_not_run(hostile, sent, capsys):
+    for name in (str(sent / "tiny.py"), "./mine.py", "."):
+        forged(hostile, study=name)
+        assert main(["report", ".."]) == 0
+        assert main(["compare", ".", ".", "--out", "../both"]) == 0
+
+
+def test_no_door_of_python_runs_code_of_the_folder(hostile, capsys):
+    result = foretrain.open(hostile)
+    assert result.grid.parameters is None
+    assert list(result.figures) == ["two", "loss", "pair"]
+    for name in result.figures:
+        assert result.plot(name).axes
+    told = capsys.readouterr().err
+    assert told.count("Opening a result runs no code") == 1
+    with pytest.raises(FolderError, match="Opening a result runs no code"):
+        foretrain.rebuild(hostile)
+
+
+def test_neither_the_registry_nor_the_site_runs_code_that_a_folder_or_a_record_names(
+    hostile, sent, capsys
+):
+    with pytest.raises(FolderError, match="Opening a result runs no code"):
+        measure(hostile)
+    held = Path(__file__).parents[2] / "registry" / "one-mode"
+    record = next(held.glob("*.toml")).read_text()
+    assert record.count('study = "one-mode"') == 1
+    for name in (str(sent / "tiny.py"), "./mine.py"):
+        place = hostile.parent / "registry" / "evil"
+        place.mkdir(parents=True, exist_ok=True)
+        text = record.replace('study = "one-mode"', f'study = "{name}"')
+        (place / "default.toml").write_text(text)
+        for words in (["registry", "list"], ["publish", "--out", "../site"]):
+            assert main([*words, "--registry", str(place.parent)]) == 2
+            assert "must be lower-case letters" in capsys.readouterr().err
+
+
+def test_what_is_stored_makes_a_page_with_sentences_derivations_meanings_figures_and_curves(
+    hostile, capsys
+):
+    assert main(["report", ".", "--out", "../page"]) == 0
+    page = (hostile.parent / "page" / "report.html").read_text()
+    for text in ("It decays.", "Bigger.", "It halves", "<math", 'data-name="two"', "uPlot", WORDS):
+        assert text in page, text
+    assert "not drawn anew. Opening a result runs no code" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_page_that_is_there_stays_and_one_that_is_not_is_made(hostile, capsys):
+    before = (hostile / "report.html").read_bytes()
+    (hostile / "report.html").unlink()
+    assert main(["report", "."]) == 0
+    assert "Nothing was judged or drawn anew." in capsys.readouterr().err
+    assert "It decays." in (hostile / "report.html").read_text()
+    (hostile / "report.html").write_bytes(before)
+    assert main(["report", "."]) == 0
+    assert (hostile / "report.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"name": "../../secret"}],
+        [{"name": "/etc/passwd"}],
+        [{"name": ".."}],
+        [{"name": 3}],
+        "text",
+        [{"name": "absent"}],
+    ],
+)
+def test_words_of_pictures_name_no_file_elsewhere(hostile, rows):
+    (hostile / "figures" / "words.json").write_text(json.dumps({"figures": rows}))
+    assert pictures.read_words(hostile) == {}
+
+
+@pytest.mark.slow
+def test_a_stored_picture_that_is_damaged_costs_itself_alone(hostile, capsys):
+    file = hostile / "figures" / "two.png"
+    content = bytearray(file.read_bytes())
+    content[100:2000] = zlib.compress(b"other")
+    file.write_bytes(content)
+    assert list(foretrain.open(hostile).figures) == ["loss", "pair"]
+    assert f"{file} is damaged and is not shown" in capsys.readouterr().err
+    file.write_bytes(b"<svg><script>alert(1)</script></svg>")
+    assert main(["report", ".", "--out", "../page"]) == 0
+    page = (hostile.parent / "page" / "report.html").read_text()
+    assert 'data-name="two"' not in page
+
+
+@pytest.mark.slow
+def test_a_stored_picture_can_stand_on_given_axes(hostile):
+    whole = matplotlib.figure.Figure()
+    ax = whole.subplots()
+    foretrain.open(hostile).plot("two", ax=ax)
+    assert ax not in whole.axes
+    assert whole.subfigs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", [["-m", "foretrain"], ["-P", "-m", "foretrain"]])
+@pytest.mark.parametrize("door", ["show", "report-elsewhere", "index", "compare-page", "export"])
+def test_a_command_that_is_started_in_the_folder_imports_nothing_of_it(hostile, start, door):
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    source = Path(foretrain.__file__).parents[1]
+    environment["PYTHONPATH"] = str(source)
+    done = subprocess.run(
+        [sys.executable, *start, *DOORS[door]], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr

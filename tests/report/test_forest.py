@@ -56,6 +56,22 @@ def test_of_many_cells_none_has_a_line_of_its_own():
     assert not forest(cells).stacked
 
 
+def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
+    values = [0.1, 0.4, 0.4, math.nan, 30.0]
+    claim = made("a", values, (0.5, 2.0), cell={"rank": 1})
+    (mark,) = forest([claim], {claim.label: values, "other": [1e9]}).marks
+    assert len(mark.seeds) == 3  # equal values are one point
+    low, middle, high = mark.seeds
+    assert 0 < low < middle < mark.at < high < 100
+    plot = forest([claim], {claim.label: values})
+    assert middle < plot.allowed[0] < plot.allowed[1] < high
+    assert forest([claim]).marks[0].seeds == ()
+    many = [made("a", [1.0, 2.0], (0, 9), cell={"rank": rank}) for rank in range(13)]
+    plot = forest(many, {one.label: [50.0] for one in many})
+    assert not any(mark.seeds for mark in plot.marks)
+    assert plot == forest(many)
+
+
 def test_nothing_finite_has_no_plot():
     assert forest([made("a", [math.nan], (0, 1))]) is None
 

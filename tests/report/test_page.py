@@ -297,3 +297,13 @@ def test_svgs_with_the_same_ids_stay_apart(page_figures, summary):
         head, _, data = source.partition(",")
         assert head == "data:image/svg+xml;base64"
         assert base64.b64decode(data).decode().rstrip().endswith("</svg>")
+
+
+def test_values_of_single_seeds_are_drawn_in_the_row_of_their_claim_alone():
+    claims = [made("a", [0.1, 0.2], (1, 2)), made("b", [0.1, 0.2], (1, 2))]
+    page = render({"study": "s", "claims": claims, "by_seed": {"a": [0.1, 0.2]}})
+    row_a, row_b = re.findall(r'<tr role="row" id="claim-\d".*?</tr>', page, re.DOTALL)
+    assert row_a.count('<circle class="seed"') == 2
+    assert "seed" not in row_b.replace("over 2 seeds", "")
+    assert "single seeds" in page
+    assert "single seeds" not in render({"study": "s", "claims": claims})

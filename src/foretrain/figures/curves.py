@@ -20,6 +20,7 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.quantities.cell import THEORY
 from foretrain.quantities.curves import (
     abscissa,
     axis_label,
@@ -107,7 +108,8 @@ def _figure(grid, name: str) -> Drawing:
     if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
         legend_below(figure, columns=2)
     title = name.replace("_", " ").capitalize()
-    return Drawing(figure, title, _caption(grid, variable, theory, axes, own, len(lines)))
+    caption = _caption(grid, variable, theory, axes, own, len(lines))
+    return Drawing(figure, title, caption, frozenset((name, f"{THEORY}/{name}")))
 
 
 def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, int]]:

@@ -19,13 +19,13 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
-from foretrain.figures.watched import watched
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.curves import thinned
 from foretrain.quantities.panels import FigureRow, Panel
+from foretrain.quantities.watched import newly_read, watched
 
 Lost = Callable[[str, BaseException], None]
 
@@ -85,15 +85,15 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
         drawing = _declared(row, grid)
         return {} if drawing is None else {name: drawing}
     made: dict[str, Any] = {}
-    with watched(grid) as (seen, reads):
+    with watched(grid) as seen:
         several = row.function(seen)
         for key, one in (several if isinstance(several, Mapping) else {name: several}).items():
             drawing = one() if callable(one) else one
             if drawing is not None:
                 if isinstance(drawing, Drawing):
+                    reads = drawing.reads or newly_read()
                     drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
                 made[key] = drawing
-                reads.clear()
     return made
 
 

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.claims.judge import judge
+from foretrain.claims.judge import judge, measured
 from foretrain.claims.sentence import Sentence
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.size import document_values, size_of
 from foretrain.plans.study import Study
+from foretrain.quantities.cell import Cell
+from foretrain.quantities.watched import newly_read, watched
 from foretrain.vocabulary import FAILED, MISSING
 
 
@@ -47,6 +49,7 @@ def judged(
     problems: dict[str, Problem] = {}
     document = document_values(study)
     here = {**_single(grid.parameters), **grid.axes}
+    reads: dict[str, str] = {}
     done = 0
     for along, sentences in groups.items():
         for cell in grid.cells(keep=along):
@@ -61,9 +64,22 @@ def judged(
                     continue
                 if claim is not None:
                     size = size_of(claim, here, document)
-                    claims[said.id].append(replace(claim, scale=scale, size=size))
+                    if not claim.reads and said.id not in reads:
+                        reads[said.id] = _reads(said, laid)
+                    seen = claim.reads or reads[said.id]
+                    claims[said.id].append(replace(claim, scale=scale, size=size, reads=seen))
             done += 1
     return [claim for found in claims.values() for claim in found], list(problems.values())
+
+
+def _reads(said: Sentence, grid: Grid) -> str:
+    """Return the variables that a quantity reads where it makes further cells of the grid, which note nothing themselves."""
+    try:
+        with watched(grid) as seen:
+            measured(said, Cell(seen))
+            return ", ".join(sorted(newly_read()))
+    except Exception:  # it decides a link on a page, and must cost no verdict
+        return ""
 
 
 def _single(parameters: Any) -> dict[str, tuple[Any, ...]]:

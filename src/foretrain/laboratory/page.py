@@ -12,6 +12,7 @@ from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.laboratory.per_seed import per_seed
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
@@ -85,6 +86,15 @@ def write_page(
             shown.append(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
+    by_seed: dict[str, list[float]] = {}
+    if plan is not None and whole is not None and any_run(whole.simulation):
+        ids = {id for one in shown for id in one.shows}
+        by_seed = _guarded(
+            "values of single seeds",
+            problems,
+            lambda: per_seed(plan.study, whole, summary.claims, ids),
+            {},
+        )
     derived: list[Derivation] = []
     if plan is not None:
         derived = _guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
@@ -93,7 +103,8 @@ def write_page(
             _keep_theory(target, plan)
     elif (result.path / _THEORY).exists():
         derived = derivations(summary.study, [result.path / _THEORY])
-    return write(target, _fields(summary, problems), shown, numbers or None, derived)
+    fields = _fields(summary, problems) | {"by_seed": by_seed}
+    return write(target, fields, shown, numbers or None, derived)
 
 
 def _keep_theory(folder: Path, plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """A sentence as a forest plot: the measured interval of every cell against what is allowed and what is predicted."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from foretrain.claims.claim import Claim
@@ -26,6 +26,7 @@ class Mark:
     allowed: tuple[float, float] | None = None
     # What is predicted in this cell, where that differs from cell to cell; else None.
     predicted: float | None = None
+    seeds: tuple[float, ...] = ()  # the values of single seeds, where they are drawn
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,15 @@ class Forest:
     logarithmic: bool  # whether the scale is
 
 
-def forest(claims: Sequence[Claim]) -> Forest | None:
-    """The forest plot of one sentence; None where nothing finite was measured."""
+def forest(
+    claims: Sequence[Claim], seeds: Mapping[str, Sequence[float]] | None = None
+) -> Forest | None:
+    """The forest plot of one sentence; None where nothing finite was measured.
+
+    Args:
+        claims: The sentence in its cells.
+        seeds: Label of a claim to the values of its seeds, which are drawn as points where every cell has a line of its own.
+    """
     found = [claim for claim in claims if math.isfinite(claim.measured)]
     if not found:
         return None
@@ -52,10 +60,13 @@ def forest(claims: Sequence[Claim]) -> Forest | None:
     bounds = next(iter(shared)) if len(shared) == 1 else None
     predicted = sorted({claim.predicted for claim in found if math.isfinite(claim.predicted)})
     ends = [_ends(claim) for claim in found]
-    values = [value for one in ends for value in one] + predicted
+    single = {} if len(found) > _STACKED else dict(seeds or {})
+    single = {name: [one for one in some if math.isfinite(one)] for name, some in single.items()}
+    single = [single.get(claim.label, []) for claim in found]
+    values = [value for one in (*ends, *single) for value in one] + predicted
     values += [end for claim in found for end in claim.allowed if math.isfinite(end)]
     # Zero as a bound of a deviation says nothing of the scale, and would keep a logarithmic one from it.
-    lowest = min(value for one in ends for value in one)
+    lowest = min(value for one in (*ends, *single) for value in one)
     deviation = lowest >= 0 and all(claim.allowed[0] == 0 for claim in found)
     positive = [value for value in values if value > 0]
     rest = [value for value in values if value <= 0]
@@ -81,11 +92,13 @@ def forest(claims: Sequence[Claim]) -> Forest | None:
         if not is_far
     ]
     marks = []
-    for claim, (low, high) in zip(found, ends, strict=True):
+    for claim, (low, high), some in zip(found, ends, single, strict=True):
         differs = len(predicted) > 1 and math.isfinite(claim.predicted)
         own = None if bounds is not None else band(claim.allowed)
         at = place(claim.predicted) if differs else None
-        marks.append(Mark(claim.verdict, place(claim.measured), place(low), place(high), own, at))
+        spots = place(claim.measured), place(low), place(high)
+        points = tuple(dict.fromkeys(round(2 * place(one)) / 2 for one in sorted(some)))
+        marks.append(Mark(claim.verdict, *spots, own, at, points))
     return Forest(
         None if bounds is None else band(bounds),
         sides,

@@ -4,7 +4,8 @@ The page is one file. Style, script and pictures stand in it, and its content se
 forbids the browser to fetch anything, so that it opens offline, from a mail or in ten years.
 
 It is made from the entries of `foretrain.results.summary.Summary` as a mapping, claims as they are or as their `as_dict`, with
-``meanings`` (parameter to one sentence), ``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing;
+``meanings`` (parameter to one sentence), ``by_seed`` (label of a claim to the values of its seeds, which are then drawn),
+``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing;
 what it feeds is then left out.
 """
 

@@ -136,7 +136,7 @@ def verdicts(
         judged = groups[row.id].claims
         return Entry(
             row,
-            forest(judged),
+            forest(judged, summary.get("by_seed")),
             cell_map(groups[row.id], axes) if row.cells else None,
             next(place),
             shown.get(row.id),
@@ -167,6 +167,7 @@ def _claims(summary: Mapping, said: Verdicts | None) -> dict:
         "places": said.places if said else {},
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
+        "seeds": bool(summary.get("by_seed")),
     }
 
 

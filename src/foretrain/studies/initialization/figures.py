@@ -117,5 +117,5 @@ FIGURES = {
             **RACE,
         ),
     ),
-    "representations": drawn(draw_representations, "similarity"),
+    "representations": drawn(draw_representations),
 }

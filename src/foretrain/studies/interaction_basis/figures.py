@@ -1,6 +1,7 @@
 """Figures of ``interaction-basis``."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def draw_graphs(grid):
     networks = {cell.parameters.task: cell.simulation, **cell.variants}
     files = {"digits": "graph", "transformer": "transformer"}
     return {
-        file: _graph(networks[name], f"the {name} network{words}")
+        file: partial(_graph, networks[name], f"the {name} network{words}")
         for name, file in files.items()
         if name in networks
     }

@@ -72,6 +72,6 @@ def draw_shares(grid):
 
 
 FIGURES = {
-    "said": drawn(draw_said, "drawn/miss", "drawn/correction"),
-    "shares": drawn(draw_shares, "share"),
+    "said": drawn(draw_said),
+    "shares": drawn(draw_shares),
 }

@@ -24,6 +24,7 @@ _ERRORS = {
     "heldout_error": "trained routes, held-out digits",
     "heldout_untrained_error": "untrained routes, held-out digits",
 }
+_STARTS = {"small-init": "smaller initial weights", "xavier": "Xavier start"}
 _HALVES = {"within": "domains of one half", "between": "domains of different halves"}
 
 
@@ -98,19 +99,26 @@ def draw_task(grid):
 
 def draw_similarity(grid):
     cell, where = grid.first()
-    pictures = {"networks": cell.simulation["similarity"], "closed form": cell.theory["similarity"]}
-    means = {title: values.mean("seed").values for title, values in pictures.items()}
-    if not np.isfinite(means["closed form"]).all():
-        del means["closed form"]
-    figure, axes = panels(1, len(means), height=4.2, sharey=True, squeeze=False)
+    pictures = {"networks": cell.simulation, "closed form": cell.theory}
+    pictures |= {
+        title: cell.variants[name] for name, title in _STARTS.items() if name in cell.variants
+    }
+    means = {title: data["similarity"].mean("seed").values for title, data in pictures.items()}
+    means = {title: values for title, values in means.items() if np.isfinite(values).all()}
+    columns = min(2, len(means))
+    rows = -(-len(means) // columns)
+    figure, axes = panels(rows, columns, height=0.9 + 3.3 * rows, sharey=True, squeeze=False)
+    for ax in axes.ravel()[len(means) :]:
+        ax.set_visible(False)
     domains = cell.parameters.domains
-    of = f"Input domain ({len(means['networks']) // domains} items each)"
-    block_maps(axes[0], means, domains, ("Dot product", of, "Input domain"), parted=True)
+    of = f"Input domain ({len(next(iter(means.values()))) // domains} items each)"
+    words, shown = ("Dot product", of, "Input domain"), list(axes.ravel()[: len(means)])
+    block_maps(shown, means, domains, words, parted=True)
     return finished(
         figure,
         "Shared representation",
         "Dot products of first-hidden-layer activity between all items of all input domains at the end, mean over seeds. "
-        "Equal blocks everywhere: an item is represented alike in whatever domain it comes."
+        "Where all blocks are equal an item is represented alike in whatever domain it comes."
         + where,
     )
 
@@ -211,9 +219,7 @@ FIGURES = {
         sharey=True,
         height=4.4,
     ),
-    "similarity": drawn(
-        draw_similarity, "similarity", "small-init/similarity", "xavier/similarity", where=items
-    ),
+    "similarity": drawn(draw_similarity, where=items),
     "outputs": drawn(draw_outputs, where=items),
     "accuracy": drawn(draw_accuracy, where=lambda c: not items(c)),
 }

@@ -17,7 +17,7 @@ from foretrain.errors import StoreError
 from foretrain.figures import Drawing
 from foretrain.figures.style import WIDTH, panels, style
 from foretrain.results.decode import decoded
-from foretrain.results.files import json_bytes, read_file, write_atomic
+from foretrain.results.files import json_bytes, read_file, refused, write_atomic
 
 FOLDER, FILE = "figures", "words.json"
 CLAIMS = "claims"  # the figure of the claims, which is drawn from the summary
@@ -48,6 +48,11 @@ def write_words(folder: Path, drawings: Mapping[str, Drawing]) -> None:
         {"name": name, "title": one.title, "caption": one.caption, "reads": sorted(one.reads)}
         for name, one in drawings.items()
     ]
+    try:
+        # There is none where every figure raised.
+        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(folder / FOLDER, error) from error
     write_atomic(folder / FOLDER / FILE, json_bytes({"figures": rows}))
 
 

@@ -12,8 +12,9 @@ from foretrain.claims.claim import FAILS, INCONCLUSIVE
 from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.routing import study, theory, training
+from foretrain.studies.routing import readings, study, theory, training
 from foretrain.studies.routing.study import SMALLER, Parameters
 from foretrain.tasks.masks import components, islands
 from foretrain.training import routing
@@ -21,7 +22,7 @@ from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 P = Parameters(learning_rate=0.2, steps=500, observe_every=5)
 ALL_TRAINED = replace(P, trained_outputs=P.domains)
-RAW = replace(P, data="digits", domains=2, trained_outputs=1, scaling="raw", steps=1500)
+RAW = replace(P, data="digits", domains=3, trained_outputs=2, scaling="raw", steps=1500)
 SEEDS = 5
 LONGER = {"small-init": SMALLER, "xavier-small": SMALLER, "disagreeing": 2}
 
@@ -213,6 +214,40 @@ def test_every_sentence_can_hold_and_fail():
 def test_mutations_are_noticed(id, mutated):
     claim = verdicts("routing", made(**mutated), id)[id][0]
     assert claim.verdict == FAILS, claim
+
+
+@pytest.mark.parametrize(
+    ("shape", "claimed"),
+    [
+        ((7, 4, 64), True),
+        ((11, 6, 64), True),
+        ((8, 3, 48), False),
+        ((6, 2, 64), False),
+        ((6, 2, 1024), True),
+    ],
+)
+def test_a_quarter_of_what_domains_keep_is_claimed_where_planes_of_parts_hardly_overlap(
+    shape, claimed
+):
+    domains, outputs, width = shape
+    p = replace(P, domains=domains, trained_outputs=outputs, hidden_width=width)
+    reason = readings.QUARTER(Cell(Grid(p, {}, 2)))
+    assert (not reason) is claimed
+    if not claimed:
+        assert "lambda_1" in reason
+
+
+def test_a_mask_in_two_pieces_has_no_closed_form():
+    split = replace(P, mask="islands", trained_outputs=3)
+    assert "more than 100%" in readings.QUARTER(Cell(Grid(split, {}, 2)))
+
+
+def test_untrained_routes_of_islands_are_right_up_to_what_no_linear_map_explains():
+    least = study.task(RAW, Seed(0, 0)).residual.mean()
+    assert least > 0.1 * study.task(RAW, Seed(0, 0)).output_power / 2
+    grid = made({"islands/pair_error": add(least)}, p=RAW, seeds=3)
+    told = readings.island_agreement(Cell(grid))
+    assert np.allclose(told, 1)
 
 
 def test_half_times_of_runs_that_still_learn_carry_no_verdict():

@@ -48,6 +48,7 @@ CLAIMS = [
         "itself.",
         near=lambda c: float(same_item(c.theory).mean()),
         inside=lambda c: around(near := float(same_item(c.theory).mean()), (1 - near) / 4),
+        domain=readings.QUARTER,
         where=readings.predicted,
         source=OURS,
         why="A quarter of what is predicted to be missing to a cosine of 1.",
@@ -58,6 +59,7 @@ CLAIMS = [
         readings.race_deviation,
         near=0,
         inside=(-np.inf, 0.05),
+        domain=readings.ON_CURVE,
         where=readings.raced,
         rank="headline",
         source=PAPER + "section 4, Fig. 4e; " + OURS,
@@ -71,6 +73,7 @@ CLAIMS = [
         lambda c: readings.half_time_ratios(c).mean("mode", skipna=False),
         near=1,
         inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
+        domain=readings.IN_TIME,
         where=lambda c: readings.items(c) and not c.p.disagreement and readings.raced(c),
         rank="headline",
         source=OURS,
@@ -85,6 +88,7 @@ CLAIMS = [
         lambda c: abs(readings.half_time_ratios(c) - 1).mean("mode"),
         near=0,
         inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
+        domain=readings.domain(lambda c: 4 / np.sqrt(c.p.hidden_width)),
         where=lambda c: not readings.items(c) and readings.raced(c),
         source=PAPER + "section 3.1; " + OURS,
         why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "
@@ -110,6 +114,7 @@ CLAIMS = [
         ),
         near=1,
         inside=lambda c: around(1, readings.below_root(c) / 4),
+        domain=readings.QUARTER,
         where=readings.predicted,
         rank="headline",
         source=OURS,
@@ -131,6 +136,7 @@ CLAIMS = [
         readings.limit_gap,
         near=0,
         inside=(0, 0.25),
+        domain=readings.QUARTER,
         where=readings.predicted,
         corrects="shared-xavier",
         source=OURS,
@@ -157,6 +163,7 @@ CLAIMS = [
         readings.own_start_explains,
         near=1,
         inside=(0.5, np.inf),
+        domain=readings.QUARTER,
         where=lambda c: (
             readings.items(c)
             and readings.raced(c)
@@ -248,7 +255,7 @@ CLAIMS = [
         rank="control",
         source="docs/theory/connectivity.md",
         why="One route in ten may be slow or lucky; a network that is right, or wrong, on all of them has 1/2.",
-        note="Mean of two fractions: of untrained routes with an error below a tenth of that of answering zero, those within "
+        note="Mean of two fractions: of untrained routes that leave less than a tenth of what can be learned, those within "
         "an island; of the others, those between islands.",
         at_end=True,
     ),

@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 from foretrain.claims.bounded import exceeding, mean_limits
 from foretrain.claims.interval import interval
+from foretrain.claims.rare import Apart, runs_apart
 from foretrain.errors import ArgumentError
 
 SETS = 200
@@ -75,3 +76,26 @@ def test_a_run_that_is_seen_never_carries_the_verdict_alone():
         found = interval(values)
         others = (values.sum() - values) / (n - 1)
         assert found.low <= others.min() <= others.max() <= found.high
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_a_run_that_lies_apart_is_seen_in_mixtures_and_hardly_ever_in_normal_samples(n):
+    rng = np.random.default_rng(n)
+    seen, called = [], 0
+    for _ in range(SETS):
+        rare = rng.random(n) < 0.05
+        values = rng.random(n) + 10 * rare
+        if 0 < rare.sum() <= n // 4:
+            apart = runs_apart(values)
+            seen.append(apart is not None and apart.runs == rare.sum())
+        called += runs_apart(rng.normal(size=n)) is not None
+    assert np.mean(seen) > 0.8  # of 5 runs the others may vary so much that none is seen
+    assert called <= 3
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_runs_apart_are_counted_beside_the_mean_of_the_others(side):
+    values = side * np.array([0.1, 9.0, 0.2, 0.15, 8.0, 0.12, 0.18, 0.11])
+    assert runs_apart(values) == Apart(2, pytest.approx(side * 0.86 / 6))
+    assert runs_apart(np.ones(8)) is None
+    assert runs_apart(np.arange(3.0)) is None

@@ -27,6 +27,7 @@ class _Judged(NamedTuple):
     seeds: int
     left_out: int
     lost: str = ""
+    note: str = ""
 
 
 def judge(said: Sentence, grid: Any) -> Claim | None:
@@ -58,9 +59,8 @@ def judge(said: Sentence, grid: Any) -> Claim | None:
         judged = _exact(said, values, allowed, cell)
     else:
         judged = _spread(said, values, allowed, cell, networks)
-    verdict, reason, note = judged.verdict, judged.reason, f"{said.note} {values.note}".strip()
-    if judged.method == "skew-corrected t" and judged.uncertainty == (judged.measured,) * 2:
-        note = f"{note} {NO_SPREAD}".strip()
+    verdict, reason = judged.verdict, judged.reason
+    note = " ".join(filter(None, (said.note, values.note, judged.note)))
     unfinished = cell.grid.unfinished(networks) if said.at_end else ""
     lost = cell.grid.lost(networks, diverged=not said.among) or judged.lost
     if unfinished:
@@ -171,8 +171,22 @@ def _spread(
         reason = "one seed says nothing of the spread"
     elif values.dtype.kind != "b" and grid.equal_seeds(networks):
         verdict, reason = INCONCLUSIVE, "all seeds gave the same run"
-    seeds = int(kept.size)
-    return _Judged(ends.measured, uncertainty, verdict, reason, ends.method, seeds, left_out, lost)
+    note = _tail(kept) if ends.method == "skew-corrected t" else ""
+    counts = int(kept.size), left_out, lost
+    return _Judged(ends.measured, uncertainty, verdict, reason, ends.method, *counts, note)
+
+
+def _tail(values: np.ndarray) -> str:
+    """Say what the runs show of rare ones that may carry their mean, in a sentence; "" where all are alike in kind."""
+    from foretrain.claims.rare import runs_apart
+
+    if np.ptp(values) == 0:
+        return NO_SPREAD
+    apart = runs_apart(values)
+    if apart is None:
+        return ""
+    lie = "lies" if apart.runs == 1 else "lie"
+    return f"{apart.runs} of {values.size} runs {lie} apart; the mean of the others is {apart.others:.4g}."
 
 
 def _mistake(said: Sentence, rule: str) -> SentenceError:

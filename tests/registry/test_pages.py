@@ -14,11 +14,8 @@ from foretrain.registry.render import rendered
 ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "registry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Pages whose tables were typed before there was a registry: each leaves the list with the first record of its study. Their
-# default sizes take one to four minutes on two idle cores, that of modular-transformer with --root-seed 1.
-TYPED = {
-    *("image-routing", "permutation-group"),
-}
+# Pages whose table was typed before there was a registry.
+TYPED = {"image-routing"}
 RECORDS = records(REGISTRY)
 
 

@@ -202,17 +202,41 @@ def test_runs_that_converged_keep_their_last_value():
     assert lines(ax, False)[-1].get_ydata()[30] == pytest.approx(held.mean())
 
 
-def test_a_loss_that_blows_up_is_drawn_on_a_logarithmic_scale():
-    whole = grid({"rank": (1, 2)})
-    whole.simulation.loss[0] = 1.1 ** STEPS[None]
-    first, second = draw(whole)["loss"].figure.axes
-    assert (first.get_yscale(), second.get_yscale()) == ("log", "linear")
+@pytest.mark.parametrize(
+    ("loss", "scale"),
+    [
+        (1.1**STEPS, "log"),
+        (0.9**STEPS, "log"),  # to 1e-18: what lies below rounding does not set the limits
+        (1 / (1 + STEPS), "log"),
+        (0.02 + 1 / (1 + STEPS), "linear"),  # a decade and a half
+        (np.where(STEPS < 300, 1.0, 0.0), "linear"),  # zero has no logarithm
+    ],
+)
+def test_a_loss_is_drawn_on_a_logarithmic_scale_where_it_crosses_two_decades(loss, scale):
+    whole = grid()
+    for data in (whole.simulation, whole.theory):
+        data["loss"] = data["loss"] * 0 + loss
+    ax, *_ = draw(whole)["loss"].figure.axes
+    assert ax.get_yscale() == scale
+    low, high = ax.get_ylim()
+    assert low < max(loss.min(), 1e-12 * loss.max())
+    assert high > loss.max()
+    assert scale == "linear" or low > 1e-13 * high
+
+
+def test_titles_of_panels_tell_values_apart_in_few_digits():
+    values = (0.051794746792312, 0.0518, 1 / 3)
+    titles = [
+        ax.get_title(loc="left") for ax in draw(grid({"init_scale": values}))["loss"].figure.axes
+    ]
+    shown = [title for title in titles if title]
+    assert shown == ["init_scale=0.05179", "init_scale=0.0518", "init_scale=0.3333"]
 
 
 def test_a_band_of_few_seeds_does_not_set_the_limits():
-    whole = grid(seeds=2)
-    whole.simulation.loss[1] += 2
-    (ax,) = draw(whole)["loss"].figure.axes
+    whole = grid(seeds=2, modes=1)
+    whole.simulation.mode_strength[1] += 2
+    (ax,) = draw(whole)["mode_strength"].figure.axes
     low, high = ax.get_ylim()
     assert -0.5 < low < 0
     assert 3 < high < 3.5

@@ -17,7 +17,7 @@ from foretrain.claims.claim import (
     Claim,
     size_text,
 )
-from foretrain.words import count, digits_to_tell_apart, interval, number, value_text
+from foretrain.words import count, digits_to_tell_apart, interval, number
 
 MOST_CELLS = 50
 RULE = (
@@ -274,7 +274,7 @@ def _details(group) -> dict[str, str]:
     first = group.claims[0]
     notes = {claim.note for claim in group.claims}
     spans = first.along.items()
-    along = (f"{name} from {value_text(low)} to {value_text(high)}" for name, (low, high) in spans)
+    along = (f"{name} from {number(low)} to {number(high)}" for name, (low, high) in spans)
     scale = f"Judged at the preset `{first.scale}`." if first.scale else ""
     texts = {
         "Why this is allowed": first.why,

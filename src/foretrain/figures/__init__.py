@@ -19,6 +19,7 @@ import numpy as np
 from foretrain.claims.claim import Claim
 from foretrain.figures import headless
 from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
+from foretrain.figures.short_svg import short_svg
 from foretrain.figures.style import legend_below, panel_letters, style
 from foretrain.results.files import write_atomic
 
@@ -98,7 +99,10 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
             for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
                 data = io.BytesIO()  # drawn whole before the file is touched
                 drawing.figure.savefig(data, format=ending, dpi=dots, metadata=metadata)
-                write_atomic(folder / f"{name}.{ending}", data.getvalue())
+                content = data.getvalue()
+                if ending == "svg":
+                    content = short_svg(content.decode()).encode()
+                write_atomic(folder / f"{name}.{ending}", content)
         if table := points(drawing):
             write_atomic(folder / f"{name}.csv", table.encode())
         paths[name] = folder / f"{name}.svg"

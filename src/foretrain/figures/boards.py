@@ -17,7 +17,7 @@ from foretrain.quantities import curves
 from foretrain.quantities.cell import THEORY, Cell
 from foretrain.quantities.measured import NotApplicable, PerSeed
 from foretrain.quantities.panels import Panel
-from foretrain.words import number
+from foretrain.words import told_apart
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
 
@@ -55,7 +55,8 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     part, words = grid.first(used)
     if panel.across in known:
         values = _chosen(part, panel.across, panel.most)
-        places = [(_named(part, panel.across, one), {panel.across: one}, {}) for one in values]
+        names = _named(part, panel.across, values)
+        places = [(name, {panel.across: one}, {}) for name, one in zip(names, values, strict=True)]
     else:
         places = [(title, {}, at) for title, at in _dims(panel, part)]
     for title, chosen, at in places:
@@ -86,13 +87,13 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     labels = {"x": "", "y": ""}
     networks = panel.of or {"": ""}
     values = _chosen(part, panel.by, panel.most) if panel.by in known else [None]
+    names = [""] if values == [None] else _named(part, panel.by, values)
     ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
     ramp = [to_hex(one) for one in shades(len(values))] if ordered else _COLOURS
     every = product(panel.quantities.items(), networks.items())
     for turn, ((label, quantity), (of_label, network)) in enumerate(every):
-        for place, value in enumerate(values):
+        for place, (value, named) in enumerate(zip(values, names, strict=True)):
             here = chosen if value is None else {**chosen, panel.by: value}
-            named = "" if value is None else _named(part, panel.by, value)
             colour = ramp[(place if value is not None else turn) % len(ramp)]
             prefix = ", ".join(filter(None, (label, of_label, named)))
             new = _lines(panel, quantity, network, part, here, at, prefix, reads, labels)
@@ -234,11 +235,13 @@ def _chosen(part: Grid, name: str, most: int) -> list[Any]:
     return list(curves.some(part.values(name), most).values())
 
 
-def _named(part: Grid, name: str, value: Any) -> str:
+def _named(part: Grid, name: str, values: list[Any]) -> list[str]:
+    """Words for values of a parameter, of numbers as many digits as tell them apart."""
+    if isinstance(values[0], str):
+        return [value.replace("_", " ") for value in values]
     symbol = rules(type(part.parameters))[name].symbol
-    if isinstance(value, str):
-        return value.replace("_", " ")
-    return f"{_mathematical(symbol) or name.replace('_', ' ')} = {number(value)}"
+    shown = _mathematical(symbol) or name.replace("_", " ")
+    return [f"{shown} = {text}" for text in told_apart(values)]
 
 
 def _parameter(part: Grid, name: str) -> str:

@@ -45,6 +45,8 @@ _CLOSE = 0.03  # of its range: theory within so much of the mean lies on it in a
 _FLAT = 0.01  # of its values: what changes by less is drawn flat
 _CUT = "cut off by the number of steps"
 _BLOW_UP = 1e3  # a mean that grows to so many times its start is drawn on a logarithmic scale
+_DECADES = 100  # a loss or an error whose values span such a ratio is, too
+_DEEPEST = 1e-12  # of the largest value: what is lower is rounding
 
 
 def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
@@ -67,6 +69,7 @@ def _figure(grid, name: str) -> Drawing:
     axes = [axis for axis in grid.axes if axis in variable.dims]
     along = some(grid.axes[axes[0]], _PANELS) if axes else {0: None}
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
+    titles = dict(zip(along, told_apart(list(along.values())), strict=True))
     lines, fixed = _lines(grid, variable, axes)
     columns = 1 if len(along) == 1 else 2
     rows = -(-len(along) // columns)
@@ -83,7 +86,7 @@ def _figure(grid, name: str) -> Drawing:
     ordered = not long and len(lines) > 1
     ordered = ordered and not isinstance(grid.axes[axes[1]][0], str)
     colours = [to_hex(one) for one in shades(len(lines))] if ordered else list(PALETTE.values())
-    for ax, (place, value) in zip(board.ravel(), along.items(), strict=False):
+    for ax, place in zip(board.ravel(), along, strict=False):
         at = {**({axes[0]: place} if axes else {}), **fixed}
         x, label = abscissa(grid.simulation, at)
         drawn = [
@@ -91,11 +94,11 @@ def _figure(grid, name: str) -> Drawing:
             for (words, spot), colour in zip(lines.items(), colours, strict=False)
         ]
         if any(drawn):
-            _frame(ax)
+            _frame(ax, falls="loss" in name or "error" in name)
         else:
             ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
         if axes:
-            ax.set_title(cell_words({axes[0]: value}), loc="left", fontsize=12)
+            ax.set_title(f"{axes[0]}={titles[place]}", loc="left", fontsize=12)
         ax.set_xlabel(label)
         if rest is not None:
             for spot, colour in zip(lines.values(), colours, strict=False):
@@ -193,19 +196,20 @@ def _new(ax, label) -> str | None:
     return None if label in ax.get_legend_handles_labels()[1] else label
 
 
-def _frame(ax) -> None:
+def _frame(ax, falls: bool) -> None:
     """Limits that hold every line: a band of two or three seeds may be far wider, and would flatten all else.
 
-    Where all is positive and a line grows to very many times its start, the scale is logarithmic. What hardly changes is
-    drawn flat: an axis spans no less than 1% of its values.
+    Where all is positive and a line grows to very many times its start, or what should fall (a loss, an error) crosses two
+    decades, the scale is logarithmic. What hardly changes is drawn flat: an axis spans no less than 1% of its values.
     """
     lines = [np.asarray(line.get_ydata(), float) for line in ax.get_lines()]
     lines = [line[np.isfinite(line)] for line in lines]
     lines = [line for line in lines if line.size]
     low, high = min(line.min() for line in lines), max(line.max() for line in lines)
-    if low > 0 and any(line.max() > _BLOW_UP * line[0] for line in lines):
+    blown_up = any(line.max() > _BLOW_UP * line[0] for line in lines)
+    if low > 0 and (blown_up or (falls and high >= _DECADES * low)):
         ax.set_yscale("log")
-        ax.set_ylim(low / 1.5, high * 1.5)
+        ax.set_ylim(max(low, _DEEPEST * high) / 1.5, high * 1.5)
     elif low < high:
         margin = max(0.05 * (high - low), 0.005 * max(abs(low), abs(high)))
         ax.set_ylim(low - margin, high + margin)

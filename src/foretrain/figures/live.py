@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.quantities import curves
-from foretrain.words import value_text
+from foretrain.words import told_apart
 
 _NUMBERS = 60_000  # in all, some seven characters each
 _VARIABLES, _VALUES, _LINES, _SEEDS = 8, 12, 6, 5
@@ -46,7 +46,7 @@ def live(grid: Any) -> dict | None:
     if not cells:
         return None
     return {
-        "axes": [[name, [*map(value_text, values.values())]] for name, values in axes.items()],
+        "axes": [[name, told_apart(list(values.values()))] for name, values in axes.items()],
         "variables": [
             {"name": name, "label": curves.axis_label(grid.simulation[name]), "lines": list(lines)}
             for name, lines in variables.items()

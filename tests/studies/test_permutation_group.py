@@ -72,6 +72,7 @@ def test_every_sentence_can_hold_and_fail():
             "sooner": lambda: made(shrink=True, start=9),
             "transition": lambda: made(start=99),
             "transition.corrected": lambda: made(start=9),
+            "transition-best": lambda: made(start=99),
             "hexagon": lambda: made(star=True),
             "hexagon.corrected": lambda: made(order="sides"),
         },

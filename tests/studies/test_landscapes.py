@@ -41,9 +41,10 @@ def grid(temperature=lambda value, name, beta: value, c=0.3):
         study.Parameters(landscape=name, beta=beta, c=c)
         for name, beta in itertools.product(*AXES.values())
     ]
-    coefficients, shares = [], []
+    coefficients, shares, exact = [], [], []
     for p in cells:
         value = float(study.of(p.landscape, c).by_temperature(p.beta))
+        exact.append(value)
         value = temperature(value, p.landscape, p.beta)
         coefficients.append(value + 0.004 * random.standard_normal(SEEDS))
         slope = study.of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
@@ -58,7 +59,9 @@ def grid(temperature=lambda value, name, beta: value, c=0.3):
 
     made = {"learning_coefficient": laid(coefficients), "share_below": laid(shares)}
     labels = {"scale": ("scale", study.SCALES)}
-    return Grid(study.Parameters(), AXES, SEEDS, 0, runs(AXES, SEEDS, made, labels=labels))
+    theory = runs(AXES, 0, {"learning_coefficient": laid(exact)}, outcome=None)
+    simulation = runs(AXES, SEEDS, made, labels=labels)
+    return Grid(study.Parameters(), AXES, SEEDS, 0, simulation, theory=theory)
 
 
 def as_document():
@@ -84,6 +87,7 @@ def test_every_sentence_can_hold_and_fail():
         "crossover.corrected": lambda: grid(c=0.3**0.5),
         "cross": grid,
         "cross.corrected": lambda: grid(lambda value, name, beta: 0.93 * value),
+        "one-parameter": lambda: grid(lambda value, name, beta: 1.05 * value),
         "same-curve": grid,
         "same-curve.corrected": lambda: grid(lambda value, name, beta: 1.2 * value),
     }

@@ -9,13 +9,13 @@ import foretrain
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
-from foretrain.studies.ridge_grokking.training import STEPS
+from foretrain.studies.ridge_grokking.training import CURVES, STEPS
 from foretrain.theory.ridge import descent
 
 SEEDS = 20
 AXES = {"weight_decay": (0.01, 0.0, 0.02, 0.04), "samples": (15, 30, 35, 40)}
 P = study.Parameters(steps=7000, dimension=50)
-ZERO = np.arange(1)
+SEEN = np.arange(0, 200, 50)
 
 
 @cache
@@ -24,28 +24,31 @@ def by_theory(init_scale):
     predicted = [
         study.predict(
             dataclasses.replace(P, init_scale=init_scale, weight_decay=decay, samples=samples),
-            ZERO,
+            SEEN,
             Seed(0, seed),
         )
         for decay, samples, seed in itertools.product(*AXES.values(), range(SEEDS))
     ]
     shape = (*map(len, AXES.values()), SEEDS)
-    names = *STEPS, "law", "law_room"
-    return {name: np.reshape([run[name] for run in predicted], shape) for name in names}
+    return {
+        name: np.reshape([run[name] for run in predicted], (*shape, *np.shape(values)))
+        for name, values in predicted[0].items()
+    }
 
 
-def grid(changed=lambda step: step, delay=0.0):
-    """Runs that do as the theory says, but for a change of their steps, and a delay of those from a small start."""
+def grid(changed=lambda step: step, delay=0.0, curves=1.0):
+    """Runs that do as the theory says, but for a change of their steps, a delay of those from a small start, and a factor."""
     theory, small = by_theory(P.init_scale), by_theory(0.01)
     large = {"fit_step": theory["fit_step"], STEPS[1]: changed(theory[STEPS[1]])}
+    large |= {name: curves * theory[name] for name in CURVES}
     small = {"fit_step": small["fit_step"], STEPS[1]: small[STEPS[1]] + delay}
     return Grid(
         P,
         AXES,
         SEEDS,
-        simulation=runs(AXES, SEEDS, large),
+        simulation=runs(AXES, SEEDS, large, step=SEEN),
         variants={"small": runs(AXES, SEEDS, small)},
-        theory=runs(AXES, SEEDS, theory, outcome=None),
+        theory=runs(AXES, SEEDS, theory, step=SEEN, outcome=None),
     )
 
 
@@ -58,6 +61,7 @@ def test_every_sentence_can_hold_and_fail():
         grid,
         {
             "predicted-steps": lambda: grid(lambda step: np.nan_to_num(step, nan=7000)),
+            "predicted-curves": lambda: grid(curves=1.0001),
             "law": lambda: grid(lambda step: 1.02 * step),
             "decay-slope": lambda: grid(lambda step: step * decays**0.05),
             "samples-slope": lambda: grid(lambda step: step * unseen),

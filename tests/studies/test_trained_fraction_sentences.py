@@ -116,6 +116,7 @@ SPOILT = {
     "trained": {"converged_loss": set_to(2.0)},
     "threshold": {"converged_untrained_error": set_to(20.0)},
     "threshold.corrected": {"small-init/converged_untrained_error": set_to(20.0)},
+    "components": {"theory/component_count": add(1)},
     "connectivity-small-init": {"small-init/pair_error": opposite},
     "few-outputs": {"converged_untrained_error": set_to(0.5 * ZERO)},
     "few-outputs.corrected": {"small-init/outputs": times(0.5)},
@@ -135,6 +136,9 @@ def test_every_sentence_can_hold_and_fail():
     [
         ("few-outputs.corrected", "theory/converged_untrained_error", times(0.9)),
         ("few-outputs.corrected", "theory/converged_untrained_error", times(1.1)),
+        ("components", "theory/pair_error", times(1.05)),
+        ("components", "theory/pair_error", lambda errors: np.roll(errors, 1, -1)),
+        ("components", "theory/converged_untrained_error", times(1.05)),
         ("connectivity-small-init", "theory/pair_error", set_to(0.0)),
         ("connectivity-small-init", "theory/pair_error", set_to(60.0)),
         ("trained-routes-alone", "untrained_error", add(1.0)),

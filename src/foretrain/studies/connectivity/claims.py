@@ -19,12 +19,11 @@ from foretrain.training.translation_claims import (
     within,
 )
 
+from .graph_claims import GRAPH_CLAIMS, LIMIT, MASKS, smallest
 from .study import is_square as is_square_mask
 from .study import mask, variants
 
 OURS = "docs/studies/connectivity.md"
-MASKS = ("trained_count",)
-LIMIT = ("init_scale", "trained_count")  # of small weights: the smallest scale is looked at
 DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
 
 
@@ -51,10 +50,6 @@ def recall(c):
 def all_came(c):
     """Return 1 for converged runs in which all untrained pairs generalise, 0 for others that converged."""
     return (came(c) | (c.trained_pairs == 1)).all(PAIR).astype(float).where(converged(c))
-
-
-def smallest(values):
-    return values.isel(init_scale=0)
 
 
 def connected_iff_all(c):
@@ -200,6 +195,7 @@ AT_EACH_SCALE: dict[str, Any] = {**ROW, **IF_AND_ONLY_IF, "along": MASKS}
 
 CLAIMS = [
     trained_pairs_alone(mask, LIMIT),
+    *GRAPH_CLAIMS,
     claim(
         "precision",
         "Untrained pairs within a component generalise.",

@@ -38,6 +38,49 @@ def deviation(c, name):
     return xr.apply_ufunc(deviation_while_falling, c.loss, c.theory[name], **step)
 
 
+def linearised_start(c):
+    """Return the loss and the untrained error of the linearised network over those of the network at the start, less one."""
+    names = ("loss", "untrained_error")
+    gaps = [c.theory.start[f"lazy_{name}"] / c.start[name].astype(float) - 1 for name in names]
+    return xr.concat(gaps, "error").fillna(0) if c.p.trained_outputs < c.p.domains else gaps[0]
+
+
+def race_start(c):
+    """Return the loss at the start over that of the race, less one, at the smallest scale."""
+    smallest = {"init_scale": 0}
+    return (c.start.loss.astype(float) / c.theory.start.race_loss - 1).isel(smallest)
+
+
+def map_at_start(c) -> float:
+    """Return the largest length of the start's answers over that of targets, at the smallest scale: layers are isometries."""
+    data = items_task(c.p.level_weights)
+    asked = (data.inputs[0] ** 2).sum() / (data.targets[0] ** 2).sum()
+    return float(c.values("init_scale")[0] ** 3 * asked**0.5)
+
+
+def left_of_linearised(c) -> float:
+    """Return the root of what the linearised network leaves of its loss when its prediction ends, at the largest scale."""
+    loss = c.theory.lazy_loss.isel(init_scale=-1).dropna("step")
+    return float((loss.isel(step=-1) / loss.isel(step=0)).max() ** 0.5)
+
+
+def linearised_end(c):
+    """Return the untrained error of the linearised network when its prediction ends over its limit, less one."""
+    error, limit = c.theory.lazy_untrained_error, c.theory.lazy_limit
+    return (error / limit - 1).isel(init_scale=-1).dropna("step").isel(step=-1)
+
+
+def cosine_gap(c):
+    """Return the measured less the predicted cosine between domains, at the smallest scale."""
+    return (same_item(c) - c.theory.race_cosine).isel(init_scale=0)
+
+
+def cosine_room(c) -> float:
+    """Return the part of the predicted missing cosine by which vectors of a finite width may be off."""
+    missing = 1 - float(c.theory.race_cosine.isel(init_scale=0).mean())
+    return 2 * missing / np.sqrt(c.p.hidden_width)
+
+
 def stage_times(c):
     both = [loss.isel(init_scale=0) for loss in (c.loss, c.theory.race_loss)]
     measured, predicted = (
@@ -106,6 +149,48 @@ CLAIMS = [
     ),
     trained_routes_alone,
     claim(
+        "linearised-start",
+        "The network linearised at its start begins with the errors of the network, on trained and untrained routes.",
+        linearised_start,
+        exact=True,
+        source=OURS,
+        near=0,
+        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
+        rank="control",
+        why="Two ways to the mean of some thousand squares differ by rounding.",
+        note="Largest |predicted / measured - 1| at step 0, over all scales and seeds.",
+        along="init_scale",
+    ),
+    claim(
+        "linearised-end",
+        "The untrained error of the linearised network has come to its limit when its training loss has come to zero.",
+        linearised_end,
+        exact=True,
+        source=OURS,
+        near=0,
+        inside=lambda c: (0, 4 * left_of_linearised(c)),
+        rank="control",
+        why="Answers are linear in what is left of the training errors, of which they take over twice the size at most where "
+        "the kernel of untrained routes is no larger than that of trained ones; errors are squares.",
+        note="Largest |error / limit - 1| where the prediction ends, at the largest scale, where less than 1% is left.",
+        where=lambda c: c.p.trained_outputs < c.p.domains and left_of_linearised(c) < 0.01,
+        along="init_scale",
+    ),
+    claim(
+        "race-start",
+        "The race begins with the loss of small random weights.",
+        race_start,
+        exact=True,
+        source=RACE,
+        near=0,
+        inside=lambda c: (0, map_at_start(c) * (2 + map_at_start(c)) + 1e-6),
+        rank="control",
+        why="All singular values of the start's three layers are init_scale: answers are at most its third power of inputs, "
+        "and the loss is off by twice that and its square over targets, and rounding.",
+        note="Largest |loss / predicted - 1| at step 0, smallest scale.",
+        **ALONG | {"at_end": False} | EVEN,
+    ),
+    claim(
         "trained",
         "Networks converge to zero training error for a range of initialisation scales.",
         lambda c: c.converged_loss.max("init_scale", skipna=False) / zero_error(c.p),
@@ -139,6 +224,18 @@ CLAIMS = [
         why="Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
         note=SAME_ITEM + "smallest scale.",
         **ALONG | {"where": lambda c: c.p.domains > 1},
+    ),
+    claim(
+        "shared-as-predicted",
+        "How alike small initialisations leave an item in two domains is what the closed form of the race ends with.",
+        cosine_gap,
+        source="docs/theory/routing.md",
+        near=0,
+        inside=lambda c: (-cosine_room(c), cosine_room(c)),
+        why="What is missing to a cosine of 1 is a square of amplitudes, of which each is off by the overlap of random "
+        "vectors of the hidden layer, 1/sqrt(N_h) of itself: twice that.",
+        note="Measured less predicted mean cosine, at the smallest scale.",
+        **ALONG | {"where": lambda c: c.p.domains > 1 and c.p.mask != "random_rows"},
     ),
     claim(
         "zero-shot-limit",

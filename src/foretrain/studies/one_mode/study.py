@@ -71,12 +71,20 @@ def predict(p, step, seed):
 
 
 def gap(c):
-    """Return the strength, over s, less that of the flow as much later as descent is to first order (docs/studies)."""
-    s, flow = c.p.singular_value, c.theory.strength
+    """Return the gap of `late`, of the strength and of that for which the loss (s - strength)^2 / 2 stands."""
+    runs = c.simulation, c.theory
+    of_loss = late(c, *(c.p.singular_value - np.sqrt(2 * one.loss) for one in runs))
+    of_strength = late(c, *(one.strength for one in runs)).to_dataset(name="strength")
+    return of_strength.assign(loss=of_loss).to_array()
+
+
+def late(c, strength, flow):
+    """Return a strength, over s, less that of the flow as much later as descent is to first order."""
+    s = c.p.singular_value
     grown = np.log(flow / flow.isel(step=0))
     left = np.maximum(s - flow, np.finfo(float).tiny)
     delay = c.p.learning_rate / 4 * (grown + 2 * np.log(left / left.isel(step=0)))
-    return ((c.strength - flow) / s + 2 * flow * (1 - flow / s) * delay).dropna("step")
+    return ((strength - flow) / s + 2 * flow * (1 - flow / s) * delay).dropna("step")
 
 
 def drift(c):
@@ -93,7 +101,8 @@ DRIFT = "A step takes the difference c to c (1 - eta^2 e^2), |c| <= -e'/e: a dri
 
 CLAIMS = [
     lab.claim("closed-form", WORDS, gap, inside=lambda c: (0, (2 * c.p.learning_rate * c.p.singular_value) ** 2),
-              exact=True, why=EULER, rank="headline", note="Largest difference over time, over s.", **ROW),
+              exact=True, why=EULER, rank="headline",
+              note="Largest difference over time, over s, of the strength and of what the loss says it is.", **ROW),
     lab.claim("imbalance", "Gradient flow conserves the difference of the squared weights.", drift,
               inside=lambda c: (0, 1 + 2 * c.p.learning_rate * c.p.singular_value), rank="control",
               why=DRIFT, note="Largest drift over learning rate x loss at the start.", **ROW),

@@ -6,11 +6,11 @@ import numpy as np
 
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.slopes import slopes
-from foretrain.study import NotApplicable, claim, slope
+from foretrain.study import NotApplicable, claim, float_type, slope
 from foretrain.theory.ridge import typical_generalisation
 
 from .study import SOURCE
-from .training import STEPS
+from .training import CURVES, STEPS
 
 
 def typical(c, **other):
@@ -26,6 +26,12 @@ def step_gaps(c):
     """Return measured less predicted steps, of which infinity for never equals itself."""
     measured, predicted = (x[[*STEPS]].to_array().fillna(np.inf) for x in (c.simulation, c.theory))
     return (measured - predicted).where(measured != predicted, 0)
+
+
+def curve_gaps(c):
+    """Return measured less predicted errors at every step, over their start."""
+    measured, predicted = (x[[*CURVES]].to_array() for x in (c.simulation, c.theory))
+    return ((measured - predicted) / predicted.isel(step=0)).dropna("step")
 
 
 def law_gap(c):
@@ -57,6 +63,18 @@ CLAIMS = [
         inside=(0, 1),
         why="Both are one recursion; rounding may move a crossing.",
         unit="step",
+        rank="control",
+    ),
+    claim(
+        "predicted-curves",
+        "Training and validation error of every run are at every step those of the closed form of descent.",
+        curve_gaps,
+        exact=True,
+        source=SOURCE,
+        near=0,
+        inside=lambda c: (0, c.p.steps * float(np.finfo(float_type(c.p.precision)).eps)),
+        why="Both are one recursion, which contracts: every step adds one rounding at most.",
+        note="Largest difference, over the start.",
         rank="control",
     ),
     claim(

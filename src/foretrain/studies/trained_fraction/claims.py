@@ -7,6 +7,7 @@ from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.allowed import around
 from foretrain.quantities.representation import domain_cosine
 from foretrain.quantities.threshold import lasting_threshold
+from foretrain.quantities.zero_modes import zero_modes
 from foretrain.study import claim
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.theory.race_parts import parts_of_mask, parts_similarity
@@ -50,6 +51,26 @@ def agreement(c):
     variables = runs.trained_pairs, runs.pair_error, c.theory.pair_error
     options = {"input_core_dims": [dims] * 3, "vectorize": True, "join": "inner"}
     return xr.apply_ufunc(of_seed, *variables, **options)
+
+
+def graph_gap(c):
+    """Return how far number of components, error of pairs and their mean are from those that the Laplacian's modes give.
+
+    Errors over that of answering zero: 0 within a component, 2 across, 1 with a domain that is never trained.
+    """
+    pairs, power = c.trained_pairs, zero_error(c.p)
+    counted, joined = xr.apply_ufunc(
+        zero_modes, pairs.fillna(0), input_core_dims=[PAIR], output_core_dims=[[], PAIR]
+    )
+    idle = (pairs.sum(PAIR[0]) == 0) | (pairs.sum(PAIR[1]) == 0)
+    errors = xr.where(joined, 0, xr.where(idle, 1, 2))
+    untrained = errors.where(pairs == 0).mean(PAIR)
+    gaps = (
+        c.theory.component_count - counted,
+        abs(c.theory.pair_error / power - errors).max(PAIR),
+        (c.theory.converged_untrained_error / power - untrained).where(untrained.notnull(), 0),
+    )
+    return xr.concat(gaps, "of").where(pairs.notnull().all(PAIR))
 
 
 def mean_answer(c, function):
@@ -127,6 +148,20 @@ CLAIMS = [
         source=OURS,
         why="The limit is approached from above: at most one step of tenths away, and never below but by chance.",
         note="Threshold at an eighth of init_scale less that of connectivity, same masks.",
+    ),
+    claim(
+        "components",
+        "The components of the graph of trained pairs, and the errors that follow from them, are those of the modes of zero "
+        "of its Laplacian.",
+        graph_gap,
+        exact=True,
+        near=0,
+        inside=(0, 1e-9),
+        rank="control",
+        source=GRAPH,
+        why="Kirchhoff's theorem: two ways to count the same. Unrelated signs add the power of the answer to that of the "
+        "target: twice the error of answering zero.",
+        note="Largest gap in numbers of components, errors of pairs and their mean over untrained pairs.",
     ),
     claim(
         "connectivity-small-init",

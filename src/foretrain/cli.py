@@ -131,6 +131,7 @@ _STUDY = "name of a study, see `foretrain list`, or path of one of your own"
 _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("run cite check info", "study", _STUDY, {}),
     ("list", "study", _STUDY, {"nargs": "?"}),
+    ("info check", "--pilot", "folder of stored runs by which seeds are estimated", _PATH),
     ("run", "--config", "TOML file with parameters; flags take precedence", _PATH),
     ("sweep", "config", "TOML file: study, fixed parameters, axes, seeds", _PATH),
     ("run sweep", "--explain", "print what would run, seconds and memory, and leave", _FLAG),

@@ -204,8 +204,10 @@ def _list_study(arguments):
 
 def _info(arguments):
     from foretrain.laboratory.info import info
+    from foretrain.registry.needed import lines
 
     card = info(arguments.study)
+    card["needs"] = lines(card["study"], arguments.pilot)
     if arguments.json:
         print_json(card)
     else:
@@ -223,9 +225,10 @@ def _new(arguments):
 
 def _check(arguments):
     from foretrain.laboratory.check import check
+    from foretrain.registry.needed import lines as needed
 
     lines = check(arguments.study)
-    for line in lines:
+    for line in lines or needed(arguments.study, arguments.pilot):
         print(line)
     if lines.seconds is not None:
         print(f"The first run took {duration(lines.seconds)}.")

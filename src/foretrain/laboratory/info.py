@@ -156,6 +156,8 @@ def _text(found: Info, width: int) -> str:
     for said in found["claims"]:
         allowed = f" Allowed: {interval(*said['allowed'])}." if said["allowed"] else ""
         lines += [f"  {said['id']}", wrapped(f"{said['sentence']}{allowed}", 6)]
+    needs = found.get("needs", ())
+    lines += ["", *(fold(line, width, "", "    ") for line in needs)] if needs else []
     lines += ["", "Parameters (default)"]
     for name, rule in found["parameters"].items():
         default = rule["default"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS, Claim, size_text
+from foretrain.claims.family import summary
 from foretrain.claims.rows import Row, rows
 from foretrain.errors import FolderError
 from foretrain.laboratory.listing import list_studies
@@ -247,4 +248,5 @@ def facts(record: Record) -> list[tuple[str, Any]]:
         ("Commit", record.commit),
         ("Code", f"makes {record.makes}, predicts {record.predicts}, judges {record.judges}"),
         ("Cost", duration(record.cost)),
+        ("Together", summary(record.claims)),
     ]

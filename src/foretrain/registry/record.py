@@ -98,8 +98,8 @@ def read(path: Path) -> Record:
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None
 
 
-def records(folder: Path) -> list[Record]:
-    """Read every record of a registry, by study and size, those of the default size first.
+def records(folder: Path, study: str = "*") -> list[Record]:
+    """Read every record of a registry, or of one study, by study and size, those of the default size first.
 
     Raises:
         FolderError: there is no such folder, or it holds no record.
@@ -110,7 +110,7 @@ def records(folder: Path) -> list[Record]:
             f"There is no registry in {folder}: it stands in foretrain's repository, beside `src`. Try the command there, or "
             "name its folder with --registry."
         )
-    found = [read(path) for path in sorted(folder.glob("*/*.toml"))]
+    found = [read(path) for path in sorted(folder.glob(f"{study}/*.toml"))]
     return sorted(found, key=lambda one: (one.study, one.size != DEFAULT, one.size))
 
 

@@ -12,11 +12,14 @@ _PACKAGE = Path(__file__).parents[1]
 _NAMED = 3  # parameters, at most, that a short text names
 
 
-def shipped() -> list[Record]:
-    """Return the records that come with foretrain, from the package or the repository; none where there is no registry."""
+def shipped(study: str = "*") -> list[Record]:
+    """Return the records that come with foretrain, or those of one study; none where there is no registry.
+
+    The registry lies in the package or in the repository.
+    """
     held = _PACKAGE / "verdicts"
     folder = held if held.is_dir() else _PACKAGE.parents[1] / FOLDER
-    return records(folder) if folder.is_dir() else []
+    return records(folder, study) if folder.is_dir() else []
 
 
 def reached(some: Iterable[Record], most: int = _NAMED) -> str:

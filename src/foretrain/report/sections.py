@@ -10,6 +10,7 @@ from typing import Any
 
 from foretrain.claims.cells import WORST_FIRST, gather
 from foretrain.claims.claim import Claim, claim_from_dict
+from foretrain.claims.family import summary as together
 from foretrain.claims.rows import RULE, Row, by_rank, counted, rows
 from foretrain.report.cell_map import CellMap, cell_map
 from foretrain.report.derivation import Derivation
@@ -103,6 +104,7 @@ class Verdicts:
     tally: str  # their count in words
     # Rank, its count in words, and its sentences; headlines first.
     groups: list[tuple[str, str, list[Entry]]]
+    together: str  # which verdicts are evidence by themselves, and stand together
 
     @property
     def entries(self) -> list[Entry]:
@@ -147,6 +149,7 @@ def verdicts(
     return Verdicts(
         counted([row for some in ranked.values() for row in some]),
         [(rank, counted(some), [entry(row) for row in some]) for rank, some in ranked.items()],
+        together(claims),
     )
 
 
@@ -167,6 +170,7 @@ def _claims(summary: Mapping, said: Verdicts | None) -> dict:
         "places": said.places if said else {},
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
+        "together": said.together if said else "",
         "seeds": bool(summary.get("by_seed")),
     }
 

@@ -1,7 +1,10 @@
+import io
 import re
 
+import numpy as np
 import pytest
 from made_claims import made
+from matplotlib.image import imread
 from visited import find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
@@ -44,8 +47,9 @@ def test_a_failed_claim_is_as_large_and_strong_as_one_that_holds(open_page, page
     assert styles[FAILS] == styles[HOLDS] == styles[INCONCLUSIVE]
 
 
-def test_every_figure_is_visible_on_a_light_card(open_page, page, page_figures):
-    browser = open_page(page, dark=True)
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_figure_can_be_read_and_is_as_dark_as_its_page(open_page, page, page_figures, dark):
+    browser = open_page(page, dark=dark)
     pictures = find(browser, "figure img")
     assert len(pictures) == len(page_figures)
     for picture in pictures:
@@ -53,11 +57,25 @@ def test_every_figure_is_visible_on_a_light_card(open_page, page, page_figures):
         assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
         assert picture.size["width"] > 300
         assert picture.size["height"] > 100
+        assert_light(imread(io.BytesIO(picture.screenshot_as_png))[..., :3], dark)
     colour = "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor"
-    grounds = [browser.execute_script(colour, where) for where in ("button.picture", "body")]
-    card, ground = ([int(part) for part in re.findall(r"\d+", text)] for text in grounds)
-    assert 200 < min(card) < 255  # black lines are seen on it, and it does not dazzle
-    assert max(ground) < 50
+    for where in ("button.picture", "body"):
+        ground = [int(part) for part in re.findall(r"\d+", browser.execute_script(colour, where))]
+        assert max(ground) < 50 if dark else min(ground) > 240
+    pictures[0].click()
+    (image,) = find(browser, "#viewer img")
+    assert until(lambda: image.rect["width"] > 600)
+    assert_light(imread(io.BytesIO(image.screenshot_as_png))[..., :3], dark)
+
+
+def assert_light(pixels, dark):
+    """Of a picture the ground has the lightness of the page, its text the other, and what is blue stays blue."""
+    light = pixels.mean(2)
+    ground, ink = (light.min(), light.max()) if dark else (light.max(), light.min())
+    assert np.median(light) == pytest.approx(ground, abs=0.02)
+    assert (ground < 0.12 and ink > 0.75) if dark else (ground > 0.95 and ink < 0.25)
+    red, _, blue = pixels[np.unravel_index(np.ptp(pixels, axis=2).argmax(), light.shape)]
+    assert blue - red > 0.25
 
 
 def test_a_figure_opens_by_click_and_closes_by_button_and_escape(open_page, page, page_figures):

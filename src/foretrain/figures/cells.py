@@ -239,7 +239,7 @@ def _caption(drawn, number) -> str:
         text += " Dotted lines bound what is allowed; the bands are 95% intervals over seeds."
         text += " Marks at the lower edge stand where nothing was measured."
     if 2 in kinds:
-        text += " Colour is the measured value; grey cells have none. White lines part what is allowed from what is not."
+        text += " Colour is the measured value; grey cells have none. Lines part what is allowed from what is not."
     text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive, dashes those in which it"
     text += " is not claimed."
     fixed = dict.fromkeys(name for panel in drawn for name in panel.fixed)

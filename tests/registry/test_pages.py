@@ -14,8 +14,6 @@ from foretrain.registry.render import rendered
 ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "registry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Pages whose table was typed before there was a registry.
-TYPED = {"image-routing"}
 RECORDS = records(REGISTRY)
 
 
@@ -29,8 +27,7 @@ def test_no_table_of_verdicts_is_typed():
     for page in PAGES:
         text = page.read_text("utf-8")
         blocks = len(re.findall(r"^<!-- registry: (?!tally)", text, re.M))
-        typed = page.parent.name == "studies" and page.stem in TYPED
-        assert (text.count("| verdict | claim |") != blocks) == typed, page
+        assert text.count("| verdict | claim |") == blocks, page
 
 
 def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_holds():

@@ -34,6 +34,12 @@ def predictions(name: str) -> list[xr.Dataset]:
     return [theory_of(study, cell) for cell in whole.cells()]
 
 
+def predicted(name: str) -> Grid:
+    """Return the grid of a study of `small_studies.toml` with the theory of all its cells, two seeds of each."""
+    study, whole = _planned(name)
+    return replace(whole, theory=_theory(study, whole, silent))
+
+
 def _planned(name: str) -> tuple[Study, Grid]:
     plan = make_plan(name.partition(".")[0], {**PRESETS[name], "seeds": SEEDS})
     return plan.study, Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
@@ -51,8 +57,7 @@ def told(study: str) -> frozenset[tuple[str, str]]:
 
 
 def _telling(name: str, held: set[str]) -> Iterator[Mutation]:
-    study, whole = _planned(name)
-    whole = replace(whole, theory=_theory(study, whole, silent))
+    whole = predicted(name)
     now = digest([cell.theory for cell in whole.cells()])
     for one in mutations(whole):
         changed = digest([cell.theory for cell in one.plant(whole).cells()])

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from mutations.golden import told
+from mutations.golden import predicted, told
 from mutations.plant import Mutation, doubled, mutations
+from small_studies import SMALL
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
@@ -25,7 +26,9 @@ from foretrain.plans.study import Study
 from foretrain.quantities.cell import THEORY, Runs
 
 SIZES = tomllib.loads(Path(__file__).with_name("sizes.toml").read_text("utf-8"))
+PREDICTED_ONLY = set(SIZES.pop("predicted_only"))
 SILENT = {study: set(size.pop("silent", ())) for study, size in SIZES.items()}
+SEEDS = 5  # of a study that sizes.toml does not name
 _RATES = ("learning_rate", "relative_rate")
 
 
@@ -41,9 +44,10 @@ class Noticed:
 
 def run(study: str, folder: Path, **changed: Any) -> Grid:
     """Run a study at its size here, but for the options that are changed, in this process."""
+    size = SIZES.get(study) or {"seeds": SEEDS, **SMALL[study]}
     options = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in {**SIZES[study], **changed}.items()
+        for name, value in {**size, **changed}.items()
     }
     return foretrain.run(study, **options, out=folder, workers=0, quiet=True).grid
 
@@ -67,16 +71,22 @@ def verdicts(study: Study, grid: Grid, among: Collection[str]) -> dict[str, str]
 
 
 def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed]:
-    """Plant each mutation alone, and judge the sentences that read what it changes."""
+    """Plant each mutation alone, and judge the sentences that read what it changes.
+
+    One that changes a single variable of runs is left out if no sentence that holds reads this variable.
+    """
     known = catalogue.load(study)
-    before, reading = {}, {}
+    before, reading, holding = {}, {}, set()
     for said in known.sentences:
         with _watched() as reads:
-            before |= verdicts(known, grid, {said.id})
-        reading[said.id] = reads
+            here = verdicts(known, grid, {said.id})
+        before, reading[said.id] = before | here, reads
+        holding |= {said.id} if HOLDS in here.values() else set()
     found, tells = [], told(study)
     for one in planted:
-        among = {id for id, reads in reading.items() if not one.predicts or one.predicts in reads}
+        among = {id for id, reads in reading.items() if _may_notice(one, reads)}
+        if one.reads and not among & holding:
+            continue
         changed = one.plant(grid)
         after = verdicts(known, changed, among)
         by = tuple(
@@ -89,18 +99,23 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
     return found
 
 
+def _may_notice(one: Mutation, reads: Collection[str]) -> bool:
+    changed = f"{THEORY}/{one.predicts}" if one.predicts else one.reads
+    return not changed or changed in reads
+
+
 @contextlib.contextmanager
 def _watched() -> Iterator[set[str]]:
-    """Collect the names of predicted variables that sentences read, also where they predict and allow."""
+    """Collect the names of variables that sentences read, also where they predict and allow: ``theory/loss``, ``loss``."""
     names: set[str] = set()
     read, by_seed = Runs._read, Grid.by_seed
 
     def reading(self, name):
-        names.update([name] if self._network == THEORY else [])
-        return read(self, name)
+        names.add(whole := read(self, name))
+        return whole
 
     def by_seed_reading(self, name):
-        names.add(name)
+        names.add(f"{THEORY}/{name}")
         return by_seed(self, name)
 
     with patch.object(Runs, "_read", reading), patch.object(Grid, "by_seed", by_seed_reading):
@@ -108,7 +123,10 @@ def _watched() -> Iterator[set[str]]:
 
 
 def of_study(study: str, folder: Path) -> list[Noticed]:
-    """Run a study and plant all mutations in it."""
+    """Run a study and plant all mutations in it; one that is `predicted_only` is not run, and theory alone is planted in."""
+    if study in PREDICTED_ONLY:
+        theory = {(one.kind, one.what): one for one in mutations(predicted(study))}
+        return [Noticed(study, one, (), key in told(study)) for key, one in theory.items()]
     grid = run(study, folder / study)
     planted = list(mutations(grid))
     if catalogue.load(study).trains and (rates := doubled_rates(grid)):

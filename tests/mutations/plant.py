@@ -16,6 +16,7 @@ LEAST = 0.05  # of the norm of an array
 ROUNDING = 1e-12  # a variable that stays below is rounding, and none of its changes are looked at
 FACTORS = (1.05, 0.9)
 CLOCK = 1.1
+_OUTCOMES = ("outcome", "steps_taken")
 _LEAKS = {"validation_": "", "heldout_": "", "untrained_": ""}
 _TRAINING = {"error": "loss"}  # a variable of this name beside its prefix is the training loss
 
@@ -28,6 +29,7 @@ class Mutation:
     what: str  #: the variable and what was done with it
     plant: Callable[[Grid], Grid]
     predicts: str = ""  #: the predicted variable that it changes; "" where it changes runs
+    reads: str = ""  #: the one variable of runs that it changes; "" where it changes more
 
 
 def mutations(grid: Grid) -> Iterator[Mutation]:
@@ -39,10 +41,10 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
                 yield Mutation(kind, f"{name} {what}", plant, str(name))
     if any(_differs(values, _rolled(values, "seed")) for values in _by_seed(grid.theory)):
         yield Mutation("runs", "those of another seed", _exchanged)
-    for name, values in grid.simulation.data_vars.items():
-        if values.sizes.get("layer", 0) > 1 and _differs(values, _rolled(values, "layer")):
-            plant = partial(_read, name=str(name), values=_rolled(values, "layer"))
-            yield Mutation("layer", f"{name} read of another layer", plant)
+    for name, kind, what, changed in _misread(grid):
+        if _differs(grid.simulation[name], changed):
+            plant = partial(_read, name=name, values=changed)
+            yield Mutation(kind, f"{name} {what}", plant, reads=name)
     for name, source in _leaks(grid.simulation):
         if _differs(grid.simulation[name], grid.simulation[source]):
             what = f"{name} is {source}"
@@ -62,6 +64,15 @@ def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
         if dim != "step" and size > 1:
             kind = dim if dim in ("seed", "layer") else "index"
             yield str(kind), f"another {dim}'s", _rolled(values, str(dim))
+
+
+def _misread(grid: Grid) -> Iterator[tuple[str, str, str, xr.DataArray]]:
+    """Yield variable, kind, words and mutated array of runs: another layer's, and another index's of mere measurements."""
+    measured = not grid.theory.data_vars and "step" not in grid.simulation.dims
+    for name, values in grid.simulation.drop_vars(_OUTCOMES, errors="ignore").data_vars.items():
+        for kind, what, changed in _of_array(values):
+            if kind == "layer" or (kind == "index" and measured):
+                yield str(name), kind, what, changed
 
 
 def _rolled(values: xr.DataArray, dim: str) -> xr.DataArray:

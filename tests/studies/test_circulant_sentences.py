@@ -45,13 +45,14 @@ def good(known=None, drawn=None, shift=2.0, learned=None, **changed):
     learned = ~stuck() if learned is None else learned
     stages = lambda values: np.stack([np.broadcast_to(values, SHAPE)] * 3, axis=-1)  # noqa: E731
     random = np.random.default_rng(0)
-    curve = lambda: 4 * np.exp(-np.arange(30)) + 1e-6 * random.random((*SHAPE, 30))  # noqa: E731
+    fall = lambda: (4 + 1e-6 * random.random((*SHAPE, 1))) * np.exp(-np.arange(30.0))  # noqa: E731
     left = np.maximum(0.3 * sigma ** exponents(), 1e-13) * (1 + 0.01 * random.random(SHAPE))
 
     def ended(done):
+        final = np.where(done, 1e-13, 3.0)
         return {
-            "loss": curve(),
-            "final_loss": np.where(done, 1e-13, 3.0),
+            "loss": final[..., None] + fall(),
+            "final_loss": final,
             "final_untrained_error": np.where(done, 1e-14, 50.0),
         }
 
@@ -126,6 +127,7 @@ def test_every_sentence_can_hold_and_fail():
         "not-always": lambda: good(learned=np.ones(SHAPE, bool)),
         "only-wide": unchanged,
         "only-wide.corrected": lambda: good(learned=~same),
+        "recorded": lambda: good(final_loss=np.full((1, 1, 1), 1.0)),
         "invariants": lambda: good(invariant_drift=np.full((1, 1, 1), 1e-4)),
     }
     held = dict.fromkeys(spoilt, unchanged)

@@ -112,11 +112,12 @@ def made(
         missed = np.diff(np.floor(part), axis=1, prepend=0).reshape(untrained.shape) > 0
         error[1] = np.where(missed, 0.6, error[1])
     curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + 1e-6
-    untrained = np.where(masks == 0, error, np.nan)
+    error = error * random.normal(1, 1e-4, error.shape)
+    untrained = np.nanmean(np.where(masks == 0, error, np.nan), (-2, -1))
     simulation = {
-        "untrained_error": np.nanmean(untrained, (-2, -1))[..., None] + np.zeros(STEP.size),
+        "untrained_error": untrained[..., None] + np.zeros(STEP.size),
         "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
-        "pair_error": error * random.normal(1, 1e-4, error.shape),
+        "pair_error": error,
         "trained_pairs": masks,
         "gradient_gap": np.full(SHAPE, 1e-7),
     }
@@ -165,6 +166,7 @@ SPOILT = {
     "threshold": lambda: made(pair_error=where(0, 0.6)),
     "connected-iff-all": lambda: made(pair_error=lambda v: v * 0),
     "components": lambda: made(theory={"component_count": lambda v: v + 1}),
+    "recorded": lambda: made(untrained_error=lambda v: v + 0.01),
     "connection-chance": lambda: made(theory={"connection_probability": lambda v: v**0.2}),
     "pair-errors": lambda: made(pair_error=where(1, 0.5)),
     "untrained-error": lambda: made(untrained_error=lambda v: 0.7 * v),
@@ -238,6 +240,6 @@ def test_a_missing_mode_is_missed_whatever_generalises():
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
     found = verdicts("connectivity", made(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
-    of_masks = {"trained-pairs-alone", "components", "connection-chance"}
+    of_masks = {"trained-pairs-alone", "components", "connection-chance", "recorded"}
     learned = [claim.verdict for id in set(found) - of_masks for claim in found[id]]
     assert set(learned) == {INCONCLUSIVE}

@@ -52,7 +52,7 @@ def good(values=None, outcome=CONVERGED, predicted=None, **changed):
     """Real spectra, and training that is dominated by the outlier; `changed` replaces what was trained."""
     random = np.random.default_rng(0)
     trained = {
-        "loss": 4 * np.exp(-np.arange(30)) + 1e-6 * random.random((*SHAPE, 30)),
+        "loss": 1e-13 + (4 + 1e-6 * random.random((*SHAPE, 1))) * np.exp(-np.arange(30.0)),
         "progress": np.ones((1, 1, 30)),
         "mode_amplitude": np.ones((1, 1, 30, 8)),
         "stage_misalignment": 0.01 + 0.001 * random.random((*SHAPE, 3)),
@@ -92,6 +92,7 @@ def inside_the_note_s_edge():
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
+        "recorded": lambda: good(final_loss=np.full((1, 1), 1.0)),
         "outlier": lambda: good(moved(first=300.0)),
         "outlier-shift": lambda: good(moved(first=-0.3)),
         "dominates-by-a-lot": lambda: good(moved(rest=5.0)),

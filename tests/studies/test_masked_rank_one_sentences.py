@@ -56,8 +56,8 @@ def sparse(scales, size=lambda told: told.size, sign=lambda told: told.sign, **c
             right[place, seed] = product[row]
     axes = {"init_scale": SCALES}
     values = {
-        "loss": 4 * np.exp(-np.arange(30))
-        + 1e-6 * np.random.default_rng(0).random((1, SPARSE, 30)),
+        "loss": 1e-13
+        + (4 + 1e-6 * np.random.default_rng(0).random((1, SPARSE, 1))) * np.exp(-np.arange(30.0)),
         "final_left": left,
         "final_right": right,
         "final_scale": np.ones((1, 1)),
@@ -86,9 +86,10 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
     left = 0.5 * scales ** known["alignment_exponent"]
     at_stages = lambda values: np.stack([values] * 3, axis=-1)  # noqa: E731
     random = np.random.default_rng(0)
-    curve = 4 * np.exp(-np.arange(30)) + 1e-6 * random.random((len(SCALES), SEEDS, 30))
+    final = np.where(stuck(), 3.0, 1e-13)
+    fall = (4 + 1e-6 * random.random((len(SCALES), SEEDS, 1))) * np.exp(-np.arange(30.0))
     values = {
-        "loss": curve,
+        "loss": final[..., None] + fall,
         **{name: np.linspace(1, 30, 30)[None, None] for name in ("solver_time", "progress")},
         "shared_scale": scales[..., None] * np.geomspace(1, 100, 30),
         "mode_amplitude": np.ones((1, 1, 30, SIZE)),
@@ -99,7 +100,7 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
         "start_scale": starts(),
         "connected": np.ones((1, 1), bool),
         "invariant_drift": np.full((1, 1), 1e-9),
-        "final_loss": np.where(stuck(), 3.0, 1e-13),
+        "final_loss": final,
         "final_untrained_error": np.where(stuck(), 50.0, 1e-14),
     }
     fits = {
@@ -168,6 +169,7 @@ def test_every_sentence_can_hold_and_fail():
             {"alignment_exponent": 1.08 * theory()["alignment_exponent"]}
         ),
         "every-connected-mask": lambda: good(outcome=OUT_OF_STEPS),
+        "recorded": lambda: good(final_loss=np.full((1, 1), 1.0)),
         "invariants": lambda: good(invariant_drift=np.full((1, 1), 1e-4)),
         "zero-loss-generalises": lambda: good(final_untrained_error=np.full((1, 1), 1e-3)),
         "ends": lambda: good(variants={"limit": sparse(LIMIT, size=transposed)}),

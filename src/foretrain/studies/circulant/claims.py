@@ -165,6 +165,7 @@ _only_wide = claim(
 )
 CLAIMS = [
     replace(shared.invariants, along=GRID),
+    replace(shared.recorded, along=GRID),
     *claim(
         "generalises",
         "Any circulant T but the identity generalises perfectly as sigma tends to 0.",

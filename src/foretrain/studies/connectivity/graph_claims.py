@@ -59,6 +59,13 @@ def chance_error(c) -> float:
     return float((one**3 * (1 - one)).sum() ** 0.5 / (one.size * np.sqrt(c.seeds)))
 
 
+def recorded_gap(c):
+    """Return where the recorded untrained error of every run ends, less the mean over its untrained pairs, over one and it."""
+    judged = c.pair_error.astype(float).where(c.trained_pairs == 0).mean(PAIR)
+    gap = (c.end.untrained_error - judged) / (1 + judged)
+    return gap.where((c.trained_pairs == 0).any(PAIR), 0)
+
+
 def component_gap(c):
     """Return predicted numbers of components less those of the trained pairs' Laplacian."""
     pairs = smallest(c.trained_pairs)
@@ -79,6 +86,17 @@ GRAPH_CLAIMS = [
         near=0,
         inside=(0, 0),
         why="Kirchhoff's theorem: two ways to count the same.",
+        **OF_MASKS,
+    ),
+    claim(
+        "recorded",
+        "The recorded error on untrained pairs of every run ends at the mean of the errors of its pairs that are judged.",
+        recorded_gap,
+        exact=True,
+        near=0,
+        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
+        why="Two means of one state; rounding.",
+        note="Largest difference, over one and the mean.",
         **OF_MASKS,
     ),
     claim(

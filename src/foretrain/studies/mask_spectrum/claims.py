@@ -1,12 +1,14 @@
 """What the note says of the spectrum of a random mask and of its outlier in training, and whether it is so."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from foretrain.quantities.distribution import distance
 from foretrain.study import claim
 from foretrain.theory import random_matrix
 from foretrain.training.masked_rank_one import DEPARTURE
-from foretrain.training.masked_rank_one_claims import OURS, generalised
+from foretrain.training.masked_rank_one_claims import OURS, generalised, recorded
 
 from .study import smaller
 
@@ -68,6 +70,7 @@ def outlier_in_training(c):
 
 
 CLAIMS = [
+    replace(recorded, along=("mask_size",)),
     claim(
         "outlier",
         "A mask with independent entries has an outlier singular value of the order of pn.",

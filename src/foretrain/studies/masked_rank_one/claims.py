@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.quantities.allowed import around
 from foretrain.study import CONVERGED, NotApplicable, claim, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
-from foretrain.training.masked_rank_one_claims import OURS, invariants
+from foretrain.training.masked_rank_one_claims import OURS, invariants, recorded
 
 from .study import LIMIT
 
@@ -159,6 +159,7 @@ EXACT = {**ROW, "exact": True, "near": 0}
 
 CLAIMS = [
     replace(invariants, along=ALONG),
+    replace(recorded, along=ALONG),
     claim(
         "zero-loss-generalises",
         "A run on connected T has zero training loss and generalises, at any sigma, or is stuck at a loss above 1/2.",

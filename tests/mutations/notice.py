@@ -1,13 +1,16 @@
 """Which mutations of a study are noticed: a sentence that held fails now, or the prediction is not the stored one.
 
-``python -m mutations FOLDER ...`` (in ``tests``) plants them in folders of results; tests run the studies of ``sizes.toml``.
+``python -m mutations`` (in ``tests``) plants them in studies at the sizes of ``sizes.toml``, or in folders of results.
 """
 
 import contextlib
 import copy
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -134,6 +137,25 @@ def of_study(study: str, folder: Path) -> list[Noticed]:
     return noticed(study, grid, planted)
 
 
+def of_all(folder: Path) -> list[Noticed]:
+    """Do the same for every study of the catalogue, two at a time."""
+    names = catalogue.names()
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        return [one for found in pool.map(_without_grids, names, repeat(folder)) for one in found]
+
+
+def _without_grids(study: str, folder: Path) -> list[Noticed]:
+    return [
+        replace(one, mutation=replace(one.mutation, plant=_planted))
+        for one in of_study(study, folder)
+    ]
+
+
+def _planted(grid: Grid) -> Grid:
+    """Stand in the place of what was planted, which holds the arrays of a grid."""
+    return grid
+
+
 def stored(folder: Path) -> list[Noticed]:
     """Plant all mutations but the doubled rate, which needs runs of its own, in a folder of results."""
     result = opened(folder)
@@ -150,6 +172,8 @@ def report(found: list[Noticed]) -> list[str]:
             lines.append(f"  {kind}: {_shares([one for one in here if one.mutation.kind == kind])}")
         silent = [one.mutation for one in here if not one.by]
         lines += [f"  no verdict notices: {one.kind}, {one.what}" for one in silent]
+    for kind in dict.fromkeys(one.mutation.kind for one in found):
+        lines.append(f"{kind}: {_shares([one for one in found if one.mutation.kind == kind])}")
     return [*lines, f"All: {_shares(found)}"]
 
 

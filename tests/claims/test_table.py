@@ -1,3 +1,4 @@
+import html
 import io
 import math
 import sys
@@ -7,6 +8,7 @@ import pytest
 from made_claims import made
 
 from foretrain.claims.claim import INCONCLUSIVE
+from foretrain.claims.markup import formulas
 from foretrain.claims.rows import by_rank, counted, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import ArgumentError
@@ -274,3 +276,15 @@ def test_the_scale_is_said_in_words():
     assert rows([made(scale="paper")])[0].details["Scale"] == "Judged at the preset `paper`."
     assert "fewer seeds than a preset" in rows([made(scale="own")])[0].details["Scale"]
     assert "Scale" not in rows([made()])[0].details
+
+
+def test_in_a_notebook_a_claim_shows_sentence_numbers_and_verdict():
+    for claim in CLAIMS:
+        page = html.unescape(claim._repr_html_())
+        assert page.count("<li data-verdict") == 1
+        assert f'data-verdict="{claim.verdict}"' in page
+        (row,) = rows([claim])
+        assert formulas(row.statement) in claim._repr_html_()
+        assert row.numbers in page
+        assert row.label in page
+        assert "claims:" not in page

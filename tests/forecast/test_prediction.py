@@ -3,11 +3,13 @@ import math
 
 import numpy as np
 import pytest
+from legible import troubles
 
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError
 from foretrain.forecast.files import read_candidates, write
+from foretrain.forecast.graph_figure import draw_graph
 from foretrain.forecast.predict import predict, rank
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import pathways_data
@@ -40,6 +42,9 @@ RACE = {
         "own2-y2": ["own2", "y2"],
     },
 }
+
+
+SIDES = {"in": lambda n: ["x", f"h{n}"], "out": lambda n: [f"h{n}", "y"]}
 
 
 def of(data, **options):
@@ -198,11 +203,50 @@ def test_a_written_prediction_is_what_was_printed(files):
     assert [path.name for path in written] == [
         "prediction.json",
         "prediction.svg",
+        "graph.svg",
         "prediction.html",
     ]
+    page = written[-1].read_text()
+    assert page.count("<img ") == 2
+    assert page.count("<section><details><summary>") == 2  # tables are folded
+    for words in ("S: how strongly", "D: how strongly", "S / D"):
+        assert page.count(words) == 1
     stored = json.loads(written[0].read_text())
     assert stored["loss"] == found.loss.tolist()
     assert stored["modes"][0]["half_learning_time"] == found.modes[0].half_learning_time
+
+
+def test_the_graph_is_drawn_with_what_its_edges_come_to():
+    found = of(race(), init_scale=1e-3)
+    drawing = draw_graph(found)
+    assert troubles(drawing.figure) == []
+    (ax,) = drawing.figure.axes
+    texts = [text.get_text() for text in ax.texts]
+    assert {"x", "shared", "y1", "y2"} <= {*texts}
+    assert {edge.name for edge in found.reduction.graph.edges} <= {*texts}
+    shown = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+    assert shown == ["on a path that learns", "on a path that loses, or is not learned"]
+    drawn = [line for line in ax.get_lines() if len(line.get_xdata()) > 1]
+    colours = [line.get_color() for line in drawn]
+    assert (len(colours), len({*colours})) == (len(found.reduction.graph.edges), 2)
+
+
+def test_a_graph_of_very_many_nodes_is_not_drawn():
+    edges = {f"{side}{n}": ends(n) for n in range(41) for side, ends in SIDES.items()}
+    nodes = {"x": 2, "y": 1, **{f"h{n}": 2 for n in range(41)}}
+    graph = foretrain.graph.graph_from_dict({"nodes": nodes, "edges": edges})
+    data = GatedData(graph, {"x": np.eye(2)}, {"y": np.ones((2, 1))})
+    assert draw_graph(of(data)) is None
+
+
+def test_in_a_notebook_a_prediction_is_said_once_in_plain_type():
+    found = of(xor(1))
+    page = found._repr_html_()
+    assert page.count("Residual") == page.count("<img ") == 1
+    assert page.count("half of the way") == 1
+    assert "<b>" not in page
+    assert "print()" not in page
+    assert page.count("<details>") == 2  # folded
 
 
 def test_a_prediction_that_cannot_be_written_leaves_the_one_before_whole(files, monkeypatch):

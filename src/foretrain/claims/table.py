@@ -138,3 +138,12 @@ class ClaimTable(Sequence):
     def _repr_html_(self) -> str:
         ranked = by_rank(rows(self._claims))
         return markup.render("claims/notebook.html", tally=self.tally(), ranked=ranked)
+
+
+def _face(claim: Claim) -> str:
+    """A claim alone in a notebook: sentence, what was measured and allowed, verdict."""
+    return markup.render("claims/notebook.html", alone=rows([claim])[0])
+
+
+# Given to the claim from here: it is what rows are made of, and knows none of their words itself.
+Claim._repr_html_ = _face  # type: ignore[attr-defined]

@@ -28,7 +28,8 @@ def write_findings(
         drawings: Pictures by the names of their files, in the order of the page.
         record: Name of a file and what it holds, JSON-ready; None without.
         above: Number of pictures that stand above the tables; by default all.
-        **values: What else ``report/analysis.html`` asks for: title, summary, doubts, tables, closing.
+        **values: What else ``report/analysis.html`` asks for: title, summary, doubts, tables, whether
+            these are folded, closing.
 
     Returns:
         Paths of the record, of the pictures and of the page.

@@ -75,17 +75,21 @@ def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Pat
     """
     from foretrain.figures.findings import write_findings
     from foretrain.forecast import figure
-    from foretrain.forecast.text import page_tables, start_words, trust_lines
+    from foretrain.forecast.graph_figure import draw_graph
+    from foretrain.forecast.text import page_tables, reading_lines, start_words, trust_lines
 
     ranked = isinstance(prediction, Ranking)
     one = prediction.predictions[0] if ranked else prediction
+    graph, reading = draw_graph(one), reading_lines(prediction)
     return write_findings(
         Path(folder),
         PAGE,
-        figure.draw(prediction),
+        {**figure.draw(prediction), **({} if graph is None else {"graph": graph})},
         record=("prediction.json", prediction.as_dict()),
         title="Candidate gatings" if ranked else f"Prediction of {one.label}",
         summary=f"Expected learning from {start_words(one)}.",
         doubts=[("Trust", trust_lines(prediction))],
         tables=page_tables(prediction),
+        folded=not ranked,
+        closing=[("What the columns of the modes say", reading)] if reading else [],
     )

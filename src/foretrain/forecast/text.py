@@ -1,6 +1,7 @@
 """Predictions as text: which paths win, when each mode is learned, the expected loss, and how far to trust it."""
 
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from foretrain.forecast.laws import law_words
 from foretrain.words import count, fold, laid
 
 _ROWS = 16
+_TABLES = "print() shows the tables; .modes, .times, .loss hold them."
 
 
 def prediction_text(prediction: Any, width: float = math.inf) -> str:
@@ -34,7 +36,7 @@ def prediction_summary(prediction: Any) -> str:
         f"  modes: {counts or 'nothing to learn'}",
         *(f"  {line}" for line in _trust(prediction)),
         *(f"  {line}" for line in _judged(prediction)[:1]),
-        "  print() shows the tables; .modes, .times, .loss hold them.",
+        f"  {_TABLES}",
     ]
     return "\n".join(lines)
 
@@ -296,16 +298,38 @@ def page_tables(found: Any) -> list[tuple[str, Sequence[str], Sequence[Sequence[
     return [*tables, ("Loss", *_split(_loss_rows(found, 41)))]
 
 
+def reading_lines(found: Any) -> list[str]:
+    """What the columns of the table of modes say; [] for a ranking, and where nothing is learned."""
+    if hasattr(found, "predictions") or not found.modes:
+        return []
+    return [
+        "A mode is one direction of the inputs and the direction of the targets that it decides; it is learned as a whole. A "
+        "path is a way along edges from an input to an output.",
+        "S: how strongly inputs and targets of the mode vary together on the examples that open the path, a mean over all "
+        "examples. The larger S is the sooner the mode is learned.",
+        "D: how strongly the inputs of the mode vary by themselves on these examples. A path that learns the mode alone ends "
+        "where the product of its weights is S / D.",
+        "Pr(path): fraction of the examples that open the path.",
+        "Half learned: time at which half of the mode is there, in step x learning rate: at learning rate 0.1, time 20 is "
+        "step 200. never: not within the time that was followed.",
+        "Share: part of the mode that this path carries at the end. Of paths that are open on the same examples one wins (0.9 "
+        "or more), or several share it.",
+    ]
+
+
 def notebook_face(found: Any) -> str:
-    """A prediction or a ranking as HTML for a notebook: its summary, how far to trust it, tables to unfold."""
+    """A prediction or a ranking as HTML for a notebook: its summary and how far to trust it, its figure, tables to unfold."""
     title, *lines = repr(found).splitlines()
+    ranked = hasattr(found, "predictions")
     return markup.render(
         "report/face.html",
         title=title,
         subtitle="",
-        lines=trust_lines(found) if hasattr(found, "predictions") else lines,
+        # The tables stand below: nothing has to be printed for them.
+        lines=trust_lines(found) if ranked else [one for one in lines if one.strip() != _TABLES],
         parts=[],
         tables=page_tables(found),
+        **({} if ranked else {"picture": b64encode(found.plot()._repr_png_()).decode()}),
     )
 
 

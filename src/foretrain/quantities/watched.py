@@ -23,7 +23,7 @@ def _kind(network: str) -> type:
     class Watched(xr.Dataset):
         __slots__ = ()
 
-        def __getitem__(self, key):
+        def __getitem__(self, key) -> Any:
             for name in [key] if isinstance(key, str) else key if isinstance(key, list) else []:
                 if name in self.data_vars:
                     _READS.add(f"{network}/{name}" if network else name)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from foretrain.figures import Drawing, save
+from foretrain import figures
+from foretrain.figures import Drawing
 from foretrain.report.document import document, write_document
 from foretrain.results.files import refused, write_atomic
 
@@ -47,7 +48,7 @@ def write_findings(
             name, content = record
             text = json.dumps(content, indent=1) + "\n"
             written.append(write_atomic(folder / name, text.encode()))
-        pictures = [*save(drawings, folder).values()]
+        pictures = [*figures.save(drawings, folder).values()]
         inlined = [base64.b64encode(path.read_bytes()).decode() for path in pictures]
     except OSError as error:
         raise refused(folder, error) from error

@@ -33,8 +33,9 @@ from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
 from foretrain.engine.demand import refuse_too_large
-from foretrain.engine.forks import guard, without_copies
+from foretrain.engine.forks import guard
 from foretrain.engine.host import Host, Nothing, Waiting, computed
+from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, started_backend
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.machine import free_memory
@@ -44,6 +45,7 @@ from foretrain.plans.data import refuse_changed
 from foretrain.plans.place import place
 from foretrain.results.journal import Writer
 from foretrain.results.log import append_log
+from foretrain.results.manifest import note_reads
 from foretrain.results.segment import FinishedRun
 from foretrain.streams import Seed
 
@@ -73,6 +75,7 @@ class Session:
         self._keep_state = setup["keep_state"]
         self._here = setup["here"]
         self.backend = started_backend(setup["backend"])
+        self._noticed = Noticed(self._folder)
         self._writer = Writer(self._folder, self._worker, setup["code"], self.backend)
         self._told: set[str] = set()  # what went wrong and stands in the log
         self._say = say
@@ -108,7 +111,7 @@ class Session:
         if self._queue or self._lanes.busy:
             try:
                 self._board()
-                with without_copies():
+                with self._noticed.watching():
                     finished = self._lanes.advance()
                 self._keep(finished)
             except (FolderError, TooLarge):
@@ -117,8 +120,7 @@ class Session:
                 self._fail_all(error)
         now = time.monotonic()
         self._turn_s = now - began
-        idle = not self._queue and not self._lanes.busy
-        if idle or self._due(now):
+        if not (self._queue or self._lanes.busy) or self._due(now):
             self.flush()
         if now - self._saved > self._every_s:
             self.save()
@@ -135,6 +137,7 @@ class Session:
         except ValueError as error:  # what the study observed cannot be stored
             runs = [self._failed(run.identity, error) for run in runs]
             self._writer.append(runs)
+        note_reads(self._folder, self._noticed.new())
         self._report()
         rows = [[self._numbers.pop(run.identity), run.outcome, run.steps_taken] for run in runs]
         self._say({"say": "durable", "runs": rows})
@@ -142,8 +145,7 @@ class Session:
     def save(self) -> None:
         """Checkpoint the runs under way."""
         self._saved = time.monotonic()
-        riding = self._lanes.in_flight() if self._lanes else []
-        if riding:
+        if riding := self._lanes.in_flight() if self._lanes else []:
             checkpoint.write(self._folder, self._worker, riding)
 
     def close(self) -> None:
@@ -163,12 +165,13 @@ class Session:
         from foretrain.engine.snapshots import with_snapshots
 
         self._steps += self._steps_here()
-        self._base = self._study.Parameters(**message["parameters"])
-        self._last = ({}, self._base)
         self._program = self._error = None
         lanes, stored, rate = message["lanes"] or 3, 0, 0.0
         try:
-            given = self._study.program(self._base)
+            with self._noticed.watching():  # also what a module reads as it is imported
+                self._base = self._study.Parameters(**message["parameters"])
+                self._last = ({}, self._base)
+                given = self._study.program(self._base)
             if given is None and self._study.computes:
                 self._lanes = Host(self._study, self._failed)
                 lanes = message["lanes"] or self._lanes.lanes
@@ -179,7 +182,8 @@ class Session:
                 raise StudyError(f"`program` must return a Program, but returns {got}.")
             program = completed(given, self._base)
             self._program = with_snapshots(program, self._keep_state)
-            shared = self._study.shared(self._base)
+            with self._noticed.watching():
+                shared = self._study.shared(self._base)
             sample = self._sample(message["samples"], message["workers"])
             if sample is not None:
                 stored = result_bytes(self._program, sample.inputs, shared)
@@ -260,7 +264,7 @@ class Session:
 
         parameters, stream = self._asked(overrides, seed)
         try:
-            with without_copies():
+            with self._noticed.watching():
                 inputs = self._study.inputs(parameters, stream)
         except MemoryError as error:  # the same for every run of these sizes
             raise TooLarge(
@@ -274,7 +278,9 @@ class Session:
             self._last = (overrides, replace(self._base, **overrides))
         parameters, stream = self._last[1], Seed(self._root_seed, seed)
         if self._data:
-            refuse_changed(self._study.reads(parameters, stream), self._data)
+            files = self._study.reads(parameters, stream)
+            refuse_changed(files, self._data)
+            self._noticed.know(file.path for file in files)
         return parameters, stream
 
     def _keep(self, finished):
@@ -291,7 +297,7 @@ class Session:
         if asked is None or run.outcome == FAILED:
             return run
         try:
-            with without_copies():
+            with self._noticed.watching():
                 arrays = computed(self._study, asked.parameters, asked.seed)
         except MemoryError:
             raise

@@ -21,7 +21,7 @@ from foretrain.plans.command import command
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, grid
-from foretrain.provenance.record import remarks
+from foretrain.provenance.record import remarks, unnamed
 from foretrain.report.page import FILE_NAME
 from foretrain.results.files import refused
 from foretrain.results.journal import Scan, scan
@@ -178,7 +178,10 @@ class _Writing:
                 claims=tuple(claims),
                 problems=tuple(one.line for one in problems),
                 looks=tuple(looks),
-                remarks=tuple(remarks(manifest.get("seal"), looks)),
+                remarks=(
+                    *remarks(manifest.get("seal"), looks),
+                    *unnamed(manifest.get("reads", [])),
+                ),
                 seal=manifest.get("seal", {}),
                 history=tuple(manifest.get("history", ())),
                 command=shlex.join(command(plan)),

@@ -22,17 +22,17 @@ def place(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [
-        frame
-        for frame in frames
-        if frame.filename.startswith(_STUDIES)
-        or not ("site-packages" in frame.filename or frame.filename.startswith(_LIBRARIES))
-    ]
+    theirs = [frame for frame in frames if is_authors(frame.filename)]
     text = " ".join(str(error).split()) or "no message"
     if isinstance(error, ForetrainError):
         return f"{theirs[-1].filename}, line {theirs[-1].lineno}: {text}" if theirs else text
     frame = (theirs or list(frames))[-1]
     return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {text}"
+
+
+def is_authors(file: str) -> bool:
+    """Say if the code of a file is that of a study's author, and not of Python, of a package or of foretrain."""
+    return file.startswith(_STUDIES) or not ("site-packages" in file or file.startswith(_LIBRARIES))
 
 
 @contextlib.contextmanager

@@ -37,6 +37,28 @@ def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
     return lines
 
 
+def unnamed(reads: Iterable[str]) -> list[str]:
+    """What a study has read that its runs are not known by, a sentence for files and one for variables.
+
+    Args:
+        reads: Paths of files, and names of environment variables behind a ``$``.
+    """
+    files = [name for name in reads if name[:1] != "$"]
+    variables = [name[1:] for name in reads if name[:1] == "$"]
+    end = "with other content they would be other runs under the same names."
+    lines = []
+    if files:
+        lines.append(
+            f"The runs read files that are no part of what they are known by, {', '.join(files)}: {end} Try "
+            "`foretrain.study.data` and a function `reads` of the study."
+        )
+    if variables:
+        lines.append(
+            f"The runs read environment variables, {', '.join(variables)}: {end} Try parameters instead."
+        )
+    return lines
+
+
 def _changes(sealed: Mapping[str, Any], looks: Sequence[Mapping[str, Any]]) -> list[str]:
     seals = [look.get("seal") or _NOTHING for look in looks]
     first, now = sealed.get("claims", {}), seals[-1]["claims"]

@@ -97,6 +97,7 @@ class Manifest(TypedDict, total=False):
     seal: Seal  # what verdicts rest on, before the first run
     looks: list[Look]  # the times at which the claims were judged
     code: dict[str, str | Count]  # hash of sources to what they are
+    reads: list[FilePath]  # what else the study has read, see `foretrain.engine.noticed`
     data_dir: FilePath  # where data that the study reads lie
     history: list[str]  # what was done with the folder, in words
 

@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from foretrain.results.root import sealed_manifest
 
 # What a process may have made before the manifest is written: another shard may claim the folder at that moment.
 _EARLY = {"journal", "checkpoints"}
+_WAIT_S = 30
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -69,6 +70,17 @@ def settle_lanes(folder: Path, name: str, lanes: int, wait_s: float) -> int:
             stored[name] = lanes
             write_manifest(folder, manifest)
         return stored[name]
+
+
+def note_reads(folder: Path, names: Iterable[str]) -> None:
+    """Add to the manifest what a study has read besides the data that it names, see `foretrain.engine.noticed`."""
+    if not (new := list(names)):
+        return
+    with patient_lock(folder, "manifest", _WAIT_S):
+        manifest: dict[str, Any] = dict(read_manifest(folder) or {})
+        if manifest:  # removed under way, which is said elsewhere
+            manifest["reads"] = sorted({*manifest.get("reads", []), *new})
+            write_manifest(folder, manifest)
 
 
 def claim_folder(path: str | Path) -> Path:

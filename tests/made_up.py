@@ -98,7 +98,10 @@ def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
 
 
 def ended_grid(made: Grid, how: str) -> Grid:
-    """The same grid with runs that ended as `how` says, of which those that ended early have half of their observations."""
+    """The same grid with runs that ended as `how` says, of which those that ended early have half of their observations.
+
+    As in a store the steps end with the longest run, those of the theory do not.
+    """
 
     def blank(data):
         if "outcome" not in data:
@@ -116,10 +119,21 @@ def ended_grid(made: Grid, how: str) -> Grid:
                 else:
                     kept = kept & (ends != DIVERGED)
                 changed[name] = values.where(kept)
-        return data.assign(changed)
+        return _cut(data.assign(changed))
 
     variants = {name: blank(runs) for name, runs in made.variants.items()}
     return replace(made, simulation=blank(made.simulation), variants=variants)
+
+
+def _cut(data):
+    seen = [
+        values.notnull().any([dim for dim in values.dims if dim != "step"])
+        for values in data.data_vars.values()
+        if "step" in values.dims
+    ]
+    if not seen or not (there := np.flatnonzero(np.any(seen, axis=0))).size:
+        return data
+    return data.isel(step=slice(0, there[-1] + 1))
 
 
 def survives(study: str, made: Grid, drawn: bool, of_diverged: Collection[str]) -> None:

@@ -34,7 +34,8 @@ def moved(runs):
 
 def deviation(c, name):
     """Return how far the loss is from one of the theory's, over its start, while it falls to 1%."""
-    step = {"input_core_dims": [["step"]] * 2, "vectorize": True}
+    # Theory goes on after the longest run, where all have diverged.
+    step = {"input_core_dims": [["step"]] * 2, "vectorize": True, "join": "left"}
     return xr.apply_ufunc(deviation_while_falling, c.loss, c.theory[name], **step)
 
 

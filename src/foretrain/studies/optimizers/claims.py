@@ -76,6 +76,7 @@ def decay_forgotten(c):
     if steps[1] > c.p.steps:
         raise NotApplicable("the runs are too short")
     left = relative_loss(c["strong_decay"]).sel(optimizer="adamw")
+    left = left.reindex(step=list(steps))  # nan where every run has ended before
     first, last = (left.sel(step=step).values for step in steps)
     with np.errstate(divide="ignore", invalid="ignore"):
         fell = np.log(last / first)

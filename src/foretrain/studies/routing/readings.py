@@ -81,7 +81,8 @@ def decoupled_gap(c) -> xr.DataArray:
 
 def race_deviation(c) -> xr.DataArray:
     """Return the mean deviation of the loss from the race, while learning, over the drop of the loss."""
-    step = {"input_core_dims": [["step"]] * 2, "vectorize": True}
+    # Theory goes on after the longest run, where all have diverged.
+    step = {"input_core_dims": [["step"]] * 2, "vectorize": True, "join": "left"}
     return xr.apply_ufunc(deviation_while_learning, c.loss, c.theory.loss, **step)
 
 

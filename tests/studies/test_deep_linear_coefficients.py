@@ -76,7 +76,8 @@ def grid(change=lambda value, name, beta: value, langevin=1.02):
     )
     own, other = (runs(AXES, SEEDS, {"learning_coefficient": by * values}) for by in (1, langevin))
     exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
-    said = {"limit": exact[..., 0], "multiplicity": exact[..., 1].astype(int)}
+    said = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
+    said |= {"multiplicity": exact[..., 1].astype(int)}
     theory = runs(AXES, 0, said, outcome=None)
     return Grid(study.Parameters(), AXES, SEEDS, 0, own, {"langevin": other}, theory)
 

@@ -60,7 +60,7 @@ def made(
         "decayed_loss": end * loss[..., -1],
         "flow_loss": flow(loss),
         "flow_inside": data["inside"],
-        "flow_outside": DECAYS,
+        "flow_outside": scale * DECAYS,
         "flow_half_step": order * (1 + 0.001 * np.arange(SEEDS))[:, None],
     }
     trained = runs(AXES, SEEDS, data, step=STEP)
@@ -82,6 +82,7 @@ CASES = {  # where each holds, and where it fails
     "cross-entropy-full-rank": ({"curve": SMOOTH}, {}),
     "flow-loss": ({}, {"flow": lambda loss: loss + 0.5}),
     "flow-start": ({}, {"flow": lambda loss: np.roll(loss, -1, axis=-2)}),
+    "flow-begins": ({}, {"flow": lambda loss: 1.05 * loss}),
     "mode-order": ({}, {"order": HALVES[::-1]}),
     "irrelevant-decays": ({}, {"outside": np.ones(STEP.size)}),
     "outside-decays": ({}, {"outside": DECAYS**2}),

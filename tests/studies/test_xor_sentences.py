@@ -45,8 +45,10 @@ def descended(start, rate=1.0):
     return descent(start, rate * P.learning_rate, P.steps, every=P.observe_every).swapaxes(0, 1)
 
 
-def made(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=None) -> Grid:
-    """Runs that do as theory says, but for starts, rates, errors of exact facts and trained weights."""
+def made(
+    *, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=None, derived=1.0
+) -> Grid:
+    """Runs that do as theory says, but for starts, rates, errors of exact facts, trained weights and derived starts."""
     own = descended(start * theory()["start_strength"].values, rate)
     beside = descended(gated * theory()["gated_start_strength"].values)
     strength = decoupled_strength(P) ** 2
@@ -67,6 +69,7 @@ def made(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=Non
     }
     simulation = network(loss_of(own), own, **units)
     predicted = theory() if predicted is None else predicted
+    predicted = predicted.assign(start_strength=derived * predicted.start_strength)
     return fitted(Grid(P, {}, SEEDS, 0, simulation, variants, predicted))
 
 
@@ -77,6 +80,8 @@ def fitted(grid: Grid) -> Grid:
 BAD = {
     "relu-tracks-closed-form": {"rate": 0.8},
     "relu-unfitted": {"start": 1.1},
+    "strengths-unfitted": {"start": 1.1},
+    "predicted-starts": {"derived": 1.05},
     "cell-types": {"weights": turned(np.tile(xor(1).inputs["x"], (WIDTH // 4, 1)), 20)},
     "cell-types-foreseen": {"weights": np.tile(xor(1).inputs["x"], (WIDTH // 4, 1))},
     "decoupled": {"off": 1e-9},

@@ -8,6 +8,8 @@ from foretrain.quantities.curve_deviation import mean_deviation
 from foretrain.study import claim
 from foretrain.training.pathways import FASTEST, lead
 
+from .study import NETWORKS
+
 PAPER = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 # Correlation that drives a network: its rate of growth.
 RATES = {"per-context": 1 / 6, "always-on": np.sqrt(2) / 6}
@@ -28,7 +30,10 @@ def off_samples(c):
 
 
 def curves(c, ending=""):
-    """Return the larger deviation of both networks' losses from the reduction's, over what is allowed, shape (seed,)."""
+    """Return the larger deviation of both networks' losses from the reduction's, over what is allowed, shape (seed,).
+
+    The study's own network, where it is one of both, is another of it.
+    """
     gaps = []
     for name, rate in RATES.items():
         both = c[name + ending].loss, c.theory.network_loss.sel(condition=name + ending)
@@ -37,9 +42,12 @@ def curves(c, ending=""):
         if ending:
             residual = c.theory.reduction_residual.sel(condition=name + ending)
             allowed = min(0.01, allowed + 2 * float((residual**2).mean()))
-        gap = mean_deviation(*(loss.transpose("seed", "step").values for loss in both))
-        gaps.append(gap / allowed)
-    return np.maximum(*gaps)
+        own = {"network": c.p.network, "gating": c.p.gating, "moments": c.p.moments}
+        pairs = [both] + [(c.loss, c.theory.loss)] * (own == NETWORKS[name + ending])
+        for pair in pairs:
+            gap = mean_deviation(*(loss.transpose("seed", "step").values for loss in pair))
+            gaps.append(gap / allowed)
+    return np.max(gaps, 0)
 
 
 def lead_of_context(c):

@@ -28,7 +28,7 @@ def at_zero(c):
 
 def near_closed_form(c):
     """Return the fraction of the networks whose mean of all chains is within a tenth of the closed form."""
-    near = abs(mean(c) / c.theory.limit - 1) <= CLOSE
+    near = abs(mean(c) / c.theory.learning_coefficient - 1) <= CLOSE
     far = [str(name) for name in c.axis("network").values[~near.values]]
     note = f", such as {', '.join(far[:4])}" if far else ""
     return Exact(float(near.mean()), f"{len(far)} of {near.size} are not{note}.")

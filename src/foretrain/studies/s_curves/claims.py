@@ -1,6 +1,7 @@
 """Claims of the thread on loss curves at ranks above one, and what the flow from a run's own start predicts of them."""
 
 import numpy as np
+import xarray as xr
 
 from foretrain.quantities import allowed
 from foretrain.quantities.steps import plateau_strengths
@@ -42,6 +43,15 @@ def apart(c, shift=0):
     steepest = (-predicted.diff("step")).max("step", skipna=False).clip(min=1e-12)
     gap = np.abs(trained(c, "relative_loss") - predicted).max("step")
     return gap / (steepest / c.p.observe_every)
+
+
+def begins(c):
+    """Return how far loss and alignments of the flow are from those of the runs at their start."""
+    pairs = {"flow_loss": "relative_loss", "flow_inside": "inside", "flow_outside": "outside"}
+    gaps = [
+        trained(c, own).isel(step=0) - first(c.theory.start, flow) for flow, own in pairs.items()
+    ]
+    return xr.concat(gaps, "of")
 
 
 def mode_order(c):
@@ -150,6 +160,19 @@ CLAIMS = [
         why="Further: by whatever the seeds establish.",
         where=lambda c: follows(c.p),
         note="The same with the prediction for the next seed, minus that with its own.",
+        rank="control",
+        **FROM_START,
+    ),
+    claim(
+        "flow-begins",
+        "The flow begins with the loss of every run, and with its alignments inside and outside of the target's span.",
+        begins,
+        exact=True,
+        near=0,
+        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-5),
+        why="Two readings of one start, of order one; rounding.",
+        where=lambda c: follows(c.p) and c.p.loss_function == "mse",
+        note="Largest difference at step 0.",
         rank="control",
         **FROM_START,
     ),

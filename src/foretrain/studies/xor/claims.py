@@ -6,7 +6,7 @@ import xarray as xr
 from foretrain.quantities.gates import angle_clusters
 from foretrain.study import claim, float_type
 from foretrain.tasks.logic import xor
-from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descent
+from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descent, loss_of
 from foretrain.theory.rectified_start import sort_rectified_units
 from foretrain.training.pathways import FASTEST, by_gating, lead
 
@@ -31,6 +31,14 @@ def while_learning(c) -> float:
     """Return the fraction of the run in which the predicted loss falls from 99% to 1% of its start."""
     left = c.theory.loss / c.theory.start.loss
     return float(((left < 0.99) & (left > 0.01)).mean())
+
+
+def predicted_starts(c):
+    """Return how far the predictions of both networks are at step 0 from the strengths derived from their starts."""
+    start = c.theory.start
+    own = start.example_strength - c.theory.start_strength
+    gated = start.gated_loss - loss_of(c.theory.gated_start_strength.transpose("seed", ...).values)
+    return np.concatenate([own.values.ravel(), gated.values])
 
 
 def of_units(c, measure) -> np.ndarray:
@@ -98,6 +106,34 @@ CLAIMS = [
         "fraction of 2 x learning rate, and the curve by learning rate / s; over the run, 1 / (s x steps).",
         **DEVIATION,
         **RELU,
+    ),
+    claim(
+        "strengths-unfitted",
+        "The initial weights of a ReLU network predict how strongly it answers each example, with nothing fitted.",
+        lambda c: (
+            abs(c.example_strength - c.theory.example_strength).mean(
+                ("step", "example"), skipna=False
+            )
+            / LEARNED
+        ),
+        near=0,
+        inside=lambda c: (0, 1 / (SINGULAR_VALUE * c.p.steps)),
+        source=OURS,
+        why="The same delay as of the loss, learning rate / s, while a strength grows from nothing to its end.",
+        note="Mean |difference of strength| over run and examples, over its end.",
+        where=rectified,
+    ),
+    claim(
+        "predicted-starts",
+        "Predictions of the ReLU network and of the gated one begin at the strengths derived from their initial weights.",
+        predicted_starts,
+        exact=True,
+        near=0,
+        inside=(0, 1e-12),
+        source=OURS,
+        why="Two readings of one number of float64.",
+        note="Largest difference at step 0, of strengths and of the gated network's loss.",
+        rank="control",
     ),
     claim(
         "gates-one-per-example",

@@ -1,7 +1,11 @@
-"""The claim of every study of routing networks that the mask alone decides which routes are trained."""
+"""Of every study of routing networks: the claim that the mask alone decides which routes are trained, and a domain.
+
+The domain is that of the closed form for wide random weights.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +56,31 @@ def mask_gap(c) -> xr.DataArray:
     drawn = masks_again(c)
     routes = abs(c.trained_pairs - drawn).max(PAIR, skipna=False)
     return np.maximum(np.maximum(routes, means_gap(c, drawn)), c.gradient_gap)
+
+
+def leading(c) -> float:
+    """Return lambda_1, the largest pace of a part of the domains over that of their mean, of all seeds; 0 for one domain."""
+    masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
+    paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
+    return min(max(max(pace, default=0.0) for pace in paces), 1.0)
+
+
+def closed_form_within(most: Callable) -> Callable:
+    """Return the domain in which the closed form is wrong by at most `most(c)`, relative to what single domains keep.
+
+    In layers of finite width vectors overlap by 1/sqrt(N_h), which moves the pole of a mode by half of that. What a part keeps
+    goes as (1 - lambda)^-2 of its distance from the pole, so that on average it keeps 3/(4 N_h (1 - lambda_1)^2) more.
+    """
+
+    def outside(c) -> str:
+        pace, bound = leading(c), most(c)
+        error = 0.75 / c.p.hidden_width / max(1 - pace, 1e-9) ** 2
+        if error <= bound:
+            return ""
+        off = "more than 100%" if error > 1 else f"{error:.0%}"
+        return f"at lambda_1 = {pace:.2f} of the mask and this width the closed form is wrong by {off}, above {bound:.0%}"
+
+    return outside
 
 
 trained_routes_alone = claim(

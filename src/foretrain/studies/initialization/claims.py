@@ -10,7 +10,7 @@ from foretrain.quantities.curve_deviation import deviation_while_falling
 from foretrain.quantities.learning_time import fall_times, mean_fall_time
 from foretrain.study import claim, slope
 from foretrain.training.routing import items_task
-from foretrain.training.routing_claims import same_item, trained_routes_alone
+from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
 from .study import Parameters, variants
@@ -236,6 +236,7 @@ CLAIMS = [
         why="What is missing to a cosine of 1 is a square of amplitudes, of which each is off by the overlap of random "
         "vectors of the hidden layer, 1/sqrt(N_h) of itself: twice that.",
         note="Measured less predicted mean cosine, at the smallest scale.",
+        domain=closed_form_within(lambda c: 2 / np.sqrt(c.p.hidden_width)),
         **ALONG | {"where": lambda c: c.p.domains > 1 and c.p.mask != "random_rows"},
     ),
     claim(
@@ -271,6 +272,7 @@ CLAIMS = [
         why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a drop by about half of "
         "that. Two or four matrices on a route would change times by whole factors.",
         note="Measured over predicted time to 1/2 .. 1/16 of the first loss, mean, at the smallest scale.",
+        domain=closed_form_within(lambda c: 1 / np.sqrt(c.p.hidden_width)),
         **EVEN,
     ),
     claim(

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.quantities.allowed import around
 from foretrain.study import claim, half_time, larger_first
-from foretrain.training.routing_claims import same_item, trained_routes_alone
+from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone
 
 from . import readings
 
@@ -88,7 +88,7 @@ CLAIMS = [
         lambda c: abs(readings.half_time_ratios(c) - 1).mean("mode"),
         near=0,
         inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
-        domain=readings.domain(lambda c: 4 / np.sqrt(c.p.hidden_width)),
+        domain=closed_form_within(lambda c: 4 / np.sqrt(c.p.hidden_width)),
         where=lambda c: not readings.items(c) and readings.raced(c),
         source=PAPER + "section 3.1; " + OURS,
         why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "

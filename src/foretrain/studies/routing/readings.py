@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,8 @@ from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.curve_deviation import deviation_while_learning
 from foretrain.study import crossing, half_time, relative_gap
 from foretrain.tasks.masks import components
-from foretrain.training.routing import LAYERS, mask
-from foretrain.training.routing_claims import same_item
+from foretrain.training.routing import LAYERS
+from foretrain.training.routing_claims import closed_form_within, same_item
 
 from . import theory
 from .study import SMALLER, task
@@ -41,34 +40,9 @@ def predicted(c) -> bool:
     return compared(c) and raced(c)
 
 
-def leading(c) -> float:
-    """Return lambda_1, the largest pace of a part of the domains over that of their mean, of all seeds; 0 for one domain."""
-    masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
-    paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
-    return min(max(max(pace, default=0.0) for pace in paces), 1.0)
-
-
-def domain(most: Callable) -> Callable:
-    """Return the domain in which the closed form is wrong by at most `most(c)`, relative to what single domains keep.
-
-    In layers of finite width vectors overlap by 1/sqrt(N_h), which moves the pole of a mode by half of that. What a part keeps
-    goes as (1 - lambda)^-2 of its distance from the pole, so that on average it keeps 3/(4 N_h (1 - lambda_1)^2) more.
-    """
-
-    def outside(c) -> str:
-        pace, bound = leading(c), most(c)
-        error = 0.75 / c.p.hidden_width / max(1 - pace, 1e-9) ** 2
-        if error <= bound:
-            return ""
-        off = "more than 100%" if error > 1 else f"{error:.0%}"
-        return f"at lambda_1 = {pace:.2f} of the mask and this width the closed form is wrong by {off}, above {bound:.0%}"
-
-    return outside
-
-
-QUARTER = domain(lambda c: 0.25)
-IN_TIME = domain(lambda c: 1 / np.sqrt(c.p.hidden_width))  # a time is off by half of it
-ON_CURVE = domain(lambda c: 0.1)  # a curve is off by half of it, in time
+QUARTER = closed_form_within(lambda c: 0.25)
+IN_TIME = closed_form_within(lambda c: 1 / np.sqrt(c.p.hidden_width))  # a time is off by half of it
+ON_CURVE = closed_form_within(lambda c: 0.1)  # a curve is off by half of it, in time
 
 
 def decoupled_gap(c) -> xr.DataArray:

@@ -24,6 +24,7 @@ _FEWEST = {
     "range and t": 6,
 }  # seeds from which an interval of the median is exact
 _STEP = 1.02  # numbers of seeds are tried in steps of 2%
+_TAIL = 5.0  # of half a standard deviation, sqrt(n)/2, ten: beyond it is less than 1e-20
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,34 @@ def _of_equal(seeds: int, sides: list[tuple[float, float]], numbers: np.ndarray)
 
 
 def _of_fraction(claim: Claim) -> int | None:
-    """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval."""
-    from scipy.special import bdtr, betaincinv
+    """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval.
 
-    floor, ceiling = claim.allowed
-    inside = floor <= claim.measured <= ceiling
+    An end of the interval is beyond a bound where the tail of the binomial law of that bound is small enough.
+    """
+    from scipy.special import bdtr
+
+    floor, ceiling = (min(max(end, 0.0), 1.0) for end in claim.allowed)
+    inside = claim.allowed[0] <= claim.measured <= claim.allowed[1]
     for number in _numbers(2):
-        agree = np.arange(number + 1)
-        low = np.where(agree > 0, betaincinv(np.maximum(agree, 1), number - agree + 1, 0.025), 0)
-        high = betaincinv(agree + 1, np.maximum(number - agree, 1), 0.975)
-        high = np.where(agree < number, high, 1)
-        verdict = (floor <= low) & (high <= ceiling) if inside else (high < floor) | (low > ceiling)
-        chances = np.diff(bdtr(agree, number, claim.measured), prepend=0)
-        if verdict @ chances >= CHANCE:
+        reach = _TAIL * math.sqrt(
+            number
+        )  # numbers of seeds farther from the expected one have no chance to speak of
+        first = max(0, math.floor(number * claim.measured - reach))
+        agree = np.arange(first, min(number, math.ceil(number * claim.measured + reach)) + 1)
+        if inside:
+            low = (floor == 0) | (_at_least(agree, number, floor) <= 0.025)
+            verdict = low & ((ceiling == 1) | (bdtr(agree, number, ceiling) <= 0.025))
+        else:
+            verdict = bdtr(agree, number, floor) < 0.025
+            verdict |= _at_least(agree, number, ceiling) < 0.025
+        below = bdtr(first - 1, number, claim.measured) if first else 0.0
+        if verdict @ np.diff(bdtr(agree, number, claim.measured), prepend=below) >= CHANCE:
             return number
     return None
+
+
+def _at_least(agree: np.ndarray, number: int, chance: float) -> np.ndarray:
+    """Return the chance of at least so many of a number, each with the same chance."""
+    from scipy.special import bdtrc
+
+    return np.where(agree > 0, bdtrc(np.maximum(agree, 1) - 1, number, chance), 1.0)

@@ -216,8 +216,10 @@ def test_a_loss_is_drawn_on_a_logarithmic_scale_where_it_crosses_two_decades(los
     whole = grid()
     for data in (whole.simulation, whole.theory):
         data["loss"] = data["loss"] * 0 + loss
-    ax, *_ = draw(whole)["loss"].figure.axes
+    drawing = draw(whole)["loss"]
+    ax, *_ = drawing.figure.axes
     assert ax.get_yscale() == scale
+    assert ("lies below the axis" in drawing.caption) == (0 < loss.min() < 5e-13 * loss.max())
     low, high = ax.get_ylim()
     assert low < max(loss.min(), 1e-12 * loss.max())
     assert high > loss.max()

@@ -47,6 +47,7 @@ _CUT = "cut off by the number of steps"
 _BLOW_UP = 1e3  # a mean that grows to so many times its start is drawn on a logarithmic scale
 _DECADES = 100  # a loss or an error whose values span such a ratio is, too
 _DEEPEST = 1e-12  # of the largest value: what is lower is rounding
+_BELOW = f" What is below {_DEEPEST:g} of the largest value is rounding and lies below the axis."
 
 
 def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
@@ -71,6 +72,7 @@ def _figure(grid, name: str) -> Drawing:
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
     titles = dict(zip(along, told_apart(list(along.values())), strict=True))
     lines, fixed = _lines(grid, variable, axes)
+    cut = ""
     columns = 1 if len(along) == 1 else 2
     rows = -(-len(along) // columns)
     rest = None
@@ -94,7 +96,7 @@ def _figure(grid, name: str) -> Drawing:
             for (words, spot), colour in zip(lines.items(), colours, strict=False)
         ]
         if any(drawn):
-            _frame(ax, falls="loss" in name or "error" in name)
+            cut = _frame(ax, falls="loss" in name or "error" in name) or cut
         else:
             ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
         if axes:
@@ -111,7 +113,7 @@ def _figure(grid, name: str) -> Drawing:
     if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
         legend_below(figure, columns=2)
     title = name.replace("_", " ").capitalize()
-    caption = _caption(grid, variable, theory, axes, own, len(lines))
+    caption = _caption(grid, variable, theory, axes, own, len(lines)) + cut
     return Drawing(figure, title, caption, frozenset((name, f"{THEORY}/{name}")))
 
 
@@ -196,9 +198,10 @@ def _new(ax, label) -> str | None:
     return None if label in ax.get_legend_handles_labels()[1] else label
 
 
-def _frame(ax, falls: bool) -> None:
-    """Limits that hold every line: a band of two or three seeds may be far wider, and would flatten all else.
+def _frame(ax, falls: bool) -> str:
+    """Set limits that hold every line; return words on what lies below them, "" for nothing.
 
+    A band of two or three seeds may be far wider than the lines, and would flatten all else if it set the limits.
     Where all is positive and a line grows to very many times its start, or what should fall (a loss, an error) crosses two
     decades, the scale is logarithmic. What hardly changes is drawn flat: an axis spans no less than 1% of its values.
     """
@@ -210,9 +213,11 @@ def _frame(ax, falls: bool) -> None:
     if low > 0 and (blown_up or (falls and high >= _DECADES * low)):
         ax.set_yscale("log")
         ax.set_ylim(max(low, _DEEPEST * high) / 1.5, high * 1.5)
+        return _BELOW if low < _DEEPEST * high / 1.5 else ""
     elif low < high:
         margin = max(0.05 * (high - low), 0.005 * max(abs(low), abs(high)))
         ax.set_ylim(low - margin, high + margin)
+    return ""
 
 
 def _caption(grid, variable, theory, axes, own, lines) -> str:

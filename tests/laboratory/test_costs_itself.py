@@ -1,5 +1,6 @@
 """A part that goes wrong costs itself alone: a figure, a warning, a process that a study forks, a manifest that is removed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def test_warnings_of_numpy_stand_in_the_log_and_not_in_the_terminal(study, tmp_p
 
 COPY = """
 import os
-from foretrain.engine.forks import without_copies
+from foretrain.plans.copies import without_copies
 with without_copies():
     os.fork()
 print("here")
@@ -58,6 +59,33 @@ print("here")
 def test_a_copy_of_the_process_that_comes_back_from_a_study_ends():
     done = subprocess.run([sys.executable, "-c", COPY], capture_output=True, text=True, check=True)
     assert done.stdout == "here\n"
+    one_line(done.stderr, "A process that the study forked came back from the study and was ended.")
+
+
+FORKS = {
+    "import": 'SOURCE = "own"\n',
+    "check": "def check(p):\n",
+    "labels": "def labels(p):\n",
+    "variants": "def variants(p):\n",
+    "inputs": "def inputs(p, seed):\n",
+    "predict": "def predict(p, step, seed):\n",
+    "judge": "def decays(c):\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("where", FORKS)
+def test_a_study_that_forks_anywhere_is_run_once_and_says_so_in_one_line(study, tmp_path, where):
+    indent = "" if where == "import" else "    "
+    file = study(FORKS[where], f"{FORKS[where]}{indent}import os\n{indent}os.fork()\n")
+    words = ["run", str(file), *RUN, "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "foretrain", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    one_line(done.stderr, "A process that the study forked came back from the study and was ended.")
+    looks = json.loads((tmp_path / "out" / "manifest.json").read_text())["looks"]
+    assert len(looks) == 1
 
 
 def marked(mark):

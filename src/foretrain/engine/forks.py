@@ -5,7 +5,6 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterator
 
 _PR_SET_PDEATHSIG = 1
 
@@ -31,14 +30,3 @@ def guard(answers: int) -> None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
     os.register_at_fork(after_in_child=in_child)
-
-
-@contextlib.contextmanager
-def without_copies() -> Iterator[None]:
-    """Call the code of a study: a copy of this process that comes back from there ends at once."""
-    here = os.getpid()
-    try:
-        yield
-    finally:
-        if os.getpid() != here:
-            os._exit(0)

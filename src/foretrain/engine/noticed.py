@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from foretrain.engine.forks import without_copies
 from foretrain.machine import cache_folder
+from foretrain.plans.copies import without_copies
 from foretrain.plans.place import is_authors
 
 _SOURCES = (".py", ".pyc", ".pyd", ".so", ".pth")

@@ -11,6 +11,7 @@ from foretrain.claims.claim import Claim
 from foretrain.claims.judge import judge, measured
 from foretrain.claims.sentence import Sentence
 from foretrain.laboratory.stages import Stage, Tell, silent
+from foretrain.plans.copies import without_copies
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.size import document_values, size_of
@@ -57,7 +58,8 @@ def judged(
             laid = cell.along(*along)
             for said in sentences:
                 try:
-                    claim = judge(said, laid)
+                    with without_copies():
+                        claim = judge(said, laid)
                 except (Exception, SystemExit) as error:
                     what = f"The sentence `{said.id}` raised"
                     problems.setdefault(said.id, problem(what, error))

@@ -14,6 +14,7 @@ from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.laboratory.per_seed import per_seed
 from foretrain.laboratory.stages import Stage, Tell, silent
+from foretrain.plans.copies import without_copies
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
 from foretrain.report.derivation import Derivation, derivations, pages
@@ -138,7 +139,8 @@ def _derived_in(plan: Plan) -> list[Path]:
 
 def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwise: T) -> T:
     try:
-        return make()
+        with without_copies():
+            return make()
     except (Exception, SystemExit) as error:
         problems.append(problem(f"The {what} of the study raised", error))
         return otherwise

@@ -47,6 +47,7 @@ import numpy as np
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
 from foretrain.plans.card import Card, StudyError
+from foretrain.plans.copies import alone, without_copies
 from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, traced, types
 from foretrain.plans.place import asking, place
@@ -86,7 +87,8 @@ class Study:
     def part(self, role: str) -> Names | None:
         """The names that the file of a role defines, None if there is no such file; a file that raises is a `StudyError`."""
         try:
-            return self._part(role)
+            with without_copies():
+                return self._part(role)
         except ForetrainError:
             raise
         except (Exception, SystemExit) as error:
@@ -115,7 +117,8 @@ class Study:
     def _find(self, role: str, name: str, default: Any = None) -> Any:
         for names in (self.part(role), self.part("study")):
             if names is not None and name in names:
-                return names[name]
+                found = names[name]
+                return found if isinstance(found, type) or not callable(found) else alone(found)
         return default
 
     def _required(self, role: str, name: str) -> Any:

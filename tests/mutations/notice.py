@@ -128,8 +128,8 @@ def _watched() -> Iterator[set[str]]:
 def of_study(study: str, folder: Path) -> list[Noticed]:
     """Run a study and plant all mutations in it; one that is `predicted_only` is not run, and theory alone is planted in."""
     if study in PREDICTED_ONLY:
-        theory = {(one.kind, one.what): one for one in mutations(predicted(study))}
-        return [Noticed(study, one, (), key in told(study)) for key, one in theory.items()]
+        theory = [one for one in mutations(predicted(study)) if one.predicts]
+        return [Noticed(study, one, (), (one.kind, one.what) in told(study)) for one in theory]
     grid = run(study, folder / study)
     planted = list(mutations(grid))
     if catalogue.load(study).trains and (rates := doubled_rates(grid)):

@@ -1,4 +1,5 @@
-"""Folders that are altered, processes that are killed, disks that are full: one line each, and nothing lost.
+"""Folders that are altered, processes that are killed, disks that are full, another user: one line each, and
+nothing lost.
 
 Slow, each test with a budget of its own in seconds: ``FORETRAIN_FUZZ_SECONDS``, by default 120. What failed is in the message,
 with the number of the case, which draws the same again: ``FORETRAIN_FUZZ_CASE=17`` begins there.
@@ -301,3 +302,45 @@ def test_a_disk_that_is_full_at_any_moment_is_one_line_and_with_room_the_command
         shutil.rmtree(out)
         if kind == "disk":
             subprocess.run(["umount", str(out.parent)], check=True)
+
+
+NOBODY = 65534
+# Root without its rights over the files of others is a second user, who can run this Python wherever it is.
+SECOND = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
+
+
+def as_second_user(words):
+    """What a user who does not own the files gets of a command: code and standard error."""
+    command = [*SECOND, sys.executable, "-m", "foretrain", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0 or shutil.which("setpriv") is None,
+    reason="only root can stand for two users, by setpriv",
+)
+def test_a_second_user_reads_what_may_be_read_and_the_rest_is_one_line(whole, tmp_path):
+    result = tmp_path / "result"
+    shutil.copytree(whole / "known", result)
+    owned = [result, *result.rglob("*")]
+    for path in owned:
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    before = {path: path.read_bytes() for path in owned if path.is_file()}
+    for words in (["show", result], ["show", result, "--check"], ["compare", result, result]):
+        code, told = as_second_user(words)
+        assert code in (0, 1, 3), told
+        assert "Cannot" not in told
+    more = ["run", "one-mode", *WORDS[2:], "--seeds", "9", "--steps", "40", "--out", result]
+    for place, mode in ((result, 0o755), (result / "journal", 0o700), (result, 0o700)):
+        place.chmod(mode)
+        for words in (["report", result], more, ["show", result], ["compare", result, result]):
+            code, told = as_second_user(words)
+            assert "Traceback" not in told, told
+            if code not in (0, 1, 3):
+                assert (code, told.count("\n")) == (2, 1), told
+            if words in (["report", result], more):
+                assert code == 2, "it cannot write there"
+    assert {path: path.read_bytes() for path in before} == before, "it stays as it was"
+    assert set(owned) == {result, *result.rglob("*")}

@@ -9,7 +9,7 @@ from foretrain.tasks import masks
 from foretrain.training import masked_rank_one as flight
 
 SOURCE = "Note on shared representations, section 3, end"
-COST = "40 s"
+COST = "50 s"
 REFERENCES = ("saxe2022",)
 SEEDS = 75  # the fewest, with a few to spare, that tell a fraction of one from .95
 AXES = {

@@ -9,7 +9,7 @@ from foretrain.training.routing import check_routes, labels  # noqa: F401
 from foretrain.training.routing_to_loss import ToLoss, inputs, program  # noqa: F401
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 6"
-COST = "1 min"
+COST = "35 s"
 REFERENCES = ("saxe2022", "jacot2018", "chizat2019")
 SEEDS = 5
 AXES = {"init_scale": (0.05, 0.1, 0.2, 0.66, 1.12, 1.58, 2.04, 2.5)}

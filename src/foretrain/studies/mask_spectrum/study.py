@@ -9,7 +9,7 @@ from foretrain.theory import random_matrix
 from foretrain.training import masked_rank_one as flight
 
 SOURCE = "Note on shared representations, section 3"
-COST = "60 s"
+COST = "25 s"
 REFERENCES = ("saxe2022", "benaych2012", "johnstone2001")
 SEEDS = 80  # the fewest, with a few to spare, that tell a fraction of one from .95
 AXES = {"mask_size": (100, 200, 400, 800)}

@@ -7,7 +7,7 @@ from foretrain.tasks import masks
 from foretrain.training import masked_rank_one as flight
 
 SOURCE = "Note on shared representations, section 3"
-COST = "60 s"
+COST = "30 s"
 REFERENCES = ("saxe2022",)
 SEEDS = 400
 AXES = {"init_scale": (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)}

@@ -8,7 +8,7 @@ from foretrain.theory import ridge as theory
 from .training import CURVES, STEPS, Parameters, inputs  # noqa: F401
 
 SOURCE = "docs/theory/ridge-grokking.md"
-COST = "40 s"
+COST = "30 s"
 REFERENCES = ("xu2026", "liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}

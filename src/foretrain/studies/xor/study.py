@@ -11,7 +11,7 @@ from foretrain.training.pathways import Pathways
 from .gatings import gatings
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
-COST = "20 s"
+COST = "15 s"
 REFERENCES = ("saxe2022",)
 # The paper's size is small enough to be the default; its preset only halves the step.
 PRESETS = {"paper": {"learning_rate": 0.005, "steps": 8000, "observe_every": 20}}

@@ -175,7 +175,7 @@ def nothing_is_synced_stored_twice_or_rendered(request):
 
 def save_names(drawings, folder):
     """Write files of figures as `foretrain.figures.save` does, but without a picture in them."""
-    from foretrain.figures import points
+    from foretrain.figures import cleared, points
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, drawing in drawings.items():
@@ -183,7 +183,7 @@ def save_names(drawings, folder):
         (folder / f"{name}.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
         if table := points(drawing):
             (folder / f"{name}.csv").write_text(table)
-        drawing.figure.clear()
+        cleared(drawing.figure)
     return {name: folder / f"{name}.svg" for name in drawings}
 
 

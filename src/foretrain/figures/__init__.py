@@ -9,6 +9,7 @@ draws what is in the grid; it never trains, computes theory or reads files. A st
 import csv
 import importlib
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,8 +107,15 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
         if table := points(drawing):
             write_atomic(folder / f"{name}.csv", table.encode())
         paths[name] = folder / f"{name}.svg"
-        drawing.figure.clear()
+        cleared(drawing.figure)
     return paths
+
+
+def cleared(figure: Any) -> None:
+    """Clear a figure, which holds all that it drew; older matplotlib warns where axes share a logarithmic scale."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        figure.clear()
 
 
 def _lighten(figure: Any) -> None:

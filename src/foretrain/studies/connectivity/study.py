@@ -12,7 +12,7 @@ from foretrain.training import translation
 from foretrain.training.translation import GRAPH
 
 SOURCE = GRAPH
-COST = "1 min"
+COST = "2 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 60
 AXES = {

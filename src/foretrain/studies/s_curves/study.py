@@ -9,7 +9,7 @@ from foretrain.study import Program, Seed, declare, default
 from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), Multi-Component Learning and S-Curves, and its comments"
-COST = "1 min"
+COST = "90 s"
 REFERENCES = ("jermyn2022", "saxe2014")
 AXES = {
     "loss_function": ("mse", "cross_entropy"),

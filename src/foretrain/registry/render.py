@@ -19,7 +19,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
+from foretrain.claims.family import uncounted
 from foretrain.claims.rows import Row, by_rank, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import StoreError, nearest, path_argument
@@ -117,7 +119,15 @@ def tally(records: Sequence[Record]) -> str:
         "at a size that cannot be compared": [row for row, unknown in judged if unknown],
     }
     studies = count(len({record.study for record in records}), "study", "studies")
-    parts = [f"The registry holds {len(judged)} verdicts on sentences of {studies}."]
+    alone = sum(
+        any(not uncounted(claim, one.claims) for claim in group.claims)
+        for one in records
+        for group in gather(one.claims)
+    )
+    parts = [
+        f"The registry holds {len(judged)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
+        "exact facts, controls, or complements of a sentence that fails."
+    ]
     for size, some in groups.items():
         found = Counter(row.verdict for row in some)
         counts = f"{found[HOLDS]} hold, {found[FAILS]} fail, {found[INCONCLUSIVE]} are inconclusive"

@@ -8,9 +8,9 @@ from foretrain.study import Seed, declare, default, parameter
 from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on bumps, which ask for a quantitative study"
-COST = "15 s"
+COST = "90 s"
 REFERENCES = ("jermyn2022",)
-SEEDS = 24
+SEEDS = 60
 AXES = {
     "optimizer": ("sgd", "adam"),
     "rank": (2, 10, 100),

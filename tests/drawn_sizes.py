@@ -35,9 +35,10 @@ def drawn(random: np.random.Generator, low: float, high: float) -> float:
     return float(f"{np.exp(random.uniform(np.log(low), np.log(high))):.2g}")
 
 
-def derived(claim: Claim) -> bool:
-    """Return True where a sentence was derived here, or is an exact fact, and is not only the document's."""
-    return bool(claim.corrects) or claim.source.startswith("docs/") or claim.uncertainty is None
+def derived(claim: Claim, corrected: set[str]) -> bool:
+    """Return True where a sentence was derived here, or is an exact fact, and is not one of the document that was corrected."""
+    ours = bool(claim.corrects) or claim.source.startswith("docs/") or claim.uncertainty is None
+    return ours and claim.id not in corrected
 
 
 def judged(study: str, out: Path) -> list[tuple[dict[str, Any], Claim]]:
@@ -48,7 +49,8 @@ def judged(study: str, out: Path) -> list[tuple[dict[str, Any], Claim]]:
         result = foretrain.run(
             study, **parameters, seeds=SIZES[study]["seeds"], out=place, workers=0, quiet=True
         )
-        claims += [(parameters, claim) for claim in result.claims if derived(claim)]
+        corrected = {claim.corrects for claim in result.claims}
+        claims += [(parameters, one) for one in result.claims if derived(one, corrected)]
     return claims
 
 

@@ -36,7 +36,7 @@ def drawn(random: np.random.Generator, low: float, high: float) -> float:
 
 
 def derived(claim: Claim, corrected: set[str]) -> bool:
-    """Return True where a sentence was derived here, or is an exact fact, and is not one of the document that was corrected."""
+    """Return True where a sentence was derived here, or is an exact fact, and has no corrected form."""
     ours = bool(claim.corrects) or claim.source.startswith("docs/") or claim.uncertainty is None
     return ours and claim.id not in corrected
 

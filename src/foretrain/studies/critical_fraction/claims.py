@@ -69,8 +69,19 @@ def ranked(c, name):
     runs = held_out(c)
     enough = (c.lambda_3.values > 0)[:, runs].all(1)
     predicted, measured = c.theory[name].fillna(np.inf), steps(c)
-    pair = [x.values[enough, runs].T for x in (predicted, measured)]
-    if not np.isfinite(values := jackknifed(lambda x, y: concordance(x.T, y.T), *pair)).all():
+    return concordances(*(x.values[enough, runs] for x in (predicted, measured)))
+
+
+def told_apart(c):
+    """Return the jackknifed concordance of Adam's step with which runs never learn, of training sets that are enough."""
+    never = c.rqi_step.isnull().where(c.lambda_3 > 0)
+    return concordances(c.theory.adam_step.fillna(np.inf).values, never.values)
+
+
+def concordances(predicted, measured):
+    """Return the jackknifed concordance of values (size, seed) within each size, shape (seed,)."""
+    values = jackknifed(lambda x, y: concordance(x.T, y.T), predicted.T, measured.T)
+    if not np.isfinite(values).all():
         raise NotApplicable("no pair of runs differs")
     return values
 
@@ -104,7 +115,7 @@ RANKS = {
     "near": 1,
     "inside": (0.5, np.inf),
     "why": "Three pairs of four in the right order. Targets and the start of the decoder are not known to theory.",
-    "note": "Share of pairs of held-out seeds at one training size in the right order, minus the share in the wrong one.",
+    "note": "Share of pairs of runs at one training size in the right order, minus the share in the wrong one.",
     "among": "held-out seeds",
     "where": lambda c: c.seeds >= SEEN + 4,
     **ALONG,
@@ -184,6 +195,13 @@ CLAIMS = [
         source=OURS,
         near=1,
         rank="headline",
+    ),
+    claim(
+        "who-learns",
+        "Adam on the effective loss tells, from the same start, which of two training sets of one size is learned at all.",
+        told_apart,
+        source=OURS,
+        **{**RANKS, "rank": "headline", "among": "runs whose training set is enough"},
     ),
     claim(
         "direction",

@@ -25,7 +25,9 @@ def line(direction):
     return np.broadcast_to(place, (len(SIZES), SEEDS, 2, 10, 1))
 
 
-def grid(enough=22, network=1.0, ranks=EASE, slower=1.0, rate_ranks=EASE, flow=1.0, **changed):
+def grid(
+    enough=22, network=1.0, ranks=EASE, slower=1.0, rate_ranks=EASE, last=EASE, flow=1.0, **changed
+):
     """Networks that learn in the steps that theory says, from so many samples on.
 
     Args:
@@ -34,15 +36,17 @@ def grid(enough=22, network=1.0, ranks=EASE, slower=1.0, rate_ranks=EASE, flow=1
         ranks: Factor of the steps of each seed.
         slower: Factor of the steps of 1 / lambda_3.
         rate_ranks: Factor of the steps of 1 / lambda_3 of each seed.
+        last: Order of the seeds, of which the last two never learn from 24 samples.
         flow: Direction of the flow, relative to that of the networks.
         **changed: Parameters, and other variables of the networks.
     """
     unique = (SIZE > 22) & np.ones(SEEDS, bool)
     typical = 600 * (SIZE / 40) ** -2.0
+    learned = (SIZE > enough) & ~((SIZE == 24) & (last > np.sort(last)[-3]))
     direction = RANDOM.choice([-1.0, 1.0], SEEDS)
     p = study.Parameters(symbols=changed.pop("symbols", 10))
     variables = {
-        "rqi_step": np.where(SIZE > enough, network * typical * ranks * NOISE, np.nan),
+        "rqi_step": np.where(learned, network * typical * ranks * NOISE, np.nan),
         "lambda_3": np.where(unique, 1e3 / typical, 0),
         "ideal_rqi": np.where(unique, 1.0, 0.5),
         "embedding": line(direction),
@@ -78,6 +82,7 @@ def test_every_sentence_can_hold_and_fail():
             "theory-steps.corrected": lambda: grid(network=3.0),
             "ranking": lambda: grid(rate_ranks=1 / EASE),
             "ranking.corrected": lambda: grid(ranks=1 / EASE),
+            "who-learns": lambda: grid(last=1 / EASE),
             "direction": lambda: grid(flow=-1.0),
         },
         drawn=False,

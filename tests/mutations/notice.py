@@ -30,6 +30,7 @@ from foretrain.quantities.cell import THEORY, Runs
 
 SIZES = tomllib.loads(Path(__file__).with_name("sizes.toml").read_text("utf-8"))
 PREDICTED_ONLY = set(SIZES.pop("predicted_only"))
+NOTHING_PLANTED = set(SIZES.pop("nothing_planted"))
 SILENT = {study: set(size.pop("silent", ())) for study, size in SIZES.items()}
 SEEDS = 5  # of a study that sizes.toml does not name
 _RATES = ("learning_rate", "relative_rate")

@@ -3,9 +3,10 @@ import itertools
 from functools import cache
 
 import numpy as np
-from made_up import check, runs
+from made_up import check, runs, verdicts
 
 import foretrain
+from foretrain.claims.claim import HOLDS, NOT_CLAIMED
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
@@ -50,6 +51,12 @@ def grid(changed=lambda step: step, delay=0.0, curves=1.0):
         variants={"small": runs(AXES, SEEDS, small)},
         theory=runs(AXES, SEEDS, theory, step=SEEN, outcome=None),
     )
+
+
+def test_the_slope_of_decay_is_claimed_only_where_the_law_itself_has_it():
+    found = verdicts("ridge-grokking", grid(), "decay-slope")["decay-slope"]
+    assert [claim.verdict for claim in found] == [HOLDS, NOT_CLAIMED, NOT_CLAIMED]  # 30, 35, 40
+    assert all("bends the law" in claim.reason for claim in found[1:])
 
 
 def test_every_sentence_can_hold_and_fail():

@@ -120,13 +120,16 @@ def tally(records: Sequence[Record]) -> str:
     }
     studies = count(len({record.study for record in records}), "study", "studies")
     alone = sum(
-        any(not uncounted(claim, one.claims) for claim in group.claims)
+        any(
+            claim.verdict in (HOLDS, FAILS) and not uncounted(claim, one.claims)
+            for claim in group.claims
+        )
         for one in records
         for group in gather(one.claims)
     )
     parts = [
         f"The registry holds {len(judged)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
-        "exact facts, controls, or complements of a sentence that fails."
+        "exact facts, controls, complements of a sentence that fails, or open."
     ]
     for size, some in groups.items():
         found = Counter(row.verdict for row in some)

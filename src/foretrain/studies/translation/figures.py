@@ -151,7 +151,7 @@ FIGURES = {
                 lambda c, name=name: untrained(c, name),
                 of="diagonal_only",
                 statistic="median",
-                label=f"Untrained error, {entries} entries",
+                label=f"Error, {entries} entries",
                 levels=LEVELS | levels,
                 **OVER_FRACTIONS,
             )

@@ -101,8 +101,8 @@ def ours(folder: Path, name: str, together: bool) -> dict:
     import blackjax  # noqa: F401
     import jax
 
-    from foretrain.degeneracy.learning_coefficient import learning_coefficient
-    from foretrain.degeneracy.posterior import posterior
+    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
+    from foretrain.degeneracy.sampled.posterior import posterior
     from foretrain.engine.cache import CompilationCache
 
     stored = np.load(folder / "net.npz")

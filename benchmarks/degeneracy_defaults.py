@@ -74,7 +74,7 @@ def layers_of(weights, biases):
 def ours(name: str) -> list[dict]:
     """Calls of `foretrain.analyze`, with its estimates at three scales."""
     import foretrain
-    from foretrain.degeneracy import effective_parameters
+    from foretrain.degeneracy.sampled import effective_parameters
 
     # Its seconds are of the processor, so that a busy machine does not cut chains short.
     effective_parameters.time = SimpleNamespace(perf_counter=time.process_time)
@@ -154,8 +154,8 @@ def reference(name: str, eps: float) -> tuple[float, float]:
     import jax
     import jax.numpy as jnp
 
-    from foretrain.degeneracy.learning_coefficient import learning_coefficient
-    from foretrain.degeneracy.posterior import behavioural
+    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
+    from foretrain.degeneracy.sampled.posterior import behavioural
 
     kind, weights, biases, x, _ = networks()[name]
     if biases is None:  # white inputs: the loss is that of the map alone
@@ -171,7 +171,7 @@ def reference(name: str, eps: float) -> tuple[float, float]:
 
 def judged(tool, name, calls, known) -> list[dict]:
     """Of each call what it took, its values over the known ones, and the effective draws of those that are right."""
-    from foretrain.degeneracy.chains import mean_of
+    from foretrain.degeneracy.sampled.chains import mean_of
 
     rows = []
     for one in calls:

@@ -96,7 +96,7 @@ def loop(threads: int, clock, seconds: float = 8.0) -> float:
     import torch
 
     from foretrain.streams import Seed
-    from foretrain.theory.parallelograms import incidence
+    from foretrain.theory.grokking.parallelograms import incidence
     from foretrain.training import embedding as toy
 
     torch.set_num_threads(threads)

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from sklearn.datasets import load_digits
 
-from foretrain.degeneracy.interaction_basis import interaction_basis
-from foretrain.degeneracy.interaction_graph import interaction_graph, path_points
+from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
+from foretrain.degeneracy.interactions.interaction_graph import interaction_graph, path_points
 from foretrain.degeneracy.network import perceptron
 
 TURNS = 5

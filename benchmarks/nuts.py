@@ -3,7 +3,7 @@
 Where there is no closed form another setting of the same sampler is no reference: it shares its bias. NUTS on all data has
 none but that of its length. The networks are generic, singular by plan, or wider than what they realise, at a handful to some
 two hundred parameters. `python benchmarks/degeneracy.py reference` prints the table of `docs/theory/learning-coefficients.md`;
-its summary is in the verdict of every estimate (`foretrain.degeneracy.coefficient.DISTANCES`).
+its summary is in the verdict of every estimate (`foretrain.degeneracy.sampled.coefficient.DISTANCES`).
 """
 
 import itertools
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from foretrain.degeneracy.coefficient import Coefficient
-from foretrain.degeneracy.learning_coefficient import learning_coefficient
-from foretrain.degeneracy.posterior import Posterior, behavioural
+from foretrain.degeneracy.sampled.coefficient import Coefficient
+from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.sampled.posterior import Posterior, behavioural
 from foretrain.errors import argument_error
 
 LARGEST = 10_000  # parameters up to which NUTS is run
@@ -186,7 +186,7 @@ def summary(rows: Iterable[Distance]) -> dict[str, tuple[float, float, float]]:
     """Of every sampler the median and largest relative distance of trusted estimates, and the largest of those in doubt.
 
     Returns:
-        What `foretrain.degeneracy.coefficient.DISTANCES` holds; nan where there are none of a kind.
+        What `foretrain.degeneracy.sampled.coefficient.DISTANCES` holds; nan where there are none of a kind.
     """
     found, rows = {}, list(rows)
     for name in dict.fromkeys(row.sampler for row in rows):

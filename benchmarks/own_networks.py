@@ -10,11 +10,11 @@ import sys
 
 import numpy as np
 
-from foretrain.forecast.kernel_forecast import NEAR, WILL_DO, WILL_NOT, kernel_forecast
-from foretrain.forecast.kernel_recursion import Kernel
-from foretrain.forecast.own_network import batches, described, starts
-from foretrain.forecast.shares import bounded, lost
-from foretrain.forecast.simulated import Corner, Simulator, log_spaced
+from foretrain.explain.kernel.kernel_forecast import NEAR, WILL_DO, WILL_NOT, kernel_forecast
+from foretrain.explain.kernel.kernel_recursion import Kernel
+from foretrain.explain.own_network import batches, described, starts
+from foretrain.explain.shares import bounded, lost
+from foretrain.explain.simulated import Corner, Simulator, log_spaced
 from foretrain.studies.own_network.networks import drawn
 
 STARTS = 2

@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from foretrain.tasks.groups import addition, training_sets
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 
 DRAWS, LOOPED, ORDERS = 10_000, 2000, 100
 

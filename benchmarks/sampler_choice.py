@@ -42,7 +42,7 @@ def exchange(apart, walk):
     """Chains are the coldest rungs of ladders."""
     import jax
 
-    from foretrain.degeneracy.hamiltonian import BLOCK, Draws
+    from foretrain.degeneracy.sampled.hamiltonian import BLOCK, Draws
 
     losses = walk.posterior.losses
     at = jax.vmap(lambda u, params, data: losses(_moved(params, u), data).mean(), (0, None, None))
@@ -116,7 +116,7 @@ def metropolised(change, chains):
     """An estimate by the sampler of `analyze`, changed so: value, error, trusted, effective draws, gradients."""
 
     def run(network, eps, gradients, seed):
-        from foretrain.degeneracy import effective_parameters
+        from foretrain.degeneracy.sampled import effective_parameters
         from foretrain.studies.sampled_parameters.study import around
 
         made = effective_parameters._Walk
@@ -144,7 +144,7 @@ def biased(sampler):
     """The same by a sampler of the library whose steps are biased."""
 
     def run(network, eps, gradients, seed):
-        from foretrain.degeneracy.learning_coefficient import learning_coefficient
+        from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
         from foretrain.studies.sampled_parameters.study import around
 
         draws = gradients // 8  # four chains, half of their draws warm up

@@ -46,7 +46,10 @@ nitpick_ignore_regex = [
         r"(numpy|pathlib|collections|xarray|matplotlib|jax|typing|types|pandas|scipy|os)\..*",
     ),
     ("py:.*", r"foretrain\.(results\.summary|claims\.rows|report|plans)\..*"),
-    ("py:.*", r"foretrain\.forecast\.(further|measured|weights_over_time|prediction\._Shown).*"),
+    (
+        "py:.*",
+        r"foretrain\.(explain\.(further|weights_over_time)|elsewhere\.measured|predict\.prediction\._Shown).*",
+    ),
 ]
 napoleon_use_ivar = True
 

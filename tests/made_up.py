@@ -19,7 +19,7 @@ from foretrain.claims.judge import judge
 from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.quantities import steps
+from foretrain.quantities.learning_curves import steps
 from foretrain.vocabulary import (
     CONVERGED,
     DIVERGED,

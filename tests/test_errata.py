@@ -12,7 +12,7 @@ from foretrain.claims.rows import Row, rows
 from foretrain.plans import catalogue
 from foretrain.registry.record import records
 from foretrain.tasks import groups
-from foretrain.theory.effective_loss import exact_flow
+from foretrain.theory.grokking.effective_loss import exact_flow
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "errata.md").read_text("utf-8")
@@ -76,7 +76,7 @@ def test_the_sum_of_embeddings_grows_unless_it_is_zero():
 
 
 def groups_matrix(operation, training):
-    from foretrain.theory import parallelograms
+    from foretrain.theory.grokking import parallelograms
 
     rows = parallelograms.parallelograms(operation)[0]
     inside = rows[parallelograms.inside(operation, training)]

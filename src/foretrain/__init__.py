@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from foretrain.lazy import lazy
 
 if TYPE_CHECKING:
-    from foretrain.forecast.explain import explain as explain
-    from foretrain.forecast.predict import predict as predict
-    from foretrain.forecast.predict import rank as rank
-    from foretrain.laboratory.analyze import analyze as analyze
+    from foretrain.analyze.analyze import analyze as analyze
+    from foretrain.explain.explain import explain as explain
     from foretrain.laboratory.check import check as check
     from foretrain.laboratory.compare import compare as compare
     from foretrain.laboratory.conduct import rebuild as rebuild
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from foretrain.laboratory.opened import opened as open
     from foretrain.laboratory.template import write_template as new
     from foretrain.laboratory.train import train as train
+    from foretrain.predict.predict import predict as predict
+    from foretrain.predict.predict import rank as rank
     from foretrain.results.export import export_folder as export
 
 __version__ = "0.1.0"

@@ -11,14 +11,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foretrain import commands as first_commands
-from foretrain import registry_commands
-from foretrain.commands import load, version
+from foretrain.commands import COMMANDS, registry
+from foretrain.commands.studies import load, version
 from foretrain.errors import ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
-COMMANDS = first_commands.COMMANDS | registry_commands.COMMANDS
 EPILOG = (
     "Results go to runs/<study>-<hash> unless --out says otherwise. What is there is shown, not trained again; asked for more "
     "seeds or values, foretrain trains what is missing."
@@ -293,7 +291,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 
 
 def _add_arguments(made, argv):
-    for verbs, name, about, how in (*_ARGUMENTS, *registry_commands.ARGUMENTS):
+    for verbs, name, about, how in (*_ARGUMENTS, *registry.ARGUMENTS):
         for verb in verbs.split():
             option = made[verb].add_argument(*name.split(), help=about, **how)
             if name == "study":

@@ -2,8 +2,11 @@
 
 import ast
 import importlib
+import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 
@@ -53,12 +56,42 @@ def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
 def modules(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that offers its own modules."""
-    names = sorted(path.stem for path in Path(file).parent.glob("[a-z]*.py"))
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that offers its modules and those of its folders."""
+    folder = Path(file).parent
+    places = {
+        path.stem: ".".join(path.relative_to(folder).with_suffix("").parts)
+        for path in folder.rglob("[a-z]*.py")
+    }
+    names = sorted(places)
 
     def get(name: str) -> Any:
-        if name not in names:
+        if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return importlib.import_module(f"{package}.{name}")
+        return importlib.import_module(f"{package}.{places[name]}")
 
     return get, lambda: names, names
+
+
+class _Verb(ModuleType):
+    """A room that bears the name of a verb: the room is called as the function of the same name inside it."""
+
+    @property
+    def _function(self) -> Callable[..., Any]:
+        name = self.__name__.rpartition(".")[2]
+        return getattr(importlib.import_module(f"{self.__name__}.{name}"), name)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+
+def verb(module: str) -> None:
+    """Let a room be called as its verb: ``foretrain.predict(...)`` calls ``foretrain.predict.predict.predict``.
+
+    Python sets ``foretrain.predict`` to the room once anything in the room is imported; a room that could not be called
+    would hide the function.
+    """
+    sys.modules[module].__class__ = _Verb

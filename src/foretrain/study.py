@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from foretrain.arithmetic import float_type as float_type
     from foretrain.claims.sentence import Sentence as Sentence
     from foretrain.claims.sentence import claim as claim
-    from foretrain.degeneracy.posterior import behavioural as behavioural
-    from foretrain.degeneracy.posterior import posterior as posterior
-    from foretrain.degeneracy.sampling import Sampling as Sampling
+    from foretrain.degeneracy.sampled.posterior import behavioural as behavioural
+    from foretrain.degeneracy.sampled.posterior import posterior as posterior
+    from foretrain.degeneracy.sampled.sampling import Sampling as Sampling
     from foretrain.dynamics.program import CONVERGED as CONVERGED
     from foretrain.dynamics.program import DIVERGED as DIVERGED
     from foretrain.dynamics.program import FAILED as FAILED
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from foretrain.plans.parameters import parameter as parameter
     from foretrain.plans.parameters import size as size
     from foretrain.plans.study import Study as Study
-    from foretrain.quantities.learning_time import crossing_time as crossing_time
-    from foretrain.quantities.learning_time import half_learning_times as half_learning_times
+    from foretrain.quantities.learning_curves.learning_time import crossing_time as crossing_time
+    from foretrain.quantities.learning_curves.learning_time import (
+        half_learning_times as half_learning_times,
+    )
     from foretrain.quantities.measured import Exact as Exact
     from foretrain.quantities.measured import NotApplicable as NotApplicable
     from foretrain.quantities.measured import PerSeed as PerSeed

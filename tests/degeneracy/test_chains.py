@@ -2,7 +2,7 @@ import blackjax.diagnostics
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.chains import effective_size, error_between, mean_of, rhat
+from foretrain.degeneracy.sampled.chains import effective_size, error_between, mean_of, rhat
 
 
 def autoregressive(chains, length, rho, seed=0):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.coefficient import Coefficient
+from foretrain.degeneracy.sampled.coefficient import Coefficient
 
 
 def one(value):

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.degeneracy import effective_parameters
-from foretrain.degeneracy.effective_parameters import sampled_parameters
-from foretrain.degeneracy.posterior import behavioural, posterior
-from foretrain.degeneracy.sampled_trust import Checks, doubts, growth
+from foretrain.degeneracy.sampled import effective_parameters
+from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
+from foretrain.degeneracy.sampled.posterior import behavioural, posterior
+from foretrain.degeneracy.sampled.sampled_trust import Checks, doubts, growth
 from foretrain.errors import ArgumentError
 
 COSTS = np.array([3.0, 1.0, 0.1, 0.01, 0.001, 0.0])

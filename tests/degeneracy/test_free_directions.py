@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretrain.degeneracy import conditional, network
-from foretrain.degeneracy import free_directions as module
-from foretrain.degeneracy.conditional import conditional_directions
-from foretrain.degeneracy.free_directions import free_directions
-from foretrain.degeneracy.grams import jacobian
-from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy import network
+from foretrain.degeneracy.counts import conditional
+from foretrain.degeneracy.counts import free_directions as module
+from foretrain.degeneracy.counts.conditional import conditional_directions
+from foretrain.degeneracy.counts.free_directions import free_directions
+from foretrain.degeneracy.counts.grams import jacobian
+from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.errors import ArgumentError
 
 

@@ -7,8 +7,9 @@ import planted
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from foretrain.degeneracy.function import as_function, check_outputs, function_of, of_equinox
+from foretrain.degeneracy.function import as_function, check_outputs, function_of
 from foretrain.degeneracy.network import forward, perceptron
+from foretrain.elsewhere.adapters import of_equinox
 from foretrain.errors import ArgumentError
 
 X = planted.data(7, 3)

@@ -6,7 +6,8 @@ import numpy as np
 import planted
 import pytest
 
-from foretrain.degeneracy import grams, network
+from foretrain.degeneracy import network
+from foretrain.degeneracy.counts import grams
 from foretrain.degeneracy.derivatives import passed
 from foretrain.errors import TooLarge
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.interaction_basis import (
+from foretrain.degeneracy.interactions.interaction_basis import (
     interaction_basis,
 )
 from foretrain.degeneracy.moments import moments

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.interaction_basis import interaction_basis
-from foretrain.degeneracy.interaction_graph import interaction_graph, path_points
+from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
+from foretrain.degeneracy.interactions.interaction_graph import interaction_graph, path_points
 from foretrain.degeneracy.network import Section, perceptron
 from foretrain.errors import ArgumentError
 

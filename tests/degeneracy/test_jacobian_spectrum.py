@@ -7,10 +7,10 @@ import numpy as np
 import planted
 import pytest
 
-from foretrain.degeneracy import jacobian_rows
-from foretrain.degeneracy import jacobian_spectrum as module
-from foretrain.degeneracy.grams import jacobian
-from foretrain.degeneracy.jacobian_spectrum import Freedom, cost, jacobian_spectrum
+from foretrain.degeneracy.counts import jacobian_rows
+from foretrain.degeneracy.counts import jacobian_spectrum as module
+from foretrain.degeneracy.counts.grams import jacobian
+from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, cost, jacobian_spectrum
 from foretrain.errors import ArgumentError, TooLarge
 
 ONLY_GRAM = {"gram": (0.0, 0.0)}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
-from foretrain.degeneracy import curvature, samplers
-from foretrain.degeneracy.learning_coefficient import _extrapolated, learning_coefficient
-from foretrain.degeneracy.posterior import behavioural, posterior
+from foretrain.degeneracy.sampled import curvature, samplers
+from foretrain.degeneracy.sampled.learning_coefficient import _extrapolated, learning_coefficient
+from foretrain.degeneracy.sampled.posterior import behavioural, posterior
 from foretrain.errors import ArgumentError
 from foretrain.theory import landscapes
 from foretrain.theory.reduced_rank import coefficient_at

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretrain.degeneracy.analysis import analyze
-from foretrain.degeneracy.modularity import (
+from foretrain.analyze.analysis import analyze
+from foretrain.degeneracy.interactions.modularity import (
     affinity,
     derivative_freedom,
     log_strength,
@@ -14,8 +14,8 @@ from foretrain.degeneracy.modularity import (
     secant_freedom,
     secant_of_volumes,
 )
+from foretrain.degeneracy.interactions.rewiring import is_modular, modules
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.rewiring import is_modular, modules
 from foretrain.errors import ArgumentError
 
 strengths = st.floats(0.02, 1)

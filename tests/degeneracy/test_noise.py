@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from foretrain.degeneracy import noise
+from foretrain.degeneracy.sampled import noise
 
 COUNT = 200_000
 

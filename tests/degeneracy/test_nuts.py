@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretrain.degeneracy import coefficient
+from foretrain.degeneracy.sampled import coefficient
 from foretrain.theory.reduced_rank import coefficient_at
 
 NUTS = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "nuts.py"))

@@ -7,15 +7,15 @@ import time
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.ablation import direction_curve, edge_curve
+from foretrain.degeneracy.counts.free_directions import free_directions
+from foretrain.degeneracy.counts.grams import grams
+from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.folded import layers, steps
-from foretrain.degeneracy.free_directions import free_directions
-from foretrain.degeneracy.grams import grams
-from foretrain.degeneracy.interaction_basis import interaction_basis
-from foretrain.degeneracy.interaction_graph import interaction_graph, path_points
-from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.interactions.ablation import direction_curve, edge_curve
+from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
+from foretrain.degeneracy.interactions.interaction_graph import interaction_graph, path_points
 from foretrain.degeneracy.network import Section, dense, forward, network_of, register, restricted
-from foretrain.degeneracy.posterior import behavioural
+from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.errors import ArgumentError
 
 KINDS = ("global", "local")

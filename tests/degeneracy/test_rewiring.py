@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretrain.degeneracy.rewiring import modules, rewired
+from foretrain.degeneracy.interactions.rewiring import modules, rewired
 
 
 @settings(max_examples=30, deadline=None)

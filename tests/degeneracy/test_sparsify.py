@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.free_directions import free_directions
+from foretrain.degeneracy.interactions.sparsify import outputs, sparsified
 from foretrain.degeneracy.network import network_of, perceptron
-from foretrain.degeneracy.sparsify import outputs, sparsified
 from foretrain.errors import ArgumentError
 
 

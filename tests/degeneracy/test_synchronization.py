@@ -5,7 +5,7 @@ import planted
 import pytest
 
 from foretrain.degeneracy import network
-from foretrain.degeneracy import synchronization as sync
+from foretrain.degeneracy.counts import synchronization as sync
 
 
 def test_gates_are_quotients_where_there_are_any():

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.grams import jacobian
-from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
-from foretrain.degeneracy.network import Section, network_of, with_params
-from foretrain.degeneracy.transformer import of_arrays, pairs
-from foretrain.degeneracy.transformer_freedom import (
+from foretrain.degeneracy.counts.grams import jacobian
+from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.transformer_freedom import (
     product_freedom,
     transformer_freedom,
 )
+from foretrain.degeneracy.network import Section, network_of, with_params
+from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.errors import ArgumentError
 from foretrain.networks import transformer
 

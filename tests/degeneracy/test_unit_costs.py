@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.unit_costs import UnitCosts, of_jacobian, quadrature
 from foretrain.degeneracy.network import forward, perceptron
-from foretrain.degeneracy.unit_costs import UnitCosts, of_jacobian, quadrature
 
 RANDOM = np.random.default_rng(0)
 # Inputs whose mean square is one in every direction, so that costs are those of the maps alone.

@@ -8,7 +8,7 @@ from foretrain.errors import ArgumentError
 from foretrain.networks import factorization
 from foretrain.networks import factorization_start as drawn
 from foretrain.networks.factorization import Factors
-from foretrain.theory import rank_one
+from foretrain.theory.factorization import rank_one
 
 LOSS = jax.jit(factorization.loss, static_argnums=0)
 GRADIENT = jax.jit(factorization.gradient, static_argnums=0)

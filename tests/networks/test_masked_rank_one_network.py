@@ -5,7 +5,7 @@ import pytest
 
 from foretrain.networks import masked_rank_one as network
 from foretrain.tasks import masks as routing
-from foretrain.theory import masked_rank_one as theory
+from foretrain.theory.factorization import masked_rank_one as theory
 
 
 def place(seed, size=6):

@@ -9,7 +9,7 @@ from foretrain.networks import routing as network
 from foretrain.tasks import masks
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.effective_samples import compress
-from foretrain.theory.race_routes import descent
+from foretrain.theory.pathways.race_routes import descent
 
 LAWS = ["orthogonal", "xavier", "gaussian"]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.quantities.curve_deviation import (
+from foretrain.quantities.learning_curves.curve_deviation import (
     deviation_while_learning,
     largest_deviation,
     largest_difference,

@@ -1,6 +1,6 @@
 import numpy as np
 
-from foretrain.quantities.learning_time import (
+from foretrain.quantities.learning_curves.learning_time import (
     crossing_time,
     fall_times,
     half_fall_time,

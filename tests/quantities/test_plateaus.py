@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 
 from foretrain.errors import ArgumentError
-from foretrain.quantities.plateaus import (
+from foretrain.quantities.learning_curves.plateaus import (
     length_of_run,
     plateau_length,
     plateau_lengths,
@@ -11,8 +11,8 @@ from foretrain.quantities.plateaus import (
     plateaus,
     plateaus_of_runs,
 )
-from foretrain.theory import rank_one as s_curve
-from foretrain.theory.deep_linear import mode_strength
+from foretrain.theory.factorization import rank_one as s_curve
+from foretrain.theory.gated.deep_linear import mode_strength
 
 TIMES = np.linspace(0, 40, 4001)
 

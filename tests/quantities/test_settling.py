@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.settling import unsettled
+from foretrain.quantities.learning_curves.settling import unsettled
 
 TIME = np.linspace(0, 10, 101)
 LOGISTIC = lambda middle: 1 - 1 / (1 + np.exp(-4 * (TIME - middle)))  # noqa: E731

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.slopes import slopes
+from foretrain.quantities.learning_curves.slopes import slopes
 
 
 def test_slopes_are_those_of_least_squares_over_what_is_known():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.steps import plateau_strengths
+from foretrain.quantities.learning_curves.steps import plateau_strengths
 
 SHAPES = {
     "tanh": lambda z: (1 - np.tanh(z)) / 2,

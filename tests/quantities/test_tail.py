@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.tail import floor_share, tail_exponent
+from foretrain.quantities.learning_curves.tail import floor_share, tail_exponent
 
 TIMES = np.arange(0, 2001, 10)
 

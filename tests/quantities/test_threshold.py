@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.quantities.threshold import closing_threshold, lasting_threshold
+from foretrain.quantities.learning_curves.threshold import closing_threshold, lasting_threshold
 
 FRACTIONS = np.array([0.1, 0.2, 0.4, 1.0])
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.time_rescaling import time_rescalings
-from foretrain.theory.deep_linear import mode_strength
+from foretrain.quantities.learning_curves.time_rescaling import time_rescalings
+from foretrain.theory.gated.deep_linear import mode_strength
 
 TIMES = np.linspace(0, 40, 4001)
 

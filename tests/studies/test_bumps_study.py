@@ -13,7 +13,7 @@ from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
 from foretrain.studies.bumps import figures, study, theory
-from foretrain.theory.first_target import first_targets
+from foretrain.theory.factorization.first_target import first_targets
 from foretrain.training import factorization
 
 

@@ -8,14 +8,14 @@ from foretrain.streams import Seed
 from foretrain.studies.circulant import study
 from foretrain.studies.circulant.theory import fit, predict
 from foretrain.tasks import masks
-from foretrain.theory.masked_rank_one import alignment_exponent, flow, misalignment
-from foretrain.theory.masked_rank_one_end import component_signs
-from foretrain.theory.masked_rank_one_escape import (
+from foretrain.theory.factorization.masked_rank_one import alignment_exponent, flow, misalignment
+from foretrain.theory.factorization.masked_rank_one_end import component_signs
+from foretrain.theory.factorization.masked_rank_one_escape import (
     blow_up_time,
     early_flow,
     weights_when,
 )
-from foretrain.theory.random_matrix import circulant_singular_values
+from foretrain.theory.factorization.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import DEPARTURE, STAGES
 
 

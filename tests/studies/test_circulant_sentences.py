@@ -10,7 +10,7 @@ import pytest
 from foretrain.claims.claim import FAILS, INCONCLUSIVE
 from foretrain.plans.grid import Grid
 from foretrain.studies.circulant import study
-from foretrain.theory.random_matrix import circulant_singular_values
+from foretrain.theory.factorization.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import STAGES
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 

@@ -8,8 +8,8 @@ from foretrain.studies.context import theory as context_theory
 from foretrain.studies.context.study import GATINGS
 from foretrain.studies.context.training import cued_inputs, data, start_weights
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.reduced_dynamics import grown_start
-from foretrain.theory.reduction import find_reduction
+from foretrain.theory.gated.reduced_dynamics import grown_start
+from foretrain.theory.gated.reduction import find_reduction
 
 
 def parameters(**values):

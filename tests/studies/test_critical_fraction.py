@@ -9,7 +9,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.critical_fraction import claims, study, theory
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 
 SEEDS, SIZES = 16, (10, 16, 20, 24, 30, 40, 50)
 AXES = {"training_size": SIZES}

@@ -7,7 +7,7 @@ import pytest
 from made_up import changed, check, runs, verdicts
 
 from foretrain.claims.claim import FAILS
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.networks.modular_routing import Modules
 from foretrain.plans import catalogue

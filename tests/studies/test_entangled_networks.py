@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from made_up import check, runs
 
-from foretrain.degeneracy.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.entangled_networks import chains, measurement, study

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_up import check, runs
 
-from foretrain.degeneracy.ablation import all_bases
-from foretrain.degeneracy.synchronization import disagreement
+from foretrain.degeneracy.counts.synchronization import disagreement
+from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.free_directions import measurement, scales, study

@@ -12,7 +12,7 @@ from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.grokking_phases import figures, reading, study, theory
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 
 KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}

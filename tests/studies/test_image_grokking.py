@@ -11,7 +11,7 @@ from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.image_grokking import study
-from foretrain.theory.lazy_perceptron import shrinking
+from foretrain.theory.grokking.lazy_perceptron import shrinking
 from foretrain.training.image_perceptron import first_steps
 
 SEEDS = 6

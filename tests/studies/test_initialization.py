@@ -11,7 +11,7 @@ import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
-from foretrain.quantities.curve_deviation import deviation_while_falling, falling
+from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
 from foretrain.studies.initialization import theory
 from foretrain.studies.initialization.study import Parameters, variants

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_up import changed, check, runs, verdicts
 
-from foretrain.degeneracy.ablation import all_bases
+from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue

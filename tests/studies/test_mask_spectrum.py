@@ -6,7 +6,7 @@ from foretrain.errors import ArgumentError
 from foretrain.quantities.distribution import distance
 from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
-from foretrain.theory.random_matrix import bernoulli_edge
+from foretrain.theory.factorization.random_matrix import bernoulli_edge
 
 
 def test_masks_are_of_zeros_and_ones_at_the_density_asked_for():
@@ -28,7 +28,7 @@ def test_the_measured_spectrum_is_that_of_the_mask():
 def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
     from scipy.optimize import brentq
 
-    from foretrain.theory.random_matrix import bulk_distribution
+    from foretrain.theory.factorization.random_matrix import bulk_distribution
 
     edge = bernoulli_edge(100, 0.3)
     levels = (np.arange(50) + 0.5) / 50

@@ -12,7 +12,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
-from foretrain.theory import random_matrix
+from foretrain.theory.factorization import random_matrix
 from foretrain.training.masked_rank_one import STAGES
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 

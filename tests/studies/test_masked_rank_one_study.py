@@ -6,8 +6,12 @@ from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
 from foretrain.studies.masked_rank_one.theory import predict, told_pairs
 from foretrain.tasks import masks as routing
-from foretrain.theory import masked_rank_one as model
-from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, weights_at
+from foretrain.theory.factorization import masked_rank_one as model
+from foretrain.theory.factorization.masked_rank_one_escape import (
+    blow_up_time,
+    early_flow,
+    weights_at,
+)
 
 SMALL = {"domains": 5, "trained_fraction": 0.5}
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from made_up import check, runs
 
-from foretrain.forecast.shares import taken_apart
+from foretrain.explain.shares import taken_apart
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.own_network import networks, study

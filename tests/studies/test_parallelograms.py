@@ -11,7 +11,7 @@ from foretrain.quantities.frequency import frequency_shares
 from foretrain.quantities.trajectory import at_end
 from foretrain.streams import Seed
 from foretrain.studies.parallelograms import study
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 from foretrain.training.embedding import operation
 
 SEEDS, SIZES = 10, (10, 20, 30, 40, 50)

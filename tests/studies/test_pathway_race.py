@@ -7,8 +7,8 @@ from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, training
-from foretrain.theory.race import race_factors
-from foretrain.theory.race_schemes import (
+from foretrain.theory.pathways.race import race_factors
+from foretrain.theory.pathways.race_schemes import (
     decoupled_scheme,
     half_time,
     random_scheme,
@@ -25,7 +25,7 @@ def test_handicap_is_half_of_the_tie_of_both_poles(paths):
 
 
 def test_curvature_is_the_rate_at_which_the_last_error_decays():
-    from foretrain.theory.race import descent
+    from foretrain.theory.pathways.race import descent
 
     parameters = study.Parameters(paths=9, learning_rate=0.01)
     data, factors = items_task(parameters.level_weights), study.part_factors(parameters)

@@ -12,8 +12,8 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, theory, training
-from foretrain.theory.race import race_factors
-from foretrain.theory.race_schemes import final_gains, random_scheme
+from foretrain.theory.pathways.race import race_factors
+from foretrain.theory.pathways.race_schemes import final_gains, random_scheme
 from foretrain.training.routing import items_task
 from foretrain.vocabulary import CONVERGED
 

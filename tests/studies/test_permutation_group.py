@@ -7,7 +7,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.permutation_group import claims, study, theory
 from foretrain.tasks.groups import permutation_matrices
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 from foretrain.training.embedding import operation
 
 STUDY = catalogue.load("permutation-group")

@@ -6,7 +6,7 @@ import pytest
 import foretrain
 from foretrain.streams import Seed
 from foretrain.studies.rank_one import study, theory
-from foretrain.theory import rank_one as reduction
+from foretrain.theory.factorization import rank_one as reduction
 
 SMALL = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20}
 

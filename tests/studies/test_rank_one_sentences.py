@@ -10,7 +10,7 @@ from made_up import check, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.plans.grid import Grid
 from foretrain.studies.rank_one import study, theory
-from foretrain.theory import rank_one as reduction
+from foretrain.theory.factorization import rank_one as reduction
 from foretrain.vocabulary import OUT_OF_STEPS
 
 SEEDS = 6

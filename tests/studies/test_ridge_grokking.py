@@ -11,7 +11,7 @@ from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
 from foretrain.studies.ridge_grokking.training import CURVES, STEPS
-from foretrain.theory.ridge import descent
+from foretrain.theory.grokking.ridge import descent
 
 SEEDS = 20
 AXES = {"weight_decay": (0.01, 0.0, 0.02, 0.04), "samples": (15, 30, 35, 40)}

@@ -10,7 +10,7 @@ import foretrain
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.routing import theory
-from foretrain.theory.race import descent, routing_factors
+from foretrain.theory.pathways.race import descent, routing_factors
 from foretrain.training.routing import mask
 
 

@@ -6,7 +6,7 @@ import xarray as xr
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.degeneracy import effective_parameters, sampled_trust
+from foretrain.degeneracy.sampled import effective_parameters, sampled_trust
 from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed

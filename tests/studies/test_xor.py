@@ -5,12 +5,12 @@ import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
-from foretrain.quantities.curve_deviation import closest
+from foretrain.quantities.learning_curves.curve_deviation import closest
 from foretrain.streams import Seed
 from foretrain.studies.xor.gatings import SINGLE, candidates, gatings
 from foretrain.studies.xor.study import decoupled_strength
 from foretrain.studies.xor.training import start_weights
-from foretrain.theory import exclusive_or
+from foretrain.theory.pathways import exclusive_or
 
 
 def parameters(**values):

@@ -14,8 +14,8 @@ from foretrain.plans.grid import Grid
 from foretrain.studies.xor import training
 from foretrain.studies.xor.study import Parameters, decoupled_strength
 from foretrain.tasks.logic import xor
-from foretrain.theory.exclusive_or import closed_form, descent, loss_of
-from foretrain.theory.rectified_start import sort_rectified_units
+from foretrain.theory.pathways.exclusive_or import closed_form, descent, loss_of
+from foretrain.theory.pathways.rectified_start import sort_rectified_units
 
 SEEDS, WIDTH = 10, 96
 P = Parameters(hidden_width=WIDTH, learning_rate=0.02, steps=2000, observe_every=10)

@@ -1,13 +1,12 @@
 """One convention of names and of the order of arguments over all public functions of the theory."""
 
-import importlib
 import inspect
 
 import pytest
 
 from foretrain import degeneracy, networks, theory
 
-MODULES = [importlib.import_module(f"foretrain.theory.{name}") for name in theory.__all__]
+MODULES = [getattr(theory, name) for name in theory.__all__]
 # What takes functions as arguments knows nothing of starts and rates.
 FUNCTIONS = [
     function

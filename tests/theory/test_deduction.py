@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foretrain.tasks import groups
-from foretrain.theory import parallelograms as theory
+from foretrain.theory.grokking import parallelograms as theory
 
 TEN = groups.addition(10)
 S3 = groups.symmetric(3)

@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
-from foretrain.theory.deep_linear import balanced_flow, balanced_start, mode_strength
+from foretrain.theory.gated.deep_linear import balanced_flow, balanced_start, mode_strength
 
 
 def balanced_case(seed, n, m, width, rank, scale):

@@ -4,8 +4,8 @@ from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import groups
-from foretrain.theory import effective_loss as theory
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import effective_loss as theory
+from foretrain.theory.grokking import parallelograms
 
 TEN = groups.addition(10)
 

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from foretrain.forecast.prediction import Ensemble
-from foretrain.forecast.training import descend
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import (
     bundle_products,
@@ -12,10 +10,12 @@ from foretrain.networks.gated import (
     initial_weights,
     statistics_gradient,
 )
+from foretrain.predict.prediction import Ensemble
+from foretrain.predict.training import descend
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory import exact_flow, reduced_dynamics
-from foretrain.theory.reduction import find_reduction
+from foretrain.theory.gated import exact_flow, reduced_dynamics
+from foretrain.theory.gated.reduction import find_reduction
 
 TWO = graph_from_dict(
     {"nodes": {"x": 3, "h": 20, "y": 2}, "edges": {"in": ["x", "h"], "out": ["h", "y"]}}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.tasks.logic import xor
-from foretrain.theory.exclusive_or import (
+from foretrain.theory.pathways.exclusive_or import (
     LEARNED,
     SINGULAR_VALUE,
     VARIANCE,

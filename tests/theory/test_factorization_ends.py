@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory.factorization_flow import decayed_loss
+from foretrain.theory.factorization.factorization_flow import decayed_loss
 
 RANDOM = np.random.default_rng(0)
 TARGET, START = RANDOM.standard_normal((2, 4, 4))

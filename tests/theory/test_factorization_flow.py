@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from foretrain.theory import deep_linear, factorization_flow
-from foretrain.theory.factorization_flow import descent_curves, half_steps
+from foretrain.theory.factorization import factorization_flow
+from foretrain.theory.factorization.factorization_flow import descent_curves, half_steps
+from foretrain.theory.gated import deep_linear
 
 
 def drawn(seed, rank, size=14, scale=1.0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory.first_target import first_targets, random_mixture
+from foretrain.theory.factorization.first_target import first_targets, random_mixture
 
 
 @pytest.mark.parametrize("seed", range(5))

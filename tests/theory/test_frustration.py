@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from foretrain.theory.frustration import frame_exponent, frustration
+from foretrain.theory.grokking.frustration import frame_exponent, frustration
 
 
 def sign(random, size):

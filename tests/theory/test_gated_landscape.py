@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from forecast.routes import routes, trained_loss
+from predict.routes import routes, trained_loss
 
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import statistics_gradient
@@ -10,10 +10,10 @@ from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import least_loss, pathways_data
 from foretrain.tasks.logic import contextual, xor
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory import reduced_dynamics
-from foretrain.theory.gated_landscape import attainable, leads_down_flat, smallest_curvature
-from foretrain.theory.reduction import find_reduction
-from foretrain.theory.start_signs import start_signs
+from foretrain.theory.gated import reduced_dynamics
+from foretrain.theory.gated.gated_landscape import attainable, leads_down_flat, smallest_curvature
+from foretrain.theory.gated.reduction import find_reduction
+from foretrain.theory.gated.start_signs import start_signs
 
 HADAMARD = [[1, 1], [1, -1]]
 NEARLY_SEPARATE = [[1, 0.1], [0.1, 1]]

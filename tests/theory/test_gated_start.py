@@ -3,14 +3,14 @@ import pytest
 
 from foretrain.tasks.logic import xor
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.exclusive_or import gated_strengths
-from foretrain.theory.reduced_dynamics import (
+from foretrain.theory.gated.reduced_dynamics import (
     decoupled_start,
     decoupled_weights,
     grown_start,
     hidden_frames,
 )
-from foretrain.theory.reduction import find_reduction
+from foretrain.theory.gated.reduction import find_reduction
+from foretrain.theory.pathways.exclusive_or import gated_strengths
 
 UNITS = 5
 REDUCTION = find_reduction(gather_statistics(xor(UNITS)))

@@ -3,8 +3,8 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks.groups import addition, training_sets
-from foretrain.theory import effective_loss, grokking_time
-from foretrain.theory.parallelograms import rqi, unique_linear
+from foretrain.theory.grokking import effective_loss, grokking_time
+from foretrain.theory.grokking.parallelograms import rqi, unique_linear
 
 TEN = addition(10)
 RANDOM = np.random.default_rng(0)

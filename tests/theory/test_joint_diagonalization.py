@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.theory.joint_diagonalization import diagonal, joint_diagonalize
+from foretrain.theory.gated.joint_diagonalization import diagonal, joint_diagonalize
 
 SPACES = {"a": 5, "b": 4, "c": 3}
 

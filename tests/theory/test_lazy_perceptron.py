@@ -6,7 +6,7 @@ import pytest
 
 from foretrain.networks import perceptron
 from foretrain.networks.embedding import Decoder, draw_decoder
-from foretrain.theory import lazy_perceptron as lazy
+from foretrain.theory.grokking import lazy_perceptron as lazy
 
 RANDOM = np.random.default_rng(0)
 START = draw_decoder(RANDOM, 6, 9, 3)

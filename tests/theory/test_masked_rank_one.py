@@ -3,7 +3,7 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import masks as routing
-from foretrain.theory import masked_rank_one as model
+from foretrain.theory.factorization import masked_rank_one as model
 
 
 def start(seed, rows=6, columns=6, sigma=1.0):
@@ -45,7 +45,7 @@ def test_the_whole_flow_conserves_both_invariants_and_lowers_the_loss(seed):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_escape_time_is_the_blow_up_time_and_a_bounded_remainder(seed):
-    from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow
+    from foretrain.theory.factorization.masked_rank_one_escape import blow_up_time, early_flow
 
     trained = mask(seed)
     unit = blow_up_time(early_flow(start(seed), trained))

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from foretrain.tasks.masks import components, sparse
-from foretrain.theory.masked_rank_one import flow, loss
-from foretrain.theory.masked_rank_one_end import component_signs, end_of_training
-from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow
+from foretrain.theory.factorization.masked_rank_one import flow, loss
+from foretrain.theory.factorization.masked_rank_one_end import component_signs, end_of_training
+from foretrain.theory.factorization.masked_rank_one_escape import blow_up_time, early_flow
 
 # Components of two inputs and three outputs, of two and one, and of one and one; the last input and output are never trained.
 MASK = np.zeros((6, 6))

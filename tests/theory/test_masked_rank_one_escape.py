@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import masks as routing
-from foretrain.theory import masked_rank_one_escape as escape
+from foretrain.theory.factorization import masked_rank_one_escape as escape
 
 
 def draw(seed, rows=6, columns=6, pairs=14):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import groups
-from foretrain.theory import parallelograms as theory
+from foretrain.theory.grokking import parallelograms as theory
 
 TEN = groups.addition(10)
 S3 = groups.symmetric(3)

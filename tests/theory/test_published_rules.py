@@ -3,7 +3,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from foretrain.theory import published_rules, rank_one
+from foretrain.theory import published_rules
+from foretrain.theory.factorization import rank_one
 from foretrain.theory.published_rules import factorization_losses, forgetting, step
 
 WEIGHTS, SLOPE = np.array([0.5, -2.0, 3.0]), np.array([0.1, -4.0, 30.0])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.theory import race
+from foretrain.theory.pathways import race
 from foretrain.training.routing import items_task
 
 SINGULAR, VARIANCE = items_task("authors").singular_values, items_task("authors").variances

@@ -8,8 +8,8 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.networks.routing_start import orthogonal_stack
 from foretrain.tasks.masks import circulant, random_rows
-from foretrain.theory.race_parts import from_random
-from foretrain.theory.race_planes import Planes, part_flow, part_planes
+from foretrain.theory.pathways.race_parts import from_random
+from foretrain.theory.pathways.race_planes import Planes, part_flow, part_planes
 
 S, D, SCALE, WIDTH = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25), 0.2, 48
 TIMES = np.arange(0, 60.0, 0.6)

@@ -5,9 +5,9 @@ from foretrain.errors import ArgumentError
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.masks import circulant, random_rows
-from foretrain.theory import race_parts
-from foretrain.theory.race import routing_factors
-from foretrain.theory.race_parts import (
+from foretrain.theory.pathways import race_parts
+from foretrain.theory.pathways.race import routing_factors
+from foretrain.theory.pathways.race_parts import (
     domain_similarity,
     from_random,
     parts_loss,
@@ -18,7 +18,7 @@ from foretrain.theory.race_parts import (
     race_loss,
     similarity,
 )
-from foretrain.theory.race_schemes import clock_at, random_scheme
+from foretrain.theory.pathways.race_schemes import clock_at, random_scheme
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])

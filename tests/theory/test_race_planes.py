@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
-from foretrain.theory.race import race_factors
-from foretrain.theory.race_planes import flow, planes
-from foretrain.theory.race_schemes import gains, random_scheme
+from foretrain.theory.pathways.race import race_factors
+from foretrain.theory.pathways.race_planes import flow, planes
+from foretrain.theory.pathways.race_schemes import gains, random_scheme
 
 S, D = np.array([3.4, 1.6, 0.75]), np.array([0.25, 0.2, 0.25])
 TIMES = np.linspace(0, 60, 31)

@@ -3,8 +3,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
-from foretrain.theory.race import RaceFactors, descent, flow, race_factors
-from foretrain.theory.race_schemes import (
+from foretrain.theory.pathways.race import RaceFactors, descent, flow, race_factors
+from foretrain.theory.pathways.race_schemes import (
     RANDOM_POLE,
     clock_at,
     decoupled_scheme,

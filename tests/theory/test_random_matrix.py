@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 
 from foretrain.tasks.masks import circulant
-from foretrain.theory import random_matrix
+from foretrain.theory.factorization import random_matrix
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10, 13])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.theory import rank_one
-from foretrain.theory.rank_one import loss, reduce
+from foretrain.theory.factorization import rank_one
+from foretrain.theory.factorization.rank_one import loss, reduce
 
 
 def draw(seed, dimension=100, init_scale=1.0):

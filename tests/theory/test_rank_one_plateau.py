@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from foretrain.theory import rank_one
-from foretrain.theory.rank_one import RankOneState, loss, reduce
-from foretrain.theory.rank_one_plateau import (
+from foretrain.theory.factorization import rank_one
+from foretrain.theory.factorization.rank_one import RankOneState, loss, reduce
+from foretrain.theory.factorization.rank_one_plateau import (
     early_solution,
     plateau,
     plateau_estimate,

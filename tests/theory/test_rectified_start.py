@@ -3,7 +3,7 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks.logic import xor
-from foretrain.theory.rectified_start import (
+from foretrain.theory.pathways.rectified_start import (
     sort_rectified_units,
 )
 

@@ -5,7 +5,7 @@ from foretrain.errors import ArgumentError
 from foretrain.networks.gated import example_loss, initial_weights, statistics_gradient
 from foretrain.tasks.logic import xor
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.reduced_dynamics import (
+from foretrain.theory.gated.reduced_dynamics import (
     decoupled_start,
     descent,
     flow,
@@ -13,7 +13,7 @@ from foretrain.theory.reduced_dynamics import (
     loss,
     mode_strengths,
 )
-from foretrain.theory.reduction import find_reduction
+from foretrain.theory.gated.reduction import find_reduction
 
 
 def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():

@@ -11,7 +11,7 @@ from foretrain.networks.gated import example_loss, statistics_gradient
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import contextual, xor
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.reduced_dynamics import (
+from foretrain.theory.gated.reduced_dynamics import (
     decoupled_start,
     decoupled_weights,
     descent,
@@ -21,7 +21,7 @@ from foretrain.theory.reduced_dynamics import (
     loss,
     velocity,
 )
-from foretrain.theory.reduction import ReductionError, find_reduction
+from foretrain.theory.gated.reduction import ReductionError, find_reduction
 
 
 def rotation(size, generator):

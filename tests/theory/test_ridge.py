@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory import ridge
+from foretrain.theory.grokking import ridge
 
 
 def drawn(n=12, d=20, init_scale=5.0, noise=0.0, seed=0):

@@ -3,8 +3,8 @@ import numpy as np
 from foretrain.graph import graph_from_dict
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.reduction import find_reduction
-from foretrain.theory.start_signs import start_signs
+from foretrain.theory.gated.reduction import find_reduction
+from foretrain.theory.gated.start_signs import start_signs
 
 # One hidden node with two ways in and two ways out; gates say which is used.
 CROSSING = graph_from_dict(

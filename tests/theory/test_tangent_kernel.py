@@ -4,7 +4,7 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.networks.routing_start import orthogonal_start
 from foretrain.tasks.masks import circulant
-from foretrain.theory.tangent_kernel import kernel_matrix, tangent_kernel
+from foretrain.theory.gated.tangent_kernel import kernel_matrix, tangent_kernel
 
 RANDOM = np.random.default_rng(3)
 START = orthogonal_start(RANDOM, 3, 12, 2, 3)

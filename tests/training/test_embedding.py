@@ -13,7 +13,7 @@ from foretrain.errors import ArgumentError
 from foretrain.networks import embedding as network
 from foretrain.plans.define import define
 from foretrain.streams import Seed
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 from foretrain.training.phases import PHASES
 

@@ -7,7 +7,7 @@ from foretrain.networks.routing import decoupled_weights
 from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
-from foretrain.theory.race_routes import descent
+from foretrain.theory.pathways.race_routes import descent
 from foretrain.training.routing import items_task, mask
 from foretrain.training.routing_to_loss import inputs, program
 

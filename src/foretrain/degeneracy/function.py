@@ -1,7 +1,7 @@
 """Any network as a pure function of parameters and a batch: all that curvature, counts and sampling need of it.
 
 ``apply(params, x)`` maps a pytree of float arrays and a batch (n, ...) to outputs (n, o), in JAX. Plain JAX and Flax give the
-two as they are, Equinox by `of_equinox`, PyTorch by `foretrain.degeneracy.torch_reader`, and a `Network` by `as_function`.
+two as they are, a `Network` by `as_function`, Equinox and PyTorch by `foretrain.elsewhere.adapters` and `torch_reader`.
 Parameters are kept in NumPy, in the precision they come in (half precisions become float32, which holds them exactly), so that
 they compute in float64 inside ``jax.enable_x64(True)`` and in float32 outside it.
 """
@@ -229,30 +229,6 @@ def _forward(sections):
         return forward(Network(sections, tuple(params)), x).reshape(len(x), -1)
 
     return apply
-
-
-def of_equinox(module: Any, x: Any) -> Function:
-    """The function of an Equinox module of one example, in inference mode; a chain of vectors has its `network`.
-
-    Raises:
-        ArgumentError: As `Function.check`.
-    """
-    import equinox as eqx
-    import jax
-
-    from foretrain.degeneracy.adapters import chain_of_equinox
-
-    if not callable(module):
-        raise argument_error("model", "be an Equinox module", f"is {type(module).__name__}")
-    params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
-    made = function_of(lambda params, x: jax.vmap(eqx.combine(params, rest))(x), params, x)
-    try:
-        network = chain_of_equinox(module, made.data(x).reshape(len(x), -1).shape[1])
-        layered = replace(made, network=network)
-        layered.check(x)
-    except ArgumentError as error:
-        return replace(made, notes=(f"No layers for an interaction basis: {error}",))
-    return layered
 
 
 def check_outputs(

@@ -102,7 +102,7 @@ def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     with arithmetic(vars(p).get("precision", "float64")):
         posterior = study.posterior(p, seed)
         if posterior is not None:
-            from foretrain.degeneracy.sampling import sampled
+            from foretrain.degeneracy.sampled.sampling import sampled
 
             arrays |= sampled(posterior, p, seed)
     return {name: np.asarray(value) for name, value in arrays.items()}

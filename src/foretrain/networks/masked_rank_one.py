@@ -1,8 +1,8 @@
 """The masked rank-one model as a network: one number per domain, one shared scale, to be jitted and vectorised.
 
 L = |E|_F^2 / 2 with E = (s u v^T - J) o T, the simple case of the note on shared representations. Its theory in NumPy is
-`foretrain.theory.masked_rank_one`; see docs/theory/masked-rank-one.md. Everything here is JAX, one run, in the dtype of
-its arguments.
+`foretrain.theory.factorization.masked_rank_one`; see docs/theory/masked-rank-one.md. Everything here is JAX, one run, in
+the dtype of its arguments.
 """
 
 from typing import Any, NamedTuple

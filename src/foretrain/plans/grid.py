@@ -11,7 +11,7 @@ import xarray as xr
 
 from foretrain.claims.claim import Scalar
 from foretrain.errors import ForetrainError
-from foretrain.quantities.settling import unsettled
+from foretrain.quantities.learning_curves.settling import unsettled
 from foretrain.streams import Seed
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS
 from foretrain.words import cell_words

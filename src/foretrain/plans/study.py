@@ -23,7 +23,7 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``time(p, step) -> array``             study.py     ``step * p.learning_rate``; none where p has no learning rate
 ``program(p) -> Program``              training.py  one of these three is required: a run is trained in lanes,
 ``measure(p, seed) -> arrays``         measurement  is computed on the host, in a worker,
-``posterior(p, seed) -> Posterior``    chains.py    or samples a posterior, see `foretrain.degeneracy.sampling`
+``posterior(p, seed) -> Posterior``    chains.py    or samples a posterior, see `foretrain.degeneracy.sampled.sampling`
 ``inputs(p, seed) -> arrays``          training.py  {}: every traced number of p is added by itself
 ``shared(p) -> arrays``                training.py  {}: large arrays common to all runs of one static signature
 ``predict(p, step[, seed]) -> arrays`` theory.py    {}: once per seed if it takes one

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from foretrain.lazy import xr
-from foretrain.quantities import learning_time
-from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.learning_curves import learning_time
+from foretrain.quantities.learning_curves.learning_time import crossing_time
+from foretrain.quantities.learning_curves.power_law import power
 from foretrain.quantities.measured import NotApplicable
-from foretrain.quantities.power_law import power
 
 
 def slope(values: xr.DataArray, axis: str, least: int = 3) -> xr.DataArray:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.learning_curves.learning_time import crossing_time
 
 Labelled = TypeVar("Labelled")
 

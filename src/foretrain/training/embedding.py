@@ -10,7 +10,7 @@ from foretrain.errors import argument_error
 from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
-from foretrain.theory import effective_loss, parallelograms
+from foretrain.theory.grokking import effective_loss, parallelograms
 from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
 from foretrain.training.phases import TwoRates, check_batch, phase, shares_right, two_rates
 from foretrain.vocabulary import declare

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.posterior import posterior
+from foretrain.degeneracy.sampled.posterior import posterior
 
 THRESHOLD = 1e-10  # of singular values against the largest
 ACTIVATIONS = ("relu", "identity", "tanh")

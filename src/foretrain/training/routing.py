@@ -129,7 +129,7 @@ def paper_rate(p: Any, features: int = 7) -> float:
     """Return the learning rate in the paper's time, whatever the `loss_function`; `features` is the length of an output."""
     if p.loss_function == "paper":
         return p.learning_rate
-    from foretrain.theory.race import authors_time_scale
+    from foretrain.theory.pathways.race import authors_time_scale
 
     return p.learning_rate * authors_time_scale(p.domains, p.trained_outputs, features)
 

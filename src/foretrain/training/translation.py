@@ -13,7 +13,7 @@ from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import default, parameter, size
 from foretrain.streams import key
 from foretrain.theory.connectivity import predict_masks
-from foretrain.theory.frustration import frame_exponent, frustration
+from foretrain.theory.grokking.frustration import frame_exponent, frustration
 from foretrain.vocabulary import TIME_UNIT, declare
 
 PAIR = ("input_domain", "output_domain")
@@ -119,8 +119,8 @@ def program(
     """The jitted part of a run: gradient flow by `foretrain.dynamics.chebyshev`, one attempted step at a time.
 
     A run ends as converged at `loss_tolerance`. With square factors and a loss that sees everything it ends as stalled when
-    it is stuck for good: signs of determinants keep its loss above a bound for ever (`foretrain.theory.frustration`), the
-    bound is above the tolerance, and the loss has come down to `SETTLED` times the bound. Asking costs 2 L + 1
+    it is stuck for good: signs of determinants keep its loss above a bound for ever (`foretrain.theory.grokking.frustration`),
+    the bound is above the tolerance, and the loss has come down to `SETTLED` times the bound. Asking costs 2 L + 1
     determinants of D x D at each observation.
 
     Args:

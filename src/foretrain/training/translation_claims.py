@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 from foretrain.claims.sentence import Sentence, claim
+from foretrain.quantities.learning_curves.settling import unsettled
 from foretrain.quantities.measured import Exact, NotApplicable
-from foretrain.quantities.settling import unsettled
 from foretrain.training.translation import GRAPH, PAIR
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS, STALLED
 

@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.quantities import competition
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.curves import mean_of_known
-from foretrain.quantities.stability import is_stable
+from foretrain.quantities.learning_curves.stability import is_stable
 from foretrain.study import DIVERGED
 
 STABLE = {"among": "runs at stable learning rates"}

@@ -11,9 +11,9 @@ from foretrain.quantities.allowed import (
     by_settings,
     over_settings,
 )
-from foretrain.quantities.steps import plateau_strengths
+from foretrain.quantities.learning_curves.steps import plateau_strengths
 from foretrain.study import NotApplicable, PerSeed, claim
-from foretrain.theory.first_target import random_mixture
+from foretrain.theory.factorization.first_target import random_mixture
 from foretrain.training.factorization import THREAD, learning_rate
 
 from .cells import (

@@ -7,8 +7,8 @@ import numpy as np
 
 from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
-from foretrain.theory.factorization_flow import descent_curves
-from foretrain.theory.first_target import first_targets, first_targets_of_signs
+from foretrain.theory.factorization.factorization_flow import descent_curves
+from foretrain.theory.factorization.first_target import first_targets, first_targets_of_signs
 from foretrain.theory.published_rules import step as published_step
 from foretrain.training import factorization
 from foretrain.training.factorization import TRACKED

@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import around
-from foretrain.quantities.slopes import slopes
+from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.study import CONVERGED, Exact, NotApplicable, PerSeed, claim
-from foretrain.theory.masked_rank_one import opposing_signs
+from foretrain.theory.factorization.masked_rank_one import opposing_signs
 from foretrain.training import masked_rank_one_claims as shared
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain.tasks import masks
-from foretrain.theory import masked_rank_one_escape as escape
-from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.random_matrix import circulant_singular_values
+from foretrain.theory.factorization import masked_rank_one_escape as escape
+from foretrain.theory.factorization.masked_rank_one import alignment_exponent, misalignment
+from foretrain.theory.factorization.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
 from .study import LIMIT, sample

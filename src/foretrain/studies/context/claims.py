@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import POSITIVE
-from foretrain.quantities.curve_deviation import mean_deviation
+from foretrain.quantities.learning_curves.curve_deviation import mean_deviation
 from foretrain.study import claim
 from foretrain.training.pathways import FASTEST, lead
 

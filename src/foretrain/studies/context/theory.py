@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.forecast.gatings import rank_gatings
+from foretrain.predict.gatings import rank_gatings
 from foretrain.quantities.gates import gate_agreement
 from foretrain.study import Grid, Seed
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import gates_by_features
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory import reduced_dynamics
-from foretrain.theory.reduced_dynamics import grown_start
-from foretrain.theory.reduction import find_reduction
+from foretrain.theory.gated import reduced_dynamics
+from foretrain.theory.gated.reduced_dynamics import grown_start
+from foretrain.theory.gated.reduction import find_reduction
 
 from .study import GATINGS, NETWORKS, Parameters
 from .training import cued_inputs, data, in_first_context, start_weights

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from foretrain.study import Seed, generator
-from foretrain.theory import effective_loss, grokking_time, parallelograms
+from foretrain.theory.grokking import effective_loss, grokking_time, parallelograms
 from foretrain.training.embedding import inputs, operation
 from foretrain.training.embedding_start import operation_of
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 
 
 def effective(curvatures, scales) -> np.ndarray:

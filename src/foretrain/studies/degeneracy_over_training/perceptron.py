@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from foretrain.degeneracy.grams import rank
+from foretrain.degeneracy.counts.grams import rank
+from foretrain.degeneracy.counts.synchronization import disagreement, grouped
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.synchronization import disagreement, grouped
 from foretrain.study import generator
 from foretrain.training.snapshots import snapshots
 

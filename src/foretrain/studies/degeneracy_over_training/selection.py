@@ -8,7 +8,7 @@ the posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 
 import numpy as np
 from scipy.optimize import least_squares
 
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.quantities.rank_correlation import concordance
 from foretrain.study import generator

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.tasks.masks import circulant
 from foretrain.theory.aoyagi import deep_linear
-from foretrain.theory.race import RaceFactors, descent, routing_factors
+from foretrain.theory.pathways.race import RaceFactors, descent, routing_factors
 from foretrain.training.routing import items_task
 
 from .curvature import effective

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
 from foretrain.training.modules import ACTIVATIONS, RECTIFIED, TANH, activated, around

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import least_squares
 
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
 from foretrain.training.modules import rank

@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import block_diag
 
-from foretrain.degeneracy.free_directions import free_directions
-from foretrain.degeneracy.grams import grams
-from foretrain.degeneracy.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.free_directions import free_directions
+from foretrain.degeneracy.counts.grams import grams
+from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.synchronization import rise
+from foretrain.degeneracy.interactions.sparsify import sparsified
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.sparsify import sparsified
-from foretrain.degeneracy.synchronization import rise
 from foretrain.study import generator
 from foretrain.training.snapshots import snapshots
 

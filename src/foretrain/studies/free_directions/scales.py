@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from foretrain.degeneracy.ablation import all_bases, edge_curve
+from foretrain.degeneracy.counts.free_directions import free_directions
+from foretrain.degeneracy.counts.grams import jacobian, rank
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.free_directions import free_directions
-from foretrain.degeneracy.grams import jacobian, rank
-from foretrain.degeneracy.interaction_graph import interaction_graph
-from foretrain.degeneracy.learning_coefficient import learning_coefficient
-from foretrain.degeneracy.posterior import behavioural
-from foretrain.degeneracy.sparsify import outputs, sparsified
+from foretrain.degeneracy.interactions.ablation import all_bases, edge_curve
+from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
+from foretrain.degeneracy.interactions.sparsify import outputs, sparsified
+from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.study import generator
 
 from .study import SAMPLED, SCALES

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from foretrain.networks import embedding as network
 from foretrain.study import Seed
 from foretrain.theory import published_rules
-from foretrain.theory.grokking_time import flow_time
+from foretrain.theory.grokking.grokking_time import flow_time
 from foretrain.training.embedding import Toy, inputs, operation
 from foretrain.training.embedding_start import decoder_of
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 from foretrain.quantities.allowed import MOST
 from foretrain.study import NotApplicable, PerSeed, claim, slope
-from foretrain.theory.lazy_perceptron import shrinking
+from foretrain.theory.grokking.lazy_perceptron import shrinking
 from foretrain.training import image_perceptron
 from foretrain.training.phases import PHASES
 

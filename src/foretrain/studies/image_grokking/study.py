@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.networks.embedding import Decoder
 from foretrain.study import declare, parameter
-from foretrain.theory.lazy_perceptron import lazy_step, shrinking
+from foretrain.theory.grokking.lazy_perceptron import lazy_step, shrinking
 from foretrain.training import image_perceptron
 from foretrain.training.image_perceptron import ImagePerceptron
 

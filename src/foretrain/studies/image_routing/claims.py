@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretrain.quantities.learning_time import half_fall_time
-from foretrain.quantities.threshold import closing_threshold
+from foretrain.quantities.learning_curves.learning_time import half_fall_time
+from foretrain.quantities.learning_curves.threshold import closing_threshold
 from foretrain.study import NotApplicable, claim
 from foretrain.training.routing_claims import AXES, trained_routes_alone
 

@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import around
-from foretrain.quantities.curve_deviation import deviation_while_falling
-from foretrain.quantities.learning_time import fall_times, mean_fall_time
+from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling
+from foretrain.quantities.learning_curves.learning_time import fall_times, mean_fall_time
 from foretrain.study import claim, slope
 from foretrain.training.routing import items_task
 from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone

@@ -9,10 +9,10 @@ import numpy as np
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular
-from foretrain.theory.race import routing_factors
-from foretrain.theory.race_parts import from_random, race_gains, race_loss, similarity
-from foretrain.theory.race_schemes import equal_scheme, half_time
-from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
+from foretrain.theory.gated.tangent_kernel import TangentKernel, tangent_kernel
+from foretrain.theory.pathways.race import routing_factors
+from foretrain.theory.pathways.race_parts import from_random, race_gains, race_loss, similarity
+from foretrain.theory.pathways.race_schemes import equal_scheme, half_time
 from foretrain.training.routing import ITEMS, items_task, mask
 from foretrain.training.routing_to_loss import start
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.study import generator
 from foretrain.training.modules import joined, of_first_layer, owners, rank
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.ablation import all_bases
+from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.training import transformer
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.quantities.distribution import distance
 from foretrain.study import claim
-from foretrain.theory import random_matrix
+from foretrain.theory.factorization import random_matrix
 from foretrain.training.masked_rank_one import DEPARTURE
 from foretrain.training.masked_rank_one_claims import OURS, generalised, recorded
 

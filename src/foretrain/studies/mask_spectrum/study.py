@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.study import Program, Seed, argument_error, declare, default, generator, parameter
-from foretrain.theory import random_matrix
+from foretrain.theory.factorization import random_matrix
 from foretrain.training import masked_rank_one as flight
 
 SOURCE = "Note on shared representations, section 3"

@@ -9,9 +9,14 @@ import numpy as np
 from foretrain.study import Grid, Seed
 from foretrain.tasks.masks import components
 from foretrain.theory.connectivity import across_scale
-from foretrain.theory.masked_rank_one import alignment_exponent
-from foretrain.theory.masked_rank_one_end import component_signs, end_of_training
-from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, time_at, weights_at
+from foretrain.theory.factorization.masked_rank_one import alignment_exponent
+from foretrain.theory.factorization.masked_rank_one_end import component_signs, end_of_training
+from foretrain.theory.factorization.masked_rank_one_escape import (
+    blow_up_time,
+    early_flow,
+    time_at,
+    weights_at,
+)
 from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
 from .study import Parameters, drawn

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.theory.deep_linear import mode_strength
+from foretrain.theory.gated.deep_linear import mode_strength
 
 SOURCE = "Saxe, McClelland & Ganguli (2014); Saxe, Sodhani & Lewallen (2022), eq. (21)"
 COST = "5 s"

@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 
-from foretrain.quantities.curve_deviation import largest_deviation, largest_difference
-from foretrain.quantities.time_rescaling import time_rescalings
+from foretrain.quantities.learning_curves.curve_deviation import (
+    largest_deviation,
+    largest_difference,
+)
+from foretrain.quantities.learning_curves.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import at_end, curves
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
 from foretrain.theory.published_rules import forgetting

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretrain.forecast.kernel_forecast import NEAR
-from foretrain.forecast.shares import FLOOR
+from foretrain.explain.kernel.kernel_forecast import NEAR
+from foretrain.explain.shares import FLOOR
 from foretrain.study import Exact, NotApplicable, claim
 
 from .study import PAIRS, SINGLE, SOURCE

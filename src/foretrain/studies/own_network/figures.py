@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from foretrain.explain.kernel.kernel_forecast import NEAR, WILL_DO, WILL_NOT
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels
-from foretrain.forecast.kernel_forecast import NEAR, WILL_DO, WILL_NOT
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.claims.interval import interval
-from foretrain.forecast.shares import bounded, lost
+from foretrain.explain.shares import bounded, lost
 from foretrain.study import generator
 
 from .networks import drawn
@@ -35,9 +35,9 @@ def prepared(network, number, times=None):
     """The training of a network, what simulates it, and its kernels, from some starts."""
     import jax
 
-    from foretrain.forecast.kernel_recursion import Kernel
-    from foretrain.forecast.own_network import batches, described, starts
-    from foretrain.forecast.simulated import Simulator, log_spaced
+    from foretrain.explain.kernel.kernel_recursion import Kernel
+    from foretrain.explain.own_network import batches, described, starts
+    from foretrain.explain.simulated import Simulator, log_spaced
 
     training = described(network.apply, network.init, network.x, network.y, **network.options)
     with jax.enable_x64(True):
@@ -50,14 +50,14 @@ def prepared(network, number, times=None):
 
 def run_of(simulator):
     """Training losses of the network itself, shape (start, time)."""
-    from foretrain.forecast.simulated import run_corner
+    from foretrain.explain.simulated import run_corner
 
     return simulator.run(run_corner(simulator.training)).train
 
 
 def told(network, number):
     """What is said before training, and by how much the predicted curves miss."""
-    from foretrain.forecast.kernel_forecast import kernel_forecast
+    from foretrain.explain.kernel.kernel_forecast import kernel_forecast
 
     _, simulator, kernels = prepared(network, number)
     forecast, _ = kernel_forecast(kernels, simulator.rows, simulator.at)
@@ -77,8 +77,8 @@ def apart(here, there):
 
 def blamed(training, simulator, kernels, group):
     """The gap, its shares, and how often intervals of groups of starts contain the mean of the others."""
-    from foretrain.forecast.explain import gap_apart
-    from foretrain.forecast.simulated import corners, enough_substeps
+    from foretrain.explain.explain import gap_apart
+    from foretrain.explain.simulated import corners, enough_substeps
 
     substeps = enough_substeps(simulator, kernels[0].edge)
     curves = {one: simulator.run(one, substeps).train for one in corners(training)}

@@ -38,8 +38,8 @@ def edge(apply: Callable, init: Callable, x, y) -> float:
     """The sharpness of the linearised network over two at the first start: the rate times it is 1 at the edge of stability."""
     import jax
 
-    from foretrain.forecast.kernel_recursion import Kernel
-    from foretrain.forecast.own_network import described, starts
+    from foretrain.explain.kernel.kernel_recursion import Kernel
+    from foretrain.explain.own_network import described, starts
 
     with jax.enable_x64(True):
         plain = described(apply, init, x, y, rate=1.0, steps=1)

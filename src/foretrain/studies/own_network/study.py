@@ -13,7 +13,7 @@ CAUSES = (
     "gates",
     "step",
     "batches",
-)  # the order of `foretrain.forecast.simulated.Corner`
+)  # the order of `foretrain.explain.simulated.Corner`
 SINGLE = CAUSES
 PAIRS = ("batches, layers", "batches, gates", "step, layers", "step, gates")
 PLANTS = ("nothing", *SINGLE, *PAIRS)

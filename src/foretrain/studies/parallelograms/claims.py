@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.quantities.allowed import MOST, POSITIVE
 from foretrain.quantities.frequency import frequency_shares
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
-from foretrain.theory.parallelograms import implied, parallelograms_of
+from foretrain.theory.grokking.parallelograms import implied, parallelograms_of
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import SLACK, accuracy, fractions
 

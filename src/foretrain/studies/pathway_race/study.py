@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.study import TIME_UNIT, Training, argument_error, declare, default, parameter, size
-from foretrain.theory.race import RaceFactors, admissible_paths, race_factors
+from foretrain.theory.pathways.race import RaceFactors, admissible_paths, race_factors
 from foretrain.training.routing import Items
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.quantities.learning_time import half_times_of_runs
+from foretrain.quantities.learning_curves.learning_time import half_times_of_runs
 from foretrain.study import Grid, Seed
-from foretrain.theory import race_schemes as schemes
-from foretrain.theory.race import descent, race_factors
-from foretrain.theory.race_planes import Strengths, flow, planes
+from foretrain.theory.pathways import race_schemes as schemes
+from foretrain.theory.pathways.race import descent, race_factors
+from foretrain.theory.pathways.race_planes import Strengths, flow, planes
 from foretrain.training.routing import items_task
 
 from .study import DUELS, Parameters, duel_scales, part_factors

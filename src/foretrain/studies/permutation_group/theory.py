@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain.study import Seed, generator
-from foretrain.theory import parallelograms
+from foretrain.theory.grokking import parallelograms
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_start import operation_of
 

@@ -4,10 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain.degeneracy import folded, modularity
-from foretrain.degeneracy.grams import jacobian
-from foretrain.degeneracy.interaction_basis import interaction_basis
-from foretrain.degeneracy.interaction_graph import interaction_graph
+from foretrain.degeneracy import folded
+from foretrain.degeneracy.counts.grams import jacobian
+from foretrain.degeneracy.interactions import modularity
+from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
+from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
 from foretrain.study import generator
 from foretrain.training.modules import joined, of_first_layer, owners, rank
 

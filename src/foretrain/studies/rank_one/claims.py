@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from foretrain.quantities.allowed import around
-from foretrain.quantities.curve_deviation import largest_deviation
-from foretrain.quantities.plateaus import plateau_lengths
+from foretrain.quantities.learning_curves.curve_deviation import largest_deviation
+from foretrain.quantities.learning_curves.plateaus import plateau_lengths
 from foretrain.quantities.trajectory import at_end, furthest, half_gone
 from foretrain.study import Exact, NotApplicable, claim
-from foretrain.theory.rank_one import FIELDS, RankOneState, gradient_terms
-from foretrain.theory.rank_one_plateau import early_solution
+from foretrain.theory.factorization.rank_one import FIELDS, RankOneState, gradient_terms
+from foretrain.theory.factorization.rank_one_plateau import early_solution
 from foretrain.training.factorization import THREAD
 
 OURS = "docs/theory/s-curves.md"

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from foretrain.theory import rank_one as reduction
-from foretrain.theory.rank_one import FIELDS
-from foretrain.theory.rank_one_plateau import plateau, plateau_estimate
+from foretrain.theory.factorization import rank_one as reduction
+from foretrain.theory.factorization.rank_one import FIELDS
+from foretrain.theory.factorization.rank_one_plateau import plateau, plateau_estimate
 
 from .study import inputs
 

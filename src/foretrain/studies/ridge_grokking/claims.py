@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from foretrain.quantities.allowed import MOST, around
-from foretrain.quantities.slopes import slopes
+from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.study import NotApplicable, claim, float_type, slope
-from foretrain.theory.ridge import typical_generalisation
+from foretrain.theory.grokking.ridge import typical_generalisation
 
 from .study import SOURCE
 from .training import CURVES, STEPS

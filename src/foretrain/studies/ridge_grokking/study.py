@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.study import declare
-from foretrain.theory import ridge as theory
+from foretrain.theory.grokking import ridge as theory
 
 from .training import CURVES, STEPS, Parameters, inputs  # noqa: F401
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from foretrain.lazy import xr
 from foretrain.quantities.agreement import balanced_agreement
-from foretrain.quantities.curve_deviation import deviation_while_learning
+from foretrain.quantities.learning_curves.curve_deviation import deviation_while_learning
 from foretrain.study import crossing, half_time, relative_gap
 from foretrain.tasks.masks import components
 from foretrain.training.routing import LAYERS

@@ -7,9 +7,9 @@ import numpy as np
 
 from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular, is_connected
-from foretrain.theory import race_parts
-from foretrain.theory.race_planes import part_flow, part_planes
-from foretrain.theory.race_routes import descent
+from foretrain.theory.pathways import race_parts
+from foretrain.theory.pathways.race_planes import part_flow, part_planes
+from foretrain.theory.pathways.race_routes import descent
 from foretrain.training.routing import first_half, maps, mask, paper_rate
 
 from .study import Parameters, task, variants

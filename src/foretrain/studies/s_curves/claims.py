@@ -4,8 +4,8 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities import allowed
-from foretrain.quantities.steps import plateau_strengths
-from foretrain.quantities.time_rescaling import time_rescalings
+from foretrain.quantities.learning_curves.steps import plateau_strengths
+from foretrain.quantities.learning_curves.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import curves
 from foretrain.study import DIVERGED, claim, crossing
 from foretrain.training.factorization import THREAD, components, learning_rate

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.theory import factorization_flow
-from foretrain.theory.factorization_flow import decayed_loss
+from foretrain.theory.factorization import factorization_flow
+from foretrain.theory.factorization.factorization_flow import decayed_loss
 from foretrain.training.factorization import components, draw, learning_rate, weight_decay
 
 from .study import MODES

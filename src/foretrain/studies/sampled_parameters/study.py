@@ -63,7 +63,7 @@ def known(network: str, eps: float) -> tuple[float, float]:
     one = case(network)
     if one.known is not None:
         return one.known(eps)
-    from foretrain.degeneracy.learning_coefficient import learning_coefficient
+    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
 
     found = learning_coefficient(around(network, 1 / (2 * eps)), **NUTS)
     return 2 * float(found.value[0, 0]), 2 * float(found.error[0, 0])
@@ -82,8 +82,8 @@ def measure(p, seed):
     """One estimate, and what is known."""
     import jax
 
-    from foretrain.degeneracy.effective_parameters import sampled_parameters
-    from foretrain.degeneracy.learning_coefficient import learning_coefficient
+    from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
+    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
 
     one, number = case(p.network), int(generator(seed, "chains").integers(2**31))
     with jax.enable_x64(True):

@@ -5,12 +5,12 @@ import xarray as xr
 
 from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.allowed import around
+from foretrain.quantities.learning_curves.threshold import lasting_threshold
 from foretrain.quantities.representation import domain_cosine
-from foretrain.quantities.threshold import lasting_threshold
 from foretrain.quantities.zero_modes import zero_modes
 from foretrain.study import claim
 from foretrain.tasks.masks import circulant, without_common_output
-from foretrain.theory.race_parts import parts_of_mask, parts_similarity
+from foretrain.theory.pathways.race_parts import parts_of_mask, parts_similarity
 from foretrain.training.routing import ITEMS, items_task
 from foretrain.training.routing_claims import PAIR, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error

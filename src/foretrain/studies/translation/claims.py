@@ -3,11 +3,11 @@
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.slopes import slopes
-from foretrain.quantities.threshold import lasting_threshold
+from foretrain.quantities.learning_curves.slopes import slopes
+from foretrain.quantities.learning_curves.threshold import lasting_threshold
 from foretrain.study import NotApplicable, claim
 from foretrain.theory.connectivity import joining_times
-from foretrain.theory.masked_rank_one import misalignment_slope
+from foretrain.theory.factorization.masked_rank_one import misalignment_slope
 from foretrain.training.translation import GRAPH, LEARNED, PAIR, SETTLED
 from foretrain.training.translation_claims import (
     CONVERGE,

@@ -6,8 +6,8 @@ import xarray as xr
 from foretrain.quantities.gates import angle_clusters
 from foretrain.study import claim, float_type
 from foretrain.tasks.logic import xor
-from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descent, loss_of
-from foretrain.theory.rectified_start import sort_rectified_units
+from foretrain.theory.pathways.exclusive_or import LEARNED, SINGULAR_VALUE, descent, loss_of
+from foretrain.theory.pathways.rectified_start import sort_rectified_units
 from foretrain.training.pathways import FASTEST, by_gating, lead
 
 from .gatings import SINGLE

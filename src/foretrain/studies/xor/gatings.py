@@ -5,12 +5,12 @@ import functools
 import numpy as np
 import xarray as xr
 
-from foretrain.forecast.gatings import rank_gatings
+from foretrain.predict.gatings import rank_gatings
 from foretrain.quantities.cell import Runs
 from foretrain.quantities.gates import gate_agreement
 from foretrain.tasks.gatings import partitions
 from foretrain.tasks.logic import xor
-from foretrain.theory.rectified_start import self_consistent
+from foretrain.theory.pathways.rectified_start import self_consistent
 
 # A unit is open on an example where it answers at least a tenth as much as on its best one: units slide along the
 # border of two further examples and flicker there by a learning rate's worth of angle.

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.quantities.curve_deviation import closest
+from foretrain.quantities.learning_curves.curve_deviation import closest
 from foretrain.study import DIVERGED, Grid, Seed
-from foretrain.theory import exclusive_or
+from foretrain.theory.pathways import exclusive_or
 
 from .gatings import agreement, candidates
 from .study import Parameters, decoupled_strength, natural_strength

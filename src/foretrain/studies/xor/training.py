@@ -7,8 +7,12 @@ from foretrain.graph import Graph
 from foretrain.study import Program, Seed, generator
 from foretrain.tasks.logic import pathways_graph, xor
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
-from foretrain.theory.reduction import find_reduction
+from foretrain.theory.gated.reduced_dynamics import (
+    decoupled_start,
+    decoupled_weights,
+    hidden_frames,
+)
+from foretrain.theory.gated.reduction import find_reduction
 from foretrain.training.pathways import descent, random_weights
 
 from .study import Parameters, decoupled_strength

@@ -1,0 +1,93 @@
+"""The commands that predict, explain and compare, given their parsed arguments; each returns the exit code."""
+
+import sys
+
+from foretrain.words import columns, encodable, print_json, room, say
+
+
+def predict(arguments):
+    """What gated networks will learn and when."""
+    from foretrain.predict import files as prediction_files
+    from foretrain.predict import predict as prediction
+    from foretrain.predict.text import told
+
+    names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
+    options = {name: getattr(arguments, name) for name in names}
+    options["tell"] = say
+    times = prediction_files.read_times(arguments.times, arguments.until)
+    candidates = prediction_files.read_candidates(arguments.files)
+    if len(candidates) > 1:
+        found = prediction.rank(candidates, times=times, **options)
+    else:
+        ((label, (graph, data)),) = candidates.items()
+        found = prediction.predict(graph, data, times=times, label=label, **options)
+    return _told(found, told, prediction_files.write, arguments)
+
+
+def explain(arguments):
+    """Why a network does not do what theory says; or, with widths, which powers of the width it moves by."""
+    from foretrain.explain.second_core import pin_with_another
+
+    core = pin_with_another()  # before JAX starts: it takes eigenvalues of several matrices at once
+    from foretrain.explain.explanation_text import text
+    from foretrain.explain.model_file import explain_files, write
+
+    training = "rate steps batch loss optimizer momentum weight_decay seeds".split()
+    elsewhere = "measured step_column loss_column weights".split()
+    options = {name: getattr(arguments, name) for name in training}
+    given = {name: getattr(arguments, name) for name in elsewhere}
+    over_widths = ("widths", "parametrisation", "rates")
+    if any(getattr(arguments, name) is not None for name in over_widths):
+        given |= {"from_zero": arguments.from_zero or None}
+        return _checked_over_widths(arguments, options, given)
+    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "core": core}
+    explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
+    return _told(explanation, text, write, arguments)
+
+
+def _checked_over_widths(arguments, options, elsewhere):
+    from foretrain.errors import argument_error
+    from foretrain.explain.coordinate_text import text, write_check
+    from foretrain.explain.model_file import check_files
+
+    for name, one in elsewhere.items():
+        if one is not None:
+            raise argument_error(name, "be left out of a coordinate check", f"is {one}")
+    if arguments.widths is None:
+        rule = "be given with `parametrisation` and `rates`"
+        raise argument_error("widths", rule, "is not")
+    options |= {name: getattr(arguments, name) for name in ("widths", "parametrisation", "rates")}
+    check = check_files(arguments.model, arguments.data, tell=say, **options)
+    return _told(check, text, write_check, arguments)
+
+
+def compare(arguments):
+    """Two folders of results side by side, or measured curves and a folder of a prediction."""
+    from foretrain.elsewhere.measured import TABLES
+
+    if arguments.first.suffix.lower() in TABLES:
+        from foretrain.explain.compare_curves import compare_curves, text, write
+
+        names = ("rate", "step_column", "loss_column")
+        options = {name: getattr(arguments, name) for name in names}
+        found = compare_curves(arguments.first, arguments.second, **options)
+        return _told(found, text, write, arguments)
+    from foretrain.laboratory.compare import compare, told, write_comparison
+
+    def page(found, out):
+        return (write_comparison(found, out),)
+
+    found = compare(arguments.first, arguments.second)
+    return _told(found, lambda one, _: told(one, columns()), page, arguments)
+
+
+def _told(found, text, write, arguments):
+    """What was found as text or JSON, and in a folder where one is named."""
+    if arguments.json:
+        print_json(found.as_dict())
+    else:
+        print(encodable(text(found, room()), sys.stdout.encoding))
+    if arguments.out is not None:
+        lines = "\n".join(f"Written: {path}" for path in write(found, arguments.out))
+        print(lines, file=sys.stderr if arguments.json else sys.stdout)
+    return 0

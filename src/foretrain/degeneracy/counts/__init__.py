@@ -1,0 +1,1 @@
+"""Free directions and their costs, counted."""

@@ -1,0 +1,113 @@
+"""Gram matrices of activations and of Jacobians, streamed over data; the whole Jacobian of small networks.
+
+Of layer l: ``G^l = (1/n) sum f f^T`` of its activations; of section l, with J = df^L/dp^{l+1},
+``K^{l+1} = (1/n) sum J^T J``; of layer l again ``M^l = (1/n) sum (df^L/df^l)^T (df^L/df^l)``, which is W^T K W where the
+section is linear first. A null direction of G^l leaves d^{l+1} weights of section l free, one of K^{l+1} leaves d^l null
+directions of the Hessian (not all of them free beyond second order). The Hessian of the behavioural loss with no 1/2 is
+``H = (2/n) sum J_theta^T J_theta``; half its rank bounds the learning coefficient from below.
+
+With positions all of these are means over positions, too, and the outputs in f^L are those at all positions: M^l is of all of
+them by the activation at one position. A null direction is so at every position.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.degeneracy.counts.jacobian_rows import jacobian_rows
+from foretrain.degeneracy.derivatives import Pass, batches, passed
+from foretrain.degeneracy.network import Network
+from foretrain.errors import TooLarge, real
+
+THRESHOLD = 1e-14  # of eigenvalues against the largest: of singular values its root, 1e-7
+_LARGEST = 2**30  # bytes of the largest Jacobian that is formed
+
+
+@dataclass(frozen=True)
+class Grams:
+    """Of a network with L sections over n examples, float64.
+
+    `means` are the mean activations of layers 0 to L, (d_l,); `activations` G^0 to G^L, (d_l, d_l), not centred; `jacobians`
+    K^1 to K^L, (d_{l+1}, d_{l+1}), None for a section that names no weight; `sensitivities` M^0 to M^L, (d_l, d_l), the last
+    the identity.
+    """
+
+    examples: int
+    means: tuple[np.ndarray, ...]
+    activations: tuple[np.ndarray, ...]
+    jacobians: tuple[np.ndarray | None, ...]
+    sensitivities: tuple[np.ndarray, ...]
+
+    def augmented(self, layer: int) -> np.ndarray:
+        """G of (f, 1), (d_l + 1, d_l + 1): what a section with a bias reads."""
+        mean = self.means[layer][:, None]
+        return np.block([[self.activations[layer], mean], [mean.T, np.ones((1, 1))]])
+
+
+def grams(network: Network, x: np.ndarray, batch: int | None = None) -> Grams:
+    """All Gram matrices in one pass over the data.
+
+    `batch` is examples at a time; None takes as many as 256 MiB hold. Cost: one Jacobian of the outputs by the activations
+    for each example, outputs x parameters multiplications.
+    """
+    total, count, positions = None, 0, []
+    for part in batches(network, x, batch):
+        one = passed(network, part)
+        here, positions = _sums(one), [len(f) // len(part) for f in one.activations]
+        total = here if total is None else [_added(a, b) for a, b in zip(total, here, strict=True)]
+        count += len(part)
+    means, inner, outer, through = (
+        tuple(None if a is None else a / (count * t) for a, t in zip(kind, positions, strict=False))
+        for kind in total or ()
+    )
+    return Grams(count, means, inner, outer, through)  # pyright: ignore[reportArgumentType]
+
+
+def _sums(one: Pass):
+    return [
+        [f.sum(0) for f in one.activations],
+        [f.T @ f for f in one.activations],
+        [None if j is None else _square(j) for j in one.by_preactivations],
+        [_square(j) for j in one.by_activations],
+    ]
+
+
+def _square(j):
+    flat = j.reshape(-1, j.shape[-1])
+    return flat.T @ flat
+
+
+def _added(first, second):
+    return [None if a is None else a + b for a, b in zip(first, second, strict=True)]
+
+
+def rank(gram: np.ndarray, threshold: float = THRESHOLD, scale: float | None = None) -> int:
+    """Eigenvalues of a Gram matrix above `threshold` times the largest and, where given, of at least `scale`.
+
+    Zero matrices have rank 0. `scale` is the loss epsilon below which a direction counts as none.
+    """
+    return range_basis(gram, threshold, scale).shape[1]
+
+
+def range_basis(
+    gram: np.ndarray, threshold: float = THRESHOLD, scale: float | None = None
+) -> np.ndarray:
+    """Orthonormal columns spanning what `rank` counts, (d, rank)."""
+    values, vectors = np.linalg.eigh(gram)
+    least = real("threshold", threshold, minimum=0) * values[-1]
+    kept = (values > least) & (values > 0)
+    return vectors[:, kept & (values >= scale) if scale is not None else kept]
+
+
+def jacobian(network: Network, x: np.ndarray) -> np.ndarray:
+    """Every output by every parameter, (example x output, parameter), float64, for small networks.
+
+    In the order of `foretrain.degeneracy.network.restricted`; more than 1 GiB raises `TooLarge`.
+    """
+    rows = jacobian_rows(network, x)
+    size = 8 * rows.answers * rows.parameters
+    if size > _LARGEST:
+        raise TooLarge(
+            f"The Jacobian would take {size / 2**30:.1f} GiB, more than 1: use its spectrum or the Gram matrices instead."
+        )
+    return np.concatenate([rows.of(*span) for span in rows.spans()])

@@ -1,0 +1,309 @@
+r"""Costs of unit steps in weight space, and the effective parameters that they make at any noise scale.
+
+Around given parameters the behavioural loss of a step v is $v^T A v$ to second order, with $A = \frac1n J^T J$ for the
+squared error and $\frac1{2n} J^T (\mathrm{diag}\, p - p p^T) J$ for the divergence of softmax outputs; the same matrices are
+the Gauss-Newton parts of the squared error and of the cross-entropy with labels. Its eigenvalues c are the costs. At a noise
+scale eps
+
+$$ N(\epsilon) = \sum_i \frac{c_i}{c_i + \epsilon}, $$
+
+which is 2 beta E[L] of the posterior with beta = 1/(2 eps) and a Gaussian prior of unit width, as long as the loss is
+quadratic where the posterior lies. It is at most the smaller of parameters and examples times outputs. The divergence is the
+squared error of the outputs $\sqrt{2 p}$, to second order, so that one Jacobian serves both.
+
+Where the Jacobian fits all costs are computed (`foretrain.degeneracy.counts.jacobian_spectrum`); beyond, their distribution by
+stochastic Lanczos quadrature (Ubaru, Chen & Saad 2017). Of each probe Gauss's rule bounds N from above and Radau's, with a
+node at 0, from below (Golub & Meurant 2010), so that a scale too small for the number of products shows itself.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal, solve_banded
+
+from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum, jacobian_spectrum
+from foretrain.degeneracy.function import Function
+from foretrain.degeneracy.sampled.curvature import exhausted, tridiagonal
+from foretrain.degeneracy.sampled.posterior import flattened
+from foretrain.errors import TooLarge, argument_error
+from foretrain.words import duration, memory
+
+ROOM = 2**29  # bytes that a block of examples may take
+MOST = 2**32  # bytes of the vectors of the quadrature
+EXACT = 30.0  # seconds of a core up to which all costs are computed
+PROBES, STEPS, FEWEST = 8, 120, 3  # of the quadrature, at most; probes at least
+# Relative errors that end probes and steps, looked at after so many steps.
+ENOUGH, CLOSE, EVERY = 0.03, 0.02, 10
+APART = 0.05  # relative error above which the quadrature has not converged
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCosts:
+    """Costs of unit steps along the eigenvectors, or nodes that stand for their distribution.
+
+    Args:
+        costs: Nodes c, (probe, node); one probe where all are known, descending.
+        weights: Directions that a node stands for, like `costs`; ones where all are known.
+        below: The same pair by Radau's rule, which bounds N from below; None where all are known.
+        parameters: d.
+        answers: Examples times outputs; with d the largest number of costs that are not zero.
+    """
+
+    costs: np.ndarray
+    weights: np.ndarray
+    below: tuple[np.ndarray, np.ndarray] | None
+    parameters: int
+    answers: int
+
+    @property
+    def exact(self) -> bool:
+        """True if every cost is known."""
+        return self.below is None
+
+    def effective(self, eps: Any) -> tuple[Any, Any]:
+        """N and its error at every noise scale, each shaped like `eps`; the error is 0 where all costs are known.
+
+        The error is the standard error over probes and half of the distance between both bounds.
+        """
+        return self._summed(eps, _effective)
+
+    def above(self, eps: Any) -> tuple[Any, Any]:
+        """Number of costs above every noise scale, and its error, as of `effective`."""
+        return self._summed(eps, lambda c, e: (c > e).astype(float))
+
+    def converged(self, eps: float) -> bool:
+        """True if N at this scale is known to a twentieth."""
+        value, error = self.effective(eps)
+        return bool(error <= APART * max(float(value), 1.0))
+
+    def _summed(self, eps, of):
+        each = self._by_probe(eps, of)
+        value, error = each.mean((0, -1)), _scatter(each)
+        if self.below is not None:
+            error = error + abs(np.diff(each.mean(-1), axis=0)[0]) / 2
+        return np.minimum(value, min(self.parameters, self.answers)), error
+
+    def _by_probe(self, eps, of):
+        """Bounds of each probe, (rule, ..., probe)."""
+        eps = np.asarray(eps, float)[..., None, None]
+        bounds = [(self.costs, self.weights)] + ([] if self.below is None else [self.below])
+        return np.array([(weights * of(costs, eps)).sum(-1) for costs, weights in bounds])
+
+
+def _effective(cost, eps):
+    return cost / (cost + eps)
+
+
+def _scatter(each):
+    """Standard error over probes, of bounds (rule, ..., probe); 0 of one probe, which knows all."""
+    many = each.shape[-1]
+    mean = each.mean(0)
+    return mean.std(-1, ddof=1) / many**0.5 if many > 1 else np.zeros(mean.shape[:-1])
+
+
+def costs_of(
+    function: Function,
+    x: np.ndarray,
+    loss: str,
+    resolve: float,
+    seed: int = 0,
+    tell: Callable[[str], object] | None = None,
+) -> tuple[UnitCosts, Spectrum | None, list[str]]:
+    """Costs of unit steps: all of them where the Jacobian fits, else their distribution, with a line on why.
+
+    Args:
+        function: Checked, as x is.
+        loss: "mse" or "kl".
+        resolve: Smallest noise scale that matters.
+        seed: Of probes.
+        tell: Gets a line on time and memory.
+
+    Returns:
+        The costs; the singular values of the Jacobian, or None; doubts.
+    """
+    network = function.network
+    of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
+    try:
+        jacobian = jacobian_spectrum(*of, loss=loss, seconds=EXACT, tell=tell)
+    except TooLarge as error:
+        options = {"loss": loss, "resolve": resolve, "seed": seed, "tell": tell}
+        found = quadrature(function.apply, function.params, x, **options)
+        return found, None, [f"Counts: estimates. {error}"]
+    return of_jacobian(jacobian), jacobian, []
+
+
+def of_jacobian(spectrum: Spectrum) -> UnitCosts:
+    """All costs, from the singular values of the Jacobian."""
+    costs = spectrum.costs[None]
+    return UnitCosts(costs, np.ones_like(costs), None, spectrum.parameters, spectrum.answers)
+
+
+def quadrature(
+    apply: Callable[[Any, Any], Any],
+    params: Any,
+    x: Any,
+    *,
+    loss: str = "mse",
+    resolve: float = 0.0,
+    probes: int = PROBES,
+    steps: int = STEPS,
+    seed: int = 0,
+    tell: Callable[[str], object] | None = None,
+) -> UnitCosts:
+    """The distribution of the costs, by stochastic Lanczos quadrature in float64.
+
+    Args:
+        apply: ``apply(params, x)``: outputs, (example, output), pure and in JAX, each example by itself. The same function
+            object shares what was compiled.
+        params: Pytree of arrays.
+        x: Inputs, (example, ...).
+        loss: "mse", or "kl" of outputs that are logits.
+        resolve: Noise scale that matters: fewer steps are taken if both bounds agree there to a fiftieth, and fewer probes,
+            three at least, once their mean is known there to a thirtieth; 0 takes all.
+        probes, steps: At most.
+        seed: Of the probes.
+        tell: Gets a line that says time and memory before the work begins.
+
+    Raises:
+        ArgumentError: The vectors of the quadrature would take more than 4 GiB.
+
+    Cost: probes x steps products with J and its transpose, each some three gradients, and memory for `steps` vectors.
+    """
+    import jax
+
+    flat = np.asarray(flattened(params), np.float64)
+    with jax.enable_x64(True):
+        params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, "float64"), params)
+        x = jax.numpy.asarray(x)
+        product = _compiled(apply, loss)
+        outputs = jax.eval_shape(apply, params, x[:1]).shape[-1]
+        d, answers = flat.size, len(x) * outputs
+        if 8 * d * steps > MOST:
+            rule = f"have at most {MOST // (8 * steps):,} numbers"
+            got = f"have {d:,}, of which {steps} vectors take {memory(8 * d * steps)}"
+            raise argument_error("params", rule, got, "Choose a part of them.")
+        size = max(1, min(len(x), ROOM // (64 * max(1, _widest(apply, params, x)))))
+        parts = [x[at : at + size] for at in range(0, len(x), size)]
+
+        def along(v):
+            return sum(np.asarray(product(params, v, part)) for part in parts) / len(x)
+
+        start = time.perf_counter()
+        along(np.ones(d))
+        start = time.perf_counter()  # the first was compiled
+        along(np.ones(d))
+        seconds = (time.perf_counter() - start) * probes * min(steps, d)
+        what = f"Curvature: {probes} x {min(steps, d)} products of {d:,} parameters"
+        size = memory(8 * d * steps + ROOM)
+        (tell or (lambda line: None))(f"{what}, at most {duration(seconds)} and {size}.")
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], (probes, d))
+        found = []
+        while True:
+            found.append(_quadrature(along, signs[len(found)], min(steps, d), resolve))
+            above, below = zip(*found, strict=True)
+            made = UnitCosts(*_stacked(above), _stacked(below), d, answers)
+            if len(found) == probes:
+                return made
+            if resolve and len(found) >= FEWEST:
+                each = made._by_probe(resolve, _effective)
+                if _scatter(each) <= ENOUGH * max(each.mean(), 1.0):
+                    return made
+
+
+def slope_shift(
+    apply: Callable[[Any, Any], Any], params: Any, x: Any, slope: np.ndarray, loss: str, eps: float
+) -> float:
+    r"""By how much a slope of the loss at the weights moves 2 beta E[L - L*], where the loss is quadratic.
+
+    With the slope g and the costs' matrix A the posterior is centred at $u = -(A + \epsilon)^{-1} g/2$, and the number moves
+    by $(g \cdot u + u^T A u)/\epsilon$, which is not positive: it is 0 at a minimum alone.
+
+    Args:
+        slope: Gradient of the loss, (d,).
+        apply, params, x, loss: As of `quadrature`.
+        eps: Noise scale.
+
+    Cost: up to 200 products with J and its transpose, by conjugate gradients.
+    """
+    import jax
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    with jax.enable_x64(True):
+        params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, "float64"), params)
+        x = jax.numpy.asarray(x)
+        product = _compiled(apply, loss)
+        costs = lambda v: np.asarray(product(params, v, x)) / len(x)  # noqa: E731
+        size = (len(slope), len(slope))
+        shifted = lambda v: costs(v) + eps * v  # noqa: E731
+        operator: Any = LinearOperator(size, matvec=shifted, dtype=np.float64)  # pyright: ignore[reportCallIssue]
+        centre, _ = cg(operator, -slope / 2, rtol=1e-4, maxiter=200)
+        return float((slope @ centre + centre @ costs(centre)) / eps)
+
+
+def _widest(apply, params, x):
+    """Numbers of an example's inputs and outputs, and of parameters a fraction: what a product keeps for each example."""
+    import jax
+
+    return int(np.size(x[:1])) + int(np.prod(jax.eval_shape(apply, params, x[:1]).shape)) + 1024
+
+
+@lru_cache(maxsize=64)
+def _compiled(apply, loss):
+    """Jitted product v -> J^T J v of some examples, rows of J as the loss weighs them."""
+    import jax
+    import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
+
+    def outputs(params, x):
+        found = apply(params, x)
+        return found if loss == "mse" else jnp.sqrt(2 * jax.nn.softmax(found))
+
+    @jax.jit
+    def product(params, v, x):
+        flat, unravel = ravel_pytree(params)
+        at = lambda w: outputs(unravel(w), x)  # noqa: E731
+        _, moved = jax.jvp(at, (flat,), (v,))
+        return jax.vjp(at, flat)[1](moved)[0]
+
+    return product
+
+
+def _quadrature(product, start, most, resolve):
+    """Nodes and weights of the spectral measure of a start by Gauss's rule, and by Radau's with a node at 0."""
+    measures = []
+    for diagonal, beside in tridiagonal(product, start, most):
+        last = len(diagonal) == most or exhausted(diagonal, beside)
+        if not (last or (resolve and len(diagonal) % EVERY == 0)):
+            continue
+        measures = _measures(diagonal, beside, start @ start)
+        if last:
+            break
+        upper, lower = ((w * _effective(c, resolve)).sum() for c, w in measures)
+        if upper - lower <= CLOSE * upper:
+            break
+    return measures
+
+
+def _measures(diagonal, beside, size):
+    """Both rules of a tridiagonal matrix; `beside` has one number more than stands beside its diagonal."""
+    last = np.zeros(len(diagonal))
+    last[-1] = beside[-1] ** 2
+    bands = np.stack([np.append(0, beside[:-1]), diagonal, np.append(beside[:-1], 0)])
+    node = np.append(diagonal, solve_banded((1, 1), bands, last)[-1]) if last[-1] else diagonal
+    measures = []
+    for of, between in ((diagonal, beside[:-1]), (node, beside[: len(node) - 1])):
+        nodes, vectors = eigh_tridiagonal(of, between)
+        measures.append((np.maximum(nodes, 0), size * vectors[0] ** 2))
+    return measures
+
+
+def _stacked(measures):
+    """Nodes and weights of all probes, (probe, node), short ones filled with nodes of weight 0."""
+    most = max(len(nodes) for nodes, _ in measures)
+    pad = lambda one: np.pad(one, (0, most - len(one)))  # noqa: E731
+    nodes, weights = (np.stack([pad(one) for one in kind]) for kind in zip(*measures, strict=True))
+    return nodes, weights

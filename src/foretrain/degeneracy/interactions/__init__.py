@@ -1,0 +1,1 @@
+"""The interaction basis of a network, its graph and its modules."""

@@ -1,0 +1,240 @@
+"""Interactions that a perceptron does not need: dependent activations unread, synchronised blocks in a basis of their own.
+
+Layer by layer, from the input on:
+
+1. activations that depend linearly on others are no longer read, (24): where ``f_k = sum_j c_kj f_j`` on the data,
+   ``W_ij + W_ik c_kj`` takes over for the others and column k is zero; the constant unit counts as one of the others where
+   there is a bias;
+2. within each synchronised block S the basis is changed, (26): ``C = (W_SQ)^+`` with Q as many columns as the block's
+   preactivations have dimensions, chosen so that W_SQ has full rank, and ``W_out -> W_out W_SQ``. The block's new nodes are as
+   many as Q, and read Q by the identity. Columns that step 1 removed are never chosen.
+
+C may have negative entries, so it does not commute with the rectifier. What holds exactly, on the data, is
+``f^ = r_S(x) (C W f)`` with the gates r of the network as it was. Where every block is a single neuron the sign of its scale
+is kept (its entry becomes 1 or -1), and the new network computes the same by its own gates.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.degeneracy.counts.free_directions import synchronized_blocks
+from foretrain.degeneracy.counts.grams import THRESHOLD, Grams, grams
+from foretrain.degeneracy.derivatives import evaluated
+from foretrain.degeneracy.network import Network, examples, is_perceptron
+from foretrain.degeneracy.nonlinearities import nonlinearity
+from foretrain.errors import argument_error
+
+LINEAR = -1  # in place of a neuron: a node whose gate is always 1
+
+
+@dataclass(frozen=True)
+class SparseSection:
+    """One section in the new nodes.
+
+    Args:
+        weight: (node, node of the layer before).
+        bias: (node,), or None.
+        settled: Which weights are 0 or 1 (or -1) by construction: no parameters any more; shape of `weight`.
+        settled_bias: Likewise, shape of `bias`.
+        gates: For each node a neuron of the old layer whose gate it has, or `LINEAR`.
+        activation: Of the old section.
+    """
+
+    weight: np.ndarray
+    bias: np.ndarray | None
+    settled: np.ndarray
+    settled_bias: np.ndarray | None
+    gates: tuple[int, ...]
+    activation: str
+
+
+@dataclass(frozen=True)
+class Sparsified:
+    """A perceptron after both steps.
+
+    `bases` are for layers 0 to L the matrices from the old activations to the new nodes, (node, d_l).
+    """
+
+    sections: tuple[SparseSection, ...]
+    bases: tuple[np.ndarray, ...]
+
+    @property
+    def parameters(self) -> int:
+        """Weights and biases left: not settled, into nodes that something reads."""
+        total = 0
+        for section, read in zip(self.sections, self._read(), strict=True):
+            total += int((~section.settled[read]).sum())
+            if section.settled_bias is not None:
+                total += int((~section.settled_bias[read]).sum())
+        return total
+
+    def _read(self):
+        """For each section which of its nodes the next one reads, directly or not."""
+        read = [np.ones(len(self.sections[-1].weight), bool)]
+        for section in self.sections[:0:-1]:
+            read.append((section.weight[read[-1]] != 0).any(0))
+        return read[::-1]
+
+
+def sparsified(
+    network: Network, x: np.ndarray, scale: float | None = None, found: Grams | None = None
+) -> Sparsified:
+    """Both steps for every layer.
+
+    Args:
+        network: A perceptron; blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`.
+        x: (example, d_0); only its Gram matrices and gates matter.
+        scale: Loss epsilon below which an activation counts as dependent and neurons as synchronised; None for exact.
+    """
+    if not is_perceptron(network):
+        raise argument_error("network", "be linear maps and named nonlinearities", "is not")
+    x = examples(network, x)
+    found = grams(network, x) if found is None else found
+    formed = synchronized_blocks(network, x, scale, found)
+    basis = np.eye(x.shape[1])
+    outward = np.eye(
+        x.shape[1]
+    )  # from the new nodes to the old activations, as the next section reads them
+    sections, bases, shift = [], [basis], None
+    for at, (section, leaves) in enumerate(zip(network.sections, network.params, strict=True)):
+        old = np.asarray(leaves[section.weight or ""], float)
+        bias = None if section.bias is None else np.asarray(leaves[section.bias], float)
+        weight = old @ outward
+        if shift is not None and bias is not None:
+            bias = bias + old @ shift
+        gram, mean = basis @ found.activations[at] @ basis.T, basis @ found.means[at]
+        weight, bias, kept = _unread(weight, bias, gram, mean, scale)
+        blocks = formed.get(at, [])
+        if not blocks or not nonlinearity(section.activation or "").homogeneous:
+            one = _as_it_was(section, weight, bias, kept)
+            basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), None
+        else:
+            one, basis, outward, shift = _in_blocks(section, weight, bias, kept, blocks)
+        sections.append(one)
+        bases.append(basis)
+    return Sparsified(tuple(sections), tuple(bases))
+
+
+def _unread(weight, bias, gram, mean, scale):
+    """Step 1: weights and bias that read independent nodes only, and which those are."""
+    biased = bias is not None
+    if biased:
+        gram = np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], gram]])
+    kept = _independent(gram, scale, first=biased)
+    others = [k for k in range(len(gram)) if k not in kept]
+    whole = np.concatenate([bias[:, None], weight], 1) if biased else weight.copy()
+    if others:
+        inner = gram[np.ix_(kept, kept)]
+        c = np.linalg.lstsq(inner, gram[np.ix_(kept, others)], rcond=None)[0]
+        whole[:, kept] += whole[:, others] @ c.T
+        whole[:, others] = 0
+    if biased:
+        return whole[:, 1:], whole[:, 0], [k - 1 for k in kept if k > 0]
+    return whole, None, kept
+
+
+def _independent(gram, scale, first):
+    """Rows of a Gram matrix that none before depends on, the largest remainder always next."""
+    rest, kept = gram.copy(), []
+    least = max(THRESHOLD * np.diag(gram).max(initial=0), scale or 0)
+    for step in range(len(gram)):
+        left = np.diag(rest)
+        at = 0 if first and step == 0 else int(np.argmax(left))
+        if left[at] <= least:
+            break
+        kept.append(at)
+        rest = rest - np.outer(rest[:, at], rest[at]) / rest[at, at]
+    return sorted(kept)
+
+
+def _as_it_was(section, weight, bias, kept):
+    settled = np.ones(weight.shape, bool)
+    settled[:, kept] = False
+    free = None if bias is None else np.zeros(len(weight), bool)
+    neurons = tuple(range(len(weight)))
+    return SparseSection(weight, bias, settled, free, neurons, section.activation or "")
+
+
+def _in_blocks(section, weight, bias, kept, blocks):
+    """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
+    wide = len(weight)
+    # Bias last, as a column more; begun empty, for a layer of which nothing is left.
+    rows: list[np.ndarray] = [np.zeros((0, weight.shape[1] + 1))]
+    settled = [np.zeros((0, weight.shape[1] + 1), bool)]
+    basis, outward, gates = [np.zeros((0, wide))], [np.zeros((wide, 0))], []
+    shift = np.zeros(wide)
+    for block in blocks:
+        these = list(block.neurons)
+        factor = np.array(block.constants or [1.0] * len(these))
+        block_weight = weight[these] * factor[:, None]
+        block_bias = np.zeros(len(these)) if bias is None else bias[these] * factor
+        if block.unit:
+            shift[these] = block_bias
+            block_bias = np.zeros(len(these))
+        columns = [*kept, weight.shape[1]]
+        whole = np.concatenate([block_weight, block_bias[:, None]], 1)
+        chosen = _pivots(whole[:, columns])
+        chosen = [columns[c] for c in chosen]
+        if not chosen:
+            continue
+        inner = whole[:, chosen]
+        if len(these) == 1:
+            inner = np.abs(inner)
+        change = np.linalg.pinv(inner)
+        new = change @ whole
+        new[:, chosen] = np.round(new[:, chosen])  # 1, 0 or -1 but for rounding
+        fixed = np.ones(new.shape, bool)
+        fixed[:, kept] = False
+        fixed[:, chosen] = True
+        fixed[:, -1] = (weight.shape[1] in chosen) or block.unit or bias is None
+        rows.append(new)
+        settled.append(fixed)
+        gates += [LINEAR if block.constants else these[0]] * len(new)
+        there, back = np.zeros((len(new), wide)), np.zeros((wide, len(new)))
+        there[:, these] = change
+        back[these] = inner
+        basis.append(there)
+        outward.append(back)
+    whole, fixed = np.concatenate(rows), np.concatenate(settled)
+    biases = (None, None) if bias is None else (whole[:, -1], fixed[:, -1])
+    activation = section.activation or ""
+    one = SparseSection(
+        whole[:, :-1], biases[0], fixed[:, :-1], biases[1], tuple(gates), activation
+    )
+    return one, np.concatenate(basis), np.concatenate(outward, 1), shift
+
+
+def _pivots(rows):
+    from scipy.linalg import qr
+
+    triangle, order = qr(rows, mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
+    sizes = np.abs(np.diag(triangle))
+    if not sizes.size or sizes[0] == 0:
+        return []
+    return sorted(map(int, order[: len(sizes)][sizes > THRESHOLD**0.5 * sizes[0]]))
+
+
+def outputs(
+    sparse: Sparsified, network: Network, x: np.ndarray, old_gates: bool = True
+) -> np.ndarray:
+    """Return the outputs of the sparsified network, (example, d_L).
+
+    `sparse` is what was made of `network`, which is as it was: its gates on each example are used, which is exact on the data,
+    if `old_gates`, else each node's own nonlinearity.
+    """
+    layers, before = evaluated(network, examples(network, x))
+    f = layers[0]
+    for at, section in enumerate(sparse.sections):
+        p = f @ section.weight.T
+        if section.bias is not None:
+            p = p + section.bias
+        if not old_gates:
+            linear = np.array(section.gates) == LINEAR
+            f = np.where(linear, p, nonlinearity(section.activation).value(p, np))
+            continue
+        old, was = layers[at + 1], before[at]
+        quotient = np.where(was == 0, 1, old / np.where(was == 0, 1, was))
+        gate = np.concatenate([quotient, np.ones((len(x), 1))], 1)  # the last is that of `LINEAR`
+        f = gate[:, list(section.gates)] * p
+    return f

@@ -1,0 +1,98 @@
+"""The interaction basis of a network, its graph, and the modules of that graph at a noise scale, one after the other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.interactions import rewiring
+from foretrain.degeneracy.interactions.interaction_basis import InteractionBasis, interaction_basis
+from foretrain.degeneracy.interactions.interaction_graph import InteractionGraph, interaction_graph
+from foretrain.degeneracy.interactions.modularity import Partition, affinity
+from foretrain.degeneracy.network import Network, Section
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The interaction basis of a network of sections, its graph and the modules of that at the noise scale.
+
+    Args:
+        basis: The local interaction basis, activations from their mean.
+        graph, modules: Its edges, and their modules by log-strength at the scale.
+        chance: Modularity of the same graph rewired at random, each sought alike, (draws,); see `rewiring`.
+    """
+
+    basis: InteractionBasis
+    graph: InteractionGraph
+    modules: Partition
+    chance: np.ndarray
+
+    @property
+    def modular(self) -> bool:
+        """True if there is one module, or the graph is more modular than it is rewired."""
+        return self.modules.modules < 2 or rewiring.is_modular(self.modules, self.chance)
+
+
+def _untimed(name, function, *arguments, **options):
+    return function(*arguments, **options)
+
+
+def wired(
+    network: Network,
+    x: np.ndarray,
+    eps: float,
+    *,
+    loss: str = "mse",
+    number: int | None = None,
+    resolution: float | None = None,
+    points: int = 5,
+    few: bool = False,
+    timed: Callable[..., Any] = _untimed,
+    tell: Callable[[str], object] | None = None,
+) -> tuple[Wiring, list[str]]:
+    """The wiring of a network, and doubts about it.
+
+    Args:
+        x: As the network reads them, float64.
+        eps: Noise scale.
+        loss: "mse", or "kl" of outputs that are logits: edges then are those of the roots of twice the probabilities.
+        number, resolution: Of modules, see `foretrain.degeneracy.interactions.rewiring.modules`.
+        points: Of the integral of an edge.
+        few: True where the examples are fewer than activations, so that the data limit every rank.
+        timed: Calls a part by its name, the function and the arguments.
+
+    Cost: of the three parts; ten more partitions of rewired graphs.
+    """
+    doubts = []
+    network = network if loss == "mse" else _with_roots(network)
+    options = {"kind": "local", "centre": True, "few": few, "tell": tell}
+    basis = timed("interaction basis", interaction_basis, network, x, **options)
+    options = {"points": points, "tell": tell}
+    graph = timed("interaction graph", interaction_graph, network, x, basis, **options)
+    count = int(affinity(graph.strengths, eps).any(0).sum())
+    if (number or 0) > count:
+        doubts.append(f"Modules: only {count} directions have an edge above the noise scale.")
+        number = None
+    options = {"number": number, "resolution": resolution}
+    modules, chance = timed("modules", rewiring.modules, graph.strengths, eps, **options)
+    made = Wiring(basis, graph, modules, chance)
+    if not made.modular:
+        doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
+    return made, doubts
+
+
+def _with_roots(network):
+    """The same network, its outputs, logits, turned into the roots of twice their probabilities."""
+    return Network((*network.sections, _roots()), (*network.params, {}))
+
+
+@cache
+def _roots():
+    def apply(params, logits):
+        import jax
+
+        return jax.numpy.sqrt(2 * jax.nn.softmax(logits))
+
+    return Section(apply)

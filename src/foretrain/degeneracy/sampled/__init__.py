@@ -1,0 +1,1 @@
+"""Posteriors around given parameters, sampled."""

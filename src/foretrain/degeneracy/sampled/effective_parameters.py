@@ -1,0 +1,373 @@
+"""Effective parameters N(eps) by sampling: Hamiltonian chains from two kinds of starts, and what makes them trusted.
+
+N(eps) = 2 beta E[L - L*] at beta = 1/(2 eps) under exp(-beta L(w) - |w - w*|^2/2). The unit prior is a part of the density; on
+a quadratic N is the sum of c/(c + eps), c the cost of a unit step along a direction. Metropolis takes or refuses every
+trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is that
+chains do not come round, and this is looked for:
+
+- A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta. Those that never left the
+  neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from outside. A basin into which none of
+  them falls is not seen.
+- E[(w - w*) . grad U] = d by parts, U = beta L + |w - w*|^2/2, of all parameters and of every leaf of them: chains that still
+  spread have less.
+- Where draws lie where the loss is quadratic the value is the curvature's.
+
+Rounds of draws double until nothing speaks against one and nothing against the next, or the time is over, or effective draws
+grow so slowly that it would be over too soon by far; the next scale has what is left. Only the last round counts: a round
+that is chosen because it passed is too good by a little.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.degeneracy.sampled import noise
+from foretrain.degeneracy.sampled.chains import error_between, mean_of
+from foretrain.degeneracy.sampled.hamiltonian import (
+    BLOCK,
+    MODES,
+    SMALL,
+    WANTED,
+    Draws,
+    curvature,
+    program,
+    taken_memory,
+)
+from foretrain.degeneracy.sampled.posterior import Posterior
+from foretrain.degeneracy.sampled.sampled_trust import Checks, doubts, growth
+from foretrain.errors import argument_error, integer, real
+from foretrain.words import memory as in_words
+
+QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
+CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of the study `sampled-parameters`
+FROM_START = 4  # one chain in so many begins at w*
+LEAST = 2000  # gradients of a chain with which a scale is begun
+MEMORY = 2**32  # bytes that chains may take
+HOPELESS = 3.0  # times the time that is left: what a scale needs for trust at which it is given up
+ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone acts a turn is 2 pi
+
+
+@dataclass(frozen=True)
+class SampledParameters:
+    """N at every scale eps, with its standard error, and what speaks against it.
+
+    `trusted` and `doubts` (lines) are per scale, as are `checks`; where the time is not enough to begin these are None and the
+    value is nan. `traces` holds 2 beta (L - L*) along the chains of the last round, thinned, (scale, chain, point), those from
+    w* first; `gradients` and `seconds` are all that it took.
+    """
+
+    eps: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    doubts: list[list[str]]
+    checks: list[Checks | None]
+    traces: np.ndarray
+    gradients: int
+    seconds: float
+
+    @property
+    def trusted(self) -> np.ndarray:
+        """True where nothing speaks against the value, shape (scale,)."""
+        return np.array([not lines for lines in self.doubts])
+
+
+def sampled_parameters(
+    posterior: Posterior,
+    scales: Sequence[float] | np.ndarray,
+    *,
+    seconds: float = 60.0,
+    gradients: int | None = None,
+    chains: int = 16,
+    most: float = np.inf,
+    seed: int = 0,
+    tell: Callable[[str], object] | None = None,
+) -> SampledParameters:
+    """Sample N(eps) at every scale, larger ones first, until each is trusted or its share of the time is over.
+
+    Scales for which the time is not enough to begin are refused after two calls, with what they would take; all of them
+    before any call where chains take more than `MEMORY`.
+
+    Args:
+        posterior: Of one part, on all data, since a trajectory is taken or refused by the loss of all of them; its own beta
+            is not read.
+        scales: Eps of each, above 0.
+        seconds: Of all scales, what is compiled left out; what a scale does not need is left to the next.
+        gradients: As many in place of the time, so that the same comes out on every machine.
+        chains: Of each scale, a quarter of them from w*.
+        most: What N cannot exceed, such as the number of answers; the number of parameters is looked at anyway.
+
+    Raises:
+        ArgumentError: The posterior has several parts or minibatches, or an argument is out of range.
+
+    Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain; `tell` gets both.
+    """
+    eps = np.array([real("scales", one, above=0) for one in np.atleast_1d(scales).tolist()])
+    seconds = real("seconds", seconds, above=0)
+    integer("chains", chains, minimum=8)
+    if len(posterior.parts) != 1:
+        raise argument_error("posterior", "be of one part", f"has {len(posterior.parts)}")
+    if posterior.batch_size is not None:
+        rule = f"be on all {posterior.n:,} examples, by whose loss a trajectory is taken or refused"
+        got = f"has minibatches of {posterior.batch_size:,}"
+        repair = "Try fewer examples and no minibatches, or `learning_coefficient`, which tells the bias of its steps."
+        raise argument_error("posterior", rule, got, repair)
+    begun = time.perf_counter()
+    if gradients is not None:
+        gradients = integer("gradients", gradients, minimum=1000)
+    walk = _Walk(posterior, chains, seed, (seconds, gradients), tell or (lambda line: None))
+    found, fit = {}, walk.fitting
+    for number, at in enumerate(np.argsort(-eps)):
+        if number < fit:
+            left = walk.left / (min(len(eps), fit) - number)
+            found[at] = walk.sample(float(eps[at]), left, min(float(most), walk.dimension))
+        else:
+            found[at] = np.nan, np.nan, [walk.refused], None, np.full((chains, BLOCK), np.nan)
+    value, error, doubts, checks, traces = zip(*(found[at] for at in range(len(eps))), strict=True)
+    return SampledParameters(
+        eps=eps,
+        value=np.array(value),
+        error=np.array(error),
+        doubts=list(doubts),
+        checks=list(checks),
+        traces=np.stack(traces),
+        gradients=walk.gradients,
+        seconds=time.perf_counter() - begun,
+    )
+
+
+class _Walk:
+    """Chains that go from scale to scale: those from outside on from where they were, the others anew from w*."""
+
+    def __init__(self, posterior, chains, seed, budget, tell):
+        import jax
+
+        self.posterior, self.chains, self.seed = posterior, chains, seed
+        (mask,) = posterior.parts.values()
+        self.mask, self.dimension = mask.astype(posterior.flat.dtype), int(mask.sum())
+        paths = jax.tree_util.tree_leaves_with_path(posterior.params)
+        self.names = [jax.tree_util.keystr(path) for path, _ in paths]
+        self.leaf = np.repeat(np.arange(len(paths)), [np.size(one) for _, one in paths])
+        self.data = jax.device_put((posterior.params, posterior.data))
+        self.run = program(posterior.losses, len(paths))
+        self.calls = self.gradients = 0
+        seconds, self.counted = budget
+        self.budget = self.counted or seconds  # `spent` of it in its own unit
+        random = np.random.default_rng(np.random.SeedSequence([seed & 0xFFFFFFFF, 77]))
+        size = (chains - chains // FROM_START, posterior.flat.size)
+        self.outside = self.mask * random.standard_normal(size).astype(self.mask.dtype)
+        self.hot = None
+        d = posterior.flat.size
+        none = np.zeros((d, d * (d <= SMALL)), self.mask.dtype), np.zeros(d * (d <= SMALL))
+        self.modes, self.whole = none, False
+        self.plain = self.metric = none
+        zero, log_step = np.zeros((chains, d), self.mask.dtype), np.full(chains, -99.0)
+        once = self.run.lower(*self._arguments(zero, log_step, 1.0, 4, 4, 0.0)).compile()
+        memory, self.fitting = taken_memory(once), 0
+        if memory > MEMORY:
+            self.refused = (
+                f"not sampled: {chains} chains, each with all {posterior.n:,} examples, take {in_words(memory)}, more "
+                f"than {in_words(MEMORY)}, and Metropolis takes no minibatches; fewer examples or a part of the parameters "
+                "would fit"
+            )
+            tell(f"Sampling: {self.refused}.")
+            return
+        for _ in range(2):  # the first is slower than those that follow
+            self.spent, self.timed, self.gradients = 0.0, 0.0, 0
+            self._go(zero, log_step, 1.0, 4, 4)
+        each = self.timed / self.gradients
+        affordable = int(0.2 * self.budget / (3 * self.cost))
+        memory += 24 * d * min(MODES, self.dimension, affordable)
+        tell(
+            f"Sampling: a gradient of all {posterior.n:,} examples takes {1e3 * each:.2g} ms; at most "
+            f"{self.budget / self.cost * each:.0f} s, about {self.budget / self.cost:,.0f} gradients in {chains} chains and "
+            f"{in_words(memory)}, and what compiling takes."
+        )
+        self.fitting = int(self.left / (LEAST * chains * self.cost))  # scales
+        self.refused = (
+            f"not sampled: a scale takes {LEAST * chains:,} gradients at least, {LEAST * chains * each:.0f} s; give more "
+            "seconds, or fewer examples: there are no minibatches"
+        )
+        if not self.fitting:
+            return
+        self.modes, self.whole, took = curvature(posterior, self.data, self.mask, affordable)
+        self.spent += 0 if self.counted else took
+
+    @property
+    def left(self) -> float:
+        return max(self.budget - self.spent, 0.0)
+
+    @property
+    def cost(self) -> float:
+        """What a gradient takes of the budget."""
+        return max(self.spent / self.gradients, 1e-9)
+
+    def _arguments(self, u, log_step, beta, steps, draws, rate):
+        words = noise.words(self.seed, self.chains, self.calls)
+        dtype = self.mask.dtype.type
+        beta = np.broadcast_to(beta, (self.chains,)).astype(dtype)
+        metric = self.metric[0], self.metric[1].astype(dtype)
+        numbers = words, beta, int(steps), int(draws), dtype(rate)
+        return u, log_step.astype(dtype), *numbers, metric, self.mask, self.leaf, *self.data
+
+    def _go(self, u, log_step, beta, steps, draws, rate=0.0):
+        """So many draws (at most `BLOCK`) of all chains; places, logarithms of steps, and what is kept."""
+        import jax
+
+        self.calls += 1
+        arguments = self._arguments(u, log_step, beta, steps, draws, rate)
+        self.run.lower(*arguments).compile()  # kept by JAX: the call compiles nothing, and is timed
+        start = time.perf_counter()
+        u, log_step, kept = jax.block_until_ready(self.run(*arguments))
+        took, taken = time.perf_counter() - start, self.chains * (steps + 1) * draws
+        self.gradients += taken
+        self.timed += took
+        self.spent += taken if self.counted else took
+        kept = Draws(*(np.asarray(one, float)[:, :draws] for one in kept))
+        return u, np.asarray(log_step, float), kept
+
+    def _length(self, log_step, seconds, draws):
+        """Steps of a trajectory: what it should have, or for so many draws the time has."""
+        affordable = seconds / (self.cost * self.chains * draws)
+        wanted = ANGLE / np.exp(np.median(log_step))
+        return int(max(min(np.ceil(wanted), affordable), 1))
+
+    def _cooled(self, beta, seconds):
+        """Places and steps at beta: chains from w*, and chains from outside that are cooled on the way."""
+        inside, end = self.chains - len(self.outside), self.spent + seconds
+        u = np.concatenate([np.zeros_like(self.outside[:inside]), self.outside])
+        log_step = np.log(np.full(self.chains, 0.2))
+        self.metric = self.plain
+        if self.hot is None:
+            for _ in range(30):  # draws of the prior with a loss that overflows begin nearer to w*
+                _, _, kept = self._go(u, log_step - 99, 1.0, 1, 1)
+                lost = ~np.isfinite(kept.loss[:, 0])
+                if not lost.any():
+                    break
+                u = np.where(lost[:, None], u / 2, u)
+            typical = np.median(kept.loss[inside:]) - self.posterior.start_loss
+            least = beta * np.finfo(self.mask.dtype).eps
+            self.hot = float(np.clip(self.dimension / (2 * max(typical, 1e-300)), least, beta))
+        betas = np.repeat([beta, self.hot], [inside, len(self.outside)])
+        for rate in (1.0, 0.5, 0.2):
+            u, log_step, _ = self._go(u, log_step, betas, 3, 12, rate)
+        rungs = max(int(np.ceil(2 * np.log(beta / self.hot))), 1)
+        for left, rung in zip(
+            range(rungs, 0, -1), np.geomspace(self.hot, beta, rungs + 1)[1:], strict=True
+        ):
+            betas[inside:] = rung
+            steps = self._length(log_step, (end - self.spent) / left, 4)
+            u, log_step, _ = self._go(u, log_step, betas, steps, 4, 0.3)
+        self.hot = beta
+        return u, log_step
+
+    def _fitted(self, u, log_step, beta, seconds):
+        """Places after some draws that fit the steps; the steps, as they are on average, and the last draws."""
+        for rate in (0.3, 0.1):
+            steps = self._length(log_step, seconds / 2, 12)
+            u, log_step, kept = self._go(u, log_step, beta, steps, 12, rate)
+        return u, log_step, kept
+
+    def sample(self, eps, seconds, most):
+        """Value, error, doubts, checks and traces at a scale, in so many seconds."""
+        beta, end = 1 / (2 * eps), self.spent + seconds
+        u, log_step = self._cooled(beta, seconds / 5)
+        if self.modes[1].size:
+            # In units of curvature at w* directions that turn away from it are slow: only where the loss stays quadratic.
+            self.metric = self.modes
+            there, fitted, kept = self._fitted(
+                u, np.log(np.full(self.chains, 0.2)), beta, seconds / 20
+            )
+            if _beyond(kept, self.posterior.start_loss) < QUADRATIC:
+                u, log_step = there, fitted
+            else:
+                self.metric = self.plain
+        u, log_step, _ = self._fitted(u, log_step, beta, seconds / 10)
+        found, size, passed = (None, 0), BLOCK, False
+        while True:
+            begun = self.spent
+            u, draws = self._round(u, log_step, beta, size, end)
+            count = draws.loss.shape[1]
+            if count >= found[1]:
+                found = self._judged(draws, beta, most), count
+                trace = 2 * beta * (draws.loss - self.posterior.start_loss)
+            again = self.spent + 2 * (self.spent - begun) < end
+            if count < size or (not found[0][2] and (passed or not again)):
+                break
+            took, left = self.spent - begun, max(end - self.spent, 0.0)
+            hopeless = growth(*found[0][:2], found[0][3]) * took
+            # A shorter round is worth less than the last.
+            if left < took or hopeless > HOPELESS * left:
+                if hopeless > took:
+                    unit = "gradients" if self.counted else "s"
+                    found[0][2].append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
+                break
+            passed = not found[0][2]
+            log_step = log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)
+            size *= 2
+        self.outside = np.asarray(u)[-len(self.outside) :]
+        return (*found[0], trace[:, np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)])
+
+    def _round(self, u, log_step, beta, size, end):
+        """So many draws with the same steps, fewer where the time ends."""
+        blocks, count = [], 0
+        while True:
+            left = max(end - self.spent, 0.0)
+            steps = self._length(log_step, left, 16 if not blocks else 1)
+            fitting = int(left / (self.cost * self.chains * steps))
+            draws = int(np.clip(fitting, 4, min(BLOCK, size - count)))
+            u, _, kept = self._go(u, log_step, beta, steps, draws)
+            blocks.append(kept)
+            count += draws
+            if count >= size or fitting < 2 * draws:
+                break
+        return u, Draws(*(np.concatenate(one, 1) for one in zip(*blocks, strict=True)))
+
+    def _judged(self, draws, beta, most):
+        """Value, error, doubts and checks."""
+        excess = 2 * beta * (draws.loss - self.posterior.start_loss)
+        parts = {"loss": excess, "length": draws.square}
+        means = {name: mean_of(one) for name, one in parts.items()}
+        value = means["loss"].value
+        moved = draws.accepted.mean()
+
+        def share(drift, size):
+            one = mean_of(drift / size)
+            return 1 - one.value / moved, one.error / moved, int(size)
+
+        sizes = np.bincount(self.leaf, self.mask, len(self.names))
+        leaves = {
+            name: share(draws.drift[..., at], sizes[at])
+            for at, name in enumerate(self.names)
+            if sizes[at]
+        }
+        curved = beta * self.modes[1]
+        checks = Checks(
+            virial=share(draws.drift.sum(-1), self.dimension),
+            leaves=leaves,
+            rhat=max(one.rhat for one in means.values()),
+            between=max(_apart(one) for one in parts.values()),
+            effective=means["loss"].effective,
+            lengths=means["length"].effective,
+            curvature=float((curved / (curved + 1)).sum()) if self.whole else np.nan,
+            beyond=_beyond(draws, self.posterior.start_loss),
+            accepted=float(draws.accepted.mean(1).min()),
+            most=most,
+        )
+        error = CHOSEN * max(means["loss"].error, error_between(excess))
+        return value, error, doubts(value, error, checks), checks
+
+
+def _beyond(draws, start_loss) -> float:
+    """Share of the mean loss that the quadratic in units of which chains move does not explain."""
+    return float(draws.beyond.mean() / max(abs(draws.loss.mean() - start_loss), 1e-300))
+
+
+def _apart(values) -> float:
+    """Difference of the two groups of chains in standard errors."""
+    inside = len(values) // FROM_START
+    groups = values[:inside], values[inside:]
+    errors = [max(mean_of(one).error, error_between(one)) for one in groups]
+    gap = abs(groups[0].mean() - groups[1].mean())
+    return float(gap / max(np.hypot(errors[0], errors[1]), 1e-300))

@@ -1,0 +1,1 @@
+"""Networks, weights and curves that come from outside foretrain."""

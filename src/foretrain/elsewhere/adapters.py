@@ -1,0 +1,305 @@
+"""Arrays by name, and chains of Equinox layers, as `foretrain.degeneracy.network.Network`.
+
+Weights keep the precision they come in, half precisions become float32. Nonlinearities are told from their values, not their
+names, so that a lambda is as good as the library's own. Pickled files are refused: to open one runs whatever it holds.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy import folded, transformer
+from foretrain.degeneracy.function import Function, function_of
+from foretrain.degeneracy.network import Network, Section, dense, network_of, perceptron
+from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
+from foretrain.errors import ArgumentError, StoreError, argument_error, path_argument
+from foretrain.tasks.array_files import read_npz
+
+PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
+_CONVERT = (
+    "Save it as safetensors: safetensors.torch.save_file(model.state_dict(), 'model.safetensors')."
+)
+_OTHERS = "Other networks are read from PyTorch, Equinox or JAX: model.py:name."
+OUTPUTS = "outputs"  # name under which a file may hold what its network answers on the data
+_KINDS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "U8": "u1",
+          "U16": "<u2", "U32": "<u4", "U64": "<u8", "BOOL": "?"}  # fmt: skip
+_TOLERANCE = 1e-5  # within which two nonlinearities are one, in float32
+
+
+def known_nonlinearity(points: np.ndarray, values: np.ndarray) -> str | None:
+    """Name of the nonlinearity that has these values at these points, any shape, -.8 among them; None if it has no name."""
+    points, values = np.ravel(points).astype(float), np.ravel(values).astype(float)
+    if values.shape != points.shape:
+        return None
+    leak = -values[np.argmin(np.abs(points + 0.8))] / 0.8
+    for name in (*NAMES, f"leaky_relu:{leak:.6g}"):
+        if np.abs(values - nonlinearity(name).value(points, np)).max() < _TOLERANCE:
+            return name
+    return None
+
+
+def chain_of_equinox(model: Any, inputs: int) -> Network:
+    """An Equinox `nn.MLP`, or an `nn.Sequential` of modules from vector to vector, dropout off.
+
+    Linear layers have the nonlinearity that follows as their own, if it is known; anything else is a section by itself.
+
+    Args:
+        inputs: d_0.
+
+    Raises:
+        ArgumentError: It is another module, or a layer gives no vector.
+    """
+    import equinox as eqx
+    import jax
+
+    if isinstance(model, eqx.nn.MLP):
+        last = eqx.nn.Lambda(model.final_activation)
+        inner = eqx.nn.Lambda(model.activation)
+        chain = [
+            *(step for layer in model.layers[:-1] for step in (layer, inner)),
+            model.layers[-1],
+            last,
+        ]
+    elif isinstance(model, eqx.nn.Sequential):
+        chain = list(_flat(model))
+    else:
+        rule = "be an equinox.nn.MLP or Sequential"
+        raise argument_error("model", rule, f"is {type(model).__name__}")
+    found: list[tuple[Section, dict[str, Any]]] = []
+    shape = jax.ShapeDtypeStruct((inputs,), np.float32)
+    for layer in chain:
+        section, leaves = _own(layer)
+        shape = jax.eval_shape(section.apply, leaves, shape)
+        if len(shape.shape) != 1:
+            raise argument_error("model", "give vectors", f"{type(layer).__name__} does not")
+        name = _name(layer)
+        if isinstance(layer, eqx.nn.Linear):
+            leaves = {"weight": layer.weight} | ({} if layer.bias is None else {"bias": layer.bias})
+            found.append((dense("identity", layer.bias is not None), leaves))
+        elif name is not None and found and found[-1][0].activation == "identity":
+            _, leaves = found.pop()
+            found.append((dense(name, "bias" in leaves), leaves))
+        elif name != "identity":
+            found.append((section, leaves))
+    return network_of([one for one, _ in found], [leaves for _, leaves in found])
+
+
+def _name(layer) -> str | None:
+    """Name of the nonlinearity that a layer is, `identity` for one that does nothing; None if it is anything else."""
+    import equinox as eqx
+    import jax.numpy as jnp
+
+    if isinstance(layer, eqx.nn.Identity | eqx.nn.Dropout):
+        return "identity"
+    if not isinstance(layer, eqx.nn.Lambda):
+        return None
+    points = np.linspace(-4, 4, 41, dtype=np.float32)
+    return known_nonlinearity(points, np.asarray(layer.fn(jnp.asarray(points)), float))
+
+
+def _own(layer):
+    """Any module as a section of its own, and its leaves by their place in it."""
+    import equinox as eqx
+    from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
+
+    params, rest = eqx.partition(eqx.nn.inference_mode(layer), eqx.is_inexact_array)
+    pairs, tree = tree_flatten_with_path(params)
+    names = [keystr(path, simple=True, separator=".") for path, _ in pairs]
+
+    def apply(params, f):
+        return eqx.combine(tree_unflatten(tree, [params[name] for name in names]), rest)(f)
+
+    return Section(apply), dict(zip(names, (leaf for _, leaf in pairs), strict=True))
+
+
+def _flat(model):
+    import equinox as eqx
+
+    if not isinstance(model, eqx.nn.Sequential):
+        return [model]
+    return [layer for child in model.layers for layer in _flat(child)]
+
+
+def of_arrays(
+    arrays: Mapping[str, Any], activation: str = "relu", layers: Sequence[str] | None = None
+) -> Network:
+    """Arrays by name, `*.weight` (out, in) and `*.bias` (out,), a linear layer for each weight.
+
+    Arrays of foretrain's transformer are known by their names, `foretrain.degeneracy.transformer.NAMES`. `arrays` may hold
+    nothing else. `activation` stands between layers; a transformer has its own. Order of `layers`: see `order_of`.
+    """
+    if {"embedding", "inward"} <= set(arrays):
+        _only(arrays, transformer.NAMES, "the arrays of a transformer")
+        return transformer.of_arrays(arrays)
+    stems = order_of(arrays, layers)
+    known = [f"{stem}.{leaf}" for stem in stems for leaf in ("weight", "bias")]
+    _only(arrays, known, "`*.weight` and its `*.bias`")
+    nonlinearity(activation)
+    biases = [None if (b := arrays.get(f"{s}.bias")) is None else np.asarray(b) for s in stems]
+    return perceptron([np.asarray(arrays[f"{s}.weight"]) for s in stems], biases, activation)
+
+
+def order_of(arrays: Mapping[str, Any], layers: Sequence[str] | None = None) -> list[str]:
+    """Names of the linear layers in the order in which their shapes chain, numbered ones by number (`a.2` before `a.10`).
+
+    Args:
+        layers: The order, where it is known.
+
+    Raises:
+        ArgumentError: There are none, none or several orders chain, or `layers` are not these names.
+    """
+    stems = [name.removesuffix(".weight") for name in arrays if name.endswith(".weight")]
+    stems = sorted(stems, key=_by_number)
+    if not stems:
+        rule = "hold `*.weight` and its `*.bias`, or a transformer of foretrain"
+        raise argument_error("model", rule, "holds no weight")
+    if layers is not None:
+        if sorted(layers) != sorted(stems):
+            rule = f"name each of {', '.join(stems)} once"
+            raise argument_error("layers", rule, f"are {', '.join(layers) or 'none'}")
+        return list(layers)
+    shapes = {stem: np.shape(arrays[f"{stem}.weight"]) for stem in stems}
+    flat = next((stem for stem in stems if len(shapes[stem]) != 2), None)
+    if flat is not None:
+        rule, got = "hold matrices (out, in)", f"`{flat}.weight` has shape {shapes[flat]}"
+        raise argument_error("model", rule, got, _OTHERS)
+    found = list(itertools.islice(_chains(shapes), 2))
+    if len(found) > 1:
+        got = f"{', '.join(found[0])} fit as {', '.join(found[1])} do"
+        repair = f"Give their order: --layers {' '.join(found[0])}."
+        raise argument_error("model", "hold layers that chain in one order", got, repair)
+    if not found:
+        turned = next(_chains({stem: shape[::-1] for stem, shape in shapes.items()}), None)
+        repair = "Weights seem to be (in, out): store their transposes." if turned else ""
+        got = ", ".join(f"{stem} {out} x {inner}" for stem, (out, inner) in shapes.items())
+        raise argument_error("model", "hold layers (out x in) that chain", f"holds {got}", repair)
+    return found[0]
+
+
+def _chains(shapes, width=None) -> Iterator[list[str]]:
+    """All orders of layers in which each reads as many as that before gives, and numbers under one name ascend."""
+    if not shapes:
+        yield []
+    seen = set()
+    for stem, (out, inner) in shapes.items():
+        pattern = re.sub(r"\d+", "#", stem)
+        if pattern not in seen and width in (None, inner):
+            rest = {name: shape for name, shape in shapes.items() if name != stem}
+            yield from ([stem, *others] for others in _chains(rest, out))
+        seen.add(pattern)
+
+
+def meant(
+    arrays: Mapping[str, Any], activation: str, order: Sequence[str], x: np.ndarray
+) -> Iterator[tuple[str, np.ndarray]]:
+    """What else perceptrons of these arrays may be: what to do, and outputs on x, (n, o)."""
+    others = itertools.permutations(order) if len(order) < 6 else ()
+    for layers in (tuple(order), *others):
+        for name in (activation, *NAMES):
+            words = [f"--activation {name}"] if name != activation else []
+            words += [f"--layers {' '.join(layers)}"] if layers != tuple(order) else []
+            yield f"Try {' '.join(words)}.", _answers(arrays, name, layers, x)
+    for stem in order:
+        name = f"{stem}.weight"
+        turned = {**arrays, name: np.transpose(arrays[name])}
+        words = f"`{name}` is transposed: store it (out, in)."
+        yield words, _answers(turned, activation, order, x)
+
+
+def _answers(arrays, activation, layers, x):
+    try:
+        network = of_arrays(arrays, activation, layers)
+        return folded.layers(folded.steps(network, False), np.asarray(x, float), False)[-1]
+    except (ArgumentError, ValueError):  # shapes that do not chain
+        return np.zeros((0, 0))
+
+
+def _only(arrays, names, what):
+    others = sorted(set(arrays) - set(names))
+    if others:
+        raise argument_error("model", f"hold {what}, nothing else", f"has `{others[0]}`", _OTHERS)
+
+
+def _by_number(name):
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """Arrays by name of a file: `.safetensors`, or `.npz` without pickled objects.
+
+    Raises:
+        ArgumentError: The file is pickled, absent, damaged or of another kind.
+    """
+    path = path_argument("model", path)
+    ending = path.suffix.lower()
+    if ending in PICKLED:
+        rule = "be a file of arrays alone"
+        got = f"is {path.name}, a pickle, which runs code as it is opened"
+        raise argument_error("model", rule, got, _CONVERT)
+    if ending not in (".safetensors", ".npz"):
+        rule = "be a .safetensors or .npz file, or a Python file and a name in it, model.py:name"
+        raise argument_error("model", rule, f"is {path.name}")
+    if not path.is_file():
+        raise argument_error("model", "be a file", f"{path} is not there")
+    return _safetensors(path) if ending == ".safetensors" else _npz(path)
+
+
+def _safetensors(path):
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        stored = deserialize(path.read_bytes())
+    except (SafetensorError, OSError) as error:
+        raise argument_error(
+            "model", "be a whole safetensors file", f"{path.name}: {error}"
+        ) from None
+    found = {}
+    for name, tensor in stored:
+        kind, raw = tensor["dtype"], tensor["data"]
+        if kind == "BF16":  # the upper half of a float32
+            array = (np.frombuffer(raw, "<u2").astype("<u4") << 16).view("<f4")
+        elif kind in _KINDS:
+            array = np.frombuffer(raw, _KINDS[kind])
+        else:
+            rule, got = "hold floats of 16, 32 or 64 bits", f"{path.name} has {kind}"
+            raise argument_error("model", rule, got, "Convert it: tensor.float().")
+        found[name] = (array.astype(np.float32) if kind == "F16" else array).reshape(
+            tensor["shape"]
+        )
+    return found
+
+
+def _npz(path):
+    try:
+        return read_npz(path)
+    except StoreError as error:
+        rule, got = "be a whole .npz file of arrays alone", str(error)
+        repair = _CONVERT if "pickled" in got else ""
+        raise argument_error("model", rule, got.rstrip("."), repair) from None
+
+
+def of_equinox(module: Any, x: Any) -> Function:
+    """The function of an Equinox module of one example, in inference mode; a chain of vectors has its `network`.
+
+    Raises:
+        ArgumentError: As `Function.check`.
+    """
+    import equinox as eqx
+    import jax
+
+    if not callable(module):
+        raise argument_error("model", "be an Equinox module", f"is {type(module).__name__}")
+    params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
+    made = function_of(lambda params, x: jax.vmap(eqx.combine(params, rest))(x), params, x)
+    try:
+        network = chain_of_equinox(module, made.data(x).reshape(len(x), -1).shape[1])
+        layered = replace(made, network=network)
+        layered.check(x)
+    except ArgumentError as error:
+        return replace(made, notes=(f"No layers for an interaction basis: {error}",))
+    return layered

@@ -1,0 +1,178 @@
+"""PyTorch modules as functions in JAX: `torch.export` writes a module's forward as a graph of some 190 core operations.
+
+The module is exported in evaluation (dropout off, batch normalisation by its stored moments) for one example, and mapped over
+the batch. What comes out is compared with the module's own outputs on the data. Needs PyTorch (``foretrain[torch]``).
+"""
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.function import Function, check_outputs
+from foretrain.elsewhere.torch_layers import network_of_graph, symbols
+from foretrain.errors import ArgumentError, argument_error, finite_array
+from foretrain.plans.place import place
+
+_BLOCK = 512  # examples that the module answers at a time
+
+
+def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Function:
+    """The function of a PyTorch module, parameters under their names in it, a shared one once.
+
+    A module that convolves nothing has its `network`: linear layers with a nonlinearity each, other steps (softmax,
+    normalisation, a residual block) as sections of their own; see `foretrain.elsewhere.torch_layers`. Parameters of which
+    `requires_grad` is False stay as they are: the others are a part of the function, without `network`, and a note says so.
+
+    Args:
+        x: Data (n, ...), as the module reads them; whole numbers go to an embedding as they are.
+        layers: Names of submodules whose outputs are the layers of the `network`, for any module: nothing may go around them.
+
+    Raises:
+        ArgumentError: It uses what is not read, named with its place; it cannot be exported; its outputs are not (n, o); what
+            was read does not answer as the module does; no parameter requires a gradient, or `layers` are named and some do
+            not.
+    """
+    import torch  # pyright: ignore[reportMissingImports]
+
+    if not isinstance(module, torch.nn.Module):
+        raise argument_error("model", "be a torch.nn.Module", f"is {type(module).__name__}")
+    x = finite_array("x", x)
+    if x.ndim < 2 or not len(x):
+        rule = "have an axis of examples, at least one, and an axis of inputs"
+        raise argument_error("x", rule, f"has shape {x.shape}")
+    moving = [name for name, one in module.named_parameters() if one.requires_grad]
+    still = sum(one.numel() for one in module.parameters() if not one.requires_grad)
+    if still and (layers is not None or not moving):
+        rule = f"have {'only parameters' if moving else 'parameters'} that require a gradient"
+        rule += " where layers are named" * bool(moving)
+        got = f"has {still:,} that do not"
+        raise argument_error("model", rule, got, "Try model.requires_grad_(True).")
+    module = copy.deepcopy(module).cpu().eval()
+    if any(one.dtype.itemsize == 2 for one in (*module.parameters(), *module.buffers())):
+        module = module.float()  # bfloat16 and float16
+    kind = next((one.dtype for one in module.parameters()), torch.float32)
+    whole = x.dtype.kind != "f"
+    batch = torch.as_tensor(np.array(x), dtype=torch.int64 if whole else kind)
+    try:
+        with torch.no_grad():
+            parts = [module(batch[at : at + _BLOCK]) for at in range(0, len(x), _BLOCK)]
+    except Exception as error:
+        got = f"fails at {place(error)}"[:400].rstrip(". ")
+        raise argument_error("model", "answer the data", got) from error
+    graph = _Graph(module, batch[:1])
+    params = {name: one.detach().numpy() for name, one in module.named_parameters()}
+    network, note, many = None, "", 0
+    try:
+        many = symbols(graph)
+        network = None if still else network_of_graph(graph, params, layers)
+    except ArgumentError as error:
+        if layers is not None:
+            raise
+        note = f"No layers for an interaction basis: {error}"
+    if still:
+        note = (
+            f"Network: {still:,} of {sum(one.size for one in params.values()):,} parameters require no gradient and stay as "
+            "they are. Free directions of the others have no sources, and there is no interaction basis."
+        )
+    made = Function(graph.apply, params, network, (note,) if note else (), many)
+    made.check(x)
+    check_outputs(made, x, torch.cat(parts).double().numpy())
+    return made.part(*moving) if still else made
+
+
+class _Graph:
+    """An exported module: nodes in order, and the value of each from those before it."""
+
+    def __init__(self, module, example):
+        import torch  # pyright: ignore[reportMissingImports]
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of PyTorch about itself
+                program = torch.export.export(module, (example,), strict=False)
+                program = program.run_decompositions()
+        except Exception as error:
+            text = f"fails at {place(error)}"[:400].rstrip(". ")
+            repair = "Its forward may take one tensor, and may not branch on values."
+            raise argument_error("model", "be exported by torch.export", text, repair) from error
+        signature = program.graph_signature
+        first: dict[int, str] = {}
+        for name, one in module.named_parameters():
+            first[id(one)] = name
+        self.parameters = {  # name of a node to that of the parameter, the first name of a shared one
+            node: first[id(module.get_parameter(name))]
+            for node, name in signature.inputs_to_parameters.items()
+        }
+        stored = {**program.state_dict, **program.constants}
+        self.constants = {
+            node: stored[name].detach().numpy()
+            for node, name in {
+                **signature.inputs_to_buffers,
+                **signature.inputs_to_lifted_tensor_constants,
+            }.items()
+        }
+        if len(signature.user_inputs) != 1 or len(signature.user_outputs) != 1:
+            got = f"gives {len(signature.user_outputs)}"
+            raise argument_error("model", "give one tensor of outputs", got)
+        by_name = {node.name: node for node in program.graph.nodes}
+        self.input = by_name[signature.user_inputs[0]]
+        self.output = by_name[signature.user_outputs[0]]
+        self.nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+
+    def apply(self, params, x):
+        """Outputs (n, o) of a batch."""
+        import jax
+
+        def one(row):
+            found = self.value(params, {self.input: row[None]}, self.nodes, self.output)
+            return found[0] if found.ndim > 1 else found
+
+        return jax.vmap(one)(x)
+
+    def value(self, params, known, nodes, wanted):
+        """Value of a node, from those that are known, by way of `nodes`."""
+        from foretrain.elsewhere.aten import OPERATIONS, operation
+
+        known = dict(known)
+
+        def argument(one: Any) -> Any:
+            if isinstance(one, list | tuple):
+                return [argument(each) for each in one]
+            if not hasattr(one, "op"):  # a number, a kind
+                return one
+            if one not in known:
+                if one.name in self.parameters:
+                    return params[self.parameters[one.name]]
+                return self.constants[one.name]
+            return known[one]
+
+        for node in nodes:
+            name = operation(node.target)
+            try:
+                if name not in OPERATIONS:
+                    raise TypeError("unknown")
+                known[node] = OPERATIONS[name](
+                    *(argument(one) for one in node.args),
+                    **{key: argument(one) for key, one in node.kwargs.items()},
+                )
+            except TypeError:  # another overload of an operation that is known, too
+                raise _unread(node, name) from None
+        return known[wanted] if wanted in known else argument(wanted)
+
+
+def _unread(node, operation):
+    """What refuses a module, by its class name and place."""
+    where, kind = next(reversed((node.meta.get("nn_module_stack") or {"": ("", "?")}).values()))
+    kind = kind if isinstance(kind, str) else kind.__name__
+    short = kind.rsplit(".", 1)[-1]
+    short = f"nn.{short}" if kind.startswith("torch.nn.") else short
+    place = f"`{where}`" if where else "it"
+    return argument_error(
+        "model",
+        "be made of what is read",
+        f"{place} is a `{short}`, which is not read, for its `{operation}`",
+        "Try apply(params, x) in JAX.",
+    )

@@ -1,0 +1,163 @@
+"""The record of a network predicted, trained, and compared with theory assumption by assumption."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.interval import Interval
+from foretrain.elsewhere.measured import Measured
+from foretrain.explain.beside import Beside, beside
+from foretrain.explain.further import Further
+from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.own_network import Training
+from foretrain.explain.regime import Regime
+from foretrain.explain.shares import Shares, apart
+from foretrain.explain.simulated import Corner, run_corner
+from foretrain.explain.weights_over_time import Moment
+from foretrain.lazy import xr
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Differences between independent ways to one curve.
+
+    The largest over log time and starts, over the loss at the start, or the curve where that is higher.
+
+    Attributes:
+        closed: The flow of the kernel, simulated and in closed form; None where there is none.
+        recursion: The kernel in own steps and batches, simulated and as a recursion; None of Adam and where it diverges.
+        run: Every assumption given up, and the run of the first start by Optax.
+    """
+
+    closed: float | None
+    recursion: float | None
+    run: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """A network predicted, trained, and compared; ``print`` shows its tables, a notebook its summary.
+
+    Attributes:
+        training: What was trained.
+        weights: Number of weights.
+        at: Steps at which losses were taken, shape (time,).
+        train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
+        forecast: The prediction before training; None of Adam.
+        regime: The regime of the training.
+        further: Curves beyond the corners, with the conditions under which they are drawn.
+        shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
+        checks: Independent ways to the same curves.
+        substeps: Number into which every own step was cut for the flow.
+        single: True if small steps are in single precision.
+        seconds: Time taken.
+        measured: Runs of the same training made elsewhere, if there are any.
+        moments: Their weights over time.
+    """
+
+    training: Training
+    weights: int
+    at: np.ndarray
+    train: Mapping[Corner, np.ndarray]
+    test: Mapping[Corner, np.ndarray] | None
+    forecast: KernelForecast | None
+    regime: Regime
+    further: tuple[Further, ...]
+    shares: Shares
+    test_shares: Shares | None
+    checks: Checks
+    substeps: int
+    seconds: float
+    single: bool = False
+    measured: Measured | None = None
+    moments: tuple[Moment, ...] = ()
+
+    @property
+    def theory(self) -> Corner:
+        """The corner where every assumption is kept: the flow of the kernel; of Adam the kernel in own steps.
+
+        From zero if the explanation is.
+        """
+        return Corner(step=self.training.adaptive, output=all(one.output for one in self.train))
+
+    @property
+    def run(self) -> Corner:
+        """The corner where every assumption is given up: the user's run."""
+        return run_corner(self.training)
+
+    @property
+    def starts(self) -> int:
+        """Number of starts."""
+        return len(self.train[self.run])
+
+    def miss(self, corner: Corner, split: str = "train") -> Interval:
+        """Largest difference of a corner from the run as of `foretrain.explain.shares.apart`."""
+        curves = self.train if split == "train" else self.test
+        assert curves is not None
+        return apart(curves[corner], curves[self.run])
+
+    def beside(self) -> Beside | None:
+        """The runs made elsewhere, beside the curves of the table and the training itself."""
+        from foretrain.explain.explanation_text import RUN, shown
+
+        if self.measured is None:
+            return None
+        curves = {name: self.train[one] for name, one in shown(self).items()}
+        return beside(self.measured, self.at, {**curves, RUN: self.train[self.run]}, RUN)
+
+    def dataset(self) -> "xr.Dataset":
+        """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""
+        from foretrain.explain.explanation_text import cause_words, corner_words
+
+        corners = list(self.train)
+        names = [corner_words(self.training, one) for one in corners]
+        causes = {"value": self.shares.causes}
+        data = {"loss": (("corner", "seed", "step"), np.stack([self.train[c] for c in corners]))}
+        if self.test is not None:
+            data["test_loss"] = (data["loss"][0], np.stack([self.test[c] for c in corners]))
+        if self.test_shares is not None:
+            causes["test_value"] = self.test_shares.causes
+        coords = {"corner": names, "seed": np.arange(self.starts), "step": self.at}
+        whole = xr.Dataset(
+            data, coords, {"rate": self.training.rates[0], "substeps": self.substeps}
+        )
+        for name, parts in causes.items():
+            if parts:
+                words = [cause_words(self.training, one.name) for one in parts]
+                values = xr.DataArray(
+                    np.stack([one.values for one in parts]),
+                    {"cause": words, "seed": coords["seed"], "step": self.at},
+                    ("cause", "seed", "step"),
+                )
+                whole[name] = values
+        return whole
+
+    def as_dict(self) -> dict:
+        """The numbers of the tables as JSON-ready values."""
+        from foretrain.explain.explanation_text import as_dict
+
+        return as_dict(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
+        from foretrain.explain.explanation_figure import draw
+        from foretrain.figures.style import drawn_at
+
+        return drawn_at(ax, lambda: draw(self), "explanation").figure
+
+    def _repr_html_(self) -> str:
+        from foretrain.explain.explanation_text import notebook_face
+
+        return notebook_face(self)
+
+    def __repr__(self) -> str:
+        from foretrain.explain.explanation_text import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        from foretrain.explain.explanation_text import text
+
+        return text(self)

@@ -1,0 +1,1 @@
+"""The kernel of a network at its start, and what it predicts."""

@@ -1,0 +1,75 @@
+"""What the kernel at the start says of a training before it, and whether it will do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.interval import Interval, interval
+from foretrain.explain.kernel.kernel_path import along
+from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
+from foretrain.explain.shares import bounded
+
+# Of the loss at the start: by what the kernel along the way changes the curve. Of networks that were drawn and trained the
+# curve missed by less than a tenth below the first, and by more above the second.
+WILL_DO, WILL_NOT, NEAR = 0.04, 0.1, 0.1
+_ASKED = 4  # starts of which the way is followed
+
+
+@dataclass(frozen=True, eq=False)
+class KernelForecast:
+    """The kernel at the start, which trains nothing.
+
+    Attributes:
+        train, test: Losses in the user's own steps and batches, shape (start, time); `test` None without test examples.
+        diverging: Number of starts from which the linearised network diverges.
+        edge: Largest rate times sharpness of the linearised network at the start over two (1 + momentum).
+        movement: Change of the kernel from the start to where the linearised network would end, relative to it; None where
+            that diverges. Like the next two of at most four starts.
+        along: Training losses with the kernel along that way, see `foretrain.explain.kernel.kernel_path`; shape (start, time).
+        correction: Largest difference of the two curves over log time, over the loss at the start.
+        verdict: ``will do``, the curve misses by less than a tenth of the loss at the start; ``not to be trusted``, it misses
+            by more; ``cannot be said`` or ``diverges``.
+    """
+
+    train: np.ndarray
+    test: np.ndarray | None
+    diverging: int
+    edge: Interval
+    movement: Interval | None
+    along: np.ndarray | None
+    correction: Interval | None
+    verdict: str
+
+
+def kernel_forecast(
+    kernels: Sequence[Kernel], rows: np.ndarray, at: np.ndarray
+) -> tuple[KernelForecast, Any]:
+    """The prediction of the kernels of some starts, and where their linearised networks would end; None where one diverges.
+
+    `rows` are the minibatches of every start, (start, step, example), `at` the steps at which losses are asked for.
+    """
+    made = [kernel.predicted(rows[k], at) for k, kernel in enumerate(kernels)]
+    train = np.stack([one.train for one in made])
+    test = None if made[0].test is None else np.stack([one.test for one in made])
+    edge = interval(np.array([kernel.edge for kernel in kernels]))
+    diverging = sum(diverged(one) for one in train)
+    if diverging:
+        return KernelForecast(train, test, diverging, edge, None, None, None, "diverges"), None
+    ends = [
+        kernel.moved(one.alpha[-1], float(one.beta[-1]))
+        for kernel, one in zip(kernels, made, strict=True)
+    ]
+    followed = [along(kernels[k], rows[k], at, made[k]) for k in range(min(_ASKED, len(kernels)))]
+    losses, lasts = zip(*followed, strict=True)
+    movement = interval(np.array([kernels[k].movement(last) for k, last in enumerate(lasts)]))
+    curves, first = np.stack(losses), train[: len(losses), 0]
+    changes = np.abs(bounded(curves, first) - bounded(train[: len(losses)], first)).max(1)
+    correction = interval(changes)
+    verdict = "cannot be said"
+    if correction.measured > WILL_NOT:
+        verdict = "not to be trusted"
+    elif correction.measured < WILL_DO:
+        verdict = "will do"
+    return KernelForecast(train, test, 0, edge, movement, curves, correction, verdict), ends

@@ -1,0 +1,231 @@
+r"""The kernel at the start, and what it predicts in the user's own steps and batches without a step of training.
+
+The network linearised at its start u moves by theta = J^T alpha + beta u: alpha has a number for each training output, and
+weight decay shrinks the start itself. A step of rate eta on a minibatch B with momentum mu and decay lambda is then
+
+    a <- mu a + dl/df on B + lambda alpha,  alpha <- alpha - eta a;  b <- mu b + lambda (1 + beta),  beta <- beta - eta b
+
+with the outputs f = f(u) + K alpha + beta J u, K = J J^T. Of squared error it is linear; every other loss is a function of the
+outputs, too. The flow of squared error has the closed form e^{-K t/n}.
+"""
+
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.errors import ForetrainError, TooLarge
+from foretrain.explain.corners import corner
+from foretrain.explain.kernel.kernel_values import kernel_function
+from foretrain.explain.kernel.sharpness import sharpness
+from foretrain.explain.own_network import Training
+from foretrain.plans.place import place
+
+LARGEST = 2e9  # bytes of a kernel
+_GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
+
+
+class Predicted(NamedTuple):
+    """The linearised network at some steps: losses, shape (time,), `test` None without test examples.
+
+    `alpha`, (time, training output), and `beta`, (time,), are the coefficients of its weights.
+    """
+
+    train: np.ndarray
+    test: np.ndarray | None
+    alpha: np.ndarray
+    beta: np.ndarray
+
+
+class Kernel:
+    """The kernel of one start.
+
+    Attributes:
+        values: K of all outputs, test outputs behind training ones, and training outputs: shape (output, training output).
+        outputs: f(u), shape (output,); `shrinking` J u likewise.
+
+    Raises:
+        TooLarge: The kernel has more than two billion bytes.
+        ForetrainError: The network raises; the text has the line.
+    """
+
+    def __init__(self, training: Training, start: Any):
+        import jax
+
+        self.training, self.start = training, start
+        try:
+            with jax.enable_x64(True):
+                shape = jax.eval_shape(training.apply, start, training.x).shape
+                self.tail, self.size = shape[1:], int(np.prod(shape))
+                self.all = self.size * _examples(training) // len(training.x)
+                if 8 * self.all * self.size > LARGEST:
+                    raise TooLarge(
+                        f"The kernel of {self.all} x {self.size} outputs does not fit: give fewer examples in `x`."
+                    )
+                made = _kernel(training)(start)
+        except ForetrainError:
+            raise
+        except Exception as error:
+            raise ForetrainError(f"The network cannot be linearised: {place(error)}") from error
+        self.values, self.outputs, self.shrinking = map(np.asarray, made)
+
+    @cached_property
+    def edge(self) -> float:
+        """`edge_share` of the linearised network at the start, at the largest rate."""
+        return edge_share(
+            self.training, self.start, self.start, held=True, rate=self.training.rates.max()
+        )
+
+    def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
+        """The linearised network at the steps `at`, in own steps and batches `rows`, (step, example)."""
+        import jax
+
+        with jax.enable_x64(True):
+            seen = rows if self.training.in_batches else None
+            program = _program(self.training, self.tail, tuple(at))
+            made = program(self.values, self.outputs, self.shrinking, seen)
+        return Predicted(*(None if one is None else np.asarray(one) for one in made))
+
+    def moved(self, alpha: np.ndarray, beta: float) -> Any:
+        """The weights u + J^T alpha + beta u of the linearised network."""
+        import jax
+
+        with jax.enable_x64(True):
+            return _mover(self.training)(self.start, alpha, beta)
+
+    def there(self, weights: Any) -> np.ndarray:
+        """The values of the kernel at other weights."""
+        import jax
+
+        with jax.enable_x64(True):
+            return np.asarray(_kernel(self.training)(weights)[0])
+
+    def flow(self, at: np.ndarray) -> np.ndarray:
+        """Training loss of the flow of squared error in closed form, shape (time,); momentum lengthens its time."""
+        training, n = self.training, len(self.training.x)
+        if training.loss_name != "squared" or training.adaptive:
+            raise ForetrainError("Only the flow of squared error has a closed form.")
+        time = np.r_[0, np.cumsum(training.rates)][at] / (1 - training.momentum)
+        error, decay = self.outputs[: self.size] - training.y.ravel(), training.weight_decay
+        values, vectors = np.linalg.eigh(self.values[: self.size] / n)
+        pull = vectors.T @ (
+            self.values[: self.size] @ error / n + decay * self.shrinking[: self.size]
+        )
+        rates = np.maximum(values, 0) + decay
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gone = np.where(rates > 0, -np.expm1(-np.outer(time, rates)) / rates, time[:, None])
+        left = error - (gone * pull) @ vectors.T
+        return (left**2).sum(1) / (2 * n)
+
+    def movement(self, there: np.ndarray) -> float:
+        """The difference of other values of the kernel from these, over these, of training outputs alone."""
+        here, there = self.values[: self.size], there[: self.size]
+        return float(np.linalg.norm(there - here) / np.linalg.norm(here))
+
+
+def edge_share(training: Training, start: Any, weights: Any, *, held: bool, rate: float) -> float:
+    """Rate times the sharpness of the training loss at some weights over two (1 + momentum): 1 is the edge of stability.
+
+    Of the network, or of it linearised at the start if `held`.
+    """
+    import jax
+
+    with jax.enable_x64(True):
+        top = float(_top(training, held)(start, weights))
+    return float(rate) * top / 2 / (1 + training.momentum)
+
+
+def diverged(train: np.ndarray) -> bool:
+    """True if a training curve, shape (time,), is not finite or exceeds twice the loss at its start."""
+    return not (np.isfinite(train).all() and train.max() <= _GROWN * train[0])
+
+
+def _examples(training):
+    return len(training.x) + (0 if training.x_test is None else len(training.x_test))
+
+
+@lru_cache(maxsize=4)
+def _top(training, held):
+    """The sharpness of the training loss as a compiled function of start and weights."""
+    import jax
+
+    network = corner(training.apply, layers=not held, gates=not held)
+
+    def top(start, weights):
+        return sharpness(
+            lambda w: training.loss(network(w, start, training.x), training.y), weights
+        )
+
+    return jax.jit(top)
+
+
+@lru_cache(maxsize=2)
+def _kernel(training):
+    return kernel_function(training)
+
+
+@lru_cache(maxsize=2)
+def _program(training, tail, at):
+    import jax
+
+    return jax.jit(partial(_recursion, training, tail, np.array(at)))
+
+
+def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
+    """Losses, alpha and beta at the steps `at`."""
+    import jax
+    import jax.numpy as jnp
+
+    examples, width = len(training.x), int(np.prod(tail))
+    y, rates = jnp.asarray(training.y), jnp.asarray(training.rates)
+    decay, momentum = training.weight_decay, training.momentum
+    by_example = kernel.reshape(-1, width, kernel.shape[1])
+    first, shrinking = outputs.reshape(-1, width), shrinking.reshape(-1, width)
+
+    def there(alpha, beta, seen):
+        return first[seen] + by_example[seen] @ alpha + beta * shrinking[seen]
+
+    def step(number, state):
+        alpha, beta, a, b = state
+        seen = np.arange(examples) if rows is None else rows[number]
+        pull = slope(training, tail, there(alpha, beta, seen), seen)
+        a = momentum * a + pull + decay * alpha
+        b = momentum * b + decay * (1 + beta)
+        return alpha - rates[number] * a, beta - rates[number] * b, a, b
+
+    def losses(alpha, beta):
+        made = there(alpha, beta, slice(None)).reshape(-1, *tail)
+        train = training.loss(made[:examples], y)
+        if training.x_test is None:
+            return train, None
+        return train, training.loss(made[examples:], jnp.asarray(training.y_test))
+
+    def segment(state, ends):
+        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
+        return state, (*losses(*state[:2]), *state[:2])
+
+    zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
+    ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
+    return jax.lax.scan(segment, (zeros, zero, zeros, zero), ends)[1]
+
+
+def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) -> Any:
+    """The gradient of the loss of the examples `seen` by their `outputs`, and 0 of all others: shape (training output,)."""
+    import jax
+    import jax.numpy as jnp
+
+    wanted = jnp.asarray(training.y)[seen]
+    made = jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(outputs)
+    return jnp.zeros((len(training.x), int(np.prod(tail)))).at[seen].add(made).ravel()
+
+
+@lru_cache(maxsize=2)
+def _mover(training):
+    """The weights u + J^T alpha + beta u as a compiled function of u, alpha and beta."""
+    import jax
+
+    def moved(start, alpha, beta):
+        _, pull = jax.vjp(lambda w: training.apply(w, training.x).ravel(), start)
+        return jax.tree.map(lambda u, more: u + more + beta * u, start, pull(alpha)[0])
+
+    return jax.jit(moved)

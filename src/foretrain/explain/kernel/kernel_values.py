@@ -1,0 +1,224 @@
+"""The kernel of a network, J J^T over outputs, at given weights.
+
+Where every example has its outputs by itself, the layers give it: weights W that are used once, in a product h W, have the
+Jacobian h x d of their inputs h and of the derivatives d of an output by h W, and with it the part (h h'^T) * (d d'^T) of the
+kernel. That takes one gradient for every output of an example, whatever the number of examples. All other weights (biases,
+filters of convolutions, products over tokens) give theirs by their Jacobian, where that fits. Two columns of the kernel, each
+by a gradient of its own, decide if this is right; if not, all columns are made so.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.explain.corners import alone, walked
+from foretrain.explain.own_network import Training
+
+_TOGETHER = 32  # columns of a kernel, or outputs of an example, made at once
+_LARGEST = 5e8  # bytes of a Jacobian
+_AGREE = 1e-9  # of a column's largest entry, by layers and by a gradient of its own
+
+
+def kernel_function(training: Training) -> Callable[[Any], tuple[Any, Any, Any]]:
+    """The kernel, outputs and J w as a function of the weights.
+
+    The kernel has shape (output, training output), test outputs behind training ones; `outputs` and J w (output,).
+    """
+    import jax
+
+    x = np.concatenate([training.x] + ([] if training.x_test is None else [training.x_test]))
+    parts = training.apply, len(training.x)
+    by_layers, by_columns, column = (
+        jax.jit(partial(function, *parts)) for function in (_by_layers, _by_columns, _column)
+    )
+    chosen: list[Callable] = []
+
+    def kernel(w):
+        if not chosen:
+            made = by_layers(w, x) if _fits(*parts, w, x) else None
+            chosen.append(by_layers if made is not None and right(made[0], w) else by_columns)
+            if made is not None and chosen[0] is by_layers:
+                return made
+        return chosen[0](w, x)
+
+    def right(values, w):
+        for at in (0, values.shape[1] // 2):
+            there = column(w, x, at)
+            if not np.abs(values[:, at] - there).max() <= _AGREE * np.abs(there).max():
+                return False
+        return True
+
+    return kernel
+
+
+def _outputs(apply, n, x):
+    """All outputs as a function of the weights, training and test examples each by themselves."""
+    import jax.numpy as jnp
+
+    parts = [x[:n], x[n:]] if len(x) > n else [x]
+    return lambda w: jnp.concatenate([apply(w, one).ravel() for one in parts])
+
+
+def _column(apply, n, w, x, at):
+    import jax
+    import jax.numpy as jnp
+
+    train, pull = jax.vjp(lambda one: apply(one, x[:n]).ravel(), w)
+    unit = jnp.zeros_like(train).at[at].set(1.0)
+    return jax.jvp(_outputs(apply, n, x), (w,), pull(unit))[1]
+
+
+def _by_columns(apply, n, w, x):
+    import jax
+    import jax.numpy as jnp
+
+    size = jax.eval_shape(apply, w, x[:n]).size
+    columns = jax.lax.map(
+        lambda at: _column(apply, n, w, x, at), jnp.arange(size), batch_size=_TOGETHER
+    )
+    return columns.T, *jax.jvp(_outputs(apply, n, x), (w,), (w,))
+
+
+def _by_layers(apply, n, w, x):
+    import jax
+    import jax.numpy as jnp
+
+    products, rest = _products(apply, w, x)
+    probes = {leaf: jnp.zeros(one.shape) for leaf, one in products.items()}
+
+    def outputs(probes):
+        walk = _Walk(apply, w, x, probes)
+        return walk.outputs.reshape(len(x), -1), walk.inputs
+
+    values, pull, inputs = jax.vjp(outputs, probes, has_aux=True)
+    width = values.shape[1]
+    units = jnp.broadcast_to(jnp.eye(width)[:, None], (width, *values.shape))
+    slopes = jax.lax.map(lambda unit: pull(unit)[0], units, batch_size=_TOGETHER)
+    whole = jnp.zeros((len(x), width, n, width))
+    for leaf, one in products.items():
+        d, h = one.by_example(slopes[leaf]), inputs[leaf]
+        along = jnp.einsum("pib,qjb->ipjq", d, d[:, :n])
+        whole = whole + along * (h @ h[:n].T)[:, None, :, None]
+    if rest:
+        own = _jacobian(apply, w, x, rest)
+        whole = whole + jnp.einsum("ipw,jqw->ipjq", own, own[:n])
+    whole = whole.reshape(values.size, n * width)
+    return whole, *jax.jvp(_outputs(apply, n, x), (w,), (w,))
+
+
+def _fits(apply, n, w, x):
+    """True if the Jacobian of the weights that no layer gives fits."""
+    import jax
+
+    _, rest = _products(apply, w, x)
+    sizes = [np.size(leaf) for leaf in jax.tree.leaves(w)]
+    outputs = jax.eval_shape(_outputs(apply, n, x), w).size
+    return 8 * outputs * sum(sizes[leaf] for leaf in rest) <= _LARGEST
+
+
+def _jacobian(apply, w, x, rest):
+    """Derivatives of every example's outputs by some leaves, (example, output, weight)."""
+    import jax
+    import jax.numpy as jnp
+
+    leaves, tree = jax.tree.flatten(w)
+
+    def own(some, row):
+        whole = list(leaves)
+        for leaf, values in zip(rest, some, strict=True):
+            whole[leaf] = values
+        return apply(jax.tree.unflatten(tree, whole), row[None]).ravel()
+
+    parts = jax.vmap(jax.jacrev(own), in_axes=(None, 0))([leaves[leaf] for leaf in rest], x)
+    return jnp.concatenate([one.reshape(*one.shape[:2], -1) for one in parts], axis=2)
+
+
+class _Product(NamedTuple):
+    """A layer's inputs times its weights: the shape of the product, and True if examples are its first axis."""
+
+    shape: tuple[int, ...]
+    first: bool
+
+    def by_example(self, slopes):
+        """Derivatives (output, *shape) as (output, example, unit)."""
+        import jax.numpy as jnp
+
+        if self.first:
+            return slopes.reshape(*slopes.shape[:2], -1)
+        return jnp.swapaxes(slopes.reshape(*slopes.shape[:2], -1), 1, 2)
+
+
+def _products(apply, w, x):
+    """The products that layers are, by the number of their leaf, and the numbers of all other leaves that are used."""
+    import jax
+
+    seen = {}
+
+    def look(w, x):
+        walk = _Walk(apply, w, x, {})
+        seen.update(products=walk.products, uses=walk.uses)
+        return walk.outputs
+
+    jax.eval_shape(look, w, x)
+    products = {leaf: one for leaf, one in seen["products"].items() if seen["uses"][leaf] == 1}
+    return products, sorted(set(seen["uses"]) - set(products))
+
+
+class _Walk:
+    """One evaluation of a network, equation by equation, with a probe added to the product of every layer in `probes`.
+
+    Attributes:
+        outputs: Of the network.
+        products: Products of a leaf and inputs that have one row for an example, by the leaf's number.
+        inputs: Those inputs, (example, input).
+        uses: Number of equations that read a leaf, its transposition aside.
+    """
+
+    def __init__(self, apply, w, x, probes):
+        import jax
+
+        self.number, self.probes = len(x), probes
+        self.products: dict[int, _Product] = {}
+        self.inputs: dict[int, Any] = {}
+        self.uses: dict[int, int] = {}
+        closed, shape = jax.make_jaxpr(apply, return_shape=True)(w, x)
+        leaves = [(leaf, number) for number, leaf in enumerate(jax.tree.leaves(w))]
+        given, constant = [*leaves, (x, None)], lambda value: (value, None)
+        made = walked(closed.jaxpr, closed.consts, given, constant, self._one)
+        for _, leaf in made:
+            self._use(leaf, 2)  # an output that is a leaf is no product
+        self.outputs = jax.tree.unflatten(jax.tree.structure(shape), [one for one, _ in made])
+
+    def _use(self, leaf, times=1):
+        if leaf is not None:
+            self.uses[leaf] = self.uses.get(leaf, 0) + times
+
+    def _one(self, jaxpr, equation, pairs):
+        """Results of one equation, each with the number of the leaf that it is, as its arguments are."""
+        values, leaves = [one for one, _ in pairs], [leaf for _, leaf in pairs]
+        made = alone(jaxpr, equation)(*values)
+        if equation.primitive.name == "transpose" and leaves[0] is not None:
+            return [(made[0], leaves[0])]
+        for leaf in leaves:
+            self._use(leaf)
+        if equation.primitive.name == "dot_general":
+            made = [self._product(equation, values, leaves, made[0])]
+        return [(one, None) for one in made]
+
+    def _product(self, equation, values, leaves, made):
+        """The product with its probe, noted if it is a layer's."""
+        import jax.numpy as jnp
+
+        along, together = equation.params["dimension_numbers"]
+        side = 0 if leaves[0] is None else 1  # where the inputs stand
+        leaf, inputs = leaves[1 - side], values[side]
+        rows = [size for at, size in enumerate(inputs.shape) if at not in along[side]]
+        if leaf is None or leaves[side] is not None or any(map(len, together)):
+            return made
+        if len(along[side]) != 1 or not rows or rows != [self.number, *[1] * (len(rows) - 1)]:
+            return made
+        self.products[leaf] = _Product(made.shape, side == 0)
+        self.inputs[leaf] = jnp.moveaxis(inputs, along[side][0], -1).reshape(self.number, -1)
+        return made + self.probes[leaf] if leaf in self.probes else made

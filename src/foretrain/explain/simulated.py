@@ -1,0 +1,345 @@
+"""The training of a network with some of what theory leaves out put back: the corners between a kernel's flow and the run.
+
+A corner says of four things whether they are as in the user's run: layers that learn together, gates that move (see
+`foretrain.explain.corners`), steps of the user's size, and minibatches. All corners see the same starts, and those with
+minibatches the same minibatches.
+
+Small steps are the flow: every own step is cut into `substeps` of a rule of four stages, of fourth order where the network is
+linear, of second elsewhere. On minibatches each is held for the substeps of its own step. The flow of momentum is that of
+descent at rate / (1 - momentum), so that its memory belongs to the step. Adam has no such flow: it has own steps alone.
+
+Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |grad L|^2: the *corrected* flow.
+"""
+
+import warnings
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.dynamics import descent
+from foretrain.errors import ForetrainError
+from foretrain.explain.corners import corner
+from foretrain.explain.own_network import Training
+from foretrain.explain.stored_curves import CurveStore
+from foretrain.plans.place import place
+
+STAGES = 4
+_DATA = ("x", "y", "x_test", "y_test")
+SINGLE = 1e7  # weights times examples of a step, from which on small steps are in single precision
+_FEW = 2  # starts of which so large a network's substeps are chosen
+_STEP = 0.5  # rate times sharpness of one substep, with which its search begins
+_AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
+_MOST = 64  # substeps
+
+
+class Corner(NamedTuple):
+    """The assumptions that are given up; all False is the flow of the kernel from zero, all True the user's run.
+
+    Without `output` the network's output at the start is subtracted from it: finite width makes that random, theory zero.
+    """
+
+    layers: bool = False
+    gates: bool = False
+    step: bool = False
+    batches: bool = False
+    output: bool = True
+
+
+def run_corner(training: Training) -> Corner:
+    """The corner that gives up every assumption: the user's run."""
+    return Corner(True, True, True, training.in_batches)
+
+
+def in_single(training: Training, starts: Any) -> bool:
+    """True of a network so large that its small steps are in single precision; `starts` has a leading axis of starts."""
+    import jax
+
+    weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
+    return weights * training.batch >= SINGLE
+
+
+def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
+    """All corners of a training, the flow of the kernel first; half as many without minibatches, and of Adam.
+
+    With `from_zero` twice as many, those without the output at the start first.
+    """
+    steps = (True,) if training.adaptive else (False, True)
+    sizes = (False, True) if training.in_batches else (False,)
+    outputs = (False, True) if from_zero else (True,)
+    every = product(outputs, (False, True), (False, True), steps, sizes)
+    return [Corner(*one, output) for output, *one in every]
+
+
+class Curves(NamedTuple):
+    """Losses of one corner, (start, time) each, and the weights at its end, a leading axis of starts on every leaf.
+
+    Of stored curves there are the weights of the user's run alone, None of any other.
+    """
+
+    train: np.ndarray
+    test: np.ndarray | None
+    weights: Any
+
+
+class Simulator:
+    """Trains all starts in one program per network and size of its batches; step and substeps are arguments of it.
+
+    `starts` and `rows` are those of `foretrain.explain.own_network`, `at` the steps at which losses are taken, shape (time,),
+    ascending from 0. Curves are read from a `folder` where they are stored there, and stored in it.
+
+    Small steps of a large network are in single precision, in half the time: a flow forgets its rounding, a millionth of the
+    loss. Own steps are in double precision, for at the edge of stability rounding grows.
+    """
+
+    def __init__(
+        self,
+        training: Training,
+        starts: Any,
+        rows: np.ndarray,
+        at: np.ndarray,
+        folder: Path | None = None,
+    ):
+        self.training, self.starts, self.rows, self.at = training, starts, rows, at
+        self.large = in_single(training, starts)
+        self._programs, self._curves = {}, {}
+        self._store = None
+        if folder is not None:
+            self._store = CurveStore(folder, training, starts, rows, at, __file__)
+
+    def few(self) -> "Simulator":
+        """One of the first starts alone, where all would take long; nothing is stored."""
+        import jax
+
+        first = jax.tree.map(lambda leaf: leaf[:_FEW], self.starts)
+        return Simulator(self.training, first, self.rows[:_FEW], self.at) if self.large else self
+
+    def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
+        """Curves of a corner; `substeps` cut its small steps, and do nothing to own ones.
+
+        The small steps of plain descent may be those of the `corrected` flow.
+
+        Raises:
+            ForetrainError: The network cannot be held to first order, or raises; the text has the line.
+
+        Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
+        """
+        import jax
+
+        small = not corner.step
+        if small and self.training.adaptive:
+            raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
+        if corrected and (self.training.optimizer != "sgd" or not small):
+            raise ForetrainError("Only small steps of plain descent can be corrected.")
+        asked = self._asked(corner, substeps, corrected)
+        if asked not in self._curves and self._store is not None:
+            stored = self._store.read(asked)
+            if stored is not None:
+                self._curves[asked] = Curves(*stored)
+        if asked not in self._curves:
+            batched = corner.batches and self.training.in_batches
+            single = small and self.large
+            program = self._program(corner, batched, corrected, single)
+            momentum = self.training.momentum
+            rates = self.training.rates / (1 - momentum if small else 1)
+            kind = np.float32 if single else np.float64
+            own = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
+            given = own, jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
+            rule = (asked[1], STAGES, 0.0) if small else (1, 1, momentum)
+            with jax.enable_x64(not single), warnings.catch_warnings():
+                warnings.simplefilter("ignore" if single else "default")  # of what becomes single
+                try:
+                    made = program(
+                        *given, self.rows if batched else None, rates.astype(kind), *rule
+                    )
+                except ForetrainError:
+                    raise
+                except Exception as error:
+                    raise ForetrainError(
+                        f"The network cannot be trained: {place(error)}"
+                    ) from error
+                train, test, weights = jax.tree.map(lambda one: np.asarray(one, float), made)
+            if single:
+                jax.clear_caches()  # JAX would hand constants on as it rounded them here
+            if self._store is not None:
+                own = corner == run_corner(self.training)
+                self._store.write(asked, train, test, weights if own else None)
+            self._curves[asked] = Curves(train, test, weights)
+        return self._curves[asked]
+
+    def take(self, corner: Corner, substeps: int, other: int | None) -> bool:
+        """Take a corner as of `foretrain.explain.stored_curves.CurveStore.take`; without a store it is free."""
+        asked = self._asked(corner, substeps, False)
+        return self._store is None or asked in self._curves or self._store.take(asked, other)
+
+    def _asked(self, corner, substeps, corrected):
+        small = not corner.step
+        return tuple(corner), substeps if small else 1, corrected, small and self.large
+
+    def _program(self, asked_corner, batched, corrected, single):
+        import jax
+
+        asked = asked_corner._replace(step=True, batches=batched), corrected, single
+        if asked not in self._programs:
+            network = _network(self.training.apply, asked_corner)
+            function = partial(_trained, self.training, self.at, network, corrected)
+            lanes = (None, 0, 0 if batched else None, None, None, None, None)
+            self._programs[asked] = jax.jit(jax.vmap(function, in_axes=lanes))
+        return self._programs[asked]
+
+    @cached_property
+    def plain(self) -> np.ndarray:
+        """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
+        import jax
+
+        with jax.enable_x64(True):
+            start = jax.tree.map(lambda leaf: leaf[0], self.starts)
+            return np.asarray(plain_run(self.training, start, self.rows[0])[1])[self.at]
+
+
+def log_spaced(steps: int, number: int = 60) -> np.ndarray:
+    """Steps from 0 to the last one, about evenly spaced in log time."""
+    return np.unique(np.r_[0, np.round(np.geomspace(1, steps, number))]).astype(int)
+
+
+def first_substeps(share: float) -> int:
+    """The number of substeps from which `enough_substeps` begins."""
+    return max(1, int(np.ceil(2 * share / _STEP)))
+
+
+def enough_substeps(simulator: Simulator, share: float) -> int:
+    """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
+
+    `share` is the rate times the sharpness at the start over two, 1 at the edge. From a substep a quarter of the way to
+    the edge their number doubles until the training curves of half as many agree to a thousandth of the loss at the start.
+
+    Raises:
+        ForetrainError: 64 are not enough.
+    """
+    simulator = simulator.few()
+    substeps = first_substeps(share)
+    while substeps <= _MOST:
+        worst = 0.0
+        for gates in (True, False):
+            here, there = (
+                np.nan_to_num(simulator.run(Corner(True, gates), n).train, nan=np.inf)
+                for n in (substeps, 2 * substeps)
+            )
+            worst = max(worst, float((np.abs(here - there) / here[:, :1]).max()))
+        if worst < _AGREE:
+            return substeps
+        substeps *= 2
+    raise ForetrainError(
+        f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `rate`."
+    )
+
+
+def _network(apply, asked):
+    """The network of a corner as a function of weights, start and inputs."""
+    network = corner(apply, layers=asked.layers, gates=asked.gates)
+    if asked.output:
+        return network
+    return lambda w, u, x: network(w, u, x) - apply(u, x)
+
+
+def _trained(
+    training, at, network, corrected, data, start, rows, rates, substeps, stages, momentum
+):
+    """Losses at the steps `at` and the last weights, from one start."""
+    import jax
+    import jax.numpy as jnp
+
+    def gradient(w, seen, rate):
+        x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
+        slope = jax.grad(lambda one: training.loss(network(one, start, x), y))
+        if not corrected:
+            return slope(w)
+
+        # The gradient of eta/4 |g|^2 is eta/2 times the Hessian times g, for g of the loss with its decay.
+        def decayed(one):
+            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(one), one)
+
+        there = decayed(w)
+        _, turned = jax.jvp(decayed, (w,), (there,))
+        return jax.tree.map(lambda g, more: g + rate / 2 * more, slope(w), turned)
+
+    training = replace(training, **data)
+
+    def step(number, state):
+        w, memory = state
+        seen = None if rows is None else rows[number]
+        rate = rates[number]
+        if training.adaptive:
+            return descent.step(
+                training.optimizer, w, gradient(w, seen, rate), memory, rate, training.weight_decay
+            )
+
+        def stage(at, carry):
+            w, base, _ = carry
+            base = jax.tree.map(lambda new, old: jnp.where(at % stages == 0, new, old), w, base)
+            moved = jax.tree.map(
+                lambda g, one, m: g + training.weight_decay * one + momentum * m,
+                gradient(w, seen, rate), w, memory,
+            )  # fmt: skip
+            size = rate / substeps / (stages - at % stages)
+            return jax.tree.map(lambda one, m: one - size * m, base, moved), base, moved
+
+        w, _, moved = jax.lax.fori_loop(0, stages * substeps, stage, (w, w, memory))
+        return w, moved
+
+    def losses(w):
+        train = training.loss(network(w, start, training.x), training.y)
+        if training.x_test is None:
+            return train, None
+        return train, training.loss(network(w, start, training.x_test), training.y_test)
+
+    def segment(state, ends):
+        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
+        return state, losses(state[0])
+
+    memory = (
+        descent.start(training.optimizer, start)
+        if training.adaptive
+        else jax.tree.map(jnp.zeros_like, start)
+    )
+    ends = jnp.asarray(np.stack([np.r_[0, at[:-1]], at], 1))
+    (w, _), (train, test) = jax.lax.scan(segment, (start, memory), (ends[:, 0], ends[:, 1]))
+    return train, test, w
+
+
+def _of_kind(array, kind):
+    """An array in a precision; whole numbers and None as they are."""
+    return array if array is None or array.dtype.kind != "f" else array.astype(kind)
+
+
+def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> tuple[Any, Any]:
+    """Weights at the end of one run by Optax, and its training loss before every step and after the last, (steps + 1,).
+
+    `rates`, (step,), are by default those of the training; they, `start` and `rows`, (step, example), may be traced.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    training = replace(training, x=jnp.asarray(training.x), y=jnp.asarray(training.y))
+
+    def loss(w, seen):
+        return training.loss(training.apply(w, training.x[seen]), training.y[seen])
+
+    @jax.jit
+    def step(state, given):
+        rate, seen = given
+        w, memory = state
+        gradient = jax.grad(loss)(w, seen)
+        moved = descent.step(
+            training.optimizer, w, gradient, memory, rate, training.weight_decay,
+            momentum=training.momentum,
+        )  # fmt: skip
+        return moved, loss(moved[0], np.arange(len(training.x)))
+
+    before = jax.jit(loss)(start, np.arange(len(training.x)))
+    state = start, descent.start(training.optimizer, start)
+    (end, _), after = jax.lax.scan(step, state, (training.rates if rates is None else rates, rows))
+    return end, jnp.append(before, after)

@@ -1,1 +1,0 @@
-"""Forecasts of theory for a network and data that the user brings."""

@@ -1,0 +1,95 @@
+"""Predictions from files and to files."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.errors import argument_error, real
+from foretrain.graph import Graph, read_graph
+from foretrain.predict.prediction import Prediction, Ranking
+from foretrain.tasks.gated_data import GatedData, load_gated_data
+
+PAGE = "prediction.html"
+_MODELS = (".py", ".pt", ".pth", ".safetensors")
+
+
+def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
+    """Times at which a loss is wanted, from the texts of two options; None where neither is given.
+
+    `times` ascend, in step x learning rate; `until` is the last of 201 times. Both together raise `ArgumentError`.
+    """
+    if until is None:
+        return None if times is None else np.array([real("times", time) for time in times])
+    if times is not None:
+        raise argument_error("until", "be given without `times`", f"is {until}")
+    return np.linspace(0, real("until", until, above=0), 201)
+
+
+def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, GatedData]]:
+    """Read graphs and data files in the order in which a command line names them.
+
+    Files are a TOML file, then npz files of data on that graph, then perhaps another TOML file with its own, ... Returns name
+    to (graph, data), the name being the data file's path, after its graph's where a file stands under several.
+    """
+    pairs: list[tuple[Path, Path]] = []
+    graph_path = None
+    for path in map(Path, files):
+        if path.suffix == ".toml":
+            _check_used(graph_path, pairs)
+            graph_path = path
+        elif graph_path is None:
+            own = path.suffix in _MODELS
+            repair = "A network of your own is read by `foretrain explain model.py data.npz`."
+            raise argument_error(
+                "files", "begin with a graph, a TOML file", f"begins with `{path}`", repair * own
+            )
+        elif (graph_path, path) in pairs:
+            raise argument_error("files", "be distinct", f"`{graph_path} {path}` is named twice")
+        else:
+            pairs.append((graph_path, path))
+    _check_used(graph_path, pairs)
+    graphs = {path: read_graph(path) for path, _ in pairs}
+    seen = [path for _, path in pairs]
+    return {
+        str(path) if seen.count(path) == 1 else f"{graph_path} {path}": (
+            graphs[graph_path],
+            load_gated_data(path, graphs[graph_path]),
+        )
+        for graph_path, path in pairs
+    }
+
+
+def _check_used(graph_path: Path | None, pairs: list[tuple[Path, Path]]) -> None:
+    if graph_path is not None and graph_path not in [used for used, _ in pairs]:
+        rule = "hold at least one data file for every graph"
+        raise argument_error("files", rule, f"`{graph_path}` has none")
+
+
+def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Path, ...]:
+    """Write ``prediction.json``, the figure and ``prediction.html`` into a folder, which is made if need be.
+
+    Raises:
+        FolderError: the folder cannot be made or written.
+    """
+    from foretrain.figures.findings import write_findings
+    from foretrain.predict import figure
+    from foretrain.predict.graph_figure import draw_graph
+    from foretrain.predict.text import page_tables, reading_lines, start_words, trust_lines
+
+    ranked = isinstance(prediction, Ranking)
+    one = prediction.predictions[0] if ranked else prediction
+    graph, reading = draw_graph(one), reading_lines(prediction)
+    return write_findings(
+        Path(folder),
+        PAGE,
+        {**figure.draw(prediction), **({} if graph is None else {"graph": graph})},
+        record=("prediction.json", prediction.as_dict()),
+        title="Candidate gatings" if ranked else f"Prediction of {one.label}",
+        summary=f"Expected learning from {start_words(one)}.",
+        doubts=[("Trust", trust_lines(prediction))],
+        tables=page_tables(prediction),
+        folded=not ranked,
+        closing=[("What the columns of the modes say", reading)] if reading else [],
+    )

@@ -1,0 +1,199 @@
+"""Prediction from small random weights: the exact flow of the statistics, from several draws of their law."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from foretrain.errors import argument_error, one_of
+from foretrain.networks import gated
+from foretrain.predict.prediction import Ensemble, Prediction, Reduced, first_below
+from foretrain.predict.reduced import mode_rows, shown_times
+from foretrain.streams import Seed, generator
+from foretrain.tasks.statistics import Statistics
+from foretrain.theory.gated import exact_flow
+from foretrain.theory.gated.reduction import Reduction
+
+# Part of the loss at the start that may be left above the attainable loss when a flow is at its end.
+_ENOUGH = 1e-7
+DRAWS = 4  # for every network that would be trained
+_MOST = 40_000  # evaluations of the gradient for one network
+_SLOWEST = 1e12  # multiplications in one evaluation, some hundred seconds
+
+
+def growing_strengths(reduction: Reduction, law: str, scale: float) -> np.ndarray:
+    """Strength of decoupled weights that random ones grow into, of every edge: shape (edge,).
+
+    Around zero the sum q = (W_in v + W_out^T u) / 2 of a mode grows through a bank between inputs and outputs, and the
+    difference decays; |q|^2 has the mean (E|W_in v|^2 + E|W_out^T u|^2) / 4: N sigma^2 / 2 for N units and normal
+    entries. The mean over a bank's edges stands in for what they share, and on paths of three or more edges for a law
+    that is not known.
+    """
+    one_of("init_law", law, gated.INITIAL_LAWS)
+    graph, bank = reduction.graph, {}
+    for node in graph.hidden:
+        lengths = [_unit_square(law, *graph.shape[e.name], axis=0) for e in graph.incoming[node]]
+        lengths += [_unit_square(law, *graph.shape[e.name], axis=1) for e in graph.outgoing[node]]
+        bank[node] = math.sqrt(sum(lengths) / len(lengths) / 2)
+    strengths = []
+    for edge in graph.edges:
+        ends = [bank[node] for node in (edge.source, edge.target) if node in bank]
+        target, source = graph.shape[edge.name]
+        direct = math.sqrt(_unit_square(law, target, source, axis=0) / target)
+        strengths.append(math.prod(ends) ** (1 / len(ends)) if ends else direct)
+    return scale * np.array(strengths)
+
+
+def _unit_square(law: str, target: int, source: int, *, axis: int) -> float:
+    """E|W v|^2 (axis 0) or E|W^T u|^2 (axis 1) for a unit vector and scale 1."""
+    arriving, leaving = (target, source) if axis == 0 else (source, target)
+    if law == "orthogonal":
+        return min(arriving, leaving) / leaving
+    variance = 1.0 if law == "normal" else 2 / (target + source)
+    return arriving * variance
+
+
+def expected_from_random(
+    reduced: Prediction,
+    statistics: Statistics,
+    law: str,
+    scale: float,
+    draws: int,
+    times: np.ndarray | None,
+    tell: Callable[[str], None] | None = None,
+) -> Prediction:
+    """The prediction of the exact flow, with what the reduction would have said beside it.
+
+    `reduced` is the prediction of the reduction, from `growing_strengths`. Without `times` the loss is given at 201 times
+    until the slowest of the `draws` has learned all but 1%. A gradient of more than 10^12 multiplications raises
+    `ArgumentError`.
+    """
+    reduction = reduced.reduction
+    ends = exact_flow.outputs(statistics)
+    bundles = [p for group in reduction.groups for p in group.bundles]
+    frames, modes = {}, reduction.singular_values.shape[1]
+    for p, group in zip(bundles, reduction.group_of_bundle, strict=True):
+        bundle, found = statistics.bundles[p], reduction.groups[group].frames
+        left, right = found[bundle.target], found[bundle.source]
+        more = ((0, 0), (0, modes - left.shape[1]))
+        frames[p] = np.pad(left, more), np.pad(right, more)
+    streams = [generator(Seed(0, seed), "prediction") for seed in range(draws)]
+    starts = [gated.initial_weights(reduction.graph, s, law=law, init_scale=scale) for s in streams]
+    horizon = max(reduced.horizon, 0.0 if times is None else float(times[-1]))
+    _state_cost(statistics, starts[0], draws, tell)
+    target = reduced.attainable_loss
+    flows = []
+    for weights in starts:
+        initial = exact_flow.loss(gated.bundle_products(statistics, weights), ends)
+        flows.append(
+            exact_flow.flow_until(
+                weights,
+                horizon,
+                statistics,
+                ends=ends,
+                frames=frames,
+                enough=target + _ENOUGH * initial,
+                at_least=0.0 if times is None else float(times[-1]),
+                settle_after=horizon / 20,  # five times the slowest mode's own time
+                most=_MOST,
+            )
+        )
+    drawn = Ensemble(tuple((flow.times, flow.loss) for flow in flows))
+    initial, final = float(np.median(drawn.first)), float(np.median(drawn.last))
+    longest = float(max(flow.times[-1] for flow in flows))
+    if times is None:
+        left = [first_below(t, at, at[-1] + 0.01 * (at[0] - at[-1])) for t, at in drawn.curves]
+        times = shown_times(initial, final, max(left), longest)
+    seen = np.concatenate([[0.0], np.geomspace(1e-9 * longest, longest, 3000)])
+    halves = [_half_times(reduction, flow) for flow in flows]
+    total, carried = _end(statistics, reduction, bundles, frames, flows)
+    loss = np.median(drawn.at(times), axis=0)
+    return replace(
+        reduced,
+        law=law,
+        init_scale=scale,
+        modes=mode_rows(reduction, np.array(halves), total, carried),
+        times=times,
+        loss=loss,
+        initial_loss=initial,
+        final_loss=final,
+        learning_time=float(np.median(drawn.half_times())),
+        horizon=longest,
+        history=np.stack([seen, np.median(drawn.at(seen), axis=0)]),
+        drawn=drawn,
+        drift=max(flow.drift for flow in flows),
+        finished=all(flow.finished for flow in flows),
+        curvature=max(exact_flow.largest_curvature(flow.weights, statistics) for flow in flows),
+        reduced=_beside(reduced, seen, np.median(drawn.at(seen), axis=0), times),
+    )
+
+
+def _state_cost(statistics: Statistics, weights, draws: int, tell) -> None:
+    small = exact_flow.compressed(weights, statistics)
+    each = exact_flow.multiplications(small, statistics)
+    if each > _SLOWEST:
+        rule = f"need at most {_SLOWEST:g} multiplications for one evaluation of the exact flow"
+        got = f"needs {each:.3g}"
+        raise argument_error("graph", rule, got, "Try init_law decoupled, or fewer units.")
+    if tell is None:
+        return
+    begun = time.perf_counter()
+    gated.statistics_gradient(statistics, small)
+    took = time.perf_counter() - begun
+    modes = sum(statistics.graph.width[name] for name in statistics.graph.inputs)
+    modes_out = sum(statistics.graph.width[name] for name in statistics.graph.outputs)
+    numbers = sum(w.size for w in small.values())
+    tell(
+        f"Exact flow: {len(small)} edges, {modes} modes in and {modes_out} out, {numbers} weights after compression, "
+        f"{each:.2g} multiplications an evaluation; from about 1500 to at most {_MOST} of these for each of {draws} draws: "
+        f"{_seconds(1500 * draws * took)} to {_seconds(_MOST * draws * took)}."
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g} s" if value < 100 else f"{value / 60:.2g} min"
+
+
+def _half_times(reduction: Reduction, flow: exact_flow.Trajectory) -> np.ndarray:
+    """When half of S(p) is explained, shape (path, mode), as `half_learning_times` says it of a reduction."""
+    values = reduction.singular_values
+    found = np.full(values.shape, np.nan)
+    least = 1e-12 * np.abs(values).max()
+    for bundle, mode in zip(*np.nonzero(np.abs(values) > least), strict=True):
+        left = 1 - flow.explained[:, bundle, mode] / values[bundle, mode]
+        found[bundle, mode] = first_below(flow.times, left, 0.5)
+    return found[reduction.bundle_of_path]
+
+
+def _end(statistics, reduction: Reduction, bundles, frames, flows):
+    """Explained part of S(p) at the end, (bundle, mode), and by each path itself, (path, mode): means over draws."""
+    total = np.mean([flow.explained[-1] for flow in flows], axis=0)
+    carried = np.zeros((len(reduction.paths), reduction.singular_values.shape[1]))
+    for row, (path, number) in enumerate(
+        zip(reduction.paths, reduction.bundle_of_path, strict=True)
+    ):
+        p = bundles[number]
+        left, right = frames[p]
+        for flow in flows:
+            own = gated.path_product(path, flow.weights) @ statistics.input_pair(p, p)
+            carried[row] += np.sum((left.T @ own) * right.T, axis=1) / len(flows)
+    return total, carried
+
+
+def _beside(reduced: Prediction, seen, flow, times) -> Reduced:
+    """The reduction's answer at the same times, and the most by which it is off on the way."""
+    at, losses = reduced.history
+    there = np.interp(seen, at, losses)
+    worst = int(np.argmax(np.abs(there - flow)))
+    return Reduced(
+        strength=reduced.init_scale,
+        times=times,
+        loss=np.interp(times, at, losses),
+        final_loss=reduced.final_loss,
+        learning_time=reduced.learning_time,
+        worst=float(abs(there[worst] - flow[worst])),
+        worst_time=float(seen[worst]),
+        history=reduced.history,
+    )

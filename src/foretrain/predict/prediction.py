@@ -1,0 +1,341 @@
+"""Forecasts of networks that are not trained: records of modes, of one network, of ranked candidates.
+
+Times are in step x learning rate, for the loss mean over examples of half the squared error: at learning rate 0.1 the
+time 20 is step 200. Losses are such means, in the square of the unit of the targets.
+"""
+
+import itertools
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from foretrain.quantities.learning_curves.learning_time import crossing_time
+from foretrain.quantities.learning_curves.plateaus import plateaus
+from foretrain.theory.gated.reduction import TOLERANCE, Reduction
+
+# Part of the loss at the start by which an end must lie above the attainable loss to count as above it.
+SHORT = 1e-6
+# Entries of a prediction that are written as they are.
+_WRITTEN = (
+    "label", "init_scale", "residual", "stable", "smallest_curvature", "attainable_loss",
+    "attainable_is_bound", "initial_loss", "final_loss", "learning_time", "horizon",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModeForecast:
+    """One mode on one path.
+
+    Attributes:
+        path: Name of the path, its edges joined by ``>``.
+        mode: Number of the mode in the path's group, from 1, the strongest first.
+        singular_value: S(p), how strongly the data drive it.
+        input_variance: D(p, p).
+        active: Pr(path), the fraction of examples on which the path's gate is open.
+        half_learning_time: When the network has learned half of what this path has to learn in the mode, in
+            step x learning rate; infinite if never.
+        share: Part of that which this path itself carries at the end.
+        outcome: ``learned``; among paths that compete for the same examples ``wins``, ``shares`` or ``loses``; or
+            ``not learned``.
+        earliest, latest: First and last half-learning time of all draws, where weights are drawn; else None.
+    """
+
+    path: str
+    mode: int
+    singular_value: float
+    input_variance: float
+    active: float
+    half_learning_time: float
+    share: float
+    outcome: str
+    earliest: float | None = None
+    latest: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Loss curves of several networks whose weights were drawn from one law.
+
+    Attributes:
+        curves: Times and losses of every network, shape (time,) each; a network stays at its last loss.
+    """
+
+    curves: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    @property
+    def first(self) -> np.ndarray:
+        """Loss at time 0, shape (network,)."""
+        return np.array([losses[0] for _, losses in self.curves])
+
+    @property
+    def last(self) -> np.ndarray:
+        """Loss at the end, shape (network,)."""
+        return np.array([losses[-1] for _, losses in self.curves])
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """Losses at these times, shape (network, time), never above or below what was seen beside them."""
+        rows = []
+        for seen, losses in self.curves:
+            asked = np.minimum(times, seen[-1])
+            rows.append(PchipInterpolator(seen, losses)(asked) if len(seen) > 1 else 0 * asked)
+        return np.maximum(np.array(rows), 0.0)
+
+    def time_to(self, loss: float) -> np.ndarray:
+        """First times at which the loss is at most `loss`, shape (network,); infinite where it never is."""
+        return np.array([first_below(*curve, loss) for curve in self.curves])
+
+    def half_times(self) -> np.ndarray:
+        """First times at which half of a network's own drop is done, shape (network,)."""
+        return np.array([first_below(t, at, (at[0] + at[-1]) / 2) for t, at in self.curves])
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """The prediction of the reduction for random weights, beside the exact flow.
+
+    `strength` is that of decoupled weights that the random ones grow into, the largest of all edges; `worst` the most by which
+    the loss is off that of the exact flow, at `worst_time`; all else as of `Prediction`.
+    """
+
+    strength: float
+    times: np.ndarray
+    loss: np.ndarray
+    final_loss: float
+    learning_time: float
+    worst: float
+    worst_time: float
+    history: np.ndarray
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One number of the prediction beside trained networks.
+
+    Attributes:
+        predicted, reduced: By the exact flow, mean over draws, and by the reduction.
+        trained: Mean over the networks trained.
+        off, off_low, off_high: Mean of trained minus predicted, with its 95% interval: over networks, each beside the
+            mean of as many draws as there are for one, so that the differences are independent.
+        allowed: Largest difference that counts as agreement, fixed beforehand.
+        verdict: ``agrees`` if the interval lies within what is allowed, ``differs`` if it lies outside, else ``open``,
+            which more seeds settle.
+        reduced_verdict: The same of the reduction.
+    """
+
+    quantity: str
+    predicted: float
+    reduced: float
+    trained: float
+    off: float
+    off_low: float
+    off_high: float
+    allowed: float
+    verdict: str
+    reduced_verdict: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Networks trained beside a prediction, by descent on the examples from weights of the same law, other draws.
+
+    `networks` are their loss curves, in step x learning rate, `learning_rate` and `steps` those of plain gradient descent on
+    all examples at once, `judged` the prediction beside them, number by number.
+    """
+
+    networks: Ensemble
+    learning_rate: float
+    steps: int
+    judged: tuple[Judged, ...]
+
+
+class _Shown:
+    """A forecast as a figure, in a notebook, at a prompt, and printed."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
+        from foretrain.figures.style import drawn_at
+        from foretrain.predict.figure import draw
+
+        return drawn_at(ax, lambda: draw(self), type(self).__name__.lower()).figure
+
+    def _repr_html_(self) -> str:
+        from foretrain.predict.text import notebook_face
+
+        return notebook_face(self)
+
+    def __repr__(self) -> str:
+        from foretrain.predict import text
+
+        return getattr(text, f"{type(self).__name__.lower()}_summary")(self)
+
+    def __str__(self) -> str:
+        from foretrain.predict.text import told
+
+        return told(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(_Shown):
+    """The expectation for one network: by the reduction, or from random weights by the exact flow of the statistics.
+
+    In a notebook it shows in a few lines; ``print`` shows its tables.
+
+    Attributes:
+        label: Name of the candidate.
+        init_scale: Strength of every edge and mode at the start, or the scale of the law of random weights.
+        modes: Every driven mode of every trained path, those learned first in front.
+        times: Shape (time,), float64, in step x learning rate.
+        loss: Expected loss, shape (time,), never negative; of several draws their median, as all numbers below.
+        initial_loss, final_loss: Loss at time 0 and when all is learned.
+        learning_time: First time at which half of the drop from initial to final loss is done; 0 if there is none.
+        residual: Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole.
+        smallest_curvature: Smallest eigenvalue of the Hessian of the whole network's loss at the end of the reduction,
+            also off the weights that the reduction knows; 0 if none is negative. Where the residual is not zero, that
+            of a network on the diagonal part of the statistics.
+        stable: True if the end is stable for the whole network. False at a saddle, which small random weights leave at a
+            rate of about ``-smallest_curvature`` (later where it is flat); None where the residual is not zero.
+        attainable_loss: Least loss of any weights of this network on these data.
+        attainable_is_bound: True if hidden banks may be too narrow to reach it.
+        reduction: The reduced network.
+        horizon: Time up to which modes were followed.
+        history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
+        law: Of the weights at the start: ``decoupled``, the reduction's own, or one of random weights.
+        drawn: Of random weights, the loss of every draw.
+        reduced: Of random weights, the reduction, whose end `residual`, `smallest_curvature` and `stable` are of.
+        drift: Of random weights, how far what the flow conserves has moved, relative to squared weights.
+        finished: True if every draw came down to the attainable loss.
+        curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
+        trained: Networks trained beside it, if any.
+    """
+
+    label: str
+    init_scale: float
+    modes: tuple[ModeForecast, ...]
+    times: np.ndarray
+    loss: np.ndarray
+    initial_loss: float
+    final_loss: float
+    learning_time: float
+    residual: float
+    smallest_curvature: float
+    stable: bool | None
+    attainable_loss: float
+    attainable_is_bound: bool
+    reduction: Reduction
+    horizon: float
+    history: np.ndarray
+    law: str = "decoupled"
+    drawn: Ensemble | None = None
+    reduced: Reduced | None = None
+    drift: float = 0.0
+    finished: bool = True
+    curvature: float = math.nan
+    trained: Trained | None = None
+
+    @property
+    def exact(self) -> bool:
+        """True if the residual is rounding."""
+        return self.residual <= TOLERANCE
+
+    @property
+    def falls_short(self) -> bool:
+        """True if the predicted end lies above what is attainable, by more than a millionth of the loss at the start."""
+        most = max(self.initial_loss, self.final_loss)
+        return self.final_loss - self.attainable_loss > SHORT * most
+
+    def drop_levels(self) -> tuple[float, ...]:
+        """Losses half way down each drop: between one plateau of the expected loss and the next, or the end."""
+        times, losses = self.history
+        above = losses - losses[-1]
+        if above[0] <= 0:
+            return ()
+        # What is left of a thousandth of the loss is no drop that anyone would time.
+        found = plateaus(times, np.maximum(above, 0.0), floor=1e-3)
+        levels = [above[0], *(one.loss for one in found if one.loss < 0.95 * above[0]), 0.0]
+        return tuple(
+            float(losses[-1] + (high + low) / 2) for high, low in itertools.pairwise(levels)
+        )
+
+    def time_to(self, loss: float) -> float:
+        """First time at which the expected loss is at most `loss`; infinite if it never is."""
+        times, losses = self.history
+        return first_below(times, losses, loss)
+
+    def as_dict(self) -> dict:
+        """All but the reduction as JSON-ready values; infinite times become None."""
+        return {
+            **{name: _json(getattr(self, name)) for name in _WRITTEN},
+            "time_unit": "step x learning rate",
+            "modes": [{k: _json(v) for k, v in asdict(mode).items()} for mode in self.modes],
+            "times": self.times.tolist(),
+            "loss": self.loss.tolist(),
+            "init_law": self.law,
+            **self._random(),
+        }
+
+    def _random(self) -> dict:
+        if self.drawn is None or self.reduced is None:
+            return {}
+        drawn = self.drawn.at(self.times)
+        told = {
+            "draws": len(drawn),
+            "lowest_loss": drawn.min(axis=0).tolist(),
+            "highest_loss": drawn.max(axis=0).tolist(),
+            "conserved_within": self.drift,
+            "reached_attainable": self.finished,
+            "reduction": {
+                "strength": self.reduced.strength,
+                "loss": self.reduced.loss.tolist(),
+                "final_loss": self.reduced.final_loss,
+                "learning_time": _json(self.reduced.learning_time),
+                "worst": self.reduced.worst,
+                "worst_time": self.reduced.worst_time,
+            },
+        }
+        if self.trained is not None:
+            told["trained"] = {
+                "learning_rate": self.trained.learning_rate,
+                "steps": self.trained.steps,
+                "loss": self.trained.networks.at(self.times).tolist(),
+                "judged": [
+                    {k: _json(v) for k, v in asdict(one).items()} for one in self.trained.judged
+                ],
+            }
+        return told
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(_Shown):
+    """Candidate gatings of one task, the one expected to learn first in front.
+
+    Attributes:
+        predictions: One per candidate.
+        target_loss: Loss that the candidates race to: half way from the start to the lowest final loss of all.
+        learning_times: When each reaches it, in step x learning rate, shape (candidate,); infinite for those that
+            never do, which are ordered by their final loss.
+    """
+
+    predictions: tuple[Prediction, ...]
+    target_loss: float
+    learning_times: np.ndarray
+
+    def as_dict(self) -> dict:
+        """JSON-ready values."""
+        return {
+            "target_loss": self.target_loss,
+            "learning_times": [_json(time) for time in self.learning_times],
+            "candidates": [prediction.as_dict() for prediction in self.predictions],
+        }
+
+
+def first_below(times: np.ndarray, losses: np.ndarray, target: float) -> float:
+    """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
+    found = float(crossing_time(times, -losses, -target))
+    return math.inf if math.isnan(found) else found
+
+
+def _json(value):
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""Factorisations, whole and masked."""

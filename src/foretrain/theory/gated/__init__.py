@@ -1,0 +1,1 @@
+"""Gated and deep linear networks, and their reduction."""

@@ -1,0 +1,1 @@
+"""The race between pathways."""

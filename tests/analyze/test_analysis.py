@@ -1,0 +1,383 @@
+"""One planted network whose whole analysis is known, and what `analyze` must refuse or doubt."""
+
+import functools
+from dataclasses import replace
+from itertools import pairwise, permutations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.analyze.analysis import analyze
+from foretrain.analyze.analysis_text import differences, tables, text
+from foretrain.degeneracy.counts import free_directions
+from foretrain.degeneracy.counts.grams import Grams
+from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum
+from foretrain.degeneracy.counts.unit_costs import slope_shift
+from foretrain.degeneracy.function import as_function, function_of
+from foretrain.degeneracy.interactions import rewiring, wiring
+from foretrain.degeneracy.interactions.wiring import wired
+from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.sampled import effective_parameters
+from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
+from foretrain.errors import ArgumentError
+
+RANDOM = np.random.default_rng(0)
+DRAWN = RANDOM.standard_normal((64, 4))
+X = (
+    8 * np.linalg.qr(DRAWN - DRAWN.mean(0))[0]
+)  # centred, with a mean square of one in every direction
+SHIFTED = X + np.array([1.0, -0.5, 0.3, 2.0])
+OUTER, INNER = np.array([2.0, 1.5, 1.0, 0.5]), np.array([1.8, 1.2, 0.9, 0.6])
+EPS = 0.01
+LOGS = np.log(OUTER * INNER / EPS**0.5)  # of the weight of a mode's edges
+
+
+def planted():
+    """Two linear layers 4 - 6 - 4 with biases, singular vectors of each on the axes of four of the six hidden units."""
+    left, right = (np.linalg.qr(RANDOM.standard_normal((4, 4)))[0] for _ in "ab")
+    first = np.vstack([INNER[:, None] * right, np.zeros((2, 4))])
+    second = np.hstack([left * OUTER, np.zeros((4, 2))])
+    turn = np.linalg.qr(RANDOM.standard_normal((6, 6)))[0]
+    biases = [RANDOM.standard_normal(6), RANDOM.standard_normal(4)]
+    return perceptron([turn @ first, second @ turn.T], biases, "identity")
+
+
+PLANTED = planted()
+
+
+def known_costs(network, x):
+    """Of the 20 directions in which a linear map of (x, 1) to four outputs moves, descending.
+
+    A change moves the map by dW_2 (W_1, b_1) + W_2 (dW_1, db_1) + (0, db_2), and outputs by that times (x, 1).
+    """
+    (inner, outer), last = network.params, np.eye(5)[-1]
+    rows = np.column_stack([x, np.ones(len(x))])
+    read = np.column_stack([inner["weight"], inner["bias"]])
+    moved = np.kron(outer["weight"] @ outer["weight"].T, np.eye(5))
+    moved += np.kron(np.eye(4), read.T @ read + np.outer(last, last))
+    return np.sort(np.linalg.eigvals(moved @ np.kron(np.eye(4), rows.T @ rows / len(x))).real)[::-1]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return analyze(PLANTED, SHIFTED, EPS, seconds=0)
+
+
+def check_costs(found):
+    """Effective parameters and costs above every scale, in numbers, on the page, and in the dataset."""
+    costs = known_costs(PLANTED, SHIFTED)
+    numbers = {eps: (costs / (costs + eps)).sum() for eps in (10 * EPS, EPS, 0.1 * EPS)}
+    for eps, number in numbers.items():
+        assert found.costs.effective(eps)[0] == pytest.approx(number)
+        assert found.costs.above(eps)[0] == (costs > eps).sum() == 20
+    _, _, rows = dict_of(found)["Effective parameters"]
+    shown = [
+        (f"{eps:.3g}", f"{number:.3g}", "20", "not sampled") for eps, number in numbers.items()
+    ]
+    assert rows == shown
+    drawn = found.dataset()
+    assert drawn.by_curvature.sel(noise_scale=EPS, method="nearest") == pytest.approx(numbers[EPS])
+    assert drawn.cost.values[:20] == pytest.approx(costs)
+    assert found.plot().axes[0].get_xlabel() == "Noise scale ε (squared error)"
+
+
+def dict_of(found):
+    return {heading: (heading, head, rows) for heading, head, rows in tables(found)}
+
+
+def check_counts(found):
+    """Of 58 weights 20 matter.
+
+    Two hidden units too many: what both read is free, 2 x 5, and what reads them, 2 x 4; within the other four, and their
+    constant, any change of basis, 4 x 5. At the scale the same, as all costs are far above it.
+    """
+    assert dict_of(found)["The network"][2] == [
+        ("parameters", "58"),
+        ("layers", "4 - 6 - 4"),
+        ("examples x outputs", "256"),
+        ("loss", "squared error"),
+        ("noise scale", "0.01, as given"),
+        ("free directions", "38"),
+        ("of these not attributed", "0"),
+    ]
+    one, two = found.exact.sections.values()
+    assert (one.activations, one.jacobians, two.activations, two.jacobians) == (0, 10, 8, 0)
+    assert sum(part.synchronized + part.conditional for part in (one, two)) == 20
+    by_source = "Free directions at the scale, by section and source: an estimate"
+    assert dict_of(found)[by_source][2] == [
+        ("1", "30", "0", "10", "20", "0", "0"),
+        ("2", "28", "8", "0", "0", "0", "20"),
+    ]
+    assert dict_of(found)["Synchronised blocks"][2] == [("1", "6", "0, 1, 2, 3, 4, 5", "5")]
+
+
+def check_wiring(found):
+    """Each mode is a chain of two edges, both the square of its strength from end to end; nothing joins two modes."""
+    for part in found.wiring.graph.strengths:
+        assert part == pytest.approx(np.diag((OUTER * INNER) ** 2), abs=1e-9)
+    modes = [(str(k), "1", "1", "1") for k in (1, 2, 3, 4)]
+    rest = [("in none", "0", "0", "0"), ("all directions kept", "4", "4", "4")]
+    assert (
+        dict_of(found)["Modules of the interaction graph, directions of each layer"][2]
+        == modes + rest
+    )
+    # Modularity 1 - g sum_a v_a^2, v_a the share of module a, and of rewired graphs: the same edges on other chains.
+    g = found.wiring.modules.resolution
+
+    def modularity(order):
+        return 1 - g * ((LOGS + LOGS[list(order)]) ** 2).sum() / (2 * LOGS.sum()) ** 2
+
+    possible = np.array([modularity(order) for order in permutations(range(4))])
+    assert found.wiring.modules.modularity == pytest.approx(modularity(range(4)))
+    assert (abs(found.wiring.chance[:, None] - possible).min(1) < 1e-9).all()
+    mean, most = found.wiring.chance.mean(), found.wiring.chance.max()
+    assert dict_of(found)["How modular it is"][2] == [
+        ("cut between modules, sum of ln(w/eps^(1/2))", "0"),
+        (f"modularity at resolution {g:.3g}", f"{modularity(range(4)):.4g}"),
+        ("of 10 rewired graphs", f"{mean:.4g}, at most {most:.4g}"),
+    ]
+
+
+def check_cut(network):
+    """A fifth module cuts a chain: the cut is that edge's logarithm, once."""
+    made, _ = wired(network, SHIFTED, EPS, number=5)
+    labels = made.modules.by_layer(made.graph.sizes)
+    (mode,) = {k for part in pairwise(labels) for k in range(4) if part[0][k] != part[1][k]}
+    assert made.modules.cut == pytest.approx(LOGS[mode])
+
+
+def test_every_line_of_the_page_says_what_is_known(found):
+    check_costs(found)
+    check_counts(found)
+    check_wiring(found)
+    check_cut(PLANTED)
+    assert set(dict_of(found)) == {
+        "The network",
+        "Effective parameters",
+        "Free directions at the scale, by section and source: an estimate",
+        "Synchronised blocks",
+        "Modules of the interaction graph, directions of each layer",
+        "How modular it is",
+        "Time and memory",
+    }
+    *times, (name, size) = dict_of(found)["Time and memory"][2]
+    parts = [
+        "curvature",
+        "free directions",
+        "free directions at the scale",
+        "interaction basis",
+        "interaction graph",
+    ]
+    assert [name for name, _ in times] == [*parts, "modules"]
+    assert name == "most memory"
+    assert float(size.removesuffix(" MB")) > 10
+    assert found.doubts == [
+        "Modules: graphs that are rewired at random are as modular as this one."
+    ]
+    assert differences(found) == []
+    said = [" ".join(line.split()) for line in text(found).splitlines()]
+    for _, head, rows in tables(found):  # all of it stands in the text
+        assert {" ".join(" ".join(row).split()) for row in (head, *rows)} - {""} <= set(said)
+    assert "<pre>" in found._repr_html_()
+
+
+def rank_off_by_one(change):
+    right = Spectrum.rank.fget
+    change.setattr(Spectrum, "rank", property(lambda self: right(self) + 1))
+
+
+def bias_not_folded(change):
+    right = Grams.augmented
+
+    def without(self, layer):
+        return right(self, layer) * np.outer(*2 * [np.arange(len(self.means[layer]), -1, -1) > 0])
+
+    change.setattr(Grams, "augmented", without)
+
+
+def gram_not_centred(change):
+    right = wiring.interaction_basis
+    change.setattr(
+        wiring,
+        "interaction_basis",
+        lambda *of, **options: right(*of, **options | {"centre": False}),
+    )
+
+
+def another_layer(change):
+    """What matters of a layer to the outputs is that of the next, in as many columns."""
+    right = free_directions._roots
+
+    def wrong(network, x, counted, loss="mse"):
+        roots = right(network, x, counted, loss)
+        (one, sent), (two, last) = roots.values()
+        padded = np.pad(last, ((0, 2), (0, 2)))
+        return {0: (one, padded), 1: (two, sent[:, :4])}
+
+    change.setattr(free_directions, "_roots", wrong)
+
+
+def symmetrised_twice(change):
+    right = rewiring.affinity
+    change.setattr(rewiring, "affinity", lambda *of: 2 * right(*of))
+
+
+MUTANTS = rank_off_by_one, bias_not_folded, gram_not_centred, another_layer, symmetrised_twice
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_page_is_not_what_is_known_where_the_code_is_made_wrong(mutant, monkeypatch):
+    mutant(monkeypatch)
+    with pytest.raises(AssertionError):
+        test_every_line_of_the_page_says_what_is_known(analyze(PLANTED, SHIFTED, EPS, seconds=0))
+
+
+def test_the_scale_comes_from_the_data_where_none_is_given():
+    network, n = planted(), len(X)
+    labels = RANDOM.integers(0, 4, n)
+    found = analyze(network, X, y=labels, seconds=0)
+    assert (found.loss, found.eps) == ("kl", 1 / (2 * n))
+    outputs = as_function(network).outputs(X)
+    found = analyze(network, X, y=outputs + 0.3, seconds=0)
+    assert found.loss == "mse"
+    assert found.eps == pytest.approx(0.09 / n)
+    found = analyze(network, X, seconds=0)
+    assert found.eps == pytest.approx(1e-4 * outputs.var(0).sum())
+
+
+def test_labels_that_do_not_fit_are_refused():
+    network = planted()
+    for y, says in (
+        (np.full(64, 4), "classes from 0 to 3"),
+        (np.zeros((64, 3)), "the shape"),
+        (np.zeros(9, int), "one for each example"),
+    ):
+        with pytest.raises(ArgumentError, match=says):
+            analyze(network, X, y=y, seconds=0)
+    with pytest.raises(ArgumentError, match="be `kl` for labels"):
+        analyze(network, X, y=np.zeros(64, int), loss="mse", seconds=0)
+
+
+def sampled(network, x, y=None, sampler=sampled_parameters):
+    """An analysis that samples by so many gradients, the same on every machine."""
+    with pytest.MonkeyPatch.context() as change:
+        counted = functools.partial(sampler, gradients=400_000)
+        change.setattr("foretrain.analyze.analysis.sampled_parameters", counted)
+        return analyze(network, x, EPS, y=y)
+
+
+def check_samples(labelled, sampler=sampled_parameters):
+    """Three linear weights: beta, prior, data and scales of the chains are those of the costs, with labels, too."""
+    weights, x = np.array([[1.5, -0.5, 0.1]]), X[:, :3] * [1.0, 0.3, 0.05]
+    y = x @ weights.T + RANDOM.standard_normal((64, 1)) if labelled else None
+    if labelled:  # the best weights for these labels, so that the loss has its minimum there
+        weights = np.linalg.lstsq(x, y, rcond=None)[0].T
+    found = sampled(perceptron([weights], None, "identity"), x, y, sampler)
+    for eps, value, error in zip(
+        found.sampled.eps, found.sampled.value, found.sampled.error, strict=True
+    ):
+        assert abs(value - found.costs.effective(eps)[0]) < 4 * error < 0.6
+    assert found.sampled.trusted.all()
+    rows = dict_of(found)["Effective parameters"][2]
+    assert all(" ± " in row[-1] for row in rows)
+    assert sum("sampling and curvature agree" in line for line in differences(found)) == 3
+
+
+def check_basins():
+    """Two basins apart, the one at the weights stiffer: no number is trusted, and the page says why."""
+
+    def apply(w, x):
+        far = jnp.clip((w[0] / 1.5) ** 2, 0, 1)
+        stiff = jnp.sqrt(1 - 0.95 * far)
+        return x * jnp.concatenate([8**0.5 * w[:1] * (w[:1] - 1.5), stiff * w[1:]])
+
+    both = function_of(apply, np.array([0.0, 1.0, 0, 0, 0, 0]), np.array([[1.0], [-1.0]]))
+    found = sampled(both, np.array([[1.0], [-1.0]]))
+    assert not found.sampled.trusted[-2:].any()
+    assert all(
+        row[-1] == "not trusted: see Trust" for row in dict_of(found)["Effective parameters"][2][1:]
+    )
+    assert sum("chains disagree" in line for line in found.doubts) >= 2
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_sampling_says_what_curvature_says_where_the_loss_is_quadratic(labelled):
+    check_samples(labelled)
+
+
+@pytest.mark.slow
+def test_two_basins_are_not_trusted_but_are_where_all_chains_begin_at_the_weights(monkeypatch):
+    check_basins()
+    begin = effective_parameters._Walk._cooled
+
+    def inside(walk, beta, seconds):
+        walk.outside, walk.hot = 0 * walk.outside, beta
+        return begin(walk, beta, seconds)
+
+    monkeypatch.setattr(effective_parameters._Walk, "_cooled", inside)
+    with pytest.raises(AssertionError):
+        check_basins()
+
+
+@pytest.mark.slow
+def test_samples_are_not_those_of_curvature_with_another_beta_or_with_draws_of_the_warm_up(
+    monkeypatch,
+):
+    def colder(made, scales, **options):  # by the number of parameters
+        other = sampled_parameters(made, [eps / 3 for eps in scales], **options)
+        return replace(other, eps=np.array(scales))
+
+    with pytest.raises(AssertionError):
+        check_samples(False, colder)
+    judge = effective_parameters._Walk._judged
+
+    def counted(walk, draws, beta, most):  # one draw in fifty is from before chains were cooled
+        hot = draws.loss.copy()
+        early = slice(None, max(hot.shape[1] // 50, 1))
+        hot[-len(walk.outside) :, early] += walk.dimension / (2 * walk.first)
+        return judge(walk, draws._replace(loss=hot), beta, most)
+
+    begin = effective_parameters._Walk._cooled
+
+    def cooled(walk, beta, seconds):
+        found = begin(walk, beta, seconds)
+        walk.first = min(getattr(walk, "first", beta), beta)
+        return found
+
+    monkeypatch.setattr(effective_parameters._Walk, "_judged", counted)
+    monkeypatch.setattr(effective_parameters._Walk, "_cooled", cooled)
+    with pytest.raises(AssertionError):
+        check_samples(False)
+
+
+def test_weights_that_are_no_minimum_of_the_loss_are_not_trusted():
+    """Of a linear network the slope at the weights moves the number by what its closed form says."""
+    x, eps = X[:, :3] * [1.0, 0.3, 0.05], EPS
+    y = x @ np.array([[1.0, 2.0, 3.0]]).T
+    weights = np.array([[1.2, 1.8, 3.0]])
+    network = perceptron([weights], None, "identity")
+    function = as_function(network)
+    slope = (2 * (x @ weights.T - y).T @ x / len(x))[0]
+    costs = (x**2).mean(0)
+    centre = -slope / 2 / (costs + eps)
+    known = (slope @ centre + centre**2 @ costs) / eps
+    moved = slope_shift(function.apply, function.params, x, slope, "mse", eps)
+    assert moved == pytest.approx(known, rel=1e-3)
+    found = sampled(network, x, y)
+    assert not found.sampled.trusted.any()
+    assert all("no minimum of this loss" in lines[-1] for lines in found.sampled.doubts)
+
+
+def test_a_difference_of_the_witnesses_is_said(found):
+    eps, value, error = np.array([EPS]), np.array([9.0]), np.array([0.1])
+    made = SampledParameters(eps, value, error, [[]], [None], np.zeros((1, 8, 4)), 1, 1.0)
+    (line,) = [one for one in differences(replace(found, sampled=made)) if "sampling" in one]
+    assert line.startswith("At 0.01 sampling finds 9 where curvature says 19.9: ")
+    assert "flatter" in line
+    doubted = replace(made, doubts=[["9 effective draws"]])
+    assert "sampling" not in " ".join(differences(replace(found, sampled=doubted)))
+    assert "not trusted: see Trust" in text(replace(found, sampled=doubted))
+    few = replace(found, answers=16)
+    assert any("The 16 answers are the limit" in line for line in differences(few))

@@ -1,0 +1,368 @@
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+
+import foretrain
+from foretrain.analyze.analysis import analyze
+from foretrain.analyze.analysis_text import tables, trust
+from foretrain.cli import main
+from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
+from foretrain.degeneracy.function import as_function
+from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.noise_scale import variance_between
+from foretrain.degeneracy.transformer import arrays, of_arrays, pairs
+from foretrain.elsewhere.models import open_model
+from foretrain.errors import ArgumentError
+from foretrain.networks import transformer
+
+RANDOM = np.random.default_rng(0)
+WEIGHTS = [RANDOM.standard_normal((5, 3)), RANDOM.standard_normal((2, 5))]
+WEIGHTS[0][4] = 2 * WEIGHTS[0][3]  # two neurons on one line
+X = RANDOM.standard_normal((60, 3))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number, by in enumerate((0.0, 0.1)):
+        arrays = {f"{at}.weight": w + by for at, w in enumerate(WEIGHTS)}
+        np.savez(tmp_path / f"m{number}.npz", **arrays)
+    np.save(tmp_path / "x.npy", X)
+    return tmp_path
+
+
+def test_a_model_is_analysed_told_and_shown(folder, capsys):
+    words = [str(folder / "m0.npz"), str(folder / "m1.npz"), "--data", str(folder / "x.npy")]
+    words += ["--noise-scale", "seeds", "--seconds", "0", "--quiet", "--out", str(folder / "out")]
+    assert main(["analyze", *words]) == 0
+    said = capsys.readouterr().out
+    for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "modularity"):
+        assert text in said
+    page = (folder / "out" / "analysis.html").read_text("utf-8")
+    assert "data:image/svg+xml" in page
+    assert "Trust" in page
+
+
+def stored(random, symbols=5, dim=3, hidden=4, outputs=5):
+    """A transformer as a run that kept its state has it."""
+    weights = transformer.draw(random, dim, hidden, 1, outputs)._asdict()
+    weights = {name: w + 0.3 * random.standard_normal(np.shape(w)) for name, w in weights.items()}
+    run = {f"state_decoder_{name}": w for name, w in weights.items()}
+    return run | {"state_embedding": random.standard_normal((symbols, dim)), "loss": 0.0}
+
+
+@pytest.mark.slow
+def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
+    kept = arrays(stored(np.random.default_rng(1)))
+    np.savez(tmp_path / "t.npz", **kept)
+    symbols = np.indices((5, 5)).reshape(2, -1).T
+    np.save(tmp_path / "x.npy", symbols)
+    words = [
+        str(tmp_path / "t.npz"),
+        "--data",
+        str(tmp_path / "x.npy"),
+        "--seconds",
+        "0",
+        "--quiet",
+    ]
+    assert main(["analyze", *words, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    found = transformer_freedom(of_arrays(kept), pairs(5))
+    for text in (
+        "10 - 6 - 6 - 6 - 5",
+        "queries and keys",
+        f"no answer  {found.free}",
+        "none at the",
+    ):
+        assert text in said
+    for data, says in ((symbols + 1, "whole numbers from 0 to 4"), (pairs(4), "10 columns")):
+        np.save(tmp_path / "x.npy", data)
+        assert main(["analyze", *words]) == 2
+        assert says in capsys.readouterr().err
+    for change, says in (
+        ({"outward": np.ones((1, 3, 4))}, "have shape (1, 3, 3)"),
+        ({"extra": np.ones(2)}, "has `extra`"),
+        ({"widen": np.ones((3, 4))}, "have 3 axes"),
+    ):
+        np.savez(tmp_path / "t.npz", **(kept | change))
+        assert main(["analyze", *words]) == 2
+        assert says in capsys.readouterr().err
+    with pytest.raises(ArgumentError, match="has no `state_embedding`"):
+        arrays({})
+    with pytest.raises(ArgumentError, match="has no `bias`"):
+        of_arrays({name: one for name, one in kept.items() if name != "bias"})
+
+
+@pytest.mark.slow
+def test_a_stored_run_of_the_study_is_read(tmp_path):
+    small = {"symbols": 5, "embedding_dim": 3, "hidden_width": 4, "steps": 50, "compared": False}
+    small |= {"decoder_learning_rate": 0.01, "decoder_decay": 1.0}
+    result = foretrain.run(
+        "modular-transformer",
+        **small,
+        seeds=1,
+        keep_state="end",
+        out=tmp_path / "r",
+        quiet=True,
+        workers=1,
+    )
+    network = of_arrays(arrays(result.simulation.isel(seed=0)))
+    assert network.params[0]["embedding"].shape == (5, 3)
+
+
+def test_its_parts_share_a_scale_and_doubts_are_told():
+    network = perceptron(WEIGHTS)
+    found = analyze(network, X, 1e-12, seconds=0)
+    # Two neurons on one line are one: 3 free by their scales, 1 by dependence, and how they share what they do.
+    assert found.exact.free == found.freedom.free > 5
+    assert found.exact.effective == found.parameters - found.exact.free
+    assert not [line for line in found.doubts if line.startswith("Counts")]
+    coarse = analyze(network, X, seconds=0)
+    assert coarse.source == "a hundredth of the outputs' deviation, squared"
+    assert coarse.freedom.free >= found.freedom.free
+    few = analyze(network, X[:4], 1e-3, seconds=0)
+    assert few.exact is None
+    assert "4 examples are fewer than the 6" in few.doubts[0]
+
+
+def test_a_pure_function_is_analysed_as_the_network_that_it_is():
+    def apply(params, x):
+        first, second = params
+        return jax.nn.relu(x @ first.T) @ second.T
+
+    by_function = foretrain.analyze(apply, WEIGHTS, X, noise_scale=1e-3, seconds=0)
+    by_network = foretrain.analyze(perceptron(WEIGHTS), X, noise_scale=1e-3, seconds=0)
+    for one in (by_function, by_network):
+        assert one.costs.effective(1e-3)[0] == pytest.approx(
+            by_network.costs.effective(1e-3)[0], rel=1e-9
+        )
+    (*_, (name, rank)) = tables(by_function)[0][2]
+    assert (name, rank.split(",")[0]) == ("rank of the Jacobian", "rank 18 of 25")
+    assert by_function.wiring is None
+    assert by_function.exact is None
+    part = foretrain.analyze(apply, WEIGHTS, X, noise_scale=1e-3, seconds=0, part="1")
+    assert part.parameters == 10
+    assert "Part: 1 alone: 10 of 25 parameters move." in part.doubts
+    with pytest.raises(ArgumentError, match="followed by its parameters and data"):
+        foretrain.analyze(apply, X)
+
+
+def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, capsys):
+    for step, by in ((100, 1.0), (9, 0.1), (20, 0.4)):
+        arrays = {f"{at}.weight": by * w for at, w in enumerate(WEIGHTS)}
+        np.savez(folder / f"step-{step}.npz", **arrays)
+    words = [str(path) for path in sorted(folder.glob("step-*.npz"))]
+    words += ["--data", str(folder / "x.npy"), "--wiring", "--quiet", "--out", str(folder / "out")]
+    assert main(["analyze", *words]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "Free directions, all: 7 at every moment." in said
+    )  # a scale of all weights frees nothing
+    assert "Modules" in said
+    moments = [line.split()[0] for line in said.splitlines()[2:5]]
+    assert moments == ["9", "20", "100"]
+    assert "N changes most between" in said
+    part = foretrain.analyze(words[:3], folder / "x.npy", part="1")
+    assert part.doubts[-1] == "Part: 1 alone: 10 of 25 parameters move."
+    assert part.by_source()["all"].tolist() == [2, 2, 2]
+    found = foretrain.analyze(words[:3], folder / "x.npy", noise_scale=0.01)
+    # A network of a larger scale has larger costs, so that more of it counts; the last is the one that all are held to.
+    assert (np.diff(found.effective[:, 1]) > 0).all()
+    assert found.distance[-1] == 0
+    assert found.dataset().moment.values.tolist() == [9, 20, 100]
+    assert "data:image/svg+xml" in (folder / "out" / "analysis.html").read_text("utf-8")
+
+
+def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
+    """Targets are no logits, classes no targets; the spread of seeds is in the unit of the loss."""
+    models, x = [folder / "m0.npz", folder / "m1.npz"], folder / "x.npy"
+    classes, targets = RANDOM.integers(0, 2, len(X)), RANDOM.standard_normal((len(X), 2))
+    for name, y in (("c", classes), ("column", classes[:, None]), ("t", targets)):
+        np.save(folder / f"{name}.npy", y)
+    for labels, loss in (("t", "kl"), ("c", "mse")):
+        with pytest.raises(ArgumentError, match="for labels of this kind"):
+            foretrain.analyze(models, x, folder / f"{labels}.npy", loss=loss)
+    with pytest.raises(ArgumentError, match="be left out over training"):
+        foretrain.analyze(models, x, modules=2)
+    with pytest.raises(ArgumentError, match="`wiring` must be left out of one model"):
+        foretrain.analyze(models[0], x, wiring=True)
+    with pytest.raises(ArgumentError, match="be given of one model"):
+        foretrain.analyze(models, x, outputs=folder / "t.npy")
+    one, column = (foretrain.analyze(models, x, folder / f"{name}.npy") for name in ("c", "column"))
+    np.testing.assert_array_equal(one.distance, column.distance)
+    assert any("assumed and not checked" in line for line in one.doubts)
+    wide = foretrain.analyze(models, x, noise_scale=1e6)
+    assert any("not below the variance" in line for line in wide.doubts)
+    functions = [open_model(one, X) for one in models]
+    p = [scipy.special.softmax(one.outputs(X), axis=1) for one in functions]
+    mean = (p[0] + p[1]) / 2
+    spread = sum((one * np.log(one / mean)).sum(1).mean() for one in p)
+    assert variance_between(functions, X, "kl") == pytest.approx(spread)
+
+
+@pytest.mark.parametrize(
+    ("names", "moments"),
+    [
+        (("epoch=2-val_loss=0.90", "epoch=10-val_loss=0.25"), [2, 10]),
+        (("run7-step-5", "run7-step-20"), [5, 20]),
+        (("a/model", "b/model"), [0, 1]),
+    ],
+)
+def test_a_moment_is_the_number_behind_its_word(tmp_path, names, moments):
+    for name, by in zip(names, (1.0, 2.0), strict=True):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.savez(
+            tmp_path / f"{name}.npz", **{f"{at}.weight": by * w for at, w in enumerate(WEIGHTS)}
+        )
+    np.save(tmp_path / "x.npy", X)
+    found = foretrain.analyze([tmp_path / f"{name}.npz" for name in names], tmp_path / "x.npy")
+    assert found.moments.tolist() == moments
+    assert ("order given" in found.axis) == (moments == [0, 1])
+
+
+def test_the_variance_between_models_is_unbiased_and_needs_several():
+    networks = [perceptron([np.array([[w]])], None, "identity") for w in (1.0, 2.0, 4.0)]
+    x = np.array([[1.0], [3.0]])
+    assert variance_between([as_function(one) for one in networks], x) == pytest.approx(
+        np.var([1, 2, 4], ddof=1) * 5
+    )
+    with pytest.raises(ArgumentError, match="several models"):
+        variance_between([], x)
+
+
+def test_what_does_not_fit_is_one_line(folder, capsys):
+    words = [str(folder / "m0.npz"), str(folder / "m1.npz"), "--data", str(folder / "x.npy")]
+    assert main(["analyze", words[0], "--data", str(folder / "none.npy")]) == 2
+    assert main(["analyze", words[0], "--data", words[3], "--noise-scale", "small"]) == 2
+    np.save(folder / "wide.npy", np.zeros((9, 4)))
+    assert main(["analyze", words[0], "--data", str(folder / "wide.npy"), "--quiet"]) == 2
+    assert "columns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("weights", "x", "says"),
+    [
+        (WEIGHTS, np.ones((9, 3)), "answers all 9 alike"),
+        (WEIGHTS, X[:1], "holds one"),
+        (WEIGHTS, 1e200 * X, "squares are finite"),
+        ([1e200 * w for w in WEIGHTS], X, "finite numbers"),
+        ([0 * w for w in WEIGHTS], X, "alike"),
+    ],
+)
+def test_outputs_that_say_nothing_are_refused_in_a_line(weights, x, says):
+    for eps in (None, 1.0):
+        with pytest.raises(ArgumentError, match=says) as caught:
+            analyze(perceptron(weights), x, eps, seconds=0)
+        assert "\n" not in str(caught.value)
+
+
+def test_equal_models_have_no_noise_scale():
+    network = perceptron(WEIGHTS)
+    with pytest.raises(ArgumentError, match="differ in their outputs"):
+        variance_between([as_function(network)] * 2, X)
+
+
+def test_counts_are_those_of_the_jacobian_or_called_estimates(monkeypatch):
+    """GELU has no gates in the strict sense: what is free is what the Jacobian leaves, and no more."""
+    network = perceptron(WEIGHTS, None, "gelu")
+    gelu = analyze(network, X, seconds=0)
+    assert gelu.exact is not None
+    assert gelu.exact.exact
+    assert gelu.exact.effective == jacobian_spectrum(network, X).rank
+    few = analyze(network, X[:6], seconds=0)
+    assert few.exact is not None
+    assert few.exact.effective <= 12  # six examples, two answers each
+    whole = analyze(perceptron(WEIGHTS), X, seconds=0)
+    assert not [line for line in whole.doubts if line.startswith("Counts:")]
+    assert "nothing was sampled" in trust(replace(whole, doubts=[]))[0]
+    monkeypatch.setattr(
+        "foretrain.degeneracy.counts.jacobian_spectrum.cost", lambda *_: {"gram": (1e9, 1)}
+    )
+    sources = analyze(perceptron(WEIGHTS), X, seconds=0)
+    assert sources.exact is not None
+    assert not sources.exact.exact
+    assert any(f"at least {sources.exact.free} (estimate)" in line for line in sources.doubts)
+
+
+def test_a_divergence_of_one_output_is_refused():
+    """Softmax of one output is 1, whatever the network: the loss could not be anything but 0."""
+    one = perceptron([w[:1] for w in (WEIGHTS[0],)])
+    with pytest.raises(ArgumentError, match="`loss` must be `mse` where there is one output"):
+        analyze(one, X, loss="kl", seconds=0)
+
+
+@pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"seconds": -1}, {"loss": "l1"}])
+def test_arguments_are_refused_before_any_work(wrong, monkeypatch):
+    monkeypatch.delattr("foretrain.analyze.analysis.as_function")  # the first that is asked
+    with pytest.raises(ArgumentError, match=f"`{next(iter(wrong))}` must be"):
+        analyze(perceptron(WEIGHTS), X, **wrong)
+
+
+def test_scales_that_say_nothing_are_doubted():
+    network = perceptron(WEIGHTS)
+    variance = variance_between(
+        [as_function(one) for one in (network, perceptron([0 * w for w in WEIGHTS]))], X
+    )
+    for eps, says in ((100 * variance, "not below the variance"), (1e-40, "rounding")):
+        assert says in analyze(network, X, eps, seconds=0).doubts[0]
+    assert not any(line.startswith("Noise") for line in analyze(network, X, 1e-3, seconds=0).doubts)
+
+
+def test_modularity_is_told_beside_that_of_rewired_graphs(folder, capsys):
+    """Two networks side by side have more of it than any that is wired at random."""
+    random = np.random.default_rng(2)
+    parts = [[random.standard_normal(size) for size in ((7, 4), (3, 7))] for _ in range(2)]
+    weights = [scipy.linalg.block_diag(*both) for both in zip(*parts, strict=True)]
+    one, other = random.standard_normal(
+        (2, 14, 4)
+    )  # all pairs of them: of others cross moments are not zero
+    x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
+    found = analyze(perceptron(weights), x, 1e-6, modules=2, seconds=0)
+    assert found.wiring.chance.shape == (10,)
+    assert found.wiring.modules.modularity > found.wiring.chance.max()
+    assert not any("rewired" in line for line in found.doubts)
+    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "0", "--quiet"]
+    assert main(["analyze", *words, "--out", str(folder / "out")]) == 0
+    assert "of 10 rewired graphs" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, capsys):
+    (folder / "file").write_text("")
+    words = [str(folder / "none.npz"), "--data", str(folder / "x.npy"), "--quiet", "--out"]
+    for out in (folder / "file", folder / "file" / "deeper"):
+        assert main(["analyze", *words, str(out)]) == 2
+        assert "Cannot write" in capsys.readouterr().err
+    assert main(["analyze", *words, str(folder / "new" / "deeper")]) == 2  # now of the model
+    assert "none.npz" in capsys.readouterr().err
+    assert not (folder / "new").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_sampling_is_one_line_and_code_130(folder):
+    """What XLA still computes at that moment brings no trace and no crash."""
+    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "500"]
+    words += ["--out", str(folder / "out")]
+    command = [sys.executable, "-m", "foretrain", "analyze", *words]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            if line.startswith("Sampling: a gradient"):
+                break
+        time.sleep(3)  # sampling goes on
+        assert run.poll() is None
+        run.send_signal(signal.SIGINT)
+        told, shown = run.communicate(timeout=120)[::-1]
+    assert run.returncode == 130
+    assert told == "foretrain: interrupted.\n"
+    assert shown == ""
+    assert not (folder / "out").exists()

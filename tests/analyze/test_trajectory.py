@@ -1,0 +1,127 @@
+"""Three moments of one network whose free directions are known by hand, and what is told of their changes."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from foretrain.analyze.analysis_figures import over_training
+from foretrain.analyze.analysis_text import moments
+from foretrain.analyze.trajectory import trajectory
+from foretrain.degeneracy.function import as_function
+from foretrain.degeneracy.network import perceptron
+from foretrain.errors import ArgumentError
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.standard_normal((80, 3))
+FIRST, SECOND = RANDOM.standard_normal((5, 3)), RANDOM.standard_normal((2, 5))
+
+
+def changed(rows):
+    """The network 3 - 5 - 2 of rectifiers, some rows of its first layer replaced."""
+    first = FIRST.copy()
+    for at, row in rows.items():
+        first[at] = row
+    return perceptron([first, SECOND])
+
+
+MODELS = [changed({}), changed({4: 2 * FIRST[3]}), changed({0: 0 * FIRST[0]})]
+STEPS = [0, 10, 40]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return trajectory(MODELS, X, 1e-3, moments=STEPS)
+
+
+def test_free_directions_over_training_are_those_known_by_source(found):
+    """Five scales; then two neurons on one line, 2 + 5; then one that is never on, 2 weights that read it and 3 that write."""
+    assert {name: values.tolist() for name, values in found.by_source().items()} == {
+        "activations": [0, 2, 2],
+        "Jacobians": [0, 0, 3],
+        "synchronised": [5, 5, 4],
+        "conditional": [0, 0, 0],
+        "not attributed": [0, 0, 0],
+        "all": [5, 7, 9],
+    }
+    assert found.numbers()["synchronised blocks"].tolist() == [0, 1, 0]
+    assert all(one.exact for one in found.counts)
+    assert found.doubts == []
+
+
+def test_every_change_of_a_count_is_told_with_its_moments(found):
+    told = [line for line in found.changes() if not line.startswith(("N ", "The loss"))]
+    assert told == [
+        "Free directions, activations: 0 to 2 between 0 and 10.",
+        "Free directions, Jacobians: 0 to 3 between 10 and 40.",
+        "Free directions, synchronised: 5 to 4 between 10 and 40.",
+        "Free directions, all: 5 to 7 between 0 and 10; 7 to 9 between 10 and 40.",
+        "Synchronised blocks: 0 to 1 between 0 and 10; 1 to 0 between 10 and 40.",
+    ]
+    values = np.array([3, 4, 9, 9, 8, 7])
+    several = type(found)(**(vars(found) | {"moments": np.arange(6)}))
+    line = several._changes_of("Modules", values)
+    assert (
+        line
+        == "Modules: 3 to 7 in 4 changes; first 3 to 4 between 0 and 1; most 4 to 9 between 1 and 2."
+    )
+    assert several._changes_of("Modules", values[2:4]) == "Modules: 9 at every moment."
+
+
+def test_tables_pictures_and_the_dataset_hold_the_counts(found):
+    _, (heading, head, rows) = moments(found)
+    assert heading == "Free directions that change nothing at all, by source"
+    assert head == ("moment", *found.by_source(), *found.numbers())
+    assert rows[1] == ("10", "2", "0", "5", "0", "0", "7", "1")
+    drawn = found.dataset()
+    assert drawn.free_directions.sel(source="all").values.tolist() == [5, 7, 9]
+    assert drawn.synchronised_blocks.values.tolist() == [0, 1, 0]
+    assert drawn.exact.all()
+    axes = over_training(found).figure.axes
+    assert [ax.get_ylabel() for ax in axes] == [
+        "Effective parameters", "Free directions", "Blocks, modules", "Loss",
+    ]  # fmt: skip
+    (whole,) = [line for line in axes[1].lines if line.get_label() == "free, all"]
+    assert whole.get_ydata().tolist() == [5, 7, 9]
+    assert "Free directions, all: 5 to 7" in str(found)
+
+
+def test_a_part_has_its_own_free_directions_by_the_rank_alone():
+    """Of the second layer two weights are free for each neuron that is another's multiple, or never on."""
+    parts = [as_function(one).part("1") for one in MODELS]
+    found = trajectory(parts, X, 1e-3)
+    assert {name: values.tolist() for name, values in found.by_source().items()} == {
+        "all": [0, 2, 2]
+    }
+    assert found.parameters == 10
+    assert found.numbers() == {}
+    assert [ax.get_ylabel() for ax in over_training(found).figure.axes][1:] == [
+        "Free directions",
+        "Loss",
+    ]
+
+
+def test_modules_are_counted_at_every_moment_where_asked():
+    """Two networks side by side are joined by a layer that mixes both, and are apart later."""
+    parts = [[RANDOM.standard_normal(size) for size in ((7, 4), (3, 7))] for _ in range(2)]
+    first, second = (scipy.linalg.block_diag(*both) for both in zip(*parts, strict=True))
+    one, other = RANDOM.standard_normal((2, 14, 4))
+    x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
+    joined = RANDOM.standard_normal(first.shape)
+    found = trajectory(
+        [perceptron([joined, second]), perceptron([first, second])], x, 1e-6, wiring=True
+    )
+    assert found.numbers()["modules"][1] == 2
+    assert [one.modular for one in found.wirings] == [False, True]
+    assert any(line.startswith("Modules at 0 are those") for line in found.doubts)
+    hollow = over_training(found).figure.axes[2].lines[-1]
+    assert hollow.get_xdata().tolist() == [0]
+    with pytest.raises(ArgumentError, match="have layers where modules are asked for"):
+        trajectory([as_function(one).part("1") for one in MODELS], X, 1e-3, wiring=True)
+
+
+def test_moments_of_different_networks_are_refused():
+    other = perceptron([RANDOM.standard_normal((4, 3)), RANDOM.standard_normal((2, 4))])
+    with pytest.raises(ArgumentError, match="have the same parameters"):
+        trajectory([MODELS[0], other], X, 1e-3)
+    with pytest.raises(ArgumentError, match="have the same outputs"):
+        trajectory([MODELS[0], perceptron([FIRST])], X, 1e-3)

@@ -1,0 +1,181 @@
+"""A network explained: the whole from its description to its tables."""
+
+import itertools
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.errors import ForetrainError
+from foretrain.explain.explanation_text import corner_words, miss_rows
+from foretrain.explain.shares import bounded
+from foretrain.explain.simulated import Corner
+
+RANDOM = np.random.default_rng(0)
+X, X_TEST = RANDOM.standard_normal((12, 4)), RANDOM.standard_normal((6, 4))
+Y, Y_TEST = np.sin(X[:, :1]), np.sin(X_TEST[:, :1])
+
+
+def apply(w, x):
+    return jax.nn.relu(x @ w["in"]) @ w["out"]
+
+
+def init(key, width=12):
+    one, two = jax.random.split(key)
+    out = jax.random.normal(two, (width, 1)) / width**0.5
+    return {"in": jax.random.normal(one, (4, width)) / 2, "out": out}
+
+
+@pytest.fixture(scope="module")
+def found():
+    said = []
+    made = foretrain.explain(
+        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=3, tell=said.append
+    )  # fmt: skip
+    assert said[1].startswith("Said before training: ")
+    assert "all 16 corners" in said[0]
+    return made
+
+
+def test_it_checks_itself(found):
+    assert found.checks.closed < 0.005
+    assert found.checks.recursion < 1e-12
+    assert found.checks.run < 1e-9
+
+
+def test_the_parts_add_up_to_the_gap(found):
+    for shares, curves in ((found.shares, found.train), (found.test_shares, found.test)):
+        whole = sum(one.values for one in shares.causes)
+        first = curves[found.run][:, :1]
+        gap = (curves[found.run] - curves[Corner()]) / first
+        assert np.allclose(whole, shares.gap, rtol=0, atol=1e-12)
+        below = (curves[found.run] <= first) & (curves[Corner()] <= first)
+        assert below.mean() > 0.5
+        assert np.allclose(shares.gap[below], gap[below], atol=1e-12)
+
+
+def test_the_prediction_is_the_corner_of_the_kernel_in_own_steps(found):
+    here = found.train[Corner(step=True, batches=True)]
+    both = np.isfinite(found.forecast.train)
+    assert np.allclose(here[both], found.forecast.train[both], rtol=1e-10)
+    first = found.train[found.run][:, 0]
+    off = np.abs(bounded(here, first) - bounded(found.train[found.run], first)).max(1)
+    assert np.isclose(found.miss(Corner(step=True, batches=True)).measured, off.mean())
+
+
+def test_tables_and_data_say_the_same(found):
+    words = str(found)
+    assert "16 corners" not in words
+    for name in ("layers learn together", "gates move", "the step's size", "minibatches"):
+        assert name in words
+    told = json.loads(json.dumps(found.as_dict()))
+    assert set(told["causes"]) == {"layers", "gates", "step", "batches"}
+    assert sum(one["share"][0] for one in told["causes"].values()) == pytest.approx(100)
+    data = found.dataset()
+    run = corner_words(found.training, found.run)
+    np.testing.assert_array_equal(data["loss"].sel(corner=run), found.train[found.run])
+    gap = (data["value"].sum("cause") - found.shares.gap).max()
+    assert abs(float(gap)) < 1e-12
+    assert len(miss_rows(found)) == 9
+    face = found._repr_html_()
+    assert face.index("data:image/png;base64,iVBOR") < face.index("<table")
+    assert max(map(len, found_lines(found, 80))) <= 80
+
+
+def found_lines(found, width):
+    from foretrain.explain.explanation_text import text
+
+    return text(found, width).splitlines()
+
+
+def test_the_figures_are_legible(found):
+    from legible import troubles
+
+    from foretrain.explain.explanation_figure import draw
+    from foretrain.figures.style import style
+
+    with style():
+        for one in draw(found).values():
+            assert troubles(one.figure) == []
+        assert found.plot() is not None
+
+
+def test_a_linear_model_has_nothing_to_explain():
+    made = foretrain.explain(
+        lambda w, x: x @ w,
+        lambda key: jax.random.normal(key, (4, 1)),
+        X, Y, rate=1e-4, steps=50, seeds=3,
+    )  # fmt: skip
+    assert made.shares.causes == ()
+    assert "there is nothing to take apart" in str(made)
+    assert made.forecast.verdict == "will do"
+    assert made.regime.name == "lazy"
+    assert made.test is None
+
+
+def test_a_linearised_network_that_diverges_predicts_no_curve():
+    """At this rate one start is below the edge, one diverges, from one the network comes back but its kernel does not."""
+
+    def smooth(w, x):
+        return jnp.tanh(x @ w["in"]) @ w["out"]
+
+    made = foretrain.explain(smooth, init, X, Y, rate=1.0, steps=60, seeds=3)
+    assert made.forecast.verdict == "diverges"
+    assert made.forecast.edge.measured > 1
+    assert "no curve is predicted" in str(made)
+    assert "From 1 start the network itself diverges" in str(made)
+    assert ("predicted: kernel, own steps", "diverges") in miss_rows(made)
+    assert all(np.isfinite(one.values).all() for one in made.shares.causes)
+    assert np.isfinite(made.regime.movement.measured)
+    assert made.plot() is not None
+
+
+def test_adam_is_split_without_its_step():
+    made = foretrain.explain(apply, init, X, Y, rate=0.03, steps=30, optimizer="adam", seeds=2)
+    assert {one.name for one in made.shares.causes} == {"layers", "gates"}
+    assert made.forecast is None
+    assert made.checks.run < 1e-9
+
+
+def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
+    with pytest.raises(ForetrainError, match="The network itself diverges from every start"):
+        foretrain.explain(apply, init, X, Y, rate=50.0, steps=200, seeds=2)
+
+    def looped(w, x):
+        hidden = jax.lax.fori_loop(0, 2, lambda _, z: jnp.tanh(z), x @ w["in"])
+        return hidden @ w["out"]
+
+    with pytest.raises(ForetrainError, match=r"line \d+ of test_explain.py"):
+        foretrain.explain(looped, init, X, Y, rate=0.1, steps=5, seeds=2)
+
+
+@pytest.mark.slow
+def test_the_same_seeds_give_the_same_numbers(found):
+    again = foretrain.explain(
+        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=2
+    )
+    for one in itertools.islice(found.train, 3):
+        assert np.allclose(again.train[one], found.train[one][:2], rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
+    def wide(w, x):
+        return jax.nn.relu(x @ w["in"]) @ w["out"]
+
+    def drawn(key):
+        one, two = jax.random.split(key)
+        return {"in": jax.random.normal(one, (4, 8)), "out": jax.random.normal(two, (8, 3)) / 3}
+
+    made = foretrain.explain(
+        wide, drawn, X, np.arange(12) % 3, rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch=4,
+        loss="cross-entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
+    )  # fmt: skip
+    assert made.checks.closed is None
+    assert made.checks.recursion < 1e-12
+    assert made.checks.run < 1e-9
+    assert "the step's size and momentum" in str(made)
+    assert "at rate 0.1 to 0.0" in str(made)

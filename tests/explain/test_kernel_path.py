@@ -1,0 +1,82 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.explain.kernel import kernel_path
+from foretrain.explain.kernel.kernel_path import along
+from foretrain.explain.kernel.kernel_recursion import Kernel
+from foretrain.explain.own_network import batches, described, starts
+from foretrain.explain.simulated import Corner, Simulator
+
+RANDOM = np.random.default_rng(0)
+X, Y = RANDOM.standard_normal((10, 4)), np.sin(RANDOM.standard_normal((10, 2)))
+AT = np.unique(np.round(np.geomspace(1, 80, 40)).astype(int))
+AT = np.r_[0, AT]
+
+
+def init(key):
+    keys = jax.random.split(key, 4)
+    first, last = jax.random.normal(keys[0], (4, 12)), jax.random.normal(keys[1], (12, 2))
+    return {"first": first, "last": last}
+
+
+def compared(apply, y=Y, begin=init, **options):
+    """The curves of the kernel at the start, of the kernel along the way, and of the run."""
+    training = described(apply, begin, X, y, **{"rate": 0.05, "steps": 80} | options)
+    drawn, rows = starts(training, 1), batches(training, 1)
+    kernel = Kernel(training, jax.tree.map(lambda leaf: leaf[0], drawn))
+    way = kernel.predicted(rows[0], AT)
+    run = Simulator(training, drawn, rows, AT).run(Corner(*[True] * 4)).train[0]
+    return way.train, along(kernel, rows[0], AT, way)[0], run
+
+
+def scaled(factor):
+    """Curves of a network that begins at zero, times a factor: the larger the factor, the less the kernel changes."""
+    start = jax.tree.map(np.asarray, init(jax.random.key(3)))
+
+    def network(w, x):
+        return jnp.tanh(x @ w["first"] / 2) @ w["last"]
+
+    def apply(w, x):
+        return factor * (network(jax.tree.map(jnp.add, start, w), x) - network(start, x))
+
+    return compared(
+        apply, begin=lambda key: jax.tree.map(jnp.zeros_like, start), rate=0.2 / factor**2
+    )
+
+
+OPTIONS = {
+    "descent": {},
+    "momentum and decay in batches": {
+        "optimizer": "momentum", "momentum": 0.7, "weight_decay": 0.05, "batch": 4, "rate": 0.02,
+    },
+    "cross-entropy": {"loss": "cross-entropy", "y": np.arange(10) % 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_kernel_that_stays_gives_the_run(x64, name):
+    options = dict(OPTIONS[name])
+    here, there, run = compared(
+        lambda w, x: x @ w["first"][:, :2] + w["last"][0], options.pop("y", Y), **options
+    )
+    np.testing.assert_allclose(there, here, rtol=1e-10)
+    np.testing.assert_allclose(there, run, rtol=1e-10)
+
+
+def test_the_first_curve_misses_by_the_kernels_change_and_the_next_by_its_square(x64, monkeypatch):
+    """From a kernel measured at every time; a larger factor makes its change smaller by as much."""
+    monkeypatch.setattr(kernel_path, "POINTS", 40)
+    misses = []
+    for factor in (8.0, 16.0):
+        here, there, run = scaled(factor)
+        misses.append((np.abs(here - run).max(), np.abs(there - run).max()))
+    first, second = np.log2(np.divide(*misses))
+    assert abs(first - 1) < 0.15
+    assert abs(second - 2) < 0.3
+
+
+def test_four_points_of_the_way_leave_less_than_half_of_the_miss(x64):
+    here, there, run = scaled(8.0)
+    assert np.abs(there - run).max() < 0.5 * np.abs(here - run).max()

@@ -1,0 +1,86 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError, ForetrainError
+from foretrain.explain.own_network import batches, described, starts
+
+X = np.random.default_rng(0).standard_normal((10, 3))
+Y = X[:, :1]
+
+
+def apply(w, x):
+    return jnp.tanh(x @ w[0]) @ w[1]
+
+
+def init(key):
+    one, two = jax.random.split(key)
+    return [jax.random.normal(one, (3, 4)), jax.random.normal(two, (4, 1))]
+
+
+def test_every_epoch_shows_every_example_once_and_every_start_in_its_own_order():
+    training = described(apply, init, X, Y, rate=0.1, steps=7, batch=3)
+    rows = batches(training, 2)
+    assert rows.shape == (2, 7, 3)
+    for epoch in (rows[:, :3], rows[:, 3:6]):
+        assert all(len(set(one.ravel())) == 9 for one in epoch)
+    assert (rows[0] != rows[1]).any()
+    assert (batches(training, 1)[0] == rows[0]).all()
+
+
+def test_starts_are_those_of_their_keys_in_float64(x64):
+    training = described(apply, init, X, Y, rate=0.1, steps=7)
+    drawn = starts(training, 3)
+    assert drawn[0].shape == (3, 3, 4)
+    assert drawn[0].dtype == np.float64
+    assert not training.in_batches
+
+
+def test_losses_are_means_over_examples(x64):
+    squared = described(apply, init, X, Y, rate=0.1, steps=1).loss
+    assert squared(Y + 2.0, Y) == 2.0
+
+    def wide(w, x):
+        return jnp.concatenate([apply(w, x), 0 * apply(w, x)], 1)
+
+    entropy = described(
+        wide, init, X, np.arange(10) % 2, rate=0.1, steps=1, loss="cross-entropy"
+    ).loss
+    assert np.isclose(entropy(np.zeros((10, 2)), np.arange(10) % 2), np.log(2))
+
+
+def test_a_schedule_gives_the_rate_of_every_step():
+    training = described(apply, init, X, Y, rate=lambda step: 0.1 / (1 + step), steps=3)
+    assert np.allclose(training.rates, [0.1, 0.05, 0.1 / 3])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"y": X[:, 0]}, r"`y` must have the shape \(10, 1\) of the outputs .*, but has \(10,\)"),
+        ({"y": Y[:4]}, "`y` must be as long as `x`"),
+        ({"batch": 11}, "`batch` must be between 1 and 10, but is 11"),
+        ({"rate": -1}, "`rate` must be greater than 0"),
+        ({"rate": lambda step: np.nan}, "`rate` must be finite"),
+        ({"steps": "many"}, "`steps` must be a whole number"),
+        ({"optimizer": "lion"}, "`optimizer` must be one of"),
+        ({"loss": "hinge"}, "`loss` must be one of"),
+        ({"loss": lambda outputs, y: outputs}, "`loss` must return one number"),
+        ({"x_test": X}, "`x_test` must be given together"),
+        ({"x_test": X[:, :2], "y_test": Y}, r"`x_test` must have examples of shape \(3,\)"),
+        ({"init": lambda key: [np.arange(3)]}, "`init` must return a pytree of floating arrays"),
+        ({"loss": "cross-entropy"}, "`y` must hold class numbers from 0 to 0"),
+        ({"apply": lambda w, x: x @ w[0] @ w[1] @ w[1]}, r"test_own_network.py, line \d+: TypeError"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused_in_one_line(change, words):
+    given = {"apply": apply, "init": init, "x": X, "y": Y, "rate": 0.1, "steps": 2} | change
+    with pytest.raises(ForetrainError, match=words):
+        described(**given)
+
+
+def test_an_init_that_ignores_its_key_is_refused(x64):
+    training = described(apply, lambda key: init(jax.random.key(0)), X, Y, rate=0.1, steps=2)
+    with pytest.raises(ArgumentError, match="`init` must draw other weights for every key"):
+        starts(training, 2)

@@ -1,0 +1,219 @@
+"""The corners of a training beside what is known of them in closed form, by recursion and by Optax."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.errors import ForetrainError
+from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
+from foretrain.explain.kernel.sharpness import sharpness
+from foretrain.explain.own_network import batches, described, starts
+from foretrain.explain.simulated import Corner, Simulator, corners, enough_substeps, log_spaced
+
+RANDOM = np.random.default_rng(0)
+X, X_TEST = RANDOM.standard_normal((12, 4)), RANDOM.standard_normal((5, 4))
+Y, Y_TEST = np.tanh(X[:, :2]), np.tanh(X_TEST[:, :2])
+REAL = Corner(True, True, True, True)
+
+
+def apply(w, x):
+    return jnp.tanh(x @ w["in"] + w["bias"]) @ w["out"]
+
+
+def init(key):
+    one, two = jax.random.split(key)
+    return {
+        "in": jax.random.normal(one, (4, 8)) / 2,
+        "bias": jnp.zeros(8),
+        "out": jax.random.normal(two, (8, 2)) / 3,
+    }
+
+
+def made(number=2, **options):
+    """A training of a perceptron, its simulator and its starts."""
+    given = {"rate": 0.1, "steps": 60, "x_test": X_TEST, "y_test": Y_TEST} | options
+    training = described(options.pop("apply", apply), init, X, given.pop("y", Y), **given)
+    drawn, rows = starts(training, number), batches(training, number)
+    return training, drawn, rows, Simulator(training, drawn, rows, log_spaced(training.steps, 12))
+
+
+def one(drawn, at):
+    return jax.tree.map(lambda leaf: leaf[at], drawn)
+
+
+OPTIONS = {
+    "descent": {},
+    "decay in batches": {"batch": 5, "weight_decay": 0.03},
+    "momentum": {"optimizer": "momentum", "momentum": 0.8, "rate": 0.03, "batch": 4},
+    "schedule": {"rate": lambda step: 0.2 / (1 + step / 9), "batch": 5},
+    "cross-entropy": {"loss": "cross-entropy", "y": np.arange(12) % 2, "y_test": np.arange(5) % 2},
+}
+
+
+# Of momentum and of a schedule the closed form and the run of Optax are held below, too.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("momentum", "schedule")))
+        for name in OPTIONS
+    ],
+)
+def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
+    training, drawn, rows, simulator = made(**OPTIONS[name])
+    curves = simulator.run(Corner(step=True, batches=True))
+    for at in range(2):
+        kernel = Kernel(training, one(drawn, at))
+        train, test, alpha, beta = kernel.predicted(rows[at], simulator.at)
+        end = kernel.moved(alpha[-1], float(beta[-1]))
+        np.testing.assert_allclose(curves.train[at], train, rtol=1e-10)
+        np.testing.assert_allclose(curves.test[at], test, rtol=1e-10)
+        jax.tree.map(
+            lambda seen, told, at=at: np.testing.assert_allclose(seen[at], told, atol=1e-11),
+            curves.weights,
+            end,
+        )
+
+
+@pytest.mark.parametrize("name", [*OPTIONS, "adam", "adamw"])
+def test_no_assumption_kept_is_the_run_of_optax(x64, name):
+    adam = {"optimizer": name, "batch": 4, "weight_decay": 0.01, "rate": 0.01}
+    *_, simulator = made(**OPTIONS.get(name, adam))
+    assert np.allclose(simulator.run(REAL).train[0], simulator.plain, rtol=1e-11, atol=0)
+
+
+@pytest.mark.parametrize("name", ["descent", "decay in batches", "momentum", "schedule"])
+def test_every_assumption_kept_is_the_closed_form(x64, name):
+    training, drawn, _, simulator = made(**OPTIONS[name])
+    curves = simulator.run(Corner(), 4)
+    for at in range(2):
+        told = Kernel(training, one(drawn, at)).flow(simulator.at)
+        assert np.allclose(curves.train[at], told, rtol=0, atol=1e-5 * told[0])
+
+
+def test_small_steps_are_of_fourth_order_where_the_network_is_linear(x64):
+    training, drawn, _, simulator = made(rate=0.6, steps=20)
+    told = Kernel(training, one(drawn, 0)).flow(simulator.at)
+    off = [np.abs(simulator.run(Corner(), n).train[0] - told).max() for n in (2, 4, 8)]
+    orders = np.log2(np.divide(off[:-1], off[1:]))
+    assert (orders > 3.7).all()
+    assert (orders < 4.5).all()
+
+
+def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
+    """In the limit of small rates small steps on minibatches and own ones are alike."""
+    *_, simulator = made(rate=1e-4, batch=4, steps=20)
+    small, own = (
+        simulator.run(Corner(True, True, step, batches=True), 1).train for step in (False, True)
+    )
+    assert np.allclose(small, own, rtol=1e-6)
+
+
+def test_the_number_of_substeps_makes_the_flow(x64):
+    *_, simulator = made(rate=0.8, steps=40)
+    substeps = enough_substeps(simulator, 0.4)
+    here, there = (simulator.run(Corner(True, True), n).train for n in (substeps, 8 * substeps))
+    assert (np.abs(here - there) <= 1e-3 * here[:, :1]).all()
+
+
+def test_corners_share_programs_of_one_shape(x64):
+    *_, simulator = made(batch=4, steps=5)
+    for step in (False, True):
+        for small in (1, 2):
+            simulator.run(Corner(True, True, step, batches=True), small)
+    assert len(simulator._programs) == 1
+    assert next(iter(simulator._programs.values()))._cache_size() == 1
+
+
+def test_sharpness_is_that_of_the_dense_hessian(x64):
+    _, drawn, *_ = made()
+    flat, shaped = jax.flatten_util.ravel_pytree(one(drawn, 0))
+
+    def loss(w):
+        return ((apply(w, X) - Y) ** 2).sum() / 24
+
+    dense = np.linalg.eigvalsh(jax.hessian(lambda v: loss(shaped(v)))(flat))[-1]
+    assert np.isclose(sharpness(loss, one(drawn, 0)), dense, rtol=1e-6)
+    few = sharpness(lambda w: (w * np.array([3.0, -9.0, 1.0]) * w).sum() / 2, np.ones(3))
+    assert np.isclose(few, 3.0)
+
+
+def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
+    training, drawn, *_ = made()
+    share = Kernel(training, one(drawn, 0)).edge
+    for factor, grows in ((0.98, False), (1.02, True)):
+        training, drawn, rows, simulator = made(rate=0.1 * factor / share, steps=2000)
+        kernel = Kernel(training, one(drawn, 0))
+        assert np.isclose(kernel.edge, factor)
+        assert diverged(kernel.predicted(rows[0], simulator.at).train) == grows
+
+
+def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
+    """A flow leaves a difference of the rate, a corrected one of its square."""
+    plain, corrected = [], []
+    for rate in (0.1, 0.05):
+        options = {"rate": rate, "steps": int(8 / rate), "weight_decay": 0.02}
+        *_, simulator = made(1, **options)
+        run, flow, better = (
+            simulator.run(Corner(True, True, step), 4, corrected=more).train[0, -1]
+            for step, more in ((True, False), (False, False), (False, True))
+        )
+        plain.append(abs(run - flow))
+        corrected.append(abs(run - better))
+    assert np.allclose(np.log2(np.divide(plain[:-1], plain[1:])), 1, atol=0.25)
+    assert np.allclose(np.log2(np.divide(corrected[:-1], corrected[1:])), 2, atol=0.25)
+
+
+def test_only_small_steps_of_plain_descent_are_corrected(x64):
+    for options, step in (({"optimizer": "momentum"}, False), ({}, True)):
+        *_, simulator = made(**options)
+        with pytest.raises(ForetrainError, match="can be corrected"):
+            simulator.run(Corner(step=step), corrected=True)
+
+
+def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
+    training, drawn, *_, simulator = made(batch=4)
+    for corner in (Corner(output=False), REAL._replace(output=False)):
+        curves = simulator.run(corner)
+        assert np.allclose(curves.train[:, 0], training.loss(0 * Y, Y), rtol=1e-12)
+    # With targets moved by that output it is the network itself.
+    before = jax.vmap(lambda w: apply(w, X))(drawn)[0]
+    *_, other = made(1, y=Y + np.asarray(before), batch=4)
+    assert np.allclose(other.run(REAL).train[0], curves.train[0], rtol=1e-10)
+
+
+def test_with_the_output_there_are_twice_as_many_corners(x64):
+    training, *_ = made(batch=4)
+    both = corners(training, from_zero=True)
+    assert len(both) == len(set(both)) == 32
+    assert both[16:] == corners(training)
+    assert not any(one.output for one in both[:16])
+
+
+def test_adam_has_no_small_steps(x64):
+    *_, simulator = made(optimizer="adam")
+    with pytest.raises(ForetrainError, match="cannot be made small"):
+        simulator.run(Corner())
+
+
+def test_a_linear_network_of_one_layer_is_its_kernel(x64):
+    training = described(
+        lambda w, x: x @ w,
+        lambda key: jax.random.normal(key, (4, 2)),
+        X,
+        Y,
+        rate=0.1,
+        steps=30,
+        batch=3,
+    )
+    drawn, rows = starts(training, 2), batches(training, 2)
+    simulator = Simulator(training, drawn, rows, log_spaced(30))
+    kernel = Kernel(training, drawn[0])
+    assert np.allclose(simulator.run(REAL).train[0], kernel.predicted(rows[0], simulator.at).train)
+    assert kernel.movement(kernel.there(simulator.run(REAL).weights[0])) < 1e-12
+
+
+def test_the_kernel_moves_nothing_where_weights_stay(x64):
+    training, drawn, *_ = made()
+    kernel = Kernel(training, one(drawn, 0))
+    assert kernel.movement(kernel.there(one(drawn, 0))) == 0

@@ -1,0 +1,316 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from legible import troubles
+
+import foretrain
+from foretrain.cli import main
+from foretrain.errors import ArgumentError, FolderError
+from foretrain.predict.files import read_candidates, write
+from foretrain.predict.graph_figure import draw_graph
+from foretrain.predict.predict import predict, rank
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.gatings import pathways_data
+from foretrain.tasks.logic import contextual, pathways_graph, xor
+from foretrain.theory.gated.deep_linear import mode_strength
+from foretrain.theory.gated.reduction import ReductionError
+
+TOML = """
+[nodes]
+x = 2
+h1 = 8
+h2 = 8
+y = 1
+[edges]
+in1 = ["x", "h1"]
+out1 = ["h1", "y"]
+in2 = ["x", "h2"]
+out2 = ["h2", "y"]
+"""
+
+RACE = {
+    "nodes": {"x": 3, "shared": 3, "own1": 3, "own2": 3, "y1": 3, "y2": 3},
+    "edges": {
+        "x-shared": ["x", "shared"],
+        "shared-y1": ["shared", "y1"],
+        "shared-y2": ["shared", "y2"],
+        "x-own1": ["x", "own1"],
+        "own1-y1": ["own1", "y1"],
+        "x-own2": ["x", "own2"],
+        "own2-y2": ["own2", "y2"],
+    },
+}
+
+
+SIDES = {"in": lambda n: ["x", f"h{n}"], "out": lambda n: [f"h{n}", "y"]}
+
+
+def of(data, **options):
+    return predict(data.graph, data, **options)
+
+
+def candidates(**named):
+    return {name: (data.graph, data) for name, data in named.items()}
+
+
+def race():
+    graph = foretrain.graph.graph_from_dict(RACE)
+    y = np.diag([3.0, 2.0, 1.0])
+    return GatedData(graph, {"x": np.eye(3)}, {"y1": y, "y2": y})
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A graph, two gatings of exclusive-or on it, and another task."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graph.toml").write_text(TOML)
+    (tmp_path / "relu.toml").write_text(f'activation = "relu"\n{TOML}')
+    data = xor(1)
+    x, y = data.inputs["x"], data.targets["y"]
+    half = (x[:, 0] > 0).astype(float)
+    arrays = {"x.x": x, "y.y": y}
+    np.savez("halves.npz", **arrays, **{"gate.h1": half, "gate.h2": 1 - half})
+    np.savez("open.npz", **arrays)
+    np.savez("double.npz", **{"x.x": x, "y.y": 2 * y})
+    noise = np.random.default_rng(0).standard_normal((20, 2))
+    np.savez("noisy.npz", **{"x.x": noise, "y.y": noise[:, :1]})
+    return tmp_path
+
+
+@pytest.mark.parametrize("init_scale", [1e-4, 0.01, 0.3])
+def test_exclusive_or_is_predicted_as_in_closed_form(init_scale):
+    s, d = np.sqrt(2) / 4, 0.5
+    found = of(xor(2), init_scale=init_scale)
+    half = np.log((s / d) / init_scale**2 - 1) / (2 * s)
+    assert len(found.modes) == 4
+    for mode in found.modes:
+        # Read off points 0.7% apart by linear interpolation; that errs by its square over eight, times rate x time.
+        assert mode.half_learning_time == pytest.approx(half, rel=1e-4)
+        assert mode.singular_value == pytest.approx(s)
+        assert mode.outcome == "learned"
+    a = mode_strength(init_scale**2, found.times, np.array([s]), input_variances=d)[:, 0]
+    np.testing.assert_allclose(found.loss, 0.5 - np.sqrt(2) * a + a**2, atol=1e-8)
+    assert found.exact
+    assert found.final_loss == pytest.approx(0, abs=1e-9)
+    assert found.loss[-1] < 0.01 * found.initial_loss
+
+
+def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
+    shares = {}
+    for scale in (0.1, 1e-2, 1e-3):
+        modes = of(race(), init_scale=scale).modes
+        first = {mode.path: mode for mode in modes if mode.mode == 1}
+        assert len(first) == 4
+        shared, own = first["x-shared>shared-y1"], first["x-own1>own1-y1"]
+        assert shared.share + own.share == pytest.approx(1, abs=1e-6)
+        shares[scale] = shared.share
+    assert 0.5 < shares[0.1] < shares[1e-2] < shares[1e-3]
+    assert shared.outcome == "wins"
+    assert own.outcome == "loses"
+
+
+def test_gatings_are_ranked_by_the_time_to_a_common_loss():
+    per_context, always_on = contextual(2), contextual(2, gating="always_on")
+    ranking = rank(candidates(always=always_on, context=per_context))
+    # The single pathway is the faster one, but to a loss that is not half way to what can be learned.
+    assert of(always_on).learning_time < of(per_context).learning_time
+    assert [one.label for one in ranking.predictions] == ["context", "always"]
+    assert ranking.target_loss == pytest.approx(1 / 12, rel=1e-3)
+    assert math.isinf(ranking.learning_times[1])
+    assert ranking.learning_times[0] == pytest.approx(of(per_context).time_to(ranking.target_loss))
+
+
+def test_samples_have_no_reduction_and_an_approximate_one_when_asked():
+    data = contextual(2, gating="always_on", samples=200, generator=np.random.default_rng(0))
+    with pytest.raises(ReductionError, match=r"off-diagonal mass is 0\.0\d+, above the tolerance"):
+        of(data, init_law="decoupled")
+    found = of(data, approximate=True)
+    assert 1e-3 < found.residual < 0.1
+    assert not found.exact
+    assert f"Residual {found.residual:.3g}" in str(found)
+    with pytest.raises(ReductionError, match=r"Candidate `sampled`: The statistics cannot"):
+        rank(candidates(sampled=data), init_law="decoupled")
+
+
+def test_nothing_to_learn_is_said_and_ranked_last():
+    points = xor(1)
+    nothing = pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4)))
+    found = of(nothing)
+    assert found.modes == ()
+    np.testing.assert_allclose(found.loss, 0.5)
+    assert "Nothing to learn" in str(found)
+    ranking = rank(candidates(nothing=nothing, single=points))
+    assert [one.label for one in ranking.predictions] == ["single", "nothing"]
+    assert "never" in str(ranking)
+
+
+def test_deep_paths_are_followed_until_they_are_learned():
+    graph = foretrain.graph.graph_from_dict(
+        {
+            "nodes": {"x": 2, "a": 2, "b": 2, "c": 2, "y": 2},
+            "edges": {"1": ["x", "a"], "2": ["a", "b"], "3": ["b", "c"], "4": ["c", "y"]},
+        }
+    )
+    data = GatedData(graph, {"x": np.eye(2)}, {"y": np.diag([2.0, 0.02])})
+    scale = 0.01
+    modes = of(data, init_scale=scale).modes
+    # dB/dt = S B^3 from B = scale escapes after 1 / (2 S scale^2), to a few parts in a hundred of that.
+    for mode in modes:
+        escape = 1 / (2 * mode.singular_value * scale**2)
+        assert mode.half_learning_time == pytest.approx(escape, rel=0.1)
+
+
+def test_options_and_data_that_do_not_fit_are_refused():
+    data = xor(1)
+    with pytest.raises(ArgumentError, match="`times` must ascend from a time that is not negative"):
+        of(data, times=[3.0, 2.0])
+    with pytest.raises(ArgumentError, match="`data` must be made for `graph`"):
+        predict(pathways_graph(1, 1), data)
+    with pytest.raises(ArgumentError, match="`candidates` must hold at least one candidate"):
+        rank({})
+    with pytest.raises(ArgumentError, match=r"must be gatings of one task, .*`context` has 0\.333"):
+        rank(candidates(xor=data, context=contextual(1)))
+
+
+def test_the_command_prints_who_wins_when_and_how_far_to_trust(files, capsys):
+    assert main("predict graph.toml halves.npz --until 20 --init-scale 0.001".split()) == 0
+    printed = capsys.readouterr().out
+    assert "halves.npz: 2 trained paths in 2 independent groups" in printed
+    assert "Residual 0: the reduction is exact for decoupled starts." in printed
+    half = np.log(1e6 - 1) / (2 * 0.5)
+    assert printed.count(f"{half:.4g}") >= 2
+    assert "learned" in printed
+    assert printed.rstrip().splitlines()[-1].split()[0] == "20"
+
+
+def test_the_command_ranks_several_and_writes_what_it_found(files, capsys):
+    assert main("predict graph.toml open.npz halves.npz --times 0 5 --out found".split()) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1].split()[:2] == ["1", "halves.npz"]
+    assert printed[2].split()[:3] == ["2", "open.npz", "never"]
+    stored = json.loads((files / "found" / "prediction.json").read_text())
+    assert [one["label"] for one in stored["candidates"]] == ["halves.npz", "open.npz"]
+    assert stored["learning_times"][1] is None
+    assert stored["candidates"][0]["times"] == [0, 5]
+    assert (files / "found" / "ranking.svg").stat().st_size > 1000
+
+
+def test_a_written_prediction_is_what_was_printed(files):
+    found = foretrain.predict("graph.toml", "halves.npz", times=np.linspace(0, 10, 3))
+    written = write(found, files / "one")
+    assert [path.name for path in written] == [
+        "prediction.json",
+        "prediction.svg",
+        "graph.svg",
+        "prediction.html",
+    ]
+    page = written[-1].read_text()
+    assert page.count("<img ") == 2
+    assert page.count("<section><details><summary>") == 2  # tables are folded
+    for words in ("S: how strongly", "D: how strongly", "S / D"):
+        assert page.count(words) == 1
+    stored = json.loads(written[0].read_text())
+    assert stored["loss"] == found.loss.tolist()
+    assert stored["modes"][0]["half_learning_time"] == found.modes[0].half_learning_time
+
+
+def test_the_graph_is_drawn_with_what_its_edges_come_to():
+    found = of(race(), init_scale=1e-3)
+    drawing = draw_graph(found)
+    assert troubles(drawing.figure) == []
+    (ax,) = drawing.figure.axes
+    texts = [text.get_text() for text in ax.texts]
+    assert {"x", "shared", "y1", "y2"} <= {*texts}
+    assert {edge.name for edge in found.reduction.graph.edges} <= {*texts}
+    shown = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+    assert shown == ["on a path that learns", "on a path that loses, or is not learned"]
+    drawn = [line for line in ax.get_lines() if len(line.get_xdata()) > 1]
+    colours = [line.get_color() for line in drawn]
+    assert (len(colours), len({*colours})) == (len(found.reduction.graph.edges), 2)
+
+
+def test_a_graph_of_very_many_nodes_is_not_drawn():
+    edges = {f"{side}{n}": ends(n) for n in range(41) for side, ends in SIDES.items()}
+    nodes = {"x": 2, "y": 1, **{f"h{n}": 2 for n in range(41)}}
+    graph = foretrain.graph.graph_from_dict({"nodes": nodes, "edges": edges})
+    data = GatedData(graph, {"x": np.eye(2)}, {"y": np.ones((2, 1))})
+    assert draw_graph(of(data)) is None
+
+
+def test_in_a_notebook_a_prediction_is_said_once_in_plain_type():
+    found = of(xor(1))
+    page = found._repr_html_()
+    assert page.count("Residual") == page.count("<img ") == 1
+    assert page.count("half of the way") == 1
+    assert "<b>" not in page
+    assert "print()" not in page
+    assert page.count("<details>") == 2  # folded
+
+
+def test_a_prediction_that_cannot_be_written_leaves_the_one_before_whole(files, monkeypatch):
+    found = foretrain.predict("graph.toml", "halves.npz")
+    before = write(found, files / "one")[0].read_text()
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FolderError):
+        write(foretrain.predict("graph.toml", "open.npz"), files / "one")
+    assert (files / "one" / "prediction.json").read_text() == before
+    assert not list((files / "one").glob(".*"))
+
+
+def test_a_data_file_may_stand_under_two_graphs(files):
+    (files / "wide.toml").write_text(TOML.replace("= 8", "= 16"))
+    found = read_candidates(["graph.toml", "halves.npz", "wide.toml", "halves.npz", "open.npz"])
+    assert list(found) == ["graph.toml halves.npz", "wide.toml halves.npz", "open.npz"]
+    assert found["wide.toml halves.npz"][0].width["h1"] == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("halves.npz", "`files` must begin with a graph, a TOML file, but begins with"),
+        ("model.py halves.npz", "`model.py`. A network of your own is read by `foretrain explain"),
+        ("relu.toml halves.npz", "has `activation`. Gated networks are linear but for their gates"),
+        ("graph.toml", "`files` must hold at least one data file for every graph"),
+        ("graph.toml halves.npz graph2.toml", "but `graph2.toml` has none"),
+        ("graph.toml halves.npz halves.npz", "`files` must be distinct"),
+        ("graph.toml none.npz", "`none.npz` does not exist"),
+        ("none.toml halves.npz", "`graph` must name a TOML file"),
+        ("graph.toml graph.npz", "`graph.npz` does not exist"),
+        ("graph.toml halves.npz --times 1 two", "`times` must be a number, but is 'two'"),
+        ("graph.toml halves.npz --times 2 1", "`times` must ascend"),
+        ("graph.toml halves.npz --until -1", "`until` must be greater than 0"),
+        ("graph.toml halves.npz --until 1 --times 1", "`until` must be given without `times`"),
+        ("graph.toml halves.npz --init-scale 0", "`init_scale` must be greater than 0"),
+        ("graph.toml halves.npz --init-scale x", "`init_scale` must be a number"),
+        ("graph.toml halves.npz double.npz", "`candidates` must be gatings of one task"),
+        ("graph.toml noisy.npz --init-law decoupled", "off-diagonal mass is"),
+        ("graph.toml halves.npz --init-law norml", "Did you mean `normal`?"),
+        ("graph.toml halves.npz --train --seeds 1", "`seeds` must be between 2 and 1000"),
+        ("graph.toml halves.npz --train --seeds two", "`seeds` must be a whole number"),
+        (
+            "graph.toml halves.npz --train --approximate",
+            "`init_law` must start from random weights",
+        ),
+        (
+            "graph.toml halves.npz --train --learning-rate 0",
+            "`learning_rate` must be greater than 0",
+        ),
+        ("graph.toml halves.npz --out graph.toml", "Cannot write graph.toml"),
+    ],
+)
+def test_bad_input_gets_one_line(files, capsys, arguments, message):
+    assert main(["predict", *arguments.split()]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_made_is_named(files):
+    with pytest.raises(FolderError, match=r"Cannot write graph\.toml/x"):
+        write(foretrain.predict("graph.toml", "halves.npz"), "graph.toml/x")

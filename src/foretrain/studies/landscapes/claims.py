@@ -21,7 +21,7 @@ def free_exactly(c):
 
 def scatter(c) -> float:
     """Return the standard error of a sampled coefficient, over its value: beta L has the gamma law of that shape."""
-    return float((c.theory.learning_coefficient * c.p.chains * c.p.draws * c.seeds) ** -0.5)
+    return float((c.theory.learning_coefficient * c.effective_draws.sum()) ** -0.5)
 
 
 def slopes(c):

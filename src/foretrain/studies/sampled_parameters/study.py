@@ -72,10 +72,7 @@ def known(network: str, eps: float) -> tuple[float, float]:
 def around(network: str, beta: float, batch: int | None = None):
     """The posterior of a case, in double precision."""
     one = case(network)
-    parts = None if one.mask is None else {"moving": one.mask}
-    return study.posterior(
-        one.losses, one.params, one.data, beta=beta, parts=parts, batch_size=batch
-    )
+    return study.posterior(one.losses, one.params, one.data, beta=beta, moving=one.mask)
 
 
 def measure(p, seed):

@@ -117,8 +117,8 @@ class Study:
     def _find(self, role: str, name: str, default: Any = None) -> Any:
         for names in (self.part(role), self.part("study")):
             if names is not None and name in names:
-                found = names[name]
-                return found if isinstance(found, type) or not callable(found) else alone(found)
+                part = names[name]
+                return part if isinstance(part, type) or not callable(part) else alone(part)
         return default
 
     def _required(self, role: str, name: str) -> Any:

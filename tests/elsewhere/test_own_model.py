@@ -256,7 +256,7 @@ def test_a_python_file_gives_the_model_that_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ":drawn"])
 def test_what_only_draws_weights_is_read_at_its_first_start(tmp_path, name):
-    """What stands beside the file is imported when its functions are called, too."""
+    """Functions may import a file beside theirs when they are called."""
     (tmp_path / "beside.py").write_text("WIDTH = 2")
     (tmp_path / "later.py").write_text("SCALE = 3.0")
     (tmp_path / "mine.py").write_text(CODE)

@@ -1,4 +1,4 @@
-"""Which sampler of effective parameters gives most: trusted effective draws, on the bench of the study `sampled-parameters`.
+"""Which sampler of effective parameters gives most: trusted effective draws, on the bench of `sampled_parameters`.
 
     python benchmarks/sampler_choice.py                      every network, two seeds: half an hour of a core
     python benchmarks/sampler_choice.py --seeds 3 --network "w⁴ × 6" "tanh, pair"
@@ -10,8 +10,8 @@ All get the same number of gradients of all data, and are held to the known valu
   which the prior holds sway up to that of the scale, so far apart in the logarithm from rung to rung; between trajectories
   neighbours of a ladder change places with the probability that leaves the density as it is. Starts, checks and thresholds
   are those of the default;
-- `baoab` and `sgld` of the library, whose steps are biased: four chains from w*, trusted as the library says, but for the
-  bias of the step, which takes two more runs to measure.
+- `baoab` and `sgld` of `sampled_parameters/samplers.py`, whose steps are biased: four chains from w*, trusted as chains that
+  agree and have come round are.
 
 Gradients count, not seconds: these networks are so small that seconds are those of the calls, and gradients are what a network
 of use takes. Seconds of a core are told as what they were.
@@ -23,6 +23,11 @@ from collections import defaultdict
 from functools import partial
 
 import numpy as np
+from sampled_parameters.bench import DEFAULT, case
+from sampled_parameters.samplers import estimate
+from sampled_parameters.study import around, known
+
+from foretrain.degeneracy.sampled import effective_parameters
 
 GRADIENTS, APART, LADDERS = 400_000, (0.5, 1.0, 2.0), 8
 
@@ -116,9 +121,6 @@ def metropolised(change, chains):
     """An estimate by the sampler of `analyze`, changed so: value, error, trusted, effective draws, gradients."""
 
     def run(network, eps, gradients, seed):
-        from foretrain.degeneracy.sampled import effective_parameters
-        from foretrain.studies.sampled_parameters.study import around
-
         made = effective_parameters._Walk
 
         class Changed(made):
@@ -141,19 +143,12 @@ def metropolised(change, chains):
 
 
 def biased(sampler):
-    """The same by a sampler of the library whose steps are biased."""
+    """The same by a sampler whose steps are biased."""
 
     def run(network, eps, gradients, seed):
-        from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
-        from foretrain.studies.sampled_parameters.study import around
-
         draws = gradients // 8  # four chains, half of their draws warm up
-        found = learning_coefficient(
-            around(network, 1 / (2 * eps)), sampler=sampler, draws=draws, richardson=False, controlled=False, seed=seed
-        )  # fmt: skip
-        doubts = [one for one in found.doubts() if "not measured" not in one]
-        value, error = 2 * found.value[0, 0], 2 * found.error[0, 0]
-        return value, error, not doubts, found.effective[0, 0], found.gradients
+        values = estimate(around(network, 1 / (2 * eps)), sampler, draws=draws, seed=seed)
+        return values.value, values.error, values.trusted, values.effective, values.gradients
 
     return run
 
@@ -170,9 +165,6 @@ SAMPLERS = {
 def main(names, seeds, eps, gradients):
     """The table, and a line for each estimate."""
     import jax
-
-    from foretrain.studies.sampled_parameters.bench import case
-    from foretrain.studies.sampled_parameters.study import known
 
     rows = defaultdict(list)
     with jax.enable_x64(True):
@@ -210,8 +202,6 @@ def main(names, seeds, eps, gradients):
 
 
 if __name__ == "__main__":
-    from foretrain.studies.sampled_parameters.bench import DEFAULT
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--network", nargs="+", default=DEFAULT)
     parser.add_argument("--seeds", type=int, default=2)

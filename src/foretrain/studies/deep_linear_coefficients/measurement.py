@@ -9,7 +9,7 @@ from foretrain.study import key
 
 from .study import losses, posterior
 
-CHAINS, PILOT, SHARE = 8, 100, 0.1  # share of the largest stable step
+CHAINS, LOOKED_AT, PILOT, SHARE = 8, 4, 100, 0.1  # share of the largest stable step
 LENGTHS = 2.0 ** -np.arange(24)  # of random displacements, in deviations of the prior
 
 
@@ -23,7 +23,7 @@ def coefficient(around, p, seed):
     """Return the coefficient by chains that start at w*, a quarter as many steps before those that count.
 
     A step of size e is stable on a curvature P if e < 4/P. The largest P is the largest of that at w*, that where a random
-    displacement costs d/2 or less, and that at the ends of chains after a short run.
+    displacement costs d/2 or less, and that at the ends of half of the chains after a short run.
     """
     steep, loss, walk = programs()
     scale, fixed = p.localisation**-0.5, (around.data, around.moving.reshape(around.params.shape))
@@ -41,7 +41,7 @@ def coefficient(around, p, seed):
         places = np.where(np.isfinite(places).all((1, 2, 3), keepdims=True), places, around.params)
         places, mean = walk(places, random, around.params, *numbers, step, steps, *fixed)
         if name == "pilot":
-            ends = [float(steep(place, *numbers, *fixed)) for place in places]
+            ends = [float(steep(place, *numbers, *fixed)) for place in places[:LOOKED_AT]]
             largest = max(largest, *(end for end in ends if np.isfinite(end)))
     mean = np.asarray(mean)
     return p.beta * mean[np.isfinite(mean)].mean() if np.isfinite(mean).any() else np.nan

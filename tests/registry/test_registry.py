@@ -13,7 +13,8 @@ from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError, StoreError
 from foretrain.plans import catalogue
 from foretrain.registry import measure as measured
-from foretrain.registry.check import changed, compare, paper_cost
+from foretrain.registry.check import compare, paper_cost
+from foretrain.registry.present import changed
 from foretrain.registry.record import place, read, write
 from foretrain.registry.render import rendered, table, tally
 from foretrain.registry.sizes import notes, reached

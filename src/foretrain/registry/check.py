@@ -7,32 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretrain.claims.claim import Claim
-from foretrain.errors import FolderError, ForetrainError
+from foretrain.errors import FolderError
 from foretrain.laboratory.conduct import conduct
-from foretrain.plans import catalogue
 from foretrain.plans.options import Options
 from foretrain.plans.plan import Plan, grid, make_plan, variants
 from foretrain.plans.size import PAPER
-from foretrain.provenance.seal import judge_of
 from foretrain.registry.measure import measure
+from foretrain.registry.present import plan_of
 from foretrain.registry.record import Record
 from foretrain.words import duration, number
-
-_HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
-
-
-def changed(record: Record) -> str:
-    """Return which code has changed since a record was written, such as "predicts, judges"; "" if none has.
-
-    The study is loaded; nothing is run.
-    """
-    try:
-        study = catalogue.load_by_name(record.study)
-        seal = study.seal
-    except ForetrainError:
-        return "the study is gone"
-    now = {"makes": study.code, "predicts": seal["predicts"], "judges": judge_of(seal)}
-    return ", ".join(what for name, what in _HASHES.items() if now[name] != getattr(record, name))
 
 
 @dataclass(frozen=True)
@@ -88,16 +71,6 @@ def _differs(claim: Claim, other: Claim | None) -> str:
         return ""
     both = f"{claim.measured:.4g} in the record, {other.measured:.4g} now"
     return f"{claim.label}: {claim.verdict} in the record, {other.verdict} now; {both}."
-
-
-def plan_of(record: Record) -> Plan:
-    """Return the plan that a record's settings make now, which may be of other runs than the record's."""
-    settings = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.settings.items()
-    }
-    study = catalogue.load_by_name(record.study)
-    return make_plan(study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True)
 
 
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:

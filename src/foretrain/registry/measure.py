@@ -1,12 +1,9 @@
 """From a folder of results to a record: its runs read from the journal, judged anew, and nothing of it written."""
 
-import hashlib
 import shlex
 import subprocess
 from collections import Counter
 from pathlib import Path
-
-import xarray as xr
 
 from foretrain.errors import FolderError, argument_error
 from foretrain.laboratory import folder as home
@@ -25,8 +22,10 @@ from foretrain.plans.plan import (
     runs,
 )
 from foretrain.provenance.record import remarks, verdicts
-from foretrain.provenance.seal import judge_of, static
+from foretrain.provenance.seal import static
+from foretrain.registry.present import hashes, is_registered
 from foretrain.registry.record import DEFAULT, Record
+from foretrain.registry.small import of_data
 from foretrain.results.decode import Look, Seal
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import read_manifest
@@ -34,7 +33,6 @@ from foretrain.results.root import altered
 from foretrain.vocabulary import FAILED, OUTCOMES
 
 _PACKAGE = Path(__file__).parents[1]
-_CHECKSUM_DIGITS = 16
 _QUICK = "quick"
 
 
@@ -56,7 +54,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         raise FolderError(f"Argument `folder` must hold a finished run, but {folder} holds none.")
     plan = plan_from_dict(stored)
     study = plan.study
-    if study.is_own:
+    if not is_registered(study):
         raise FolderError(
             f"The registry holds foretrain's own studies, but {folder} is of `{study.name}`."
         )
@@ -72,9 +70,9 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         claims, raised = judged(study, whole)
     if lines := [one.line for one in (*problems, *raised)]:
         raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
-    seal, manifest = study.seal, read_manifest(folder) or {}
-    now: Look = {"seeds": plan.seeds, "seal": Seal(**seal), "verdicts": verdicts(claims)}
-    looks = [*manifest.get("looks", []), now]
+    now, manifest = hashes(study), read_manifest(folder) or {}
+    look: Look = {"seeds": plan.seeds, "seal": Seal(**study.seal), "verdicts": verdicts(claims)}
+    looks = [*manifest.get("looks", []), look]
     networks = {"simulation": whole.simulation, **whole.variants}
     return Record(
         study=study.name,
@@ -89,20 +87,14 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         precision=str(getattr(plan.parameters, "precision", "")),
         commit=commit,
         plan=plan.hash,
-        makes=study.code,
-        predicts=seal["predicts"],
-        judges=judge_of(seal),
+        makes=now["makes"],
+        predicts=now["predicts"],
+        judges=now["judges"],
         remarks=tuple(remarks(manifest.get("seal"), looks)),
         settings=settings(plan),
         runs=counts,
         versions=dict(summary.versions),
-        checksums={
-            name: checksum(data)
-            for name, data in sorted(
-                {**networks, "theory": whole.theory, "fits": whole.fits}.items()
-            )
-            if data.data_vars
-        },
+        checksums=of_data({**networks, "theory": whole.theory, "fits": whole.fits}),
         claims=tuple(claims),
     )
 
@@ -147,18 +139,6 @@ def words(plan: Plan) -> list[str]:
     seeds = ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
     line = ["foretrain", "run", plan.study.name, "--preset", plan.preset]
     return [*line, "--seeds", str(plan.seeds), *seeds]
-
-
-def checksum(data: xr.Dataset) -> str:
-    """Return the first hex digits of a hash of all variables: names, dims, types, shapes and bits."""
-    digest = hashlib.sha256()
-    for name in sorted(map(str, data.variables)):
-        values = data[name].values
-        text = values.dtype.kind in "OTU"
-        content = repr(values.tolist()).encode() if text else values.tobytes()
-        head = f"{name} {data[name].dims} {'text' if text else values.dtype.str} {values.shape} "
-        digest.update(head.encode() + content)
-    return digest.hexdigest()[:_CHECKSUM_DIGITS]
 
 
 def commit_of_package() -> str:

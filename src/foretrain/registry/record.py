@@ -50,6 +50,8 @@ class Record:
     makes: str  # hash (12 hex digits) of the code that makes the runs
     predicts: str  # hash of the theory
     judges: str  # hash of all that judges, words left out
+    # How its hashes were renewed and the commit, such as "by its small run at 956934b8e1"; "" where they are those of then.
+    renewed: str = ""
     # What makes the verdicts worth less than if all had been fixed before.
     remarks: tuple[str, ...] = ()
     # Parameters and axes unlike the defaults.
@@ -57,6 +59,8 @@ class Record:
     runs: dict[str, int] = field(default_factory=dict)  # outcome to number of runs
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     checksums: dict[str, str] = field(default_factory=dict)  # part of the store to its checksum
+    # Each hash to the checksums of the parts of small runs that rest on it, see `foretrain.registry.small.small_checksums`.
+    small: dict[str, dict[str, str]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()  # the verdicts, those of one sentence together
 
     @property
@@ -134,8 +138,10 @@ def toml(record: Record) -> str:
     tables = {name: value for name, value in values.items() if isinstance(value, dict)}
     others = {name: value for name, value in values.items() if name not in (*tables, "claims")}
     lines = [*_entries(others)]
+    for kind, parts in tables.pop("small").items():
+        tables[f"small.{kind}"] = parts
     for name, table in tables.items():
-        if table:
+        if table or name.startswith("small."):
             lines += ["", f"[{name}]", *_entries(table)]
     sentences: dict[str, list[Claim]] = {}
     for claim in record.claims:

@@ -16,8 +16,9 @@ from foretrain.registry import measure as measured
 from foretrain.registry.check import compare, paper_cost
 from foretrain.registry.present import changed
 from foretrain.registry.record import place, read, write
-from foretrain.registry.render import rendered, table, tally
+from foretrain.registry.render import markdown_table, rendered
 from foretrain.registry.sizes import notes, reached
+from foretrain.registry.table import tally
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def test_a_sentence_that_is_not_claimed_stays_so_in_a_record_and_says_why_in_the
     claims = (*CLAIMS, made("wide", (5.0, 5.1), (0, 1), size={"width": ("8", "64")}, **said))
     again = read(write(tmp_path, replace(RECORD, claims=claims)))
     assert repr(again.claims[-1]) == repr(claims[-1])
-    assert "| not claimed at width=8 (lambda_1 is .94) |" in table(again)
+    assert "| not claimed at width=8 (lambda_1 is .94) |" in markdown_table(again)
     assert tally([again]).endswith("1 are not claimed.")
 
 
@@ -111,7 +112,7 @@ def test_bits_are_asked_for_on_the_same_machine_and_intervals_elsewhere():
 
 
 def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sentence():
-    text = table(RECORD)
+    text = markdown_table(RECORD)
     for part in ("symbols 19", "3 seeds", "commit abc", "1.5 s", "`foretrain run made-up`"):
         assert part in text.replace("document's size is not known", "symbols 19")
     lines = [line for line in text.splitlines() if line.startswith("| ")][1:]

@@ -15,19 +15,16 @@ parameter, derived, or of other runs.
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from foretrain.claims.cells import gather
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
-from foretrain.claims.family import uncounted
-from foretrain.claims.rows import Row, by_rank, rows
+from foretrain.claims.claim import Claim
+from foretrain.claims.rows import Row, by_rank
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import StoreError, nearest, path_argument
 from foretrain.registry.record import DEFAULT, Record
+from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
-from foretrain.words import count, duration
 
 BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
 _NUMBER = re.compile(r"(-?[\d.]+(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)")
@@ -75,7 +72,7 @@ def rendered(text: str, records: Sequence[Record]) -> str:
 
     def block(found: re.Match) -> str:
         study, _, size = found[1].partition(" ")
-        body = tally(records) if study == "tally" else table(_record(records, study, size))
+        body = tally(records) if study == "tally" else markdown_table(_record(records, study, size))
         return f"<!-- registry: {found[1]} -->\n\n{body}\n\n<!-- end -->"
 
     def number(found: re.Match) -> str:
@@ -84,65 +81,25 @@ def rendered(text: str, records: Sequence[Record]) -> str:
     return _NUMBER.sub(number, BLOCK.sub(block, text))
 
 
-def table(record: Record) -> str:
+def markdown_table(record: Record) -> str:
     """Return the table of a record, a row for each sentence, under a line on where it comes from."""
-    ranked = by_rank(rows(record.claims))
-    lines = [_row(row) for some in ranked.values() for row in some]
+    ranked = by_rank([line.row for line in lines(record)])
+    table = [_row(row) for rows in ranked.values() for row in rows]
     heed = [f"- {remark}" for remark in record.remarks]
-    return "\n".join([provenance(record), "", *_HEAD, *lines, *(["", *heed] if heed else [])])
+    return "\n".join([_provenance(record), "", *_HEAD, *table, *(["", *heed] if heed else [])])
 
 
-def provenance(record: Record) -> str:
-    """Return size, seeds, device, commit, cost and command of a record, in one paragraph of Markdown."""
-    differs = record.differs
-    if differs is None:
-        size = "the document's size is not known"
-    elif differs:
-        size = size_text(differs)
-    else:
-        size = "the document's size"
-    seeds = count(record.seeds, "seed") + (
-        f" of root {record.root_seed}" if record.root_seed else ""
-    )
-    machine = f"{record.precision} on {record.device}" if record.precision else record.device
-    commit = f"commit {record.commit or 'unknown'}"
-    facts = (size, seeds, machine, commit, duration(record.cost))
-    return f"Size `{record.size}`: {'; '.join(facts)}:\n`{record.command}`"
-
-
-def tally(records: Sequence[Record]) -> str:
-    """Return how many sentences the registry holds, and their verdicts, in one sentence."""
-    judged = [(row, one.differs is None) for one in records for row in rows(one.claims)]
-    groups = {
-        "at the document's size": [row for row, unknown in judged if not (row.at or unknown)],
-        "at another size, which stands beside each": [row for row, _ in judged if row.at],
-        "at a size that cannot be compared": [row for row, unknown in judged if unknown],
-    }
-    studies = count(len({record.study for record in records}), "study", "studies")
-    alone = sum(
-        any(
-            claim.verdict in (HOLDS, FAILS) and not uncounted(claim, one.claims)
-            for claim in group.claims
-        )
-        for one in records
-        for group in gather(one.claims)
-    )
-    parts = [
-        f"The registry holds {len(judged)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
-        "exact facts, controls, complements of a sentence that fails, or open."
-    ]
-    for size, some in groups.items():
-        found = Counter(row.verdict for row in some)
-        counts = f"{found[HOLDS]} hold, {found[FAILS]} fail, {found[INCONCLUSIVE]} are inconclusive"
-        counts += f", {found[NOT_CLAIMED]} are not claimed" if found[NOT_CLAIMED] else ""
-        parts += [f"Of {len(some)} {size}, {counts}."] if some else []
-    return " ".join(parts)
+def _provenance(record: Record) -> str:
+    known = facts(record)
+    known["Commit"] = f"commit {known['Commit']}"
+    text = "; ".join(known[label] for label in ("Size", "Seeds", "Device", "Commit", "Cost"))
+    return f"Size `{record.size}`: {text}:\n`{record.command}`"
 
 
 def _row(row: Row) -> str:
     holding = f" ({row.holding})" if row.holding else ""
-    said = (*row.reasons, *row.outside)
-    reasons = f" ({said[0]})" if said and not row.holding else ""
+    why = (*row.reasons, *row.outside)
+    reasons = f" ({why[0]})" if why and not row.holding else ""
     cells = (
         f"{row.verdict} {row.at}".strip() + holding + reasons,
         " ".join([f"`{row.label}` {row.statement}", *(row.remarks if row.holding else ())]),

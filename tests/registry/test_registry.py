@@ -10,7 +10,7 @@ from made_records import CLAIMS, RECORD
 import foretrain
 from foretrain.claims.rows import rows
 from foretrain.cli import main
-from foretrain.errors import ArgumentError, FolderError, StoreError
+from foretrain.errors import ArgumentError, FolderError, ForetrainError, StoreError
 from foretrain.plans import catalogue
 from foretrain.registry import measure as measured
 from foretrain.registry.check import compare, paper_cost
@@ -100,15 +100,16 @@ def test_a_folder_that_is_not_whole_or_not_of_this_code_is_refused(folder, tmp_p
 
 
 def test_bits_are_asked_for_on_the_same_machine_and_intervals_elsewhere():
-    assert compare(RECORD, RECORD).agrees
+    assert compare(RECORD, RECORD)[0]
     other = replace(RECORD, checksums={"simulation": "0" * 16})
-    assert not compare(RECORD, other).agrees
-    assert compare(RECORD, replace(other, device="gpu")).agrees
+    assert not compare(RECORD, other)[0]
+    assert compare(RECORD, replace(other, device="gpu"))[0]
     moved = replace(CLAIMS[1], measured=CLAIMS[1].uncertainty[1] + 0.1)
-    there = replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
-    found = compare(RECORD, there)
-    assert not found.agrees
-    assert found.differing[0].startswith("far[rank=2.5]: holds in the record")
+    agree, lines = compare(
+        RECORD, replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
+    )
+    assert not agree
+    assert lines[1].startswith("far[rank=2.5]: holds in the record")
 
 
 def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sentence():
@@ -145,7 +146,7 @@ def test_a_page_gets_tables_and_numbers_and_is_the_same_when_rendered_twice():
     ],
 )
 def test_a_page_that_names_what_is_not_there_is_refused(page):
-    with pytest.raises(StoreError, match="made-up"):
+    with pytest.raises(ForetrainError, match="made-up"):
         rendered(page, [RECORD])
 
 

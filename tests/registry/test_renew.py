@@ -8,7 +8,7 @@ from made_records import RECORD
 from foretrain.claims import judge
 from foretrain.cli import main
 from foretrain.plans import catalogue
-from foretrain.registry import present, renew, small
+from foretrain.registry import present, small
 from foretrain.registry.measure import measure
 from foretrain.registry.record import read, write
 from foretrain.registry.renew import renewable, renewed
@@ -145,7 +145,7 @@ def test_bits_of_another_machine_say_nothing_but_where_nothing_has_changed_they_
 def test_the_command_renews_what_a_process_of_its_own_finds_the_same(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("foretrain.registry.measure.commit_of_package", lambda: "def")
     registry, now = tmp_path / "registry", present.hashes(catalogue.load("one-mode"))
-    small_parts = renew.small_checksums_now("one-mode")
+    small_parts = small.small_checksums("one-mode", "one-mode")
     record = replace(RECORD, study="one-mode", settings={}, small=small_parts, **now)
     record = replace(record, plan=present.plan_of(record).hash)
     write(registry, replace(record, makes="0"))

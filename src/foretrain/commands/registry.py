@@ -32,10 +32,11 @@ def _list(arguments):
     from foretrain.registry.present import changed
     from foretrain.registry.record import find, records
 
+    known = records(arguments.registry)
     for study in arguments.targets:
-        find(arguments.registry, study)
+        find(known, study)
     table = [("study", "size", "seeds", "cost", "commit", "renewed", "changed since", "verdicts")]
-    for record in records(arguments.registry):
+    for record in known:
         if not arguments.targets or record.study in arguments.targets:
             facts = (str(record.seeds), duration(record.cost), record.commit, record.renewed)
             judged = [row.verdict for row in rows(record.claims)]
@@ -52,11 +53,10 @@ def _check(arguments):
     from foretrain.registry.record import find, records
     from foretrain.registry.renew import renewable
 
-    if arguments.all:
-        chosen = records(arguments.registry)
-    else:
+    chosen = records(arguments.registry)
+    if not arguments.all:
         studies = _wanted(arguments, "studies, or give --all")
-        chosen = [find(arguments.registry, study, arguments.size or "") for study in studies]
+        chosen = [find(chosen, study, arguments.size or "") for study in studies]
     whole = arguments.renew and not arguments.all
     small = [] if whole else [r for r in chosen if renewable(r, every=arguments.renew)]
     agree = _check_small(arguments.registry, small)
@@ -112,14 +112,14 @@ def _check_whole(arguments, record):
     if line := changed(record):
         print(f"The code that {line} has changed since {record.commit}.")
     again = run_again(record, arguments.out, quiet=False)
-    comparison = compare(record, again)
-    print("\n".join(comparison.lines()))
-    if arguments.renew and comparison.agrees:
+    agree, lines = compare(record, again)
+    print("\n".join(lines))
+    if arguments.renew and agree:
         cost = min(record.cost, again.cost)  # a machine with other work to do takes longer
         small = small_checksums_now(record.study)
         new = replace(again, commit=commit, cost=cost, small=small)
         print(f"Written: {write(arguments.registry, new)}")
-    return comparison.agrees
+    return agree
 
 
 def _render(arguments):

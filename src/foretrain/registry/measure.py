@@ -1,7 +1,6 @@
 """From a folder of results to a record: its runs read from the journal, judged anew, and nothing of it written."""
 
 import shlex
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -11,9 +10,7 @@ from foretrain.laboratory.conclude import summary_of
 from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
-from foretrain.laboratory.opened import opened
 from foretrain.plans.command import command, settings
-from foretrain.plans.grid import Grid
 from foretrain.plans.plan import (
     OWN,
     Plan,
@@ -22,7 +19,7 @@ from foretrain.plans.plan import (
     runs,
 )
 from foretrain.provenance.record import remarks, verdicts
-from foretrain.provenance.seal import static
+from foretrain.provenance.seal import git
 from foretrain.registry.present import hashes, is_registered
 from foretrain.registry.record import DEFAULT, Record
 from foretrain.registry.small import of_data
@@ -62,13 +59,13 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     if names := altered(folder):
         again = "Try foretrain report, which makes it anew from the journal."
         raise FolderError(f"{folder / names[0]} is not as foretrain wrote it. {again}")
-    held = scan(folder)
-    counts = _outcomes(folder, plan, held)
+    journal = scan(folder)
+    counts = _outcomes(folder, plan, journal)
     problems: list[Problem] = []
     with data_from(None, folder):
-        whole = _runs_and_theory(folder, plan, held, problems)
+        whole = labelled(folder, plan, problems, journal)
         claims, raised = judged(study, whole)
-    if lines := [one.line for one in (*problems, *raised)]:
+    if lines := [problem.line for problem in (*problems, *raised)]:
         raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
     now, manifest = hashes(study), read_manifest(folder) or {}
     look: Look = {"seeds": plan.seeds, "seal": Seal(**study.seal), "verdicts": verdicts(claims)}
@@ -99,25 +96,16 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     )
 
 
-def _runs_and_theory(folder: Path, plan: Plan, held: Scan, problems: list[Problem]) -> Grid:
-    """Return the runs beside their theory: from the store where the present theory has predicted it, else made anew."""
-    looks = (read_manifest(folder) or {}).get("looks", [])
-    then, now = looks[-1].get("seal", {}) if looks else {}, static(plan.study)
-    if all(then.get(name) == now[name] for name in ("predicts", "judges")):
-        return opened(folder).grid
-    return labelled(folder, plan, problems, held)
-
-
-def _outcomes(folder: Path, plan: Plan, held: Scan) -> dict[str, int]:
+def _outcomes(folder: Path, plan: Plan, journal: Scan) -> dict[str, int]:
     """Return outcome to number of runs; raise `FolderError` where runs are missing, failed, or of other code."""
-    there = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
-    outcomes = [there.get(run.identity, FAILED) for run in runs(plan)]
+    stored = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
+    outcomes = [stored.get(run.identity, FAILED) for run in runs(plan)]
     if lost := outcomes.count(FAILED):
         raise FolderError(
             f"Argument `folder` must hold all runs, but {lost} of {folder} are missing or failed. Try the command that made "
             "it again, with --retry-failed."
         )
-    if others := sorted(one or "unknown" for one in held.codes if one != plan.study.code):
+    if others := sorted(code or "unknown" for code in journal.codes if code != plan.study.code):
         raise FolderError(
             f"Argument `folder` must hold runs of the present code ({plan.study.code}), but {folder} holds runs of other code "
             f"({', '.join(others)}). Try foretrain run with --retrain."
@@ -147,20 +135,9 @@ def commit_of_package() -> str:
     Raises:
         FolderError: sources have been changed since.
     """
-
-    def git(*arguments: str) -> str:
-        line = ["git", "-C", str(_PACKAGE), *arguments, "--", "."]
-        try:
-            done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    if "site-packages" in _PACKAGE.parts:
-        return ""
-    if git("status", "--porcelain"):
+    if git(_PACKAGE, "status", "--porcelain", "--", "."):
         raise FolderError(
             f"The sources in {_PACKAGE} have changes that no commit holds, so that no one could judge so again. Commit them, "
             "then add."
         )
-    return git("log", "-1", "--format=%h", "--abbrev=10")
+    return git(_PACKAGE, "log", "-1", "--format=%h", "--abbrev=10", "--", ".")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS
-from foretrain.errors import ArgumentError, FolderError
+from foretrain.errors import FolderError
 from foretrain.registry.check import paper_cost
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
@@ -32,6 +32,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     Cost: some milliseconds for each sentence, and up to some seconds for each study that is not at its document's size.
 
     Raises:
+        ArgumentError: a record is of no study.
         FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
     """
     index = out / "index.html"
@@ -41,10 +42,13 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
         raise FolderError("The registry holds no record. Try foretrain registry add.")
     docs = next((page.parents[1] for page in pages()), None)
     studies = list(dict.fromkeys(record.study for record in records))
-    cards = {study: _card(study) for study in studies}
     derived = {study: derivations(study, pages()) for study in studies}
     sections = {
-        study: {id: at for at, one in reversed([*enumerate(derived[study])]) for id in one.claims}
+        study: {
+            id: at
+            for at, section in reversed([*enumerate(derived[study])])
+            for id in section.claims
+        }
         for study in studies
     }
     table = [line for record in records for line in lines(record, sections[record.study])]
@@ -60,7 +64,15 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             verdicts=VERDICTS,
             detail=DETAIL,
             pictures=pictures,
-            studies=_sizes(records),
+            studies=[
+                (
+                    study,
+                    study in studies,
+                    size,
+                    paper_cost([r for r in records if r.study == study]),
+                )
+                for study, size in notes(records).items()
+            ],
             duration=duration,
         ),
         "errata": document(
@@ -79,7 +91,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             "report/site_study.html",
             **_COMMON,
             title=study,
-            card=cards[study],
+            card=study_of(study).card,
             sizes=[
                 (record, facts(record), [line for line in table if line.record is record])
                 for record in records
@@ -89,14 +101,6 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             pictures=pictures[study],
         )
     return [write_document(out / f"{name}.html", text) for name, text in texts.items()]
-
-
-def _card(study: str) -> Any:
-    try:
-        return study_of(study).card
-    except ArgumentError:
-        reason = f"The registry holds a record of `{study}`, which is no study."
-        raise FolderError(reason) from None
 
 
 def _errata(
@@ -110,15 +114,6 @@ def _errata(
         if wrong is not None and wrong.row.verdict == FAILS and not wrong.place.startswith(DOCS):
             errata.setdefault(document_of(wrong.place), []).append((wrong, line))
     return [(name, pairs) for name, pairs in errata.items() if pairs]
-
-
-def _sizes(records: Sequence[Record]) -> list[tuple[str, bool, str, str]]:
-    """Return for each study of foretrain its name, if there is a record, its size, and the cost of the document's."""
-    sizes = []
-    for study, size in notes(records).items():
-        own = [record for record in records if record.study == study]
-        sizes.append((study, bool(own), size, paper_cost(own)))
-    return sizes
 
 
 def _printed(docs: Path | None) -> Any:

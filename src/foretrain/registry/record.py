@@ -7,7 +7,7 @@ of the grid in which it was judged. Numbers are written so that reading them giv
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -118,18 +118,21 @@ def records(folder: Path, study: str = "*") -> list[Record]:
     return sorted(found, key=lambda one: (one.study, one.size != DEFAULT, one.size))
 
 
-def find(folder: Path, study: str, size: str = "") -> Record:
-    """Return the record of a study at a size, by default its only one or that of the default size."""
-    here = {one.size: one for one in records(folder) if one.study == study}
-    if not here:
-        known = {one.study for one in records(folder)}
-        raise argument_error(
-            "study", "stand in the registry", f"is `{study}`", nearest(study, known)
-        )
-    size = size or (DEFAULT if DEFAULT in here else next(iter(here)))
-    if size not in here:
-        raise argument_error("size", f"be one of {', '.join(here)}", f"is `{size}`")
-    return here[size]
+def find(known: Iterable[Record], study: str, size: str = "") -> Record:
+    """Return the record of a study at a size, by default that of the default size, or its first.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    known = list(known)
+    sizes = {record.size: record for record in known if record.study == study}
+    if not sizes:
+        names = nearest(study, {record.study for record in known})
+        raise argument_error("study", "stand in the registry", f"is `{study}`", names)
+    size = size or (DEFAULT if DEFAULT in sizes else next(iter(sizes)))
+    if size not in sizes:
+        raise argument_error("size", f"be one of {', '.join(sizes)}", f"is `{size}` of `{study}`")
+    return sizes[size]
 
 
 def toml(record: Record) -> str:

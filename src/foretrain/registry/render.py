@@ -21,8 +21,8 @@ from pathlib import Path
 from foretrain.claims.claim import Claim
 from foretrain.claims.rows import Row, by_rank
 from foretrain.claims.table import ClaimTable
-from foretrain.errors import StoreError, nearest, path_argument
-from foretrain.registry.record import DEFAULT, Record
+from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
+from foretrain.registry.record import Record, find
 from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
 
@@ -47,36 +47,32 @@ def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
         OSError: a page cannot be read.
     """
     written = []
-    for page in markdown_files(pages):
+    for page in [file for named in pages for file in _files(named)]:
         text = page.read_text(encoding="utf-8")
         try:
             new = rendered(text, records)
-        except StoreError as error:
+        except ForetrainError as error:
             raise StoreError(f"{page}: {error}") from None
         if new != text:
             written.append(write_atomic(page, new.encode()))
     return written
 
 
-def markdown_files(pages: Sequence[Path]) -> list[Path]:
-    """Return the Markdown files among some files and below some folders."""
-    found = []
-    for page in pages:
-        page = path_argument("page", page)
-        found += sorted(page.rglob("*.md")) if page.is_dir() else [page]
-    return found
+def _files(page: Path) -> list[Path]:
+    page = path_argument("page", page)
+    return sorted(page.rglob("*.md")) if page.is_dir() else [page]
 
 
 def rendered(text: str, records: Sequence[Record]) -> str:
     """Return a page with its parts as the registry gives them."""
 
-    def block(found: re.Match) -> str:
-        study, _, size = found[1].partition(" ")
-        body = tally(records) if study == "tally" else markdown_table(_record(records, study, size))
-        return f"<!-- registry: {found[1]} -->\n\n{body}\n\n<!-- end -->"
+    def block(match: re.Match) -> str:
+        study, _, size = match[1].partition(" ")
+        body = tally(records) if study == "tally" else markdown_table(find(records, study, size))
+        return f"<!-- registry: {match[1]} -->\n\n{body}\n\n<!-- end -->"
 
-    def number(found: re.Match) -> str:
-        return _in_form(found[1], found[2], _value(found[4], records)) + found[3]
+    def number(match: re.Match) -> str:
+        return _in_form(match[1], match[2], _value(match[4], records)) + match[3]
 
     return _NUMBER.sub(number, BLOCK.sub(block, text))
 
@@ -110,25 +106,14 @@ def _row(row: Row) -> str:
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _record(records: Sequence[Record], study: str, size: str) -> Record:
-    size = size or DEFAULT
-    known = {(one.study, one.size): one for one in records}
-    if (study, size) not in known:
-        names = [f"{a} {b}" for a, b in known]
-        raise StoreError(
-            f"The registry has no `{study} {size}`. {nearest(f'{study} {size}', names)}"
-        )
-    return known[study, size]
-
-
 def _value(reference: str, records: Sequence[Record]) -> float:
-    """Return what a reference such as ``routing@paper/shared[rank=2]:low`` stands for."""
-    found = _REFERENCE.fullmatch(reference)
-    if found is None:
+    """Return the value of a reference such as ``routing@paper/shared[rank=2]:low``."""
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
         raise StoreError(f"`{reference}` is no reference such as `routing/shared:low`.")
-    study, size, label, name = found.groups()
+    study, size, label, name = match.groups()
     try:
-        claim = ClaimTable(_record(records, study, size or "").claims)[label]
+        claim = ClaimTable(find(records, study, size or "").claims)[label]
     except ValueError as error:
         raise StoreError(f"`{reference}`: {error}") from None
     if not isinstance(claim, Claim):

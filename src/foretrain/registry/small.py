@@ -25,15 +25,11 @@ from foretrain.results.result import Result
 from foretrain.results.summary import read_summary
 
 Checksums = dict[str, dict[str, str]]
-Presets = dict[str, dict[str, Any]]
 
-_FILE = Path(__file__).with_name("small.toml")
-PRESETS: Presets = {
-    preset: {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
-    for preset, values in tomllib.loads(_FILE.read_text("utf-8")).items()
-}
+# Each small run to its parameters.
+PRESETS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("small.toml").read_text("utf-8")
+)
 SEEDS = 3
 _DIGITS = 16
 # All that a record holds of a claim.

@@ -26,49 +26,38 @@ class Line:
     record: Record  # where it stands in the registry
     row: Row  # the sentence in words
     claims: tuple[Claim, ...]  # its verdicts, one for each cell
-    derived: int | None  # number of the section that derives it, None without one
-
-    @property
-    def place(self) -> str:
-        """The place in the document, or the page that derives it."""
-        return self.claims[0].source
-
-    @property
-    def among(self) -> str:
-        """The runs of which the sentence speaks; "" for all."""
-        return self.claims[0].among
-
-    @property
-    def document(self) -> str:
-        """The document that its study speaks of."""
-        return document_of(self.record.document)
-
-    @property
-    def size(self) -> str:
-        """The size at which it was judged: "document", "other" or "unknown"."""
-        if self.record.differs is None:
-            return "unknown"
-        return "other" if self.row.at else "document"
-
-    @property
-    def anchor(self) -> str:
-        """The id of the line on the page of its study."""
-        return f"{self.record.size}-{self.row.id}"
-
-    @property
-    def forest(self) -> Forest | None:
-        """The measured value against what is allowed; None where nothing finite was measured."""
-        return forest(self.claims)
+    document: str  # the document that its study speaks of
+    place: str  # place in the document, or the page that derives it
+    size: str  # size at which it was judged: "document", "other" or "unknown"
+    among: str  # the runs of which it speaks; "" for all
+    anchor: str  # id of the line on the page of its study
+    derived: int | None  # number of the section that derives it; None without one
+    forest: (
+        Forest | None
+    )  # the measured value against what is allowed; None where nothing finite was measured
 
 
 def lines(record: Record, sections: Mapping[str, int] | None = None) -> list[Line]:
     """Return the table of a record; `sections` gives for a sentence the number of the section that derives it."""
-    claims = {group.id: group.claims for group in gather(record.claims)}
-    known = sections or {}
-    return [
-        Line(record, row, claims[row.id], known.get(row.id, known.get(row.corrects)))
-        for row in rows(record.claims)
-    ]
+    groups = {group.id: group.claims for group in gather(record.claims)}
+    known, table = sections or {}, []
+    for row in rows(record.claims):
+        claims = groups[row.id]
+        size = "unknown" if record.differs is None else "other" if row.at else "document"
+        line = Line(
+            record,
+            row,
+            claims,
+            document_of(record.document),
+            claims[0].source,
+            size,
+            claims[0].among,
+            f"{record.size}-{row.id}",
+            known.get(row.id, known.get(row.corrects)),
+            forest(claims),
+        )
+        table.append(line)
+    return table
 
 
 def document_of(source: str) -> str:

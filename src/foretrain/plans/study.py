@@ -19,7 +19,8 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``variants(p) -> {name: overrides}``   study.py     {}: ``"seeds": n`` among the overrides limits their seeds
 ``reads(p[, seed]) -> files``          study.py     (): files of data that a run reads, each `foretrain.study.data(path)`
 ``estimate(p) -> float``               study.py     ``p.steps``: predicted number of steps of a run; 1 without a program
-``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``
+``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``; ``step``
+                                                    numbers what is measured along it, else 0, 1, ...
 ``time(p, step) -> array``             study.py     ``step * p.learning_rate``; none where p has no learning rate
 ``program(p) -> Program``              training.py  one of these three is required: a run is trained in lanes,
 ``measure(p, seed) -> arrays``         measurement  is computed on the host, in a worker,
@@ -46,8 +47,9 @@ import numpy as np
 
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
-from foretrain.plans.card import Card, StudyError
+from foretrain.plans.card import Card, StudyError, dictionary
 from foretrain.plans.copies import alone, without_copies
+from foretrain.plans.labels import labels_of, measured_steps
 from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, traced, types
 from foretrain.plans.place import asking, place
@@ -156,18 +158,18 @@ class Study:
     @cached_property
     def axes(self) -> dict[str, tuple]:
         """Axes that it has unless told otherwise."""
-        return _dictionary("AXES", self._find("study", "AXES", {}))
+        return dictionary("AXES", self._find("study", "AXES", {}))
 
     @cached_property
     def presets(self) -> dict[str, dict]:
         """Name of each preset to what it sets; ``quick`` is the defaults."""
-        found = _dictionary("PRESETS", self._find("study", "PRESETS", {}))
-        return {"quick": {}, **{name: _dictionary("PRESETS", one) for name, one in found.items()}}
+        found = dictionary("PRESETS", self._find("study", "PRESETS", {}))
+        return {"quick": {}, **{name: dictionary("PRESETS", one) for name, one in found.items()}}
 
     @cached_property
     def conditional_defaults(self) -> dict[tuple[str, Any], dict]:
         """Defaults that depend on a choice."""
-        return _dictionary("CONDITIONAL_DEFAULTS", self._find("study", "CONDITIONAL_DEFAULTS", {}))
+        return dictionary("CONDITIONAL_DEFAULTS", self._find("study", "CONDITIONAL_DEFAULTS", {}))
 
     @cached_property
     def seeds(self) -> int:
@@ -200,12 +202,12 @@ class Study:
         if not (found := self._find("study", "variants")):
             return {}
         with asking("variants"):
-            given = _dictionary("variants", found(p))
+            given = dictionary("variants", found(p))
         known = rules(type(p))
         for variant, overrides in given.items():
             if not isinstance(variant, str) or not variant or "/" in variant:
                 raise StudyError(f"`variants` must give names of networks, but gives {variant!r}.")
-            for name, value in _dictionary("variants", overrides).items():
+            for name, value in dictionary("variants", overrides).items():
                 if name == "seeds":
                     integer("seeds", value, minimum=1)
                 elif name not in known or not np.isscalar(value):
@@ -243,31 +245,14 @@ class Study:
         return steps
 
     def labels(self, p: Any, step: np.ndarray) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-        """Labels along dims of one cell, name to (dims, values), ``time`` along ``step`` among them.
+        """Labels along dims of one cell, name to (dims, values), ``time`` along stored steps among them.
 
         Args:
             p: Parameters of the cell.
             step: Stored step numbers, shape (step,).
         """
-        given = self._find("study", "labels")
-        with asking("labels"):
-            own = _dictionary("labels", given(p)) if given else {}
-        found = {}
-        for name, values in own.items():
-            pair = isinstance(values, tuple) and len(values) == 2 and not isinstance(values[1], str)
-            dim, values = values if pair else (name, values)
-            found[name] = ((dim,), np.asarray(values))
-        if time := self._find("study", "time"):
-            with asking("time"):
-                values = np.asarray(time(p, step))
-            if values.shape != step.shape:
-                raise StudyError(
-                    f"`time` must give one number per step, shape {step.shape}, but gives shape {values.shape}."
-                )
-            found["time"] = (("step",), values)
-        elif "learning_rate" in rules(type(p)):
-            found["time"] = (("step",), step * p.learning_rate)
-        return found
+        parts = (self._find("study", name) for name in ("labels", "time"))
+        return labels_of(p, step, *parts)
 
     @cached_property
     def trains(self) -> bool:
@@ -280,13 +265,15 @@ class Study:
         return any(self._find(*part) is not None for part in _ON_HOST)
 
     def stored_steps(self, p: Any) -> np.ndarray:
-        """Steps after which a run is observed, shape (step,); none where nothing is trained."""
-        return np.arange(0, p.steps + 1, p.observe_every) if self.trains else np.zeros(0, np.int64)
+        """Step numbers of what a run stores, shape (step,): where nothing is trained those of its ``labels``, else none."""
+        if self.trains:
+            return np.arange(0, p.steps + 1, p.observe_every)
+        return measured_steps(p, self._find("study", "labels"))
 
     def measure(self, p: Any, seed: Seed) -> dict[str, Any]:
         """Arrays that one run computes on the host, by name; empty where the study has no ``measure``."""
         found = self._find("measurement", "measure")
-        return _dictionary("measure", found(p, seed)) if found else {}
+        return dictionary("measure", found(p, seed)) if found else {}
 
     def posterior(self, p: Any, seed: Seed) -> Any:
         """The posterior that one run samples; None where the study has no ``posterior`` or it returns None."""
@@ -306,7 +293,7 @@ class Study:
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
         """What one run feeds to the program: what the study draws, and every traced number of `p`."""
         found = self._find("training", "inputs")
-        own = _dictionary("inputs", found(p, seed)) if found else {}
+        own = dictionary("inputs", found(p, seed)) if found else {}
         for name in _GIVEN:
             if name in own:
                 raise StudyError(f"`inputs` must give no `{name}`: every run has its own.")
@@ -315,7 +302,7 @@ class Study:
     def shared(self, p: Any) -> dict[str, Any]:
         """Large arrays common to all runs of one static signature."""
         found = self._find("training", "shared")
-        return _dictionary("shared", found(guarded(p, "shared"))) if found else {}
+        return dictionary("shared", found(guarded(p, "shared"))) if found else {}
 
     @cached_property
     def predicts(self) -> bool:
@@ -333,7 +320,7 @@ class Study:
         if found is None:
             return {}
         given = (p, step, seed) if self.predicts_by_seed else (p, step)
-        return _dictionary("predict", found(*given))
+        return dictionary("predict", found(*given))
 
     @cached_property
     def fits(self) -> bool:
@@ -343,7 +330,7 @@ class Study:
     def fit(self, cell: Any) -> dict[str, Any]:
         """Constants fitted to the runs of one cell, and curves made with them; a first dim more is ``seed``."""
         found = self._find("theory", "fit")
-        return _dictionary("fit", found(cell)) if found else {}
+        return dictionary("fit", found(cell)) if found else {}
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -378,7 +365,7 @@ class Study:
         rows = self._find("figures", "FIGURES")
         if rows is None:
             return None
-        for name, row in _dictionary("FIGURES", rows).items():
+        for name, row in dictionary("FIGURES", rows).items():
             if not isinstance(row, FigureRow):
                 rule = "`FIGURES` must hold rows made by `figure(...)` or `drawn(...)`"
                 raise StudyError(f"{rule}, but `{name}` is {row!r}.")
@@ -388,9 +375,3 @@ class Study:
 def _takes_seed(found: Callable[..., Any] | None, others: int) -> bool:
     """Say if a part of a study takes a seed behind so many other arguments."""
     return found is not None and len(inspect.signature(found).parameters) > others
-
-
-def _dictionary(name: str, given: Any) -> dict:
-    if not isinstance(given, Mapping):
-        raise StudyError(f"`{name}` must be a dictionary, but is {type(given).__name__}.")
-    return dict(given)

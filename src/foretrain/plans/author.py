@@ -28,10 +28,9 @@ def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
         raise StudyError(place(error)) from error
     remember(named)
     for role in parts:
-<<<<<<< HEAD
-        found.part(role)
-    _ = found.Parameters, found.revision
-    return found
+        named.part(role)
+    _ = named.Parameters, named.revision
+    return named
 
 
 def words(study: Study) -> AbstractContextManager[None]:
@@ -39,8 +38,3 @@ def words(study: Study) -> AbstractContextManager[None]:
     for role in ROLES:
         study.part(role)
     return own_words(study.is_own)
-=======
-        named.part(role)
-    _ = named.Parameters, named.revision
-    return named
->>>>>>> main

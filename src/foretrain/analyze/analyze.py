@@ -188,7 +188,7 @@ def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
     Raises:
         FolderError: The folder cannot be made or written.
     """
-    from foretrain.figures.findings import write_findings
+    from foretrain.report.findings import write_findings
 
     folder = Path(folder)
     if isinstance(found, Trajectory):

@@ -147,7 +147,7 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
     """
     from foretrain.explain import explanation_text as words
     from foretrain.explain.explanation_figure import draw
-    from foretrain.figures.findings import write_findings
+    from foretrain.report.findings import write_findings
 
     summary, *said = words.head_lines(explanation)
     beside = explanation.beside()

@@ -1,4 +1,4 @@
-"""What is found becomes one answer, and each of its five faces shows all that it has to."""
+"""An answer has five faces, and each shows all that it has to."""
 
 import importlib
 import json

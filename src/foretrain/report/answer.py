@@ -1,4 +1,4 @@
-"""What is said to a person, and its five faces: text of a terminal, page, notebook, JSON, picture.
+"""The answer to a question that a person asked, and its five faces: terminal, page, notebook, JSON, picture.
 
 A verb finds data, such as an `Analysis`, and the data become an `Answer` in one place. To let data of a room answer:
 

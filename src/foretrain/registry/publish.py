@@ -5,7 +5,7 @@ Every page is one file that needs no network and no server; pictures stand besid
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +41,16 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     if not records:
         raise FolderError("The registry holds no record. Try foretrain registry add.")
     docs = next((page.parents[1] for page in pages()), None)
-    studies = list(dict.fromkeys(record.study for record in records))
-    derived = {study: derivations(study, pages()) for study in studies}
-    sections = {
-        study: {
-            id: at
-            for at, section in reversed([*enumerate(derived[study])])
-            for id in section.claims
-        }
-        for study in studies
+    known: dict[str, list[Record]] = {}
+    for record in records:
+        known.setdefault(record.study, []).append(record)
+    derived = {study: derivations(study, pages()) for study in known}
+    sizes = {
+        study: [(record, facts(record), lines(record, derived[study])) for record in own]
+        for study, own in known.items()
     }
-    table = [line for record in records for line in lines(record, sections[record.study])]
-    pictures = {study: [] if docs is None else _pictures(docs, study, out) for study in studies}
+    table = [line for tables in sizes.values() for *_, rows in tables for line in rows]
+    pictures = {study: _pictures(docs, study, out) if docs else [] for study in known}
     names = sorted({line.document for line in table}, key=lambda name: (name == OWN, name))
     texts = {
         "index": document(
@@ -65,12 +63,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             detail=DETAIL,
             pictures=pictures,
             studies=[
-                (
-                    study,
-                    study in studies,
-                    size,
-                    paper_cost([r for r in records if r.study == study]),
-                )
+                (study, study in known, size, paper_cost(known.get(study, [])))
                 for study, size in notes(records).items()
             ],
             duration=duration,
@@ -83,20 +76,22 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             documents=_errata(table, names),
         ),
         "unshown": document(
-            "report/unshown.html", **_COMMON, title="What is not shown", studies=_unshown(table)
+            "report/unshown.html",
+            **_COMMON,
+            title="What is not shown",
+            studies=[
+                (study, reached(own), *_unshown(line for line in table if line.record in own))
+                for study, own in known.items()
+            ],
         ),
     }
-    for study in studies:
+    for study in known:
         texts[study] = document(
             "report/site_study.html",
             **_COMMON,
             title=study,
             card=study_of(study).card,
-            sizes=[
-                (record, facts(record), [line for line in table if line.record is record])
-                for record in records
-                if record.study == study
-            ],
+            sizes=sizes[study],
             derivations=derived[study],
             pictures=pictures[study],
         )
@@ -124,19 +119,15 @@ def _printed(docs: Path | None) -> Any:
     return html(page.read_text(encoding="utf-8").partition("\n")[2])
 
 
-def _unshown(table: Sequence[Line]) -> list[tuple[str, str, list[Line], list[Line]]]:
-    """Return what the registry does not show of each study.
-
-    Returns:
-        Name, what is missing of the document's size, sentences without a verdict, and those that speak of a part of the runs.
-    """
-    unshown = []
-    for study in dict.fromkeys(line.record.study for line in table):
-        own = [line for line in table if line.record.study == study]
-        unsettled = [line for line in own if line.row.verdict not in (HOLDS, FAILS)]
-        part = [line for line in own if line not in unsettled and line.among]
-        unshown.append((study, reached([line.record for line in own]), unsettled, part))
-    return unshown
+def _unshown(table: Iterable[Line]) -> tuple[list[Line], list[Line]]:
+    """Return the sentences without a verdict, and of the others those that speak of a part of the runs."""
+    open_ones, part = [], []
+    for line in table:
+        if line.row.verdict not in (HOLDS, FAILS):
+            open_ones.append(line)
+        elif line.among:
+            part.append(line)
+    return open_ones, part
 
 
 def _pictures(docs: Path, study: str, out: Path) -> list[tuple[str, str]]:

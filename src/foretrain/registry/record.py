@@ -8,12 +8,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
 from foretrain.results import decode
@@ -27,6 +28,10 @@ _OF_VERDICT = (
     *("verdict", "cell", "predicted", "measured", "uncertainty", "allowed", "seeds", "left_out"),
     *("method", "reason", "note", "along", "size"),
 )
+_DEFAULTS = {
+    item.name: item.default if item.default_factory is MISSING else item.default_factory()
+    for item in fields(Claim)
+}
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
@@ -93,10 +98,10 @@ def read(path: Path) -> Record:
     try:
         content = tomllib.loads(read_file(path).decode())
         sentences = content.pop("sentences")
-        plain = [_plain(said, one) for said in sentences for one in said["verdicts"]]
-        found = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
-        place(path.parent, found.study, found.size)  # its names make names of files
-        return found
+        plain = [_plain(words, verdict) for words in sentences for verdict in words["verdicts"]]
+        record = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
+        place(path.parent, record.study, record.size)  # its names make names of files
+        return record
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         text = " ".join(str(error).split())
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None
@@ -114,8 +119,8 @@ def records(folder: Path, study: str = "*") -> list[Record]:
             f"There is no registry in {folder}: it stands in foretrain's repository, beside `src`. Try the command there, or "
             "name its folder with --registry."
         )
-    found = [read(path) for path in sorted(folder.glob(f"{study}/*.toml"))]
-    return sorted(found, key=lambda one: (one.study, one.size != DEFAULT, one.size))
+    known = map(read, folder.glob(f"{study}/*.toml"))
+    return sorted(known, key=lambda record: (record.study, record.size != DEFAULT, record.size))
 
 
 def find(known: Iterable[Record], study: str, size: str = "") -> Record:
@@ -139,44 +144,30 @@ def toml(record: Record) -> str:
     """Return a record as the text of its file, in an order that does not change."""
     values = {item.name: getattr(record, item.name) for item in fields(Record)}
     tables = {name: value for name, value in values.items() if isinstance(value, dict)}
-    others = {name: value for name, value in values.items() if name not in (*tables, "claims")}
-    lines = [*_entries(others)]
-    for kind, parts in tables.pop("small").items():
-        tables[f"small.{kind}"] = parts
-    for name, table in tables.items():
-        if table or name.startswith("small."):
-            lines += ["", f"[{name}]", *_entries(table)]
-    sentences: dict[str, list[Claim]] = {}
-    for claim in record.claims:
-        sentences.setdefault(claim.id, []).append(claim)
-    for claims in sentences.values():
-        lines += ["", "[[sentences]]", *_entries(_unlike_default(claims[0], _OF_SENTENCE))]
-        for claim in claims:
+    lines = [*_entries({n: v for n, v in values.items() if n not in (*tables, "claims")})]
+    small = {f"small.{kind}": parts for kind, parts in tables.pop("small").items()}
+    for name, table in {**tables, **small}.items():
+        lines += ["", f"[{name}]", *_entries(table)] if table or name in small else []
+    for group in gather(record.claims):
+        lines += ["", "[[sentences]]", *_entries(_unlike_default(group.claims[0], _OF_SENTENCE))]
+        for claim in group.claims:
             verdict = f"{claim.verdict} at {claim.at}" if claim.at else claim.verdict
-            found = _unlike_default(replace(claim, verdict=verdict), _OF_VERDICT)
-            lines += ["", "[[sentences.verdicts]]", *_entries(found)]
+            entries = _unlike_default(replace(claim, verdict=verdict), _OF_VERDICT)
+            lines += ["", "[[sentences.verdicts]]", *_entries(entries)]
     return "\n".join(lines) + "\n"
 
 
 def _unlike_default(claim: Claim, names: tuple[str, ...]) -> dict[str, Any]:
     """Return these attributes of a claim by name, without those that have their default, and without an interval of none."""
-    kinds = {item.name: item for item in fields(Claim)}
     values = {name: getattr(claim, name) for name in names}
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not None and value != _default(kinds[name])
-    }
+    return {n: v for n, v in values.items() if v is not None and v != _DEFAULTS.get(n)}
 
 
-def _default(item: Field) -> Any:
-    return item.default if item.default_factory is MISSING else item.default_factory()
-
-
-def _plain(said: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(sentence: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a claim from those of its sentence and one of its verdicts."""
-    texts = {name: text for name, text in said.items() if name != "verdicts"}
-    return {**texts, "uncertainty": None, **one, "verdict": one["verdict"].partition(" at ")[0]}
+    words = {name: text for name, text in sentence.items() if name != "verdicts"}
+    name = verdict["verdict"].partition(" at ")[0]
+    return {**words, "uncertainty": None, **verdict, "verdict": name}
 
 
 def _entries(values: Mapping[str, Any]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import Any
 import xarray as xr
 
 from foretrain.claims.claim import Claim
+from foretrain.engine.cores import pin, take_cores
 from foretrain.laboratory.conduct import run
 from foretrain.results.result import Result
 from foretrain.results.summary import read_summary
@@ -122,20 +123,11 @@ def _of_claims(claims: Iterable[Claim]) -> str:
 def _machine(folder: Path) -> dict[str, str]:
     summary = read_summary(folder)
     versions = [f"{name} {text}" for name, text in summary.versions.items() if name != "foretrain"]
-    return {
-        "device": summary.device,
-        "versions": ", ".join(versions),
-        "flags": os.environ.get("XLA_FLAGS", ""),
-    }
-
-
-def _main(study: str, name: str) -> None:
-    from foretrain.engine.cores import pin, take_cores
-
-    compile_plainly()
-    pin(take_cores(1)[0].number)
-    print(json.dumps(small_checksums(study, name)))
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {"device": summary.device, "versions": ", ".join(versions), "flags": flags}
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    compile_plainly()
+    pin(take_cores(1)[0].number)
+    print(json.dumps(small_checksums(*sys.argv[1:])))

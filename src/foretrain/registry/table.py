@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foretrain.claims.cells import gather
@@ -10,6 +10,7 @@ from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Clai
 from foretrain.claims.family import summary, uncounted
 from foretrain.claims.rows import Row, rows
 from foretrain.registry.record import Record
+from foretrain.report.derivation import Derivation
 from foretrain.report.forest import Forest, forest
 from foretrain.words import count, duration
 
@@ -37,10 +38,11 @@ class Line:
     )  # the measured value against what is allowed; None where nothing finite was measured
 
 
-def lines(record: Record, sections: Mapping[str, int] | None = None) -> list[Line]:
-    """Return the table of a record; `sections` gives for a sentence the number of the section that derives it."""
+def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
+    """Return the table of a record, given the sections that derive its sentences."""
     groups = {group.id: group.claims for group in gather(record.claims)}
-    known, table = sections or {}, []
+    known = {id: at for at, section in [*enumerate(sections)][::-1] for id in section.claims}
+    table = []
     for row in rows(record.claims):
         claims = groups[row.id]
         size = "unknown" if record.differs is None else "other" if row.at else "document"

@@ -16,7 +16,12 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
+<<<<<<< HEAD
 from foretrain.errors import argument_error, path_argument, real
+=======
+from foretrain.errors import argument_error, known_options, path_argument, real
+from foretrain.results.files import refused
+>>>>>>> main
 from foretrain.tasks.array_files import read_npy
 
 
@@ -43,7 +48,14 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
         ArgumentError: An argument cannot be used.
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
+<<<<<<< HEAD
         return analyze_files(model, *arrays, **options)
+=======
+        known_options("foretrain.analyze", options, analyze_files, analysis.analyze)
+        return analyze_files(model, *given, **options)
+    part = options.pop("part", None)
+    known_options("foretrain.analyze", options, analysis.analyze)
+>>>>>>> main
     whole = is_network(model)
     if "y" in options and len(arrays) == (1 if whole else 2):
         arrays = (*arrays, options.pop("y"))
@@ -58,7 +70,6 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
         params, x, *rest = arrays
         apply: Any = model
         function = function_of(apply, params, x)
-    part = options.pop("part", None)
     function = _part(function, part) if part else function
     return analysis.analyze(function, x, y=rest[0] if rest else None, **options)
 

@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from foretrain.elsewhere.measured import Measured
-from foretrain.errors import ForetrainError, integer
+from foretrain.errors import ForetrainError, integer, known_options
 from foretrain.explain.beside import beside
 from foretrain.explain.explain_cost import cost, cost_words
 from foretrain.explain.explanation import Checks, Explanation
@@ -75,6 +75,7 @@ def explain(
             no flow: its step's size is not taken apart, and nothing is predicted before training.
         seeds, from_zero, tell, measured, weights, out: As of `explained`, which says what is raised and what it costs.
     """
+    known_options("foretrain.explain", described_by, explain, described)
     training = described(apply, init, x, y, **described_by)
     return explained(
         training,

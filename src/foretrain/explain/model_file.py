@@ -1,13 +1,13 @@
 """An explanation from files and to files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from subprocess import Popen
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from foretrain.elsewhere.measured import read_measured
@@ -18,10 +18,10 @@ from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
 from foretrain.explain.parametrisations import EXPONENTS
-from foretrain.explain.second_core import start
 from foretrain.tasks.array_files import read_npz
 
 PAGE = "explanation.html"
+_IN_USE = ExitStack()  # of the files that a worker has read
 _ARRAYS = ("x", "y", "x_test", "y_test")
 
 
@@ -33,11 +33,10 @@ def explain_files(
     measured: Sequence[str | PathLike] | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
-    weights: str | PathLike | None = None,
-    out: Path | None = None,
+    out: str | PathLike | None = None,
     seeds: int | str = 16,
     from_zero: bool = False,
-    core: int | None = None,
+    cores: Set[int] | None = None,
     tell: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Explanation:
@@ -52,9 +51,8 @@ def explain_files(
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.elsewhere.measured.read_measured`.
         step_column, loss_column: Names of their columns.
-        weights, out, from_zero, tell: As of `foretrain.explain.explain.explained`.
+        out, from_zero, cores, tell: As of `foretrain.explain.explain.explained`.
         seeds: Number of starts; one where the model has no more.
-        core: Number of a core for a second process, where an explanation takes long; see `foretrain.explain.second_core`.
         **options: Of `foretrain.explain.own_network.described`; a `rate` of None is the file's.
 
     Raises:
@@ -64,23 +62,29 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
-    files = {"model": model, "data": data, "loss": loss, **options}
-
-    def second(folder: Path, starts: int, substeps: int) -> Popen:
-        assert core is not None, "else it is not handed on"
-        return start(core, files, folder, starts, substeps, from_zero=from_zero)
-
-    with described_files(**files) as (training, single), TemporaryDirectory() as spare:
+    files = {"model": _absolute(model), "data": _absolute(data), "loss": loss, **options}
+    with described_files(**files) as (training, single):
         return explained(
             training,
             seeds=1 if single else seeds,
             from_zero=from_zero,
-            second=None if core is None else second,
             measured=runs,
-            weights=weights,
-            out=Path(spare) if out is None and core is not None else out,
+            out=out,
+            source=partial(_training_of, files),
+            cores=cores,
             tell=tell,
         )
+
+
+def _absolute(path: str | PathLike) -> str:
+    """The path, of ``model.py:name`` too, as every process can open it."""
+    return os.path.abspath(path)
+
+
+def _training_of(files: dict[str, Any]) -> Training:
+    """The training of two files in a worker; as long as that lives, its functions may import what stands beside them."""
+    training, _ = _IN_USE.enter_context(described_files(**files))
+    return training
 
 
 @contextmanager

@@ -70,7 +70,10 @@ def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
     sizes = (False, True) if training.in_batches else (False,)
     outputs = (False, True) if from_zero else (True,)
     every = product(outputs, (False, True), (False, True), steps, sizes)
-    return [Corner(*one, output) for output, *one in every]
+    return [
+        Corner(layers, gates, step, batches, output)
+        for output, layers, gates, step, batches in every
+    ]
 
 
 class Simulation(NamedTuple):

@@ -59,17 +59,17 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
-    files = {"model": model, "data": data, "labels": options.pop("labels", None)}
-    files = {name: path and os.path.abspath(path) for name, path in files.items()}
-    files |= {"loss": loss, **options}
-    training, single = described_files(**files)
+    named = {"model": model, "data": data, "labels": options.pop("labels", None)}
+    options["loss"] = loss
+    training, single = described_files(**named, **options)
+    paths = {name: path and os.path.abspath(path) for name, path in named.items()}
     return explained(
         training,
         seeds=1 if single else seeds,
         from_zero=from_zero,
         measured=runs,
         out=out,
-        source=partial(_training_of, files),
+        source=partial(_training_of, {**paths, **options}),
         cores=cores,
         tell=tell,
     )

@@ -17,7 +17,7 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
-from foretrain.errors import argument_error, path_argument, real
+from foretrain.errors import argument_error, known_options, path_argument, real
 from foretrain.results.files import refused
 from foretrain.tasks.array_files import read_npy
 
@@ -48,7 +48,10 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
         ArgumentError: An argument cannot be used.
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
+        known_options("foretrain.analyze", options, analyze_files, analysis.analyze)
         return analyze_files(model, *given, **options)
+    part = options.pop("part", None)
+    known_options("foretrain.analyze", options, analysis.analyze)
     whole = is_network(model)
     if "y" in options and len(given) == (1 if whole else 2):
         given = (*given, options.pop("y"))
@@ -63,7 +66,6 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
         params, x, *rest = given
         apply: Any = model
         function = function_of(apply, params, x)
-    part = options.pop("part", None)
     function = _part(function, part) if part else function
     return analysis.analyze(function, x, y=rest[0] if rest else None, **options)
 

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from foretrain.elsewhere.measured import Measured
-from foretrain.errors import ForetrainError, integer, path_argument
+from foretrain.errors import ForetrainError, integer, known_options, path_argument
 from foretrain.explain.beside import beside
 from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.explanation import Checks, Explanation
@@ -68,6 +68,7 @@ def explain(
             no flow: its step's size is not taken apart, and nothing is predicted before training.
         seeds, from_zero, tell, measured, out: As of `explained`, which says what is raised and what it costs.
     """
+    known_options("foretrain.explain", described_by, explain, described)
     training = described(apply, init, x, y, **described_by)
     return explained(
         training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out

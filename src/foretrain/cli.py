@@ -257,8 +257,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
         {"action": "store_true"},
     ),
-    ("explain", "--weights", "folder of .safetensors files of their weights over time", _PATH),
-    ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
+    ("explain", "--out", "folder of results and the page; default runs/explain-<hash>", _PATH),
     (
         "analyze",
         "models",

@@ -26,22 +26,25 @@ def predict(arguments):
 
 def explain(arguments):
     """Why a network does not do what theory says; or, with widths, which powers of the width it moves by."""
-    from foretrain.explain.second_core import pin_with_another
+    from foretrain.engine.cores import pin_to_free_core
 
-    core = pin_with_another()  # before JAX starts: it takes eigenvalues of several matrices at once
+    cores = (
+        pin_to_free_core()
+    )  # before JAX starts: it takes eigenvalues of several matrices at once
     from foretrain.explain.explanation_text import text
     from foretrain.explain.model_file import explain_files, write
 
     training = "labels rate steps batch loss optimizer momentum weight_decay seeds".split()
-    elsewhere = "measured step_column loss_column weights".split()
+    elsewhere = "measured step_column loss_column".split()
     options = {name: getattr(arguments, name) for name in training}
     given = {name: getattr(arguments, name) for name in elsewhere}
     over_widths = ("widths", "parametrisation", "rates")
     if any(getattr(arguments, name) is not None for name in over_widths):
         given |= {"from_zero": arguments.from_zero or None}
         return _checked_over_widths(arguments, options, given)
-    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "core": core}
+    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "cores": cores}
     explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
+    arguments.out = explanation.folder
     return _told(explanation, text, write, arguments)
 
 

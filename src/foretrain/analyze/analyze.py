@@ -16,12 +16,7 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
-<<<<<<< HEAD
-from foretrain.errors import argument_error, path_argument, real
-=======
 from foretrain.errors import argument_error, known_options, path_argument, real
-from foretrain.results.files import refused
->>>>>>> main
 from foretrain.tasks.array_files import read_npy
 
 
@@ -48,14 +43,10 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
         ArgumentError: An argument cannot be used.
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
-<<<<<<< HEAD
-        return analyze_files(model, *arrays, **options)
-=======
         known_options("foretrain.analyze", options, analyze_files, analysis.analyze)
-        return analyze_files(model, *given, **options)
+        return analyze_files(model, *arrays, **options)
     part = options.pop("part", None)
     known_options("foretrain.analyze", options, analysis.analyze)
->>>>>>> main
     whole = is_network(model)
     if "y" in options and len(arrays) == (1 if whole else 2):
         arrays = (*arrays, options.pop("y"))

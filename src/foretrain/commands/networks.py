@@ -2,7 +2,7 @@
 
 import sys
 
-from foretrain.words import columns, encodable, print_json, room, say
+from foretrain.words import encodable, print_json, room, say
 
 
 def predict(arguments):
@@ -75,13 +75,9 @@ def compare(arguments):
         options = {name: getattr(arguments, name) for name in names}
         found = compare_curves(arguments.first, arguments.second, **options)
         return _told(found, text, write, arguments)
-    from foretrain.laboratory.compare import compare, told, write_comparison
+    from foretrain.laboratory.compare import compare
 
-    def page(found, out):
-        return (write_comparison(found, out),)
-
-    found = compare(arguments.first, arguments.second)
-    return _told(found, lambda one, _: told(one, columns()), page, arguments)
+    return answered(lambda: compare(arguments.first, arguments.second), arguments)
 
 
 def answered(find, arguments):

@@ -78,7 +78,7 @@ def descent(
 
     def step(inputs, weights):
         rate = inputs["learning_rate"]
-        velocity = lambda w, given: jax.tree.map(jnp.negative, jax.grad(loss)(w, given))  # noqa: E731
+        velocity = lambda w, data: jax.tree.map(jnp.negative, jax.grad(loss)(w, data))  # noqa: E731
         if flow:
             return fixed_step(velocity, weights, inputs, rate)
         return jax.tree.map(lambda w, v: w + rate * v, weights, velocity(weights, inputs))

@@ -88,9 +88,7 @@ trained_routes_alone = claim(
     "The routes of the mask are trained, the gradient comes from these alone, and the errors on trained and untrained routes "
     "are the means over these and over the others.",
     mask_gap,
-    exact=True,
-    near=0,
-    inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-3),
+    at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-3,
     rank="control",
     along=AXES,
     source="docs/theory/routing.md",

@@ -242,7 +242,7 @@ def program(p: Modular) -> Program:
         embedding, decoder = weights
         mean = embedding.mean(0)
 
-        def one(choice):
+        def accuracy_on(choice):
             basis, number = choice
             kept = bases[basis] * (jnp.arange(numbers[-1]) < number)[:, None]
             flat = mean + (embedding - mean) @ kept.T @ kept
@@ -250,7 +250,7 @@ def program(p: Modular) -> Program:
 
         which = np.indices((len(AXES_OF), len(numbers))).reshape(2, -1)
         pairs = jnp.asarray(which[0]), jnp.asarray(numbers[which[1]])
-        return jax.lax.map(one, pairs).reshape(len(AXES_OF), len(numbers))
+        return jax.lax.map(accuracy_on, pairs).reshape(len(AXES_OF), len(numbers))
 
     def finish(inputs, state):
         outputs = answers(state.embedding, state.decoder)

@@ -52,7 +52,7 @@ check, time, program = factorization.check, factorization.time, factorization.pr
 
 
 def draw_start(p: Parameters, seed: Seed) -> tuple[Any, Any]:
-    """Target and start of a run, NumPy factors of shape (n, component)."""
+    """Draw target and start of a run, NumPy factors of shape (n, component)."""
     target, start = factorization.draw(p, seed)
     return target, exchanged(target, start) if p.exchanged else start
 
@@ -62,5 +62,5 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside every cell, rank two from the exchanged start: the matched partner of rank two from the start as drawn."""
+    """Return the network of rank two from the exchanged start: the matched partner of rank two from the start as drawn."""
     return {"exchanged": {"rank": 2, "components": 0, "exchanged": True}}

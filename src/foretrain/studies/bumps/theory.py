@@ -1,4 +1,4 @@
-"""Which target each component grows towards first and whether it gives it up, from its start alone; and a whole record."""
+"""First target of each component and its bumps, predicted from the start alone; and the alignments along a whole run."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -17,11 +17,11 @@ from .study import draw_start
 
 
 def predict(p, step, seed):
-    """Of every component that is followed its first target and its bumps, -1 behind them, shape (ten components,).
+    """Predict first target and bumps of the first ten components, -1 where there are fewer, shape (ten components,).
 
-    Bumps are those of the flow from the start at the reference rate; -1 for all at full rank, where next to nothing bumps.
+    Bumps are those of the flow from the start at the reference rate; -1 for all at full rank, where hardly any occur.
     """
-    # Nothing of how it is trained matters but to descent by signs, and many cells share one start.
+    # Optimizer and rate matter to descent by signs alone, and many cells share one start.
     known = _predicted(replace(p, optimizer="sgd", relative_rate=1.0), seed)
     if p.rank != 2 or not p.optimizer.startswith("adam"):
         return known
@@ -43,7 +43,7 @@ def _predicted(p, seed):
 
 
 def flow(p, seed):
-    """Alignments along the flow from a run's start, shape (stored step, target, component followed)."""
+    """Return alignments along the flow from a run's start, shape (stored step, target, component followed)."""
     rate = factorization.learning_rate(p)
     step = np.arange(0, p.steps + 1, p.observe_every)
     until = max(p.loss_tolerance, 1e-12)
@@ -52,7 +52,7 @@ def flow(p, seed):
 
 
 def record(p, seed):
-    """Alignments along a run of squared error without decay, by the optimizer in double precision, shaped as `flow`."""
+    """Return alignments along a run of squared error without decay, in double precision, shaped as those of `flow`."""
     (a, b), start = draw_start(p, seed)
     product, rate = a @ b.T, factorization.learning_rate(p)
     weights = np.stack(start)

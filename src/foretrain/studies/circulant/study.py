@@ -76,7 +76,7 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside the bands: circulants that are none, some of them not connected, from weights in the limit, and shifts."""
+    """Return networks on drawn circulants, some not connected, and on shifts, from weights in the limit."""
     if p.offsets == "drawn":
         return {}
     return {
@@ -87,16 +87,12 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def sample(domains: int, width: int, offsets: str, seed: Seed) -> flight.Draw:
-    """The mask, and the unit start of one seed: the same at every width and init_scale."""
+    """Draw the mask, and the unit start of one seed: the same at every width and init_scale."""
     trained = masks.circulant(domains, width)
     if offsets == "drawn":
         random = generator(seed, "mask")
-        # A single offset makes a shift, which is not the identity.
-        chosen = (
-            1 + random.permutation(domains - 1)[:1]
-            if width == 1
-            else random.permutation(domains)[:width]
-        )
+        least = int(width == 1)  # a single offset makes a shift, which is not the identity
+        chosen = least + random.permutation(domains - least)[:width]
         trained = sum(np.roll(np.eye(domains), offset, axis=1) for offset in chosen)
     return flight.Draw(np.asarray(trained, float), *flight.unit_start(domains, seed))
 

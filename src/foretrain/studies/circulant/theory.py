@@ -1,4 +1,4 @@
-"""What the linearised flow says of every seed of the circulant study before it is trained, and at the S of its runs."""
+"""Predictions of the linearised flow for every seed before training, and its misalignment at the S of the runs."""
 
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ from .study import LIMIT, sample
 
 
 def predict(p, step, seed):
-    """Exponent of the mask, and agreement of signs where the linearised flow reaches a stage."""
+    """Predict the exponent of the mask, and agreement of signs where the linearised flow reaches a stage."""
     _, unit = unit_flow(p.domains, p.width, p.offsets, seed)
     band = p.offsets == "band"
     values = circulant_singular_values(p.domains, p.width) if band else unit.singular_values
@@ -32,7 +32,7 @@ def predict(p, step, seed):
 
 
 def fit(cell):
-    """Misalignment of the linearised flow where each run departs from zero, nan for those that do not."""
+    """Return the misalignment of the linearised flow where each run departs from zero, nan for those that do not."""
     p, runs = cell.parameters, cell.simulation.isel(stage=DEPARTURE)
     places = zip(runs["stage_progress"].values, runs["stage_scale"].values, strict=True)
     gaps = []
@@ -45,7 +45,7 @@ def fit(cell):
 
 @lru_cache(maxsize=100_000)
 def drawn_outcome(domains, width, seed):
-    """Whether all signs agree on the drawn circulant in the limit of small weights, and its number of components."""
+    """Return agreement of all signs on the drawn circulant in the limit of small weights, and its number of components."""
     trained, unit = unit_flow(domains, width, "drawn", seed)
     inputs, outputs = masks.components(trained)
     at_escape = escape.weights_when(escape.rescaled(unit, LIMIT), STAGES[ESCAPE])
@@ -57,6 +57,6 @@ def drawn_outcome(domains, width, seed):
 
 @lru_cache(maxsize=100_000)
 def unit_flow(domains, width, offsets, seed):
-    """The mask of a seed, and the linearised flow from the start of unit scale."""
+    """Return the mask of a seed, and the linearised flow from the start of unit scale."""
     trained, *start = sample(domains, width, offsets, seed)
     return trained, escape.early_flow(start, trained)

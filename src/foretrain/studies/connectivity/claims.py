@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from foretrain.study import NotApplicable, PerSeed, claim
+from foretrain.study import PerSeed, claim, skip_if
 from foretrain.theory.connectivity import predict_masks
 from foretrain.training.translation import GRAPH, PAIR
 from foretrain.training.translation_claims import (
@@ -79,17 +79,16 @@ def across_reverse(c):
 def stuck_told(c):
     state, exponent = stuck(c), c.theory.frame_exponent
     others, larger = state.rename(seed="other"), exponent.rename(seed="other")
-    met = (state == 1) & (others == 0)
+    compared = (state == 1) & (others == 0)
     ahead = (exponent < larger) + 0.5 * (exponent == larger)
-    count = met.sum("other")
-    return ((ahead * met).sum("other") / count.where(count > 0)).mean(LIMIT)
+    count = compared.sum("other")
+    return ((ahead * compared).sum("other") / count.where(count > 0)).mean(LIMIT)
 
 
 def decade(c):
     """Return the smallest scale, and the first that is ten times as large, or the largest."""
     scales = c.values("init_scale")
-    if len(scales) < 2:
-        raise NotApplicable("`init_scale` has one value")
+    skip_if(len(scales) < 2, "`init_scale` has one value")
     far = next((scale for scale in scales if scale >= DECADE * scales[0]), scales[-1])
     return scales[0], far
 
@@ -166,9 +165,9 @@ def told_right(c):
     masks = c.trained_pairs.where(converged(c), 0).transpose(..., *PAIR)
     flat = list(masks.values.reshape(-1, *masks.shape[-2:]))
     expected = masks.copy(data=predict_masks(flat).pair_error.reshape(masks.shape))
-    asked = (masks == 0) & (expected != 0.5)
+    judged = (masks == 0) & (expected != 0.5)
     right = (c.pair_error < c.p.generalises_below) == (expected == 0)
-    return fraction(c, right, asked)
+    return fraction(c, right, judged)
 
 
 def other_shapes(c):
@@ -248,9 +247,7 @@ CLAIMS = [
         "across-reverse",
         "At H = D a pair across components and its reverse compute one rotation O, scaled by rho and 1/rho.",
         across_reverse,
-        exact=True,
-        near=0,
-        inside=lambda c: (0, 4 * c.values("init_scale")[0]),
+        at_most=lambda c: 4 * c.values("init_scale")[0],
         why="The start leaves a part of the order of its scale in every map.",
         note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr "
         "O/D.",
@@ -272,10 +269,8 @@ CLAIMS = [
         "square-exact",
         "At H = D zero training loss forces generalisation within components, at any scale.",
         lambda c: c.pair_error.where(within(c) & converged(c)).max(),
-        exact=True,
-        near=0,
         # Random masks are joined over paths of 10 pairs at most; n pairs of the loss l leave an error of n^2 |T| l.
-        inside=lambda c: (0, 100 * c.p.languages**2 * c.p.loss_tolerance),
+        at_most=lambda c: 100 * c.p.languages**2 * c.p.loss_tolerance,
         why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
         where=is_square,
         rank="control",

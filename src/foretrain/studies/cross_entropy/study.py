@@ -53,7 +53,7 @@ def program(p: Parameters) -> Program:
         parts = network.split(p.loss_function, factors, goal)
         wanted, own = goal.left.T @ goal.right, factors.left.T @ factors.right
         likeliest = wanted.argmax(1)[:, None]
-        given, learned = (
+        target, learned = (
             jnp.take_along_axis(jax.nn.softmax(logits, axis=1), likeliest, 1).mean()
             for logits in (wanted, own)
         )
@@ -62,7 +62,7 @@ def program(p: Parameters) -> Program:
             **base.observe(inputs, state),
             **{f"{name}_length": jnp.linalg.norm(part) for name, part in parts.items()},
             "decay_ratio": network.decay_ratio(p.loss_function, factors, goal),
-            "probability_share": (learned - chance) / (given - chance),
+            "probability_share": (learned - chance) / (target - chance),
             "row_accuracy": (own.argmax(1)[:, None] == likeliest).mean(dtype=own.dtype),
         }
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
 from foretrain.quantities.rank_correlation import rank_correlation
-from foretrain.study import Exact, NotApplicable, PerSeed, claim
+from foretrain.study import Exact, PerSeed, claim, skip_if
 
 from . import reading
 from .reading import CAUSES, RATES, agreement, by_seed, generalised, is_map, learned, learners
@@ -52,8 +52,7 @@ def within_two(c):
 
 def share(part, whole):
     """Return the share of a part of the runs in the whole, shape (seed,), with the number of runs in the whole."""
-    if not (count := int(whole.sum())):
-        raise NotApplicable("there are no such runs")
+    skip_if(not (count := int(whole.sum())), "there are no such runs")
     return PerSeed(part.sum(RATES) / whole.sum(RATES), f"Of {count} runs.")
 
 
@@ -65,16 +64,15 @@ def memorised_without(c):
 def lucky(c):
     """Return the number of runs that generalise though their training set does not tell enough."""
     which = ~learners(c)
-    if not which.any():
-        raise NotApplicable("all training sets tell enough")
+    skip_if(not which.any(), "all training sets tell enough")
     return Exact(int((learned(c)[0] & which).sum()), seeds=int(which.sum()))
 
 
 def rate_alone(c):
     """Return 1 / (lambda_3 rate) of every run, infinity for never, (cell, seed)."""
     with np.errstate(divide="ignore"):
-        alone = 1 / (c.lambda_3 * c.axis(RATES[1]))
-    return alone.transpose(*c.phase.dims).values.reshape(-1, c.seeds)
+        steps = 1 / (c.lambda_3 * c.axis(RATES[1]))
+    return steps.transpose(*c.phase.dims).values.reshape(-1, c.seeds)
 
 
 def better_than_rate(c):
@@ -85,8 +83,8 @@ def better_than_rate(c):
 
 
 def decoder_counts(c):
-    (predicted, measured), alone = generalised(c), rate_alone(c)
-    values = by_seed(np.where(np.isnan(predicted), np.nan, alone), measured, reading.off)
+    (predicted, measured), steps = generalised(c), rate_alone(c)
+    values = by_seed(np.where(np.isnan(predicted), np.nan, steps), measured, reading.off)
     return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, reading.off)
 
 

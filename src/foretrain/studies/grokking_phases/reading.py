@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.quantities.rank_correlation import ranks
-from foretrain.study import NotApplicable
+from foretrain.study import skip_if
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import SLACK
 
@@ -101,8 +101,7 @@ def predicted_boundary(c):
 def generalised(c):
     """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each."""
     good = learned(c)[0] & learners(c)
-    if not good.any():
-        raise NotApplicable("no run generalises")
+    skip_if(not good.any(), "no run generalises")
     steps = c.theory.validation_step, c.validation_step
     predicted, measured = (x.where(good).values.reshape(-1, c.seeds) for x in steps)
     return predicted, np.maximum(measured, 1)
@@ -128,8 +127,7 @@ def order_of_seeds(predictor, measured, which):
     """
     predictor, measured = (x[:, which] for x in np.broadcast_arrays(predictor, measured))
     known = ~np.isnan(measured).any(1)
-    if which.sum() < 4 or not known.any():
-        raise NotApplicable("too few seeds generalise")
+    skip_if(which.sum() < 4 or not known.any(), "too few seeds generalise")
     places = np.stack([ranks(x[known]) for x in (predictor, measured)])
     parts = places - places.mean(2, keepdims=True)
     size = np.sqrt((parts**2).mean(2, keepdims=True)).prod(0)

@@ -41,20 +41,20 @@ def _plain(p):
 @lru_cache(maxsize=1024)
 def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
     """Return rate times steps of the flow of the effective loss, and of the decoder on a line."""
-    given, task = inputs(p, seed), operation(p)
-    start, training = given["embedding"], given["training"] > 0
+    arrays, task = inputs(p, seed), operation(p)
+    start, training = arrays["embedding"], arrays["training"] > 0
     flow = flow_time(start, task, training, p.rqi_threshold, p.parallelogram_tolerance)
     number = np.arange(p.symbols) - (p.symbols - 1) / 2
     line = np.outer(number / number.std(), start.std(0)) + start.mean(0)
-    return float(flow), decoder_time(p, given, line)
+    return float(flow), decoder_time(p, arrays, line)
 
 
-def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
+def decoder_time(p: Toy, arrays: dict, embedding: np.ndarray) -> float:
     """Return rate times steps in which the decoder alone, on still embeddings (symbol, coordinate), has both accuracies."""
-    task, targets, training = operation(p), given["targets"], given["training"] > 0
+    task, targets, training = operation(p), arrays["targets"], arrays["training"] > 0
     joined, wanted = embedding[task.samples].sum(1), targets[task.labels]
     parts = [part for part in (training, ~training) if part.any()]
-    decoder = network.turned(decoder_of(given))
+    decoder = network.turned(decoder_of(arrays))
     memories = [(np.zeros_like(weights), np.zeros_like(weights)) for weights in decoder]
     for step in range(int(PATH / RATE)):
         first = np.tanh(joined @ decoder.weight_1 + decoder.bias_1)

@@ -32,8 +32,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, float]:
     # Least squares depends neither on training nor on the start or K, the start does not depend on K.
     one = replace(p, trained_outputs=1)
     alike = p.training == "statistics" and p.transform == "permutation"
-    common = replace(one, training="statistics", init_scale=1.0)
-    loss, accuracy = _least_squares(common, p.evaluation_samples) if linear else (math.nan,) * 2
+    whole = replace(one, training="statistics", init_scale=1.0)
+    loss, accuracy = _least_squares(whole, p.evaluation_samples) if linear else (math.nan,) * 2
     known = alike and SMALLEST <= p.init_scale <= 1
     return {
         "least_squares_loss": loss,

@@ -30,8 +30,8 @@ def _domain_data(source, known, division, with_statistics):
     data, heldout, features_file = source
     draw = generator(Seed(0, 0), "data")
     images = image_files.load(data, heldout, draw, features_file=features_file)
-    found = image_domains.divided(images, *division)
-    return found, image_domains.statistics(found) if with_statistics else None
+    domains = image_domains.divided(images, *division)
+    return domains, image_domains.statistics(domains) if with_statistics else None
 
 
 def kept(p: Parameters) -> Any:

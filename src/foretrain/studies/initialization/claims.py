@@ -55,8 +55,8 @@ def race_start(c):
 def map_at_start(c) -> float:
     """Return the largest length of the start's answers over that of targets, at the smallest scale: layers are isometries."""
     data = items_task(c.p.level_weights)
-    asked = (data.inputs[0] ** 2).sum() / (data.targets[0] ** 2).sum()
-    return float(c.values("init_scale")[0] ** 3 * asked**0.5)
+    power_ratio = (data.inputs[0] ** 2).sum() / (data.targets[0] ** 2).sum()
+    return float(c.values("init_scale")[0] ** 3 * power_ratio**0.5)
 
 
 def left_of_linearised(c) -> float:
@@ -153,10 +153,8 @@ CLAIMS = [
         "linearised-start",
         "The network linearised at its start begins with the errors of the network, on trained and untrained routes.",
         linearised_start,
-        exact=True,
         source=OURS,
-        near=0,
-        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
+        at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-4,
         rank="control",
         why="Two ways to the mean of some thousand squares differ by rounding.",
         note="Largest |predicted / measured - 1| at step 0, over all scales and seeds.",
@@ -166,10 +164,8 @@ CLAIMS = [
         "linearised-end",
         "The untrained error of the linearised network has come to its limit when its training loss has come to zero.",
         linearised_end,
-        exact=True,
         source=OURS,
-        near=0,
-        inside=lambda c: (0, 4 * left_of_linearised(c)),
+        at_most=lambda c: 4 * left_of_linearised(c),
         rank="control",
         why="Answers are linear in what is left of the training errors, of which they take over twice the size at most where "
         "the kernel of untrained routes is no larger than that of trained ones; errors are squares.",
@@ -181,10 +177,8 @@ CLAIMS = [
         "race-start",
         "The race begins with the loss of small random weights.",
         race_start,
-        exact=True,
         source=RACE,
-        near=0,
-        inside=lambda c: (0, map_at_start(c) * (2 + map_at_start(c)) + 1e-6),
+        at_most=lambda c: map_at_start(c) * (2 + map_at_start(c)) + 1e-6,
         rank="control",
         why="All singular values of the start's three layers are init_scale: answers are at most its third power of inputs, "
         "and the loss is off by twice that and its square over targets, and rounding.",

@@ -61,9 +61,9 @@ def _adamw():
     def run(params, numbers, data, rows):
         rule = optax.adamw(numbers[0], weight_decay=numbers[1])
 
-        def step(carry, some):
+        def step(carry, rows_of_step):
             params, state = carry
-            slopes = jax.grad(loss)(params, *(one[some] for one in data))
+            slopes = jax.grad(loss)(params, *(array[rows_of_step] for array in data))
             change, state = rule.update(slopes, state, params)
             return (optax.apply_updates(params, change), state), None
 
@@ -77,8 +77,8 @@ def examples(p):
     if p.task == "digits":
         from sklearn.datasets import load_digits
 
-        found: Any = load_digits()
-        return found.data / 16, found.target
+        digits: Any = load_digits()
+        return digits.data / 16, digits.target
     symbols = np.arange(p.modulus)
     return pairs(p.modulus), (np.add.outer(symbols, symbols) % p.modulus).ravel()
 
@@ -110,12 +110,14 @@ def classified(p, seed):
 def attentive(p, seed):
     """A transformer is trained, and cut in every basis; and the frequencies of its bases, twice."""
     networks, x, targets, own = transformer.trained(p, seed)
-    found = cut(networks[-1], x, targets, p)
+    values = cut(networks[-1], x, targets, p)
     random = generator(seed, "shuffles")
-    found |= transformer.structure(networks, x, p, random)
-    found |= transformer.agreement(found["module"], found["direction_frequency"], random)
-    heldout = [right(one, x, targets)[~own].mean() if not own.all() else 1.0 for one in networks]
-    return found | {"unseen_accuracy": np.array(heldout)}
+    values |= transformer.structure(networks, x, p, random)
+    values |= transformer.agreement(values["module"], values["direction_frequency"], random)
+    heldout = [
+        right(network, x, targets)[~own].mean() if not own.all() else 1.0 for network in networks
+    ]
+    return values | {"unseen_accuracy": np.array(heldout)}
 
 
 def right(network, x, targets):
@@ -127,7 +129,7 @@ def cut(network, x, targets, p):
     centre = p.centring == "mean"
     some = x[:: max(1, len(x) // SOME)]
     names = ("direction_loss", "edge_loss", "directions_needed", "edges_needed")
-    found: dict[str, Any] = {name: [] for name in names}
+    measured_lists: dict[str, Any] = {name: [] for name in names}
     for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
@@ -135,11 +137,11 @@ def cut(network, x, targets, p):
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
         limits = needed(KEPT, directions, allowed), needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
-            found[place].append(values)
+            measured_lists[place].append(values)
         if name == "local" and p.task != "modular":
-            found |= of_graph(graph)
-    measured = {name: np.asarray(values) for name, values in found.items()}
-    return measured | {"fitted_accuracy": right(network, x, targets).mean()}
+            measured_lists |= of_graph(graph)
+    arrays = {name: np.asarray(values) for name, values in measured_lists.items()}
+    return arrays | {"fitted_accuracy": right(network, x, targets).mean()}
 
 
 def of_graph(graph):
@@ -147,8 +149,8 @@ def of_graph(graph):
     top = max(part.max() for part in graph.strengths)
     roots = [np.sqrt(part[:DRAWN, :DRAWN]) for part in graph.strengths]
     kept = [np.pad(part, [(0, DRAWN - size) for size in part.shape]) for part in roots]
-    found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
-    modules = np.array(found.by_layer([DRAWN] * (len(kept) + 1)))
+    modules_found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
+    modules = np.array(modules_found.by_layer([DRAWN] * (len(kept) + 1)))
     return {"edge_strength": np.array(kept), "module": modules}
 
 
@@ -171,7 +173,7 @@ def linear(p, seed):
                 (below.importance - top) / top[0],
                 (edges - np.diag(below.importance)) / top[0],
             )
-            gaps.append([np.abs(one).max() for one in off])
+            gaps.append([np.abs(gap).max() for gap in off])
     names = ("identity_gap", "importance_gap", "edge_gap")
     return dict(zip(names, np.max(gaps, axis=0), strict=True))
 

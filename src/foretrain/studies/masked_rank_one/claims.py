@@ -99,41 +99,42 @@ def pairs(c, network):
         for name in ("final_left", "final_right", "final_scale", "outcome")
     )
     seeds = [c.seed(seed) for seed in range(left.sizes["seed"])]
-    told = [[told_pairs(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
+    by_scale = [[told_pairs(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
     dims = ("init_scale", "seed", *PAIR)
     stacked = {
-        name: (dims, [[getattr(one, name) for one in row] for row in told]) for name in Told._fields
+        name: (dims, [[getattr(prediction, name) for prediction in row] for row in by_scale])
+        for name in Told._fields
     }
     product = (scale * left * right).where(outcome == CONVERGED)
     return xr.Dataset(stacked).assign(product=product.drop_vars(("init_scale", "seed")))
 
 
-def across(found):
+def across(ends):
     """Return pairs of two components, each domain trained with some other."""
-    return ~found.within & ~found.idle
+    return ~ends.within & ~ends.idle
 
 
 def ends(c):
     """Return the largest distance of pairs from what is told of them, in units of what the tolerances allow."""
     worst = []
     for network in BOTH:
-        found = pairs(c, network)
-        domains = sum(found.sizes[dim] for dim in PAIR)
+        ends_ = pairs(c, network)
+        domains = sum(ends_.sizes[dim] for dim in PAIR)
         allowed = (domains - 1) * np.sqrt(2 * c.p.loss_tolerance)
         allowed += 2 * c.p.solver_tolerance * c.p.steps
         gap = xr.where(
-            found.within, abs(found.product - 1), abs(abs(found.product) - found["size"])
+            ends_.within, abs(ends_.product - 1), abs(abs(ends_.product) - ends_["size"])
         )
-        worst.append(float((gap / np.maximum(found["size"], 1) / allowed).max()))
+        worst.append(float((gap / np.maximum(ends_["size"], 1) / allowed).max()))
     return np.fmax(*worst)
 
 
 def other_signs(c):
     """Return the number of runs with a pair across components that has another sign than that of the starts."""
-    found = pairs(c, "limit")
-    apart = across(found) & found.product.notnull()
-    other = (apart & (np.sign(found.product) != found.sign)).any(PAIR)
-    return other.where(apart.any(PAIR)).sum(min_count=1)
+    ends = pairs(c, "limit")
+    crossing = across(ends) & ends.product.notnull()
+    other = (crossing & (np.sign(ends.product) != ends.sign)).any(PAIR)
+    return other.where(crossing.any(PAIR)).sum(min_count=1)
 
 
 def told_right(c):
@@ -141,10 +142,10 @@ def told_right(c):
 
     It is 0 for a run that did not reach zero loss.
     """
-    found, final_loss = smallest(pairs(c, "limit")), smallest(c["limit"].final_loss)
-    by_chance = across(found) & (abs(found.limit - 1) < RIGHT) & (found.sign > 0)
-    agree = (abs(found.product - 1) < RIGHT) == (found.within | by_chance)
-    return known(agree & found.product.notnull(), final_loss).where(~found.trained).mean(PAIR)
+    ends, final_loss = smallest(pairs(c, "limit")), smallest(c["limit"].final_loss)
+    by_chance = across(ends) & (abs(ends.limit - 1) < RIGHT) & (ends.sign > 0)
+    agree = (abs(ends.product - 1) < RIGHT) == (ends.within | by_chance)
+    return known(agree & ends.product.notnull(), final_loss).where(~ends.trained).mean(PAIR)
 
 
 def slope_within(c):
@@ -179,11 +180,9 @@ CLAIMS = [
         "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity, "
         "and t from dS/s.",
         closed_forms,
-        exact=True,
         along=ALONG,
         source=NOTE + "section 3 (u, v); s and t: " + OURS,
-        near=0,
-        inside=(0, 1),
+        at_most=1,
         why="The neglected term grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
         "integrals of them, by no more than the whole.",
         note="Largest relative deviation at equal S, in units of the relative size of the neglected term; init_scale <= "

@@ -27,8 +27,8 @@ FOLLOWED = 20
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
     """Escape from a start of unit scale, rescaled: times are exactly proportional to 1/sigma."""
-    found = unit_prediction(replace(p, init_scale=1.0), seed)
-    return {**found, "blow_up_time": found["blow_up_time"] / p.init_scale}
+    unit = unit_prediction(replace(p, init_scale=1.0), seed)
+    return {**unit, "blow_up_time": unit["blow_up_time"] / p.init_scale}
 
 
 @lru_cache(maxsize=100_000)
@@ -90,9 +90,9 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
     draws = [drawn(p, cell.seed(seed)) for seed in range(seeds)]
-    for seed, one in enumerate(draws[:FOLLOWED]):
-        start = (p.init_scale * weights for weights in (one.left, one.right, one.scale))
-        early = early_flow(start, one.trained_pairs)
+    for seed, draw in enumerate(draws[:FOLLOWED]):
+        start = (p.init_scale * weights for weights in (draw.left, draw.right, draw.scale))
+        early = early_flow(start, draw.trained_pairs)
         run = data.isel(seed=seed)
         before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
         for step in np.flatnonzero(before):
@@ -101,8 +101,8 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
-            at_stages[:, seed, stage] = _at_stage(early, one.trained_pairs, run.isel(stage=stage))
-    trained = np.array([one.trained_pairs for one in draws])
+            at_stages[:, seed, stage] = _at_stage(early, draw.trained_pairs, run.isel(stage=stage))
+    trained = np.array([draw.trained_pairs for draw in draws])
     return {
         "early_scale": scale,
         "early_mode_amplitude": amplitude,

@@ -10,7 +10,7 @@ from foretrain.quantities.learning_curves.curve_deviation import (
 )
 from foretrain.quantities.learning_curves.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import at_end, curves
-from foretrain.study import Exact, NotApplicable, PerSeed, claim
+from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.theory.published_rules import forgetting
 from foretrain.training.factorization import THREAD
 
@@ -27,11 +27,13 @@ def relative_loss(runs):
 def published_rules(c):
     worst = [deviation(c.loss, c.theory.loss, c.p.rank == 1)]
     if "strong_loss" in c.theory:
-        told = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
+        expected = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
         strong = c["strong_decay"].loss.sel(optimizer="adamw")
-        strong = strong.isel(step=slice(told.sizes["step"]))
-        told = told.isel(step=slice(strong.sizes["step"])).assign_coords(step=strong["step"])
-        worst.append(deviation(strong, told, False))
+        strong = strong.isel(step=slice(expected.sizes["step"]))
+        expected = expected.isel(step=slice(strong.sizes["step"])).assign_coords(
+            step=strong["step"]
+        )
+        worst.append(deviation(strong, expected, False))
     return Exact(max(worst), seeds=c.loss.isel(step=0).size)
 
 
@@ -45,8 +47,7 @@ def deviation(loss, predicted, whole):
 
 def require(c, *names):
     """Raise `NotApplicable` where one of these optimizers is not in the cell."""
-    if set(names) - set(c.values("optimizer")):
-        raise NotApplicable("one of the optimizers is not in the grid")
+    skip_if(set(names) - set(c.values("optimizer")), "one of the optimizers is not in the grid")
 
 
 def of_each(runs, name):
@@ -70,14 +71,13 @@ def differences(c):
     """Return the largest difference of loss between Adam and AdamW at equal step, as far as both went, shape (seed,)."""
     require(c, "adam", "adamw")
     pairs = zip(*(of_each(c.simulation, name) for name in ("adam", "adamw")), strict=True)
-    return np.array([largest_difference(one, other) for (_, one), (_, other) in pairs])
+    return np.array([largest_difference(adam, adamw) for (_, adam), (_, adamw) in pairs])
 
 
 def decay_forgotten(c):
     require(c, "adamw")
     steps = forgotten(c.p)
-    if steps[1] > c.p.steps:
-        raise NotApplicable("the runs are too short")
+    skip_if(steps[1] > c.p.steps, "the runs are too short")
     left = relative_loss(c["strong_decay"]).sel(optimizer="adamw")
     left = left.reindex(step=list(steps))  # nan where every run has ended before
     first, last = (left.sel(step=step).values for step in steps)

@@ -88,8 +88,8 @@ def decay(p: Parameters) -> float:
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program; of its bumps nothing is said."""
-    given = arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
-    return {**given, "prominence": np.float64(0.1), "aligned_at": np.float64(0.25)}
+    known = arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
+    return {**known, "prominence": np.float64(0.1), "aligned_at": np.float64(0.25)}
 
 
 def program(p: Parameters) -> Program:

@@ -20,21 +20,21 @@ def predict(p, step, seed):
     At rank one until the run and some other seeds are below the tolerance; at higher rank, and with strong decay, the first
     steps of the first seeds, nan elsewhere. Computed in double precision, given in that of the runs.
     """
-    found = {"loss": _curve(p, step, seed, p.rank == 1)}
+    losses = {"loss": _curve(p, step, seed, p.rank == 1)}
     if p.optimizer == "adamw":
         strong = replace(p, **variants(p)["strong_decay"])
-        found["strong_loss"] = _curve(strong, step[: _STEPS // p.observe_every + 1], seed, False)
-    return found
+        losses["strong_loss"] = _curve(strong, step[: _STEPS // p.observe_every + 1], seed, False)
+    return losses
 
 
 def _curve(p, step, seed, whole):
-    found = np.full(len(step), np.nan, float_type(p.precision))  # many long curves
+    losses = np.full(len(step), np.nan, float_type(p.precision))  # many long curves
     if whole or seed.number < _SEEDS:
         size = _BLOCK if whole else _SEEDS
         short = p if whole else replace(p, steps=min(p.steps, _STEPS))
         curve = _losses(short, seed.root, seed.number // size, size)[:, seed.number % size]
-        found[: len(curve)] = curve[: len(step)]
-    return found
+        losses[: len(curve)] = curve[: len(step)]
+    return losses
 
 
 @lru_cache(maxsize=4)

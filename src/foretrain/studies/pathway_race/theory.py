@@ -53,13 +53,13 @@ def _race(p: Parameters, ratio: float) -> list[schemes.Scheme]:
 
 def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
     """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
-    fed, data, starts = inputs(p, seed), items_task(p.level_weights), []
+    start, data, starts = inputs(p, seed), items_task(p.level_weights), []
     names = ("encoders", "hidden", "decoders")
     for number in range(len(part_scales(p))):
-        encoders, hidden, decoders = (fed[f"part{number}_{name}"] for name in names)
+        encoders, hidden, decoders = (start[f"part{number}_{name}"] for name in names)
         # The mean over the domains of every module.
-        first = (encoders @ fed["input_modes"]).mean(2)
-        last = np.einsum("bajoh,om->bahm", decoders, fed["output_modes"]) / decoders.shape[2]
+        first = (encoders @ start["input_modes"]).mean(2)
+        last = np.einsum("bajoh,om->bahm", decoders, start["output_modes"]) / decoders.shape[2]
         width, modes = first.shape[2:]
         first, last = (part.reshape(-1, width, modes) for part in (first, last))
         starts.append(planes(first, hidden.reshape(-1, width, width), last))

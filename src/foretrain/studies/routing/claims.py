@@ -219,9 +219,7 @@ CLAIMS = [
         "decoupled",
         "From decoupled weights, descent of the full network is Euler's method on the reduction, step by step.",
         readings.decoupled_gap,
-        exact=True,
-        near=0,
-        inside=lambda c: (0, 1e-12 if readings.items(c) else 1e-8),
+        at_most=lambda c: 1e-12 if readings.items(c) else 1e-8,
         where=lambda c: (
             not c.p.disagreement
             and (readings.items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation"))
@@ -235,9 +233,7 @@ CLAIMS = [
         "conserved",
         "Gradient flow conserves Q, incoming minus outgoing weight covariance, at each hidden layer.",
         lambda c: c["flow"].conserved_drift,
-        exact=True,
-        near=0,
-        inside=lambda c: (0, 1e-6 * max(1, (c.p.learning_rate / 0.05) ** 5)),
+        at_most=lambda c: 1e-6 * max(1, (c.p.learning_rate / 0.05) ** 5),
         rank="control",
         source=OURS,
         why="A solver of fifth order with the step of descent, whose error grows as the fifth power of the step: one in a "

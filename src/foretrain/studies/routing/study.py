@@ -128,7 +128,7 @@ def variants(p: Parameters) -> dict[str, dict]:
     ``disagreeing``: sharing splits. For digits there are the first three.
     """
     half, longer = max(1, p.steps // 2), SMALLER * p.steps  # a flow's step costs seven gradients
-    apart = max(1, min(p.trained_outputs, p.domains // 2))
+    island_outputs = max(1, min(p.trained_outputs, p.domains // 2))
 
     def trained(outputs):
         """Return parameters of networks with so many trained outputs, at the same step in the paper's time."""
@@ -138,7 +138,7 @@ def variants(p: Parameters) -> dict[str, dict]:
     networks: dict[str, dict] = {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
-        "islands": {**trained(apart), "mask": "islands"},
+        "islands": {**trained(island_outputs), "mask": "islands"},
     }
     if p.data == "hierarchy":
         smaller = {"init_scale": p.init_scale / SMALLER, "steps": longer, "seeds": 3}

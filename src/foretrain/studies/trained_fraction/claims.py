@@ -154,9 +154,7 @@ CLAIMS = [
         "The components of the graph of trained pairs, and the errors that follow from them, are those of the modes of zero "
         "of its Laplacian.",
         graph_gap,
-        exact=True,
-        near=0,
-        inside=(0, 1e-9),
+        at_most=1e-9,
         rank="control",
         source=GRAPH,
         why="Kirchhoff's theorem: two ways to count the same. Unrelated signs add the power of the answer to that of the "

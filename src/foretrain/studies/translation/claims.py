@@ -5,7 +5,7 @@ import xarray as xr
 
 from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.quantities.learning_curves.threshold import lasting_threshold
-from foretrain.study import NotApplicable, claim
+from foretrain.study import claim, skip_if
 from foretrain.theory.connectivity import joining_times
 from foretrain.theory.factorization.masked_rank_one import misalignment_slope
 from foretrain.training.translation import GRAPH, LEARNED, PAIR, SETTLED
@@ -44,8 +44,7 @@ def smallest_fraction(c, error):
 
     It is 1 where the error stays larger, nan where no run converged or one is not done.
     """
-    if error.sizes["trained_fraction"] < 2:
-        raise NotApplicable("`trained_fraction` has one value")
+    skip_if(error.sizes["trained_fraction"] < 2, "`trained_fraction` has one value")
     error = error.where(converged(c))
     threshold = xr.apply_ufunc(
         lambda values: lasting_threshold(error.trained_fraction.values, values, GENERALISES),
@@ -73,9 +72,9 @@ def threshold_falls(c):
 
 def spread_of_thresholds(c):
     """Return the mean distance of a seed's threshold from those of the others, at the smallest scale."""
-    one = threshold(c).isel(init_scale=0)
-    other = one.rename(seed="other")
-    return abs(one - other).where(one.seed != other.other).mean("other")
+    own = threshold(c).isel(init_scale=0)
+    other = own.rename(seed="other")
+    return abs(own - other).where(own.seed != other.other).mean("other")
 
 
 def across_error(c):
@@ -98,8 +97,8 @@ def bounds(c):
 
 def determinants(c):
     """Return the fraction of runs that are stuck if and only if factors are square and the bound is above zero."""
-    told = is_square(c) & (bounds(c) > 0)
-    return (stuck(c) == told).astype(float).where(stuck(c).notnull()).mean(OVER)
+    bounded = is_square(c) & (bounds(c) > 0)
+    return (stuck(c) == bounded).astype(float).where(stuck(c).notnull()).mean(OVER)
 
 
 def stuck_loss(c):
@@ -138,9 +137,9 @@ def alignment_exponent(c):
     ratio = left[0].copy(data=np.full(left.shape[1:], np.nan))
     for place in np.argwhere(curves.notnull().sum("init_scale").values >= 2):
         at = (slice(None), *place)
-        seen = np.isfinite(curves.values[at])
-        singular_values = np.linalg.svd(masks.values[at][seen][0], compute_uv=False)
-        law = misalignment_slope(singular_values, scales[seen])
+        known = np.isfinite(curves.values[at])
+        singular_values = np.linalg.svd(masks.values[at][known][0], compute_uv=False)
+        law = misalignment_slope(singular_values, scales[known])
         ratio[*place] = slopes(np.log(scales), curves.values[at][:, None])[0] / law
     return ratio.mean("trained_fraction")
 

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import annotated
+import processor
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,6 +31,7 @@ from foretrain.engine.cores import pin_to_one_core
 
 def pytest_configure(config):
     """Pin what runs tests: a worker of xdist to a core of its own, else this process; never the one that only deals out."""
+    config.pluginmanager.register(processor.Processor())
     gc.disable()  # until all is imported, which stays to the end
     name = os.environ.get("PYTEST_XDIST_WORKER")
     if config.getoption("markexpr") == "not slow":

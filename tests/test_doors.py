@@ -9,7 +9,7 @@ import pytest
 
 import foretrain
 from foretrain.cli import main
-from foretrain.commands import COMMANDS
+from foretrain.commands.studies import COMMANDS
 
 OTHER_NAMES = {"show": "open", "report": "rebuild"}
 SLOW = ("xarray", "scipy.integrate", "scipy.special", "scipy.optimize", "jax", "matplotlib", "zarr")

@@ -31,7 +31,7 @@ def read_by(
 def part_of_identity(
     study: Study, parameters: Any, seed: Seed, known: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """What the data of a run add to that by which it is known; nothing where it reads none."""
+    """Return what a run's data add to the identity of the run; empty if the run reads no data."""
     digests = [known.get(file.name, "") for file in study.reads(parameters, seed)]
     return {"data": digests} if any(digests) else {}
 

@@ -19,7 +19,7 @@ def _option(default: Any, meaning: str, kind: type = str) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """How a grid is made and run. The meaning of each field stands with it and is what ``--help`` and ``help`` show."""
+    """Options with which a grid is made and run. ``--help`` and ``help`` show the meaning of each field."""
 
     preset: str = _option("quick", "quick, the study's defaults, or another of its presets")
     seeds: int | None = _option(None, "number of seeds; by default that of the preset", int)
@@ -101,18 +101,18 @@ def documented(*without: str) -> Callable[[_Function], _Function]:
     The function takes them as ``**options``, or among the ``**parameters`` of a study. Its docstring
     has the line "**options: Those of a run.", which they replace.
     """
-    taken = {name: item for name, item in FIELDS.items() if name not in without}
+    fields = {name: item for name, item in FIELDS.items() if name not in without}
 
     def decorate(function: _Function) -> _Function:
         own = list(inspect.signature(function).parameters.values())
         rest = own.pop()
         own += [
             inspect.Parameter(name, rest.KEYWORD_ONLY, default=item.default, annotation=item.type)
-            for name, item in taken.items()
+            for name, item in fields.items()
         ]
         own += [rest] if rest.name == "parameters" else []
         function.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
-        lines = (f"{name}: {item.metadata['meaning']}." for name, item in taken.items())
+        lines = (f"{name}: {item.metadata['meaning']}." for name, item in fields.items())
         first, rest = " " * 8, " " * 12
         listed = "\n".join(
             textwrap.fill(line, 120, initial_indent=first, subsequent_indent=rest) for line in lines

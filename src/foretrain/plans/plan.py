@@ -139,8 +139,8 @@ def make_plan(
                 "observe_every", f"be at most `steps` = {cell.steps}", f"is {cell.observe_every}"
             )
         known.check(cell)
-    held = {name: file.digest for name, file in files(plan).items()}
-    return dataclasses.replace(plan, preset=_preset_of(plan), data=held)
+    digests = {name: file.digest for name, file in files(plan).items()}
+    return dataclasses.replace(plan, preset=_preset_of(plan), data=digests)
 
 
 def files(plan: Plan) -> dict[str, DataFile]:
@@ -173,12 +173,12 @@ def _check_names(axes: Mapping[str, Any]) -> None:
 
 def _preset_of(plan: Plan) -> str:
     """The last preset whose parameters and axes are those of the plan, with no fewer seeds; "own" if none is."""
-    found = OWN
+    preset = OWN
     for name, values in plan.study.presets.items():
         parameters, axes, seeds = laid_out(plan.study, values)
         if parameters == plan.parameters and axes == plan.axes and plan.seeds >= seeds:
-            found = name
-    return found
+            preset = name
+    return preset
 
 
 def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
@@ -294,11 +294,11 @@ def _of(plan: Plan, variant: str) -> Iterator[tuple[tuple[int, ...], Any, int]]:
 
 def runs(plan: Plan) -> Iterator[Run]:
     """Every distinct run of the plan, all variants, each once."""
-    seen = set()
+    visited = set()
     for variant in variants(plan):
         for _, run in grid(plan, variant):
-            if run.identity not in seen:
-                seen.add(run.identity)
+            if run.identity not in visited:
+                visited.add(run.identity)
                 yield run
 
 
@@ -339,7 +339,10 @@ def merge(stored: Plan, asked: Plan) -> Plan:
         old, new = values_of(stored, name), values_of(asked, name)
         grows, shrinks = grows and set(new) >= set(old), shrinks and set(new) <= set(old)
         if not (grows or shrinks):
-            raise _conflict(name, *(one if len(one) > 1 else next(iter(one)) for one in (old, new)))
+            raise _conflict(
+                name,
+                *(options if len(options) > 1 else next(iter(options)) for options in (old, new)),
+            )
     refuse_other(files(stored), stored.data, asked.data)
     return asked if grows else stored
 

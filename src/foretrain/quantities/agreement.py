@@ -1,4 +1,4 @@
-"""How well one thing tells another."""
+"""Agreement of two yes-or-no readings."""
 
 import numpy as np
 

@@ -95,15 +95,15 @@ def statistics(data: Domains) -> Statistics:
         rule = f"have at most {MOST_PIXELS} pixels or features for their statistics"
         raise argument_error("data", rule, f"has {pixels}", "Try --training minibatch.")
     moments = [_moments(domain, data.labels, data.classes) for domain in data.inputs]
-    found = []
+    blocks = []
     if data.maps is None:
-        found = [_in_eigenbasis(*moment) for moment in moments]
+        blocks = [_in_eigenbasis(*moment) for moment in moments]
     else:
         correlation, association = moments[0]
         for domain_map in data.maps.astype(float):
             turned = domain_map @ correlation @ domain_map.T, association @ domain_map.T
-            found.append(_in_eigenbasis(*turned))
-    return Statistics(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
+            blocks.append(_in_eigenbasis(*turned))
+    return Statistics(*(np.stack(arrays) for arrays in zip(*blocks, strict=True)))
 
 
 def _moments(inputs, labels, classes, block: int = 4096):

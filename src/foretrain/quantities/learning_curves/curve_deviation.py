@@ -1,4 +1,4 @@
-"""How far measured curves are from predicted ones, and which of them comes closest."""
+"""Distance of measured curves from predicted ones, and the nearest prediction."""
 
 from __future__ import annotations
 

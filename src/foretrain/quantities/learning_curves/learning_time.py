@@ -53,12 +53,14 @@ def half_times_of_runs(time: np.ndarray, strength: np.ndarray, final: np.ndarray
     Returns:
         Shape (run, mode).
     """
-    found = []
+    times_of_runs = []
     for clock, values in zip(time, strength, strict=True):
         kept = np.isfinite(values).all(1)
         never = np.full(np.shape(final), np.nan)
-        found.append(half_learning_times(clock[kept], values[kept], final) if kept.any() else never)
-    return np.stack(found)
+        times_of_runs.append(
+            half_learning_times(clock[kept], values[kept], final) if kept.any() else never
+        )
+    return np.stack(times_of_runs)
 
 
 def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:

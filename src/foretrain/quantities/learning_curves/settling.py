@@ -1,4 +1,4 @@
-"""Whether training had settled when it was cut off."""
+"""Runs that had not settled when training was cut off."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ _SEEN = 1e-5  # of the first loss: less is rounding in single precision
 
 
 def unsettled(loss: np.ndarray) -> np.ndarray:
-    """Whether each loss curve was still on its way down at its end.
+    """True for each loss curve that was still falling at its end.
 
     A run has not settled if in the last tenth of its observations the loss fell by more than 1% of its whole fall so far,
     or fell faster than in the tenth before (it leaves a plateau), by more than 1e-5 of the first loss. A curve too short

@@ -35,12 +35,12 @@ def _rescaling(one, other) -> tuple[float, float, float]:
     if not high > low:
         return nothing
     # The ends are left out: the start is at time 0, and the lowest level is reached by accident of the record's end.
-    wanted = np.linspace(float(high), float(low), _LEVELS + 2)[1:-1]
+    levels = np.linspace(float(high), float(low), _LEVELS + 2)[1:-1]
     reached = []
     for times, losses in (one, other):
         falling = -np.minimum.accumulate(losses.astype(float))
         tiled = np.broadcast_to(falling, (_LEVELS, len(falling)))
-        reached.append(crossing_time(times, tiled, -wanted))
+        reached.append(crossing_time(times, tiled, -levels))
     ratio = np.log(reached[1] / reached[0])
     explained = 1 - ratio.var() / max(np.log(reached[1]).var(), np.finfo(float).tiny)
     return float(np.exp(ratio.mean())), float(ratio.std()), float(explained)

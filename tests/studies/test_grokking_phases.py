@@ -11,7 +11,7 @@ from foretrain.figures.drawings import drawings
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.grokking_phases import figures, reading, study, theory
+from foretrain.studies.grokking_phases import claims, figures, study, theory
 from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 
@@ -92,24 +92,24 @@ def test_a_set_without_the_only_samples_of_two_labels_does_not_tell_enough(missi
     training = ~np.isin(np.arange(55), out)
     ideal = parallelograms.predicted_accuracy(task, training, parallelograms.ideal(task, training))
     data = xr.Dataset({"ideal_accuracy": ((), ideal)})
-    assert bool(reading.tells_enough(Cell(Grid(p, simulation=data)))) is enough
+    assert bool(claims.tells_enough(Cell(Grid(p, simulation=data)))) is enough
 
 
 def test_causes_and_boundary_of_a_made_up_map():
     c = laid()
-    why, failed = reading.causes(c).values, (c.phase >= 2).values
+    why, failed = claims.causes(c).values, (c.phase >= 2).values
     assert ((why >= 0) == failed).all()
     assert (why[..., -2:][failed[..., -2:]] == 0).all()
     good = c.rqi.values[..., :-2, 0] == 1
     assert ((why[..., :-2] == 2) == (failed[..., :-2] & good)).all()
     assert {1, 2} <= set(why[..., :-2].ravel())
     # Neighbouring ratios are .75 decades apart: the boundary is known to half of that.
-    predicted = reading.predicted_boundary(c)[:-2]
-    assert (np.abs(reading.measured_boundary(c)[:-2] - predicted) <= 0.375).all()
-    gap = reading.head_start(c).values
-    ratio = reading.log_ratio(c)[..., None] - gap
+    predicted = claims.predicted_boundary(c)[:-2]
+    assert (np.abs(claims.measured_boundary(c)[:-2] - predicted) <= 0.375).all()
+    gap = claims.head_start(c).values
+    ratio = claims.log_ratio(c)[..., None] - gap
     np.testing.assert_allclose(ratio[..., :-2], np.broadcast_to(predicted, (5, 5, 8)), atol=0.01)
-    assert not reading.has_boundary(Cell(next(made().cells()).along(*AXES)))
+    assert not claims.has_boundary(Cell(next(made().cells()).along(*AXES)))
 
 
 @pytest.mark.slow
@@ -137,6 +137,6 @@ def test_runs_agree_with_most_other_seeds_of_their_group():
     groups = np.zeros((1, 1), int)
     ends = np.array([[[0, 0, 0, 1]]])
     known = np.ones(ends.shape, bool)
-    assert reading.agreement(groups, ends, known).tolist() == [1, 1, 1, 0]
+    assert claims.agreement(groups, ends, known).tolist() == [1, 1, 1, 0]
     tied = np.array([[[0, 1, 0]]])  # of the others of the first seed one says 1 and one says 0
-    assert reading.agreement(groups, tied, known[..., :3]).tolist() == [0.5, 0, 0.5]
+    assert claims.agreement(groups, tied, known[..., :3]).tolist() == [0.5, 0, 0.5]

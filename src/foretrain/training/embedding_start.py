@@ -1,4 +1,4 @@
-"""Where a run of the toy model starts: drawn, or from arrays that were made elsewhere."""
+"""Start of a run of the toy model: drawn, or from arrays in a file."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""A rectified perceptron from a start of any size learns few images: what several numbers make of grokking."""
+"""A rectified perceptron learns few images, from a start of any size; grokking depends on several of its numbers."""
 
 import functools
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
 
 
 class State(NamedTuple):
-    """A run: weights, what AdamW remembers of the hidden layers and of the last one, steps taken, and its own stream."""
+    """State of a run: weights, AdamW's memory of hidden layers and of the last one, steps taken, and its own stream."""
 
     weights: Any
     memory: Any

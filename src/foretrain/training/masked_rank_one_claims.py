@@ -1,4 +1,4 @@
-"""What claims of several studies of the masked rank-one model share."""
+"""Readings and claims that several studies of the masked rank-one model share."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def remaining(logs: np.ndarray, stuck: np.ndarray, exponent: np.ndarray) -> np.n
 
 
 def ratio(counted: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return one number per seed whose mean is the number seen over that expected; nan where none is expected at all.
+    """Return one number per seed whose mean is the count over the expected count; nan where none is expected at all.
 
     The expected number of a seed is taken from its seen one, seed by seed, which leaves the mean as it is and the chance of
     the start out.

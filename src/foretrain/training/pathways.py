@@ -1,4 +1,4 @@
-"""What networks of parallel pathways share: start, training, and which of candidate gatings trained ReLU units take."""
+"""Networks of parallel pathways: start, training, and the candidate gating that trained ReLU units take."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

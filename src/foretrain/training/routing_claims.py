@@ -1,4 +1,4 @@
-"""Of every study of routing networks: the claim that the mask alone decides which routes are trained, and a domain.
+"""The claim of every study of routing networks that the mask alone decides which routes are trained, and a domain.
 
 The domain is that of the closed form for wide random weights.
 """
@@ -66,7 +66,7 @@ def leading(c) -> float:
 
 
 def closed_form_within(most: Callable) -> Callable:
-    """Return the domain in which the closed form is wrong by at most `most(c)`, relative to what single domains keep.
+    """Return the domain in which the closed form errs by at most `most(c)` of the part that single domains keep.
 
     In layers of finite width vectors overlap by 1/sqrt(N_h), which moves the pole of a mode by half of that. What a part keeps
     goes as (1 - lambda)^-2 of its distance from the pole, so that on average it keeps 3/(4 N_h (1 - lambda_1)^2) more.

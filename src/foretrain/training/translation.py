@@ -1,4 +1,4 @@
-"""What translation networks share: parameters, program, what it stores, and the prediction from the trained pairs."""
+"""Translation networks: parameters, program, stored variables, and the prediction from the trained pairs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -178,7 +178,7 @@ def program(
         return jnp.sqrt((rest**2).sum() / (every**2).sum())
 
     def bound(flow, trained, loss):
-        """The loss below which the flow never comes again, 0 where none is told."""
+        """Return the loss below which the flow never comes again, 0 where none is known."""
         if loss_mask != "full" or p.hidden_width != p.words:
             return jnp.zeros_like(loss)
         encoders, hidden, decoders = (jnp.linalg.slogdet(w)[0] for w in flow.position)

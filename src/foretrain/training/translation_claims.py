@@ -29,7 +29,7 @@ def mean_over(errors: xr.DataArray, pairs: xr.DataArray) -> xr.DataArray:
     return errors.where(pairs).mean(PAIR)
 
 
-def within(c) -> xr.DataArray:
+def within_components(c) -> xr.DataArray:
     """Return which pairs are untrained ones within a component."""
     return (c.trained_pairs == 0) & (c.theory.predicted_pair_error == 0)
 
@@ -74,8 +74,7 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
         "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
         gap,
         source=GRAPH,
-        near=0,
-        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
+        at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-4,
         why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
         along=over,
         rank="control",

@@ -64,7 +64,7 @@ def matched_bumps(c):
 
 
 def mean(cells, measure):
-    """Return the mean over cells of what a measure gives per seed; nan where no cell gives a number."""
+    """Return the mean over cells of a measure that gives one number per seed; nan where no cell gives one."""
     return mean_of_known(np.asarray([measure(cell) for cell in cells] or [[np.nan]], float))
 
 

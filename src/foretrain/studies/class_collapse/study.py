@@ -29,7 +29,7 @@ declare("step", _CURVES)
 
 @dataclass(frozen=True)
 class Parameters(lab.Run):
-    """Images, where a random encoder puts them, and what is trained then."""
+    """Images, the encoder that draws their points, and the training of points or encoder."""
 
     data: str = parameter(
         "digits",
@@ -89,7 +89,7 @@ def variants(p):
 
 
 def inputs(p, seed):
-    """Draw equally many images of each class, in order of classes, and the weights of the encoder that makes points of them."""
+    """Draw equally many images of each class, in order of classes, and the weights of the encoder that maps them to points."""
     draw = generator(seed, "data")
     if p.data == "normal":
         pixels = draw.standard_normal((CLASSES * p.per_class, 64))

@@ -1,4 +1,4 @@
-"""Claims on what the graph of trained pairs predicts by itself: its components, and the errors that follow from them."""
+"""Claims on predictions of the graph of trained pairs alone: its components, and the errors that follow from them."""
 
 from typing import Any
 

@@ -79,7 +79,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def is_square(p: Parameters) -> bool:
-    """Whether as many languages are translated into as are read."""
+    """Return True where as many languages are translated into as are read."""
     return p.output_languages in (0, p.languages)
 
 
@@ -112,7 +112,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """Which pairs generalise, from the mask alone, and how often such masks are connected."""
+    """Predict the pairs that generalise, from the mask alone, and how often such masks are connected."""
     return _predicted(replace(p, hidden_width=p.words, init_scale=1.0), seed)  # the same for all
 
 

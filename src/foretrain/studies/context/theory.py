@@ -1,4 +1,4 @@
-"""What the general reduction predicts of the contextual task, and which gating it expects to be learned first."""
+"""Predictions of the general reduction on the contextual task, and the gating that it expects to be learned first."""
 
 from dataclasses import replace
 
@@ -11,7 +11,6 @@ from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import gates_by_features
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.gated import reduced_dynamics
-from foretrain.theory.gated.reduced_dynamics import grown_start
 from foretrain.theory.gated.reduction import find_reduction
 
 from .study import GATINGS, NETWORKS, Parameters
@@ -28,7 +27,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         of_network = replace(p, **network)
         statistics = gather_statistics(data(of_network, seed))
         reduction = find_reduction(statistics, approximate=True)
-        start = grown_start(start_weights(of_network, seed), reduction)
+        start = reduced_dynamics.grown_start(start_weights(of_network, seed), reduction)
         states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
         losses.append(reduced_dynamics.loss(states, reduction))
         solution = statistics.least_squares()

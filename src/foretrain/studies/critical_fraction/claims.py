@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.rank_correlation import concordance, jackknifed
-from foretrain.study import NotApplicable, at_end, claim, skip_if
+from foretrain.study import at_end, claim, skip_if
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import fractions
 
@@ -41,8 +41,8 @@ def learned_from(c):
 
 
 def learned_where_unique(c):
-    if not (unique := c.lambda_3.values > 0).any():
-        raise NotApplicable("no training set determines the representation")
+    unique = c.lambda_3.values > 0
+    skip_if(not unique.any(), "no training set determines the representation")
     return c.rqi_step.notnull().values[unique]
 
 
@@ -70,7 +70,7 @@ def ranked(c, name):
     return concordances(*(x.values[enough, runs] for x in (predicted, measured)))
 
 
-def told_apart(c):
+def learners_apart(c):
     """Return the jackknifed concordance of Adam's step with which runs never learn, of training sets that are enough."""
     never = c.rqi_step.isnull().where(c.lambda_3 > 0)
     return concordances(c.theory.adam_step.fillna(np.inf).values, never.values)
@@ -93,8 +93,8 @@ def same_direction(c):
     flow = c.theory.flow_embedding.where(c.embedding.notnull())
     reached = c.rqi_step.notnull()
     same = slope(c.embedding) * slope(flow) > 0
-    if not (learners := reached.any("training_size").values).any():
-        raise NotApplicable("no run learns the representation")
+    learners = reached.any("training_size").values
+    skip_if(not learners.any(), "no run learns the representation")
     return (same | ~reached).all("training_size").values[learners]
 
 
@@ -192,7 +192,7 @@ CLAIMS = [
     claim(
         "who-learns",
         "Adam on the effective loss tells, from the same start, which of two training sets of one size is learned at all.",
-        told_apart,
+        learners_apart,
         source=OURS,
         **{**RANKS, "among": "runs whose training set is enough"},
     ),

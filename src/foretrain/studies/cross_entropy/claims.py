@@ -1,4 +1,4 @@
-"""Claims of the thread on cross-entropy and softmax: the decay term, the S of a probability, and what is slow at rank ten."""
+"""Claims of the thread on cross-entropy and softmax: decay term, S of a probability, slow training at rank ten."""
 
 import math
 

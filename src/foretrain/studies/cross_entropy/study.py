@@ -39,7 +39,7 @@ check, time, inputs = factorization.check, factorization.time, factorization.inp
 
 
 def program(p: Parameters) -> Program:
-    """The network of the S-curves, its gradient's two parts, and what its softmax says of every row."""
+    """Return the program of the S-curves, which also observes both parts of the gradient and the softmax of every row."""
     import jax
     import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Softmax without factors: logits that are trained themselves, from the run's own start, to its likeliest entry."""
+"""Softmax without factors: logits trained directly, from the run's own start, to its likeliest entry."""
 
 import numpy as np
 

@@ -10,7 +10,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
 from foretrain.training.phases import PHASES
 
-from .reading import CAUSES, RATES, causes, generalised, head_start, learners
+from .claims import CAUSES, RATES, causes, generalised, head_start, learners
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 

@@ -60,7 +60,7 @@ def logarithm(c):
 
 
 def waited_for(p, step):
-    """Return True where decay is what a typical run waits for, and within the budget."""
+    """Return True where a typical run waits for decay, within the budget."""
     return (2 * p.delay <= step) & (step <= 0.8 * p.steps)
 
 

@@ -1,4 +1,4 @@
-"""Claims on routing on images; what is predicted is derived in ``docs/studies/image-routing.md``."""
+"""Claims on routing on images; ``docs/studies/image-routing.md`` derives the predictions."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""How a run of the study ``image-routing`` is trained: by gradient flow from statistics, or from minibatches."""
+"""The training of study ``image-routing``: gradient flow from statistics, or descent on minibatches."""
 
 import functools
 from typing import Any
@@ -180,7 +180,7 @@ def _minibatch(p):
 
 
 def _is_large(p, input_size) -> bool:
-    """Whether the encoders of one run fill the cache of a core, so that runs side by side gain nothing."""
+    """Return True where the encoders of one run fill the cache of a core, so that runs side by side gain nothing."""
     return 4 * p.domains * p.hidden_width * input_size > 2**20
 
 
@@ -212,7 +212,7 @@ def _heldout(p, inputs, trained, slope):
 
 
 def _observed(trained, loss, accuracy):
-    """Means over trained and over untrained routes of what is known of each."""
+    """Return means of loss and accuracy over trained and over untrained routes."""
     from foretrain.networks.routing import mean_over
 
     return {

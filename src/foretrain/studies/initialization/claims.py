@@ -60,7 +60,7 @@ def map_at_start(c) -> float:
 
 
 def left_of_linearised(c) -> float:
-    """Return the root of what the linearised network leaves of its loss when its prediction ends, at the largest scale."""
+    """Return the root of the share of its loss that the linearised network ends with, at the largest scale."""
     loss = c.theory.lazy_loss.isel(init_scale=-1).dropna("step")
     return float((loss.isel(step=-1) / loss.isel(step=0)).max() ** 0.5)
 

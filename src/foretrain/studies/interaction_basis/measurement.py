@@ -1,4 +1,4 @@
-"""The networks, and what is measured on them."""
+"""Networks of the study, and measurements on them."""
 
 from functools import lru_cache
 from itertools import pairwise
@@ -84,7 +84,7 @@ def examples(p):
 
 
 def needed(counts, losses, allowed):
-    """The count from which on a loss stays within what is allowed, between counts by straight lines of logarithms.
+    """Return the count from which on a loss stays within a bound, between counts by straight lines of logarithms.
 
     nan where it does not; the smallest count where it always does.
     """
@@ -99,7 +99,7 @@ def needed(counts, losses, allowed):
 
 
 def classified(p, seed):
-    """A classifier is trained, and cut in every basis."""
+    """Train a classifier, and cut it in every basis."""
     x, targets = examples(p)
     widths = (x.shape[1], p.hidden_width, p.hidden_width, int(targets.max()) + 1)
     start = drawn(generator(seed, "weights"), widths)
@@ -108,7 +108,7 @@ def classified(p, seed):
 
 
 def attentive(p, seed):
-    """A transformer is trained, and cut in every basis; and the frequencies of its bases, twice."""
+    """Train a transformer, cut it in every basis, and measure the frequencies of its bases at both moments."""
     networks, x, targets, own = transformer.trained(p, seed)
     values = cut(networks[-1], x, targets, p)
     random = generator(seed, "shuffles")
@@ -145,7 +145,7 @@ def cut(network, x, targets, p):
 
 
 def of_graph(graph):
-    """Edges of the most important directions, and their modules, of which the number is found too."""
+    """Return edges of the most important directions, and their modules, whose number is chosen too."""
     top = max(part.max() for part in graph.strengths)
     roots = [np.sqrt(part[:DRAWN, :DRAWN]) for part in graph.strengths]
     kept = [np.pad(part, [(0, DRAWN - size) for size in part.shape]) for part in roots]
@@ -155,7 +155,7 @@ def of_graph(graph):
 
 
 def linear(p, seed):
-    """Four layers of random widths and what is not the identity in their bases, the worst of both kinds."""
+    """Measure how far four linear layers of random widths are from the identity in their bases, the worst of both kinds."""
     random = generator(seed, "weights")
     widths = random.integers(3, 12, 5)
     network = perceptron(*drawn(random, widths), "identity")
@@ -179,7 +179,7 @@ def linear(p, seed):
 
 
 def cross(network, x, widths, points):
-    """Of the edges: between two blocks of so many activations, the largest and the sum, over those of all."""
+    """Return largest and sum of the edges between two blocks of so many activations, over those of all edges."""
     basis = interaction_basis(network, x, centre=True)
     graph = interaction_graph(network, x, basis, points=points)
     first = [
@@ -193,7 +193,7 @@ def cross(network, x, widths, points):
 
 
 def blocks(p, seed):
-    """Networks of two blocks that share nothing, on a product of two samples, and on independent samples."""
+    """Measure networks of two blocks that share nothing, on a product of two samples, and on independent samples."""
     random, data = generator(seed, "weights"), generator(seed, "data")
     widths = (3, 6, 5, 2)
     worst, sampled = 0.0, []

@@ -17,7 +17,7 @@ ACCURACY, SHUFFLES = 0.95, 20  # accuracy on training samples that counts as fit
 
 @lru_cache(maxsize=8)
 def _compiled(of):
-    """From inputs to the first state, and from one state to that at the end, or when the training set is fitted."""
+    """Compile the first state from inputs, and the training from a state to the end or until the training set is fitted."""
     import jax
 
     program = transformer.program(of)
@@ -32,7 +32,7 @@ def _compiled(of):
 
 
 def trained(p, seed):
-    """Networks at both moments, all pairs, their labels, and which of them were trained."""
+    """Return the networks of both moments, all pairs, their labels, and which pairs were trained."""
     names = ("embedding_dim", "hidden_width", "training_share")
     sizes = {name: getattr(p, name) for name in names}
     of = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **sizes)
@@ -108,7 +108,7 @@ def frequencies(network, x, bases, random):
 
 
 def structure(networks, x, p, random):
-    """Of both moments, by name: what `frequencies` finds in all bases; best frequencies at the end alone."""
+    """Return the results of `frequencies` in all bases at both moments, by name; best frequencies at the end alone."""
     options = {"names": BASES, "centre": p.centring == "mean", "few": True}
     by_moment = [
         frequencies(values, x, all_bases(values, x, **options), random) for values in networks

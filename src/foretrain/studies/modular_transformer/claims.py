@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.quantities.learning_curves.power_law import power
-from foretrain.study import NotApplicable, claim, skip_if
+from foretrain.study import claim, skip_if
 from foretrain.training.phases import PHASES
 from foretrain.training.transformer import axes
 
@@ -125,8 +125,7 @@ def forgetting(c):
     product = (c.axis(MAP[0]) * c.axis(MAP[1])).values
     steps = c.validation_step.values
     kept = np.isfinite(steps).all(2) & (product > 0)
-    if len(np.unique(product[kept].round(12))) < 3:
-        raise NotApplicable("fewer than three products of rate and decay")
+    skip_if(len(np.unique(product[kept].round(12))) < 3, "fewer than three products of the two")
     return power(product[kept], np.maximum(steps[kept], 1))
 
 

@@ -34,7 +34,7 @@ def check(p):
 
 
 def variants(p):
-    """Return random starts beside the balanced one, whose imbalance is zero by symmetry."""
+    """Return the random start, which the balanced one lacks: a balanced imbalance is zero by symmetry."""
     return {"random": {"start": "random"}} if p.start == "balanced" else {}
 
 

@@ -1,4 +1,4 @@
-"""Figures of ``optimizers``: one time-scale or not, and what strong decay leaves."""
+"""Figures of ``optimizers``: one time-scale or not, and the loss that strong decay leaves."""
 
 import numpy as np
 

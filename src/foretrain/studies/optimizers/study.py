@@ -57,13 +57,13 @@ class Parameters(Factors, Training):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside it: AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
+    """Return AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
     strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": min(p.steps, forgotten(p)[1])}
     return {"strong_decay": {**strong, "loss_tolerance": 0.0}}
 
 
 def forgotten(p: Parameters) -> tuple[int, int]:
-    """Stored steps between which it is followed how fast what strong decay leaves of the loss is forgotten.
+    """Return the stored steps between which the loss that strong decay leaves is compared with the forgetting of beta_2.
 
     They begin after a memory of beta_2, a thousand steps, and fifteen times the steps 1/(eta sqrt(n)) in which Adam moves
     entries as far as they are to go.
@@ -87,7 +87,7 @@ def decay(p: Parameters) -> float:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program; of its bumps nothing is said."""
+    """Return the inputs of one run; nothing is claimed of its bumps."""
     known = arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
     return {**known, "prominence": np.float64(0.1), "aligned_at": np.float64(0.25)}
 

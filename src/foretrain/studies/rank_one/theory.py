@@ -1,4 +1,4 @@
-"""What the four-number reduction predicts of the rank-one study."""
+"""Predictions of the four-number reduction for the rank-one study."""
 
 import numpy as np
 

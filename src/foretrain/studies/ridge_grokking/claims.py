@@ -42,7 +42,7 @@ def law_gap(c):
 
 
 def bent(c):
-    """Return in words how far the law, whose floor decay raises, is from an inverse; "" where by half of `SLOPE` at most."""
+    """Return in words how far the floor raised by decay bends the law from an inverse; "" where by at most half of `SLOPE`."""
     off = float(abs(slope(c.theory.law, "weight_decay").mean() + 1))
     return f"decay raises the floor, which bends the law by {off:.2g}" if off > SLOPE / 2 else ""
 

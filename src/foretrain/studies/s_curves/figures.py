@@ -1,4 +1,4 @@
-"""Figures of ``s-curves``: loss curves of every optimizer and of both losses, and what lies in the span of the target."""
+"""Figures of ``s-curves``: losses of every optimizer and of both kinds, and factors within the span of the target."""
 
 from foretrain.study import figure, panel, skip_if
 

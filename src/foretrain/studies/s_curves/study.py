@@ -47,7 +47,7 @@ check, time = factorization.check, factorization.time
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program: as in the other studies, and singular vectors of the target."""
+    """Return the inputs of one run: those of the other studies, and singular vectors of the target."""
     target, start = factorization.draw(p, seed)
     left, values, right = np.linalg.svd(target.left @ target.right.T)
     count = p.rank if p.rank < p.dimension else min(MODES, p.dimension)

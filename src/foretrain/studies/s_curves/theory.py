@@ -1,4 +1,4 @@
-"""What is known of an S-curve run without training it: the flow from its start, and where weight decay ends it."""
+"""Predictions for an S-curve run: the flow from its start, and where weight decay ends it."""
 
 from dataclasses import replace
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""How many routes must be trained before all the others come for free: error against K/M."""
+"""Error against K/M: how many routes must be trained before all the others come for free?"""
 
 from dataclasses import dataclass
 

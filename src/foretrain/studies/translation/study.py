@@ -33,7 +33,7 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Parameters(common.Languages):
-    """Languages, how many pairs are trained, and what the loss sees of them."""
+    """Languages, the number of trained pairs, and the entries of them that the loss sees."""
 
     trained_fraction: float = parameter(
         0.3, "fraction of all L^2 pairs that are trained", above=0, maximum=1

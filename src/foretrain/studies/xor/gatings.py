@@ -1,4 +1,4 @@
-"""Which gating will a ReLU network choose for exclusive-or? Every candidate, its predicted time, its agreement."""
+"""Gatings that a ReLU network may choose for exclusive-or: every candidate, its predicted time, its agreement."""
 
 import functools
 

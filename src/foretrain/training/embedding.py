@@ -17,6 +17,7 @@ from foretrain.vocabulary import declare
 
 DELAY = 1000  # steps from training to validation from which on it is grokking
 WIDE = 128  # hidden units from which on the state of a run fills the cache of a core
+SLACK = 1e-6  # rounding of shares in float32
 VECTOR = 16  # samples; products of whole vectors are the fast ones
 
 declare(
@@ -91,6 +92,17 @@ class Toy(TwoRates):
 def operation(p: Toy) -> Operation:
     """Return the operation that is learned."""
     return operation_of(p.operation, p.symbols, ordered=p.ordered)
+
+
+def fractions(c):
+    """Return the training sizes as fractions of all samples, with the dim training_size."""
+    return c.axis("training_size") / len(operation(c.p).samples)
+
+
+def accuracy(c, network=""):
+    """Return the fraction of all samples that a network answers right at the end of its runs."""
+    end, trained = c[network].end, fractions(c)
+    return trained * end.train_accuracy + (1 - trained) * end.validation_accuracy
 
 
 def check(p: Toy) -> None:

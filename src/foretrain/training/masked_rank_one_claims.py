@@ -57,9 +57,7 @@ invariants = claim(
 
 def curve_ends(c) -> np.ndarray:
     """Return where the recorded loss of every run of every network ends, less its final loss, over its start."""
-    trained = [
-        runs for runs in (c.simulation, *dict(c.variants.items()).values()) if "loss" in runs
-    ]
+    trained = [c[name] for name in ("", *c.variants) if "loss" in c[name]]
     gaps = [(runs.end["loss"] - runs["final_loss"]) / runs.start["loss"] for runs in trained]
     return np.concatenate([gap.values.ravel() for gap in gaps])
 

@@ -51,7 +51,7 @@ def means_gap(c, drawn) -> xr.DataArray:
     return np.maximum(*gaps).where(np.isfinite(each).all(PAIR) & np.isfinite(scale), 0)
 
 
-def mask_gap(c) -> xr.DataArray:
+def mask_gap(c):
     """Return the largest of three gaps of every run: of its trained routes, its means over them, and its first step."""
     drawn = masks_again(c)
     routes = abs(c.trained_pairs - drawn).max(PAIR, skipna=False)

@@ -147,8 +147,8 @@ def program(
 
     def loss(every, trained):
         full = loss_mask == "full"
-        seen = network.pair_errors(every) if full else network.pair_diagonal_errors(every)
-        return routing.mean_over(trained, seen)
+        visible = network.pair_errors(every) if full else network.pair_diagonal_errors(every)
+        return routing.mean_over(trained, visible)
 
     def init(inputs):
         random = key(inputs["root_seed"], inputs["seed"], "weights")

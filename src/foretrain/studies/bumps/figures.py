@@ -67,12 +67,12 @@ def draw_alignments(grid):
 
 def alignments_of(p, root_seed, words):
     """Draw the alignment of every component with every target over time, with the moments at which a component gives way."""
-    low = p.rank < p.dimension
-    for number in range(TRIES if low else 1):
-        seed = Seed(root_seed, number)
+    low, seed = p.rank < p.dimension, Seed(root_seed, 0)
+    run = record(p, seed)
+    while low and seed.number < TRIES - 1 and not bumps_of(run, prominence=p.prominence):
+        seed = Seed(root_seed, seed.number + 1)
         run = record(p, seed)
-        if run_bumps := bumps_of(run, prominence=p.prominence):
-            break
+    run_bumps = bumps_of(run, prominence=p.prominence)
     step = p.observe_every * np.arange(len(run))
     # At full rank the imbalance is as large as all else, and alignments drift once the loss is gone.
     predicted = flow(p, seed)[: len(step)] if p.optimizer == "sgd" and low else None

@@ -5,8 +5,7 @@ import numpy as np
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.rank_correlation import concordance, jackknifed
 from foretrain.study import at_end, claim, skip_if
-from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import fractions
+from foretrain.training.embedding import fractions, operation
 
 from .theory import critical_sizes
 

@@ -5,8 +5,7 @@ import numpy as np
 from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
 from foretrain.quantities.rank_correlation import rank_correlation, ranks
 from foretrain.study import Exact, PerSeed, claim, skip_if
-from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import SLACK
+from foretrain.training.embedding import SLACK, operation
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/grokking-phases.md"

@@ -30,16 +30,16 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, float]:
     """Predict the end of a linear network with squared error on trained routes, chance, and the time of learning as one."""
     linear = p.loss_function == "squared" and p.negative_slope == 1 and not p.biases
     # Least squares depends neither on training nor on the start or K, the start does not depend on K.
-    one = replace(p, trained_outputs=1)
+    single = replace(p, trained_outputs=1)
     alike = p.training == "statistics" and p.transform == "permutation"
-    whole = replace(one, training="statistics", init_scale=1.0)
+    whole = replace(single, training="statistics", init_scale=1.0)
     loss, accuracy = _least_squares(whole, p.evaluation_samples) if linear else (math.nan,) * 2
     known = alike and SMALLEST <= p.init_scale <= 1
     return {
         "least_squares_loss": loss,
         "least_squares_accuracy": accuracy,
         "chance_accuracy": 1 / domain_data(p)[0].classes,
-        "shared_half_time": half_time(one, seed) if known else math.nan,
+        "shared_half_time": half_time(single, seed) if known else math.nan,
     }
 
 

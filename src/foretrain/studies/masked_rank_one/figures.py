@@ -34,10 +34,10 @@ def draw_escape(grid):
     for seed in np.flatnonzero(followed)[:1]:
         run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
         for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
-            amplitudes = run["mode_amplitude"], fit["early_mode_amplitude"]
-            curves = (amplitude.isel(mode=mode) / scale for amplitude in amplitudes)
-            labels = f"mode {mode + 1}", None if mode else "linearised flow"
-            both(right, abs(run["progress"]), *curves, colour, *labels)
+            flow = run["mode_amplitude"].isel(mode=mode) / scale
+            early = fit["early_mode_amplitude"].isel(mode=mode) / scale
+            label = None if mode else "linearised flow"
+            both(right, abs(run["progress"]), flow, early, colour, f"mode {mode + 1}", label)
         right.set_yscale("log")
     left.axhline(0, color=INK, linewidth=0.6)
     left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")

@@ -6,8 +6,7 @@ from foretrain.quantities.allowed import MOST, POSITIVE
 from foretrain.quantities.frequency import frequency_shares
 from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.theory.grokking.parallelograms import implied, parallelograms_of
-from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import SLACK, accuracy, fractions
+from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/parallelograms.md"

@@ -7,8 +7,7 @@ from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, around
 from foretrain.quantities.rank_correlation import rank_correlation
 from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.tasks.groups import permutation_matrices
-from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import SLACK, accuracy, fractions
+from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), appendix H, "
 ALONG = {"along": "training_size"}

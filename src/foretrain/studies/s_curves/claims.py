@@ -132,7 +132,7 @@ def percent_left(c):
     steps = crossing(-curve, np.log(100), "step")
     steps = steps.fillna(curve["step"].max()).where(curve.isel(step=-1).notnull())
     crossed, squared = (steps.sel(loss_function=name) for name in ("cross_entropy", "mse"))
-    return np.log(crossed / squared).transpose("seed").values
+    return np.log((crossed / squared).transpose("seed").values)
 
 
 def largest_logit(p):

@@ -7,7 +7,7 @@ from foretrain.quantities.rank_correlation import concordance, jackknifed
 from foretrain.study import at_end, claim, skip_if
 from foretrain.training.embedding import fractions, operation
 
-from .theory import critical_sizes
+from .study import critical_sizes
 
 PAPER = "Liu et al. (2022), section 3.2, "
 OURS = "docs/studies/critical-fraction.md"

@@ -1,8 +1,8 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5a-b."""
 
-import foretrain.figures.style as styles
 from foretrain.figures import finished
 from foretrain.figures.schemes import Pathway, draw_scheme
+from foretrain.figures.style import PALETTE, shades, simulation_line, theory_line, titled_panels
 from foretrain.study import drawn, figure, panel
 from foretrain.training.routing import items_task
 
@@ -14,10 +14,11 @@ _TIME = "Time (step × learning rate)"
 
 
 def draw_schemes(grid, domains=4):
-    figure, axes = styles.panels(1, 3, height=3.6)
+    sizes = (1, 2, domains)
+    figure, axes = titled_panels([f"P = {size**2}" for size in sizes], 3.6)
     names = [str(number + 1) for number in range(domains)]
-    colours = [styles.PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
-    for ax, size in zip(axes, (1, 2, domains), strict=True):
+    colours = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
+    for ax, size in zip(axes, sizes, strict=True):
         groups = [range(first, first + size) for first in range(0, domains, size)]
         # As many colours as groups of inputs, or as modules where these are few.
         single = len(groups) ** 2 <= len(colours)
@@ -27,7 +28,6 @@ def draw_schemes(grid, domains=4):
             for b, outputs in enumerate(groups)
         ]
         draw_scheme(ax, names, pathways, names)
-        ax.set_title(f"P = {size**2}", loc="left")
     return finished(
         figure,
         "Gating schemes that share more and more",
@@ -39,20 +39,20 @@ def draw_schemes(grid, domains=4):
 def draw_strengths(grid):
     cells, where = grid.first(("paths",))
     titles, label = ("mode 1", "mode 2"), "Strength / optimum"
-    figure, axes = styles.titled_panels(titles, 3.9, label, xscale="log", xlabel=_TIME)
+    figure, axes = titled_panels(titles, 3.9, label, xscale="log", xlabel=_TIME)
     data, values = items_task(cells.parameters.level_weights), cells.values("paths")
     for mode, ax in enumerate(axes):
         optimum = (data.singular_values / data.variances)[mode]
-        for paths, colour in zip(values, styles.shades(len(values)), strict=True):
+        for paths, colour in zip(values, shades(len(values)), strict=True):
             runs, theory = (
                 part.sel(paths=paths).isel(part=0, mode=mode)
                 for part in (cells.simulation, cells.theory)
             )
             strength = runs["part_strength"].transpose("step", "seed")[1:] / optimum
-            line = styles.simulation_line(colour, linewidth=2, label=f"P = {paths}")
+            line = simulation_line(colour, linewidth=2, label=f"P = {paths}")
             ax.plot(runs["elapsed"].transpose("step", "seed")[1:], strength, **line)
             label = "closed form, wide random weights" if paths == values[-1] else None
-            line = styles.theory_line(colour, label=label)
+            line = theory_line(colour, label=label)
             ax.plot(theory["race_time"], theory["race_strength"] / optimum, **line)
         ax.set_xlim(float(cells.theory["equal_start_half_time"].min()) / 3, None)
     return finished(

@@ -11,7 +11,7 @@ from foretrain.figures.drawings import drawings
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.grokking_phases import claims, figures, study, theory
+from foretrain.studies.grokking_phases import claims, figures, study
 from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 
@@ -50,13 +50,13 @@ def test_the_decoder_alone_is_the_toy_model_with_embeddings_that_do_not_move(obj
     changed = {**KEPT, "objective": objective, "decoder_decay": 0.5}
     p = study.Parameters(**changed, accuracy_threshold=0.4)
     line = np.linspace(-1, 1, 10)[:, None]
-    predicted = theory.decoder_time(p, toy.inputs(p, Seed(0, 0)), line) / theory.RATE
+    predicted = study.decoder_time(p, toy.inputs(p, Seed(0, 0)), line) / study.RATE
     np.savez(tmp_path / "line.npz", embedding=line)
     data = foretrain.run(
         "grokking-phases",
         **changed,
         stop="never",
-        decoder_learning_rate=theory.RATE,
+        decoder_learning_rate=study.RATE,
         embedding_learning_rate=0.0,
         start_file=str(tmp_path / "line.npz"),
         steps=int(predicted) + 20,
@@ -72,9 +72,9 @@ def test_the_decoder_alone_is_the_toy_model_with_embeddings_that_do_not_move(obj
 
 def test_predicted_times_go_as_one_over_their_rates():
     p = study.Parameters(**KEPT, accuracy_threshold=0.5)
-    whole = theory.predict(p, np.arange(2), Seed(0, 1))
+    whole = study.predict(p, np.arange(2), Seed(0, 1))
     faster = dataclasses.replace(p, embedding_learning_rate=2e-3, decoder_learning_rate=4e-4)
-    quick = theory.predict(faster, np.arange(2), Seed(0, 1))
+    quick = study.predict(faster, np.arange(2), Seed(0, 1))
     assert np.isfinite(list(whole.values())).all()
     ratios = {name: whole[name] / quick[name] for name in ("rqi_step", "decoder_step")}
     assert ratios == pytest.approx({"rqi_step": 2, "decoder_step": 4})

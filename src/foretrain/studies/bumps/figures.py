@@ -18,8 +18,7 @@ from foretrain.quantities.bumps import bumps as bumps_of
 from foretrain.study import Seed, drawn, figure, panel
 
 from .claims import bumps, matched_bumps, stable
-from .study import AXES
-from .theory import flow, record
+from .study import AXES, flow, record
 
 TRIES = 10  # seeds looked through for one with a bump
 

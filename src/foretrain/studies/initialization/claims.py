@@ -13,8 +13,7 @@ from foretrain.training.routing import items_task
 from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
-from .study import Parameters, variants
-from .theory import kernel_of_seed, lazy_limit
+from .study import Parameters, kernel_of_seed, lazy_limit, variants
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
 OURS = "docs/studies/initialization.md"

@@ -10,7 +10,7 @@ from foretrain.quantities.trajectory import curves
 from foretrain.study import DIVERGED, claim, crossing
 from foretrain.training.factorization import THREAD, components, learning_rate
 
-from .theory import FLOW_SEEDS, follows
+from .study import FLOW_SEEDS, follows
 
 THEORY = "docs/theory/s-curves.md"
 FROM_START = {"source": THEORY, "among": f"the first {FLOW_SEEDS} seeds"}

@@ -37,10 +37,9 @@ DOCSTRINGS = {
     "registry": 2,
     "report": 5,
     "results": 19,
-    "studies": 23,
+    "studies": 2,
     "tasks": 1,
     "tests": 50,
-    "training": 9,
 }
 # Functions, fields, arguments and variables named by a word of NAMES, by room.
 NAMED = {
@@ -64,11 +63,11 @@ NAMED = {
     "registry": 56,
     "report": 27,
     "results": 28,
-    "studies": 184,
+    "studies": 82,
     "tasks": 13,
     "tests": 1174,
     "theory": 9,
-    "training": 12,
+    "training": 1,
 }
 
 

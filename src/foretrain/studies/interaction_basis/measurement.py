@@ -61,9 +61,9 @@ def _adamw():
     def run(params, numbers, data, rows):
         rule = optax.adamw(numbers[0], weight_decay=numbers[1])
 
-        def step(carry, rows_of_step):
+        def step(carry, batch):
             params, state = carry
-            slopes = jax.grad(loss)(params, *(array[rows_of_step] for array in data))
+            slopes = jax.grad(loss)(params, *(array[batch] for array in data))
             change, state = rule.update(slopes, state, params)
             return (optax.apply_updates(params, change), state), None
 
@@ -114,9 +114,7 @@ def attentive(p, seed):
     random = generator(seed, "shuffles")
     values |= transformer.structure(networks, x, p, random)
     values |= transformer.agreement(values["module"], values["direction_frequency"], random)
-    heldout = [
-        right(network, x, targets)[~own].mean() if not own.all() else 1.0 for network in networks
-    ]
+    heldout = [right(net, x, targets)[~own].mean() if not own.all() else 1.0 for net in networks]
     return values | {"unseen_accuracy": np.array(heldout)}
 
 
@@ -129,7 +127,7 @@ def cut(network, x, targets, p):
     centre = p.centring == "mean"
     some = x[:: max(1, len(x) // SOME)]
     names = ("direction_loss", "edge_loss", "directions_needed", "edges_needed")
-    measured_lists: dict[str, Any] = {name: [] for name in names}
+    lists: dict[str, Any] = {name: [] for name in names}
     for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
@@ -137,11 +135,11 @@ def cut(network, x, targets, p):
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
         limits = needed(KEPT, directions, allowed), needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
-            measured_lists[place].append(values)
+            lists[place].append(values)
         if name == "local" and p.task != "modular":
-            measured_lists |= of_graph(graph)
-    arrays = {name: np.asarray(values) for name, values in measured_lists.items()}
-    return arrays | {"fitted_accuracy": right(network, x, targets).mean()}
+            lists |= of_graph(graph)
+    measured = {name: np.asarray(values) for name, values in lists.items()}
+    return measured | {"fitted_accuracy": right(network, x, targets).mean()}
 
 
 def of_graph(graph):
@@ -149,8 +147,8 @@ def of_graph(graph):
     top = max(part.max() for part in graph.strengths)
     roots = [np.sqrt(part[:DRAWN, :DRAWN]) for part in graph.strengths]
     kept = [np.pad(part, [(0, DRAWN - size) for size in part.shape]) for part in roots]
-    modules_found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
-    modules = np.array(modules_found.by_layer([DRAWN] * (len(kept) + 1)))
+    chosen = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
+    modules = np.array(chosen.by_layer([DRAWN] * (len(kept) + 1)))
     return {"edge_strength": np.array(kept), "module": modules}
 
 

@@ -16,11 +16,11 @@ ACCURACY, SHUFFLES = 0.95, 20  # accuracy on training samples that counts as fit
 
 
 @lru_cache(maxsize=8)
-def _compiled(of):
+def _compiled(p):
     """Compile the first state from inputs, and the training from a state to the end or until the training set is fitted."""
     import jax
 
-    program = transformer.program(of)
+    program = transformer.program(p)
 
     def until(inputs, state, fitted):
         def going(state):
@@ -35,20 +35,18 @@ def trained(p, seed):
     """Return the networks of both moments, all pairs, their labels, and which pairs were trained."""
     names = ("embedding_dim", "hidden_width", "training_share")
     sizes = {name: getattr(p, name) for name in names}
-    of = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **sizes)
-    arrays = transformer.inputs(of, seed) | transformer.shared(of)
+    modular = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **sizes)
+    arrays = transformer.inputs(modular, seed) | transformer.shared(modular)
     for part in ("embedding", "decoder"):
         arrays |= {f"{part}_learning_rate": p.learning_rate, f"{part}_decay": p.weight_decay}
     arrays["accuracy_threshold"] = ACCURACY
     with arithmetic("float32"):
-        values: dict = {name: np.asarray(part_, np.float32) for name, part_ in arrays.items()}
+        values: dict = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
         values["max_steps"] = np.int32(p.updates)
-        init, until = _compiled(of)
+        init, until = _compiled(modular)
         fitted = until(values, init(values), True)
         states = fitted, until(values, fitted, False)
-    networks = [
-        of_arrays(part_.decoder._asdict() | {"embedding": part_.embedding}) for part_ in states
-    ]
+    networks = [of_arrays(end.decoder._asdict() | {"embedding": end.embedding}) for end in states]
     labels, training = arrays["chosen"].argmax(-1).ravel(), arrays["training"].ravel() > 0
     return networks, pairs(p.modulus), labels, training
 
@@ -65,15 +63,18 @@ def powers(values):
     whole = power.sum((1, 2))
     whole = np.where(whole > 1e-12 * whole.max(initial=1e-300), whole, np.inf)
     size = np.minimum(np.arange(p), p - np.arange(p))
-    of = [(size == 0) | (size == v) for v in range(1, p // 2 + 1)]
-    return np.stack([power[:, modes][:, :, modes].sum((1, 2)) for modes in of], 1) / whole[:, None]
+    by_frequency = [(size == 0) | (size == v) for v in range(1, p // 2 + 1)]
+    return (
+        np.stack([power[:, modes][:, :, modes].sum((1, 2)) for modes in by_frequency], 1)
+        / whole[:, None]
+    )
 
 
 def frequencies(network, x, bases, random):
     """Measure how far the directions of every layer have one frequency each, in each of the bases.
 
     A direction weighs by its variance times its mean squared effect on the outputs, by the first basis, of which symbols are
-    shuffled too. For what is returned by name see the declarations of the study, at one moment.
+    shuffled too. The declarations of the study explain the arrays, here of one moment.
     """
     p = round(len(x) ** 0.5)
     first = next(iter(bases.values()))
@@ -110,9 +111,7 @@ def frequencies(network, x, bases, random):
 def structure(networks, x, p, random):
     """Return the results of `frequencies` in all bases at both moments, by name; best frequencies at the end alone."""
     options = {"names": BASES, "centre": p.centring == "mean", "few": True}
-    by_moment = [
-        frequencies(values, x, all_bases(values, x, **options), random) for values in networks
-    ]
+    by_moment = [frequencies(net, x, all_bases(net, x, **options), random) for net in networks]
     both = {name: np.stack([values[name] for values in by_moment]) for name in by_moment[0]}
     return both | {"direction_frequency": by_moment[-1]["direction_frequency"]}
 

@@ -101,7 +101,7 @@ def pairs(c, network):
     by_scale = [[pair_ends(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
     dims = ("init_scale", "seed", *PAIR)
     stacked = {
-        name: (dims, [[getattr(prediction, name) for prediction in row] for row in by_scale])
+        name: (dims, [[getattr(ends, name) for ends in row] for row in by_scale])
         for name in PairEnds._fields
     }
     product = (scale * left * right).where(outcome == CONVERGED)
@@ -117,16 +117,12 @@ def ends(c):
     """Return the largest distance of pairs from their prediction, in units of what the tolerances allow."""
     worst = []
     for network in BOTH:
-        pair_data = pairs(c, network)
-        domains = sum(pair_data.sizes[dim] for dim in PAIR)
+        data = pairs(c, network)
+        domains = sum(data.sizes[dim] for dim in PAIR)
         allowed = (domains - 1) * np.sqrt(2 * c.p.loss_tolerance)
         allowed += 2 * c.p.solver_tolerance * c.p.steps
-        gap = xr.where(
-            pair_data.within,
-            abs(pair_data.product - 1),
-            abs(abs(pair_data.product) - pair_data["size"]),
-        )
-        worst.append(float((gap / np.maximum(pair_data["size"], 1) / allowed).max()))
+        gap = xr.where(data.within, abs(data.product - 1), abs(abs(data.product) - data["size"]))
+        worst.append(float((gap / np.maximum(data["size"], 1) / allowed).max()))
     return np.fmax(*worst)
 
 

@@ -1,38 +1,31 @@
-"""``foretrain analyze``: networks from files, or of one's own in Python, analysed on data, as text and as a page."""
+"""``foretrain analyze``: networks from files, or of one's own in Python, analysed on data."""
 
 import re
-import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foretrain.analyze import analysis, analysis_figures, analysis_text
+from foretrain.analyze import analysis
 from foretrain.analyze.analysis import Analysis
 from foretrain.analyze.trajectory import Trajectory, trajectory
-from foretrain.degeneracy.function import Function, function_of
-from foretrain.degeneracy.network import Network
+from foretrain.degeneracy.function import function_of
 from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
-from foretrain.elsewhere.models import function_from, open_model
-from foretrain.errors import argument_error, path_argument, real
-from foretrain.results.files import refused
+from foretrain.elsewhere.examples import read_examples
+from foretrain.elsewhere.own_model import function_from, is_network, own_model
+from foretrain.errors import argument_error, known_options, path_argument, real
 from foretrain.tasks.array_files import read_npy
 
-FILE_NAME = "analysis.html"
-PICTURES = ("effective-parameters", "chains", "graph", "over-training")
 
-
-def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
+def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     """Say how much of a network is free at a noise scale, by curvature, counting and sampling.
 
     Args:
         model: One of the following.
-        *given: What belongs to it, in this order:
+        *arrays: Parameters, data and labels, in this order:
 
             - of a pure function ``apply(params, x)`` that gives outputs (example, output), in JAX: params, x, and labels y if
               the loss of training is asked of;
@@ -50,31 +43,26 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
         ArgumentError: An argument cannot be used.
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
-        return analyze_files(model, *given, **options)
-    whole = _is_whole(model)
-    if "y" in options and len(given) == (1 if whole else 2):
-        given = (*given, options.pop("y"))
+        known_options("foretrain.analyze", options, analyze_files, analysis.analyze)
+        return analyze_files(model, *arrays, **options)
+    part = options.pop("part", None)
+    known_options("foretrain.analyze", options, analysis.analyze)
+    whole = is_network(model)
+    if "y" in options and len(arrays) == (1 if whole else 2):
+        arrays = (*arrays, options.pop("y"))
     most = 2 if whole else 3
-    if not (whole or callable(model)) or not most - 1 <= len(given) <= most:
+    if not (whole or callable(model)) or not most - 1 <= len(arrays) <= most:
         rule = "be a file, a module, or a function followed by its parameters and data"
-        raise argument_error("model", rule, f"is {type(model).__name__} and {len(given)} more")
+        raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     if whole:
-        x, *rest = given
+        x, *rest = arrays
         function = function_from(model, x)
     else:
-        params, x, *rest = given
+        params, x, *rest = arrays
         apply: Any = model
         function = function_of(apply, params, x)
-    part = options.pop("part", None)
     function = _part(function, part) if part else function
     return analysis.analyze(function, x, y=rest[0] if rest else None, **options)
-
-
-def _is_whole(model):
-    """True of an object that holds its parameters."""
-    modules = (("torch", "nn.Module"), ("equinox", "Module"))
-    kinds = [attrgetter(name)(sys.modules[room]) for room, name in modules if room in sys.modules]
-    return isinstance(model, (Network, Function, *kinds))
 
 
 def analyze_files(
@@ -93,11 +81,12 @@ def analyze_files(
     """Analyse a model on an array of data; of several, how it changes over training, or the first with others as its seeds.
 
     Args:
-        models: See `foretrain.elsewhere.models.open_model`. Several are moments of training, in the order of the number
+        models: See `foretrain.elsewhere.own_model.own_model`. Several are moments of training, in the order of the number
             behind a word such as step or epoch in their names, else of the last number; or with the noise scale "seeds"
             other seeds.
-        data: An .npy file, (n, ...); for foretrain's transformer also pairs of symbols, (n, 2), whole numbers from 0.
-        labels: An .npy file, (n,) classes, whole numbers, or (n, outputs) targets.
+        data: An .npy file, (n, ...), or an .npz file of ``x`` and perhaps ``y``, as of `foretrain.elsewhere.examples`; for
+            foretrain's transformer also pairs of symbols, (n, 2), whole numbers from 0.
+        labels: An .npy file of ``y``, (n,) classes, whole numbers, or (n, outputs) targets.
         activation: Between the layers of a file of arrays.
         layers: Their order; of a PyTorch module submodules whose outputs are layers.
         outputs: An .npy file, what the first model answers on the data: it is compared.
@@ -112,16 +101,16 @@ def analyze_files(
         StoreError: The data cannot be read.
     """
     models = [models] if isinstance(models, str | Path) else list(models)
-    x = read_npy(path_argument("data", data))
+    arrays = read_examples(data, labels)
+    x, y = arrays["x"], arrays.get("y")
     if outputs is not None and len(models) > 1:
         raise argument_error("outputs", "be given of one model", f"are given of {len(models)}")
     known = None if outputs is None else read_npy(path_argument("outputs", outputs))
     how = {"activation": activation, "layers": layers}
-    functions = [open_model(one, x, outputs=known, **how) for one in models]
+    functions = [own_model(model, x, outputs=known, **how).function(x) for model in models]
     network = functions[0].network
     if network is not None and is_transformer(network):
         x = one_hot(network, x, "data")
-    y = None if labels is None else read_npy(path_argument("labels", labels))
     source = "as given"
     if noise_scale == "seeds":
         loss = asked_loss(y, functions[0].outputs(x), options.get("loss"))[1]
@@ -130,32 +119,37 @@ def analyze_files(
     elif noise_scale is not None:
         noise_scale = real("noise_scale", noise_scale, above=0)
     if part:
-        functions = [_part(one, part) for one in functions]
+        functions = [_part(function, part) for function in functions]
     options |= {"noise_scale": noise_scale, "y": y, "source": source}
     if len(functions) == 1:
         if wiring:
             rule, got = "be left out of one model", "is given"
             raise argument_error("wiring", rule, got, "Modules of one model are found anyway.")
-        return analysis.analyze(functions[0], x, **options)
+        return replace(analysis.analyze(functions[0], x, **options), label=_label(models[0]))
     if options.pop("modules", None) is not None:
         repair = "Try --wiring, which finds their number at every moment."
         raise argument_error("modules", "be left out over training", "is given", repair)
     options.pop("seconds", None)
     options["wiring"] = wiring
-    steps = [one for path in models if (one := _step(path)) is not None]
-    if len(set(steps)) < len(models):
-        return trajectory(functions, x, axis="Model, in the order given", **options)
-    order = np.argsort(steps).tolist()
-    functions, steps = [functions[at] for at in order], [steps[at] for at in order]
-    return trajectory(functions, x, moments=steps, axis="Moment of training (step)", **options)
+    options["axis"] = "Model, in the order given"
+    steps = [step for path in models if (step := _step(path)) is not None]
+    if len(set(steps)) == len(models):
+        order = np.argsort(steps).tolist()
+        functions, steps = [functions[at] for at in order], [steps[at] for at in order]
+        options |= {"moments": steps, "axis": "Moment of training (step)"}
+    return replace(trajectory(functions, x, **options), label=_label(models[0]))
 
 
 def _part(function, names):
     """The function of these parameters alone, with a line that says so."""
     names = [names] if isinstance(names, str) else names
-    made = function.part(*names)
-    line = f"Part: {', '.join(names)} alone: {made.size:,} of {function.size:,} parameters move."
-    return replace(made, notes=(*made.notes, line))
+    part = function.part(*names)
+    line = f"Part: {', '.join(names)} alone: {part.size:,} of {function.size:,} parameters move."
+    return replace(part, notes=(*part.notes, line))
+
+
+def _label(path):
+    return Path(path).name
 
 
 def _step(path):
@@ -164,67 +158,3 @@ def _step(path):
     named = re.findall(r"(?i)(?:step|iter|epoch|checkpoint|ckpt)[a-z]*[-_= ]*(\d+)", stem)
     numbers = named or re.findall(r"\d+", stem)[-1:]
     return int(numbers[0]) if numbers else None
-
-
-def default_folder(model: str) -> Path:
-    """Where the page of a model goes that is named on the command line: by its file, and by its name in a Python file."""
-    file, _, inside = model.partition(".py:")
-    name = Path(file)
-    return Path("runs") / f"analyze-{f'{name.name}-{inside}' if inside else name.stem}"
-
-
-def check_folder(folder: str | Path) -> None:
-    """Refuse a folder that cannot be made and written, before anything is computed; leaves nothing behind.
-
-    Raises:
-        FolderError: It cannot.
-    """
-    folder = Path(folder)
-    try:
-        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-        with tempfile.TemporaryDirectory(dir=there):
-            pass
-    except OSError as error:
-        raise refused(folder, error) from error
-
-
-def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
-    """Write ``analysis.html`` and its pictures into a folder, which is made if need be; returns the page's path.
-
-    Raises:
-        FolderError: The folder cannot be made or written.
-    """
-    from foretrain.figures.findings import write_findings
-
-    folder = Path(folder)
-    if isinstance(found, Trajectory):
-        lists = [("Changes", found.changes()), ("Trust", found.doubts)]
-        tables = analysis_text.moments(found)
-        drawn = {"over-training": analysis_figures.over_training(found)}
-    else:
-        lists = [
-            ("Trust", analysis_text.trust(found)),
-            ("Witnesses", analysis_text.differences(found)),
-        ]
-        tables = analysis_text.tables(found)
-        drawn = {"effective-parameters": analysis_figures.curve(found)}
-        if found.sampled is not None and np.isfinite(found.sampled.traces).any():
-            drawn["chains"] = analysis_figures.chains(found)
-        if found.wiring is not None:
-            drawn["graph"] = analysis_figures.graph(found)
-    try:
-        for old in PICTURES:  # of an analysis that stood here before
-            for ending in ("csv", "png", "svg"):
-                (folder / f"{old}.{ending}").unlink(missing_ok=True)
-    except OSError as error:
-        raise refused(folder, error) from error
-    *_, page = write_findings(
-        folder,
-        FILE_NAME,
-        drawn,
-        title=title,
-        summary="How much of the network is free, where, and the basis in which the rest is visible.",
-        doubts=[(heading, lines) for heading, lines in lists if lines],
-        tables=tables,
-    )
-    return page

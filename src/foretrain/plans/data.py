@@ -50,10 +50,12 @@ def refuse_changed(files: Iterable[DataFile], known: Mapping[str, str]) -> None:
         )
 
 
-def refuse_other(names: Iterable[str], stored: Mapping[str, str], asked: Mapping[str, str]) -> None:
+def refuse_other(
+    names: Iterable[str], stored: Mapping[str, str], requested: Mapping[str, str]
+) -> None:
     """Raise `FolderError` where runs of a folder, which read these files, had other data than those that are asked for."""
     for name in names:
-        if stored.get(name) != (now := asked.get(name, stored.get(name))):
+        if stored.get(name) != (now := requested.get(name, stored.get(name))):
             raise FolderError(
                 f"Argument `out` must be a folder of runs of the same data, but `{name}` was another file then "
                 f"({_short(stored.get(name, ''))}; now {_short(now or '')}). Try another folder, or the file as it was."

@@ -70,16 +70,16 @@ FIELDS = {item.name: item for item in dataclasses.fields(Options)}
 OF_GRID = ("preset", "seeds", "root_seed")  # the file of a sweep says these itself
 
 
-def split(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+def split(arguments: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
     """Return the options among some named arguments, and the other arguments."""
-    options = Options(**{name: value for name, value in given.items() if name in FIELDS})
-    return options, {name: value for name, value in given.items() if name not in FIELDS}
+    options = Options(**{name: value for name, value in arguments.items() if name in FIELDS})
+    return options, {name: value for name, value in arguments.items() if name not in FIELDS}
 
 
-def only(given: Mapping[str, Any], refused: Collection[str] = OF_GRID) -> Options:
+def only(arguments: Mapping[str, Any], refused: Collection[str] = OF_GRID) -> Options:
     """Return named arguments as options; raises `ArgumentError` for one that is refused or is no option."""
-    options, others = split(given)
-    for name in (*others, *(name for name in given if name in refused)):
+    options, others = split(arguments)
+    for name in (*others, *(name for name in arguments if name in refused)):
         raise argument_error(name, "be an option of a run that is taken here", "is not")
     return options
 

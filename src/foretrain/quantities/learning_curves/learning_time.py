@@ -87,18 +87,18 @@ def mean_fall_time(time: np.ndarray, loss: np.ndarray) -> float:
     return float(np.mean(at)) if np.isfinite(loss[:2]).all() else np.nan
 
 
-def larger_first(times: np.ndarray, sizes: np.ndarray, apart: float = 1.1) -> np.ndarray:
+def larger_first(times: np.ndarray, sizes: np.ndarray, ratio: float = 1.1) -> np.ndarray:
     """Fraction of pairs of modes of which the larger one is learned first.
 
     Args:
         times: When each mode is learned, shape (..., mode); nan for never.
         sizes: Shape (..., mode).
-        apart: Smallest ratio of the sizes of a pair.
+        ratio: Smallest ratio of the sizes of a pair.
 
     Returns:
         Shape (...); nan where no pair is so far apart.
     """
-    larger = sizes[..., :, None] > apart * sizes[..., None, :]
+    larger = sizes[..., :, None] > ratio * sizes[..., None, :]
     first = np.where(np.isnan(times), np.inf, times)
     right = ((first[..., :, None] < first[..., None, :]) & larger).sum((-2, -1))
     pairs = larger.sum((-2, -1))

@@ -21,12 +21,12 @@ def unsettled(loss: np.ndarray) -> np.ndarray:
         Booleans of shape (...). A curve without a finite value counts as settled: it is no unfinished run.
     """
     flat = loss.reshape(-1, loss.shape[-1])
-    return np.array([_one(curve[np.isfinite(curve)]) for curve in flat], bool).reshape(
+    return np.array([_falls_at_end(curve[np.isfinite(curve)]) for curve in flat], bool).reshape(
         loss.shape[:-1]
     )
 
 
-def _one(curve) -> bool:
+def _falls_at_end(curve) -> bool:
     if curve.size == 0 or curve[0] == 0:
         return False
     whole = curve[0] - curve.min()

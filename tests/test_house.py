@@ -180,6 +180,17 @@ def test_base_and_studies_of_race_and_grokking_reach_nothing_above_the_base():
             assert reached.isdisjoint(ABOVE_THE_BASE), module
 
 
+def test_data_that_answer_know_neither_words_nor_pictures():
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text("utf-8"))
+        classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        if "Finding" not in [ast.unparse(base) for node in classes for base in node.bases]:
+            continue
+        assert f"{module}_words" in MODULES, module
+        words = re.findall(r"foretrain\S*(?:_words|_figures?|\.figures)\b", path.read_text("utf-8"))
+        assert words == [], module
+
+
 def test_no_study_imports_a_study():
     for module, path in MODULES.items():
         if room(module) != "studies" or module.count(".") < 2:

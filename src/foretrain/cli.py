@@ -167,7 +167,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         _PATH,
     ),
     ("show", "--markdown", "the claims alone, as a Markdown table", _FLAG),
-    ("show list info predict explain compare", "--json", "as JSON, for a program", _FLAG),
+    ("show list info predict explain analyze compare", "--json", "as JSON, for a program", _FLAG),
     ("list", "--claims", "the sentences of a study that are judged", _FLAG),
     ("export", "--to", "netcdf, csv, parquet or trackio", {"required": True}),
     ("export", "--out", "file or folder to write; default beside the results", _PATH),

@@ -160,7 +160,6 @@ STUDIES_ABOVE_THE_BASE = {
     "interacting_modules",
     "interaction_basis",
     "landscapes",
-    "own_network",
     "planted_modules",
     "sampled_parameters",
 }

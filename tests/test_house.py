@@ -64,7 +64,7 @@ LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 LINES = {
     "cli, __main__, commands": (1_100, 900),
     "studies": (18_400, 16_900),
-    "training": (2_600, 2_400),
+    "training": (2_450, 2_400),
     "predict": (1_900, 1_900),
     "explain": (4_500, 3_300),
     "analyze": (1_500, 1_100),
@@ -160,7 +160,6 @@ STUDIES_ABOVE_THE_BASE = {
     "interacting_modules",
     "interaction_basis",
     "landscapes",
-    "own_network",
     "planted_modules",
     "sampled_parameters",
 }

@@ -1,4 +1,4 @@
-"""How far sampled numbers of effective parameters are from NUTS on the same posterior, on nine small networks.
+"""Distances of sampled numbers of effective parameters from NUTS on the same posterior, on nine small networks.
 
     python benchmarks/nuts.py
 
@@ -80,7 +80,7 @@ def small_networks(beta: float = 500.0) -> dict[str, Posterior]:
     rank_one = np.zeros((3, 3), np.float32)
     rank_one[0, 0] = 1
     zero = [np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32)]
-    made = {
+    networks = {
         "linear 3-2-3 at zero": ("linear", zero, white(3), "mse"),
         "linear 3-3-3-3 of rank 1": ("linear", [rank_one] * 3, white(3), "mse"),
         "tanh 2-3-1": ("tanh", generic(2, 3, 1), draw(EXAMPLES, 2), "mse"),
@@ -93,7 +93,7 @@ def small_networks(beta: float = 500.0) -> dict[str, Posterior]:
     }  # fmt: skip
     return {
         name: behavioural(_apply(activation), params, x, kind=kind, beta=beta)
-        for name, (activation, params, x, kind) in made.items()
+        for name, (activation, params, x, kind) in networks.items()
     }
 
 

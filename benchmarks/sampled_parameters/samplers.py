@@ -67,11 +67,11 @@ def estimate(
     chains: int = 4,
     draws: int = 1000,
     warm_up: int | None = None,
-    apart: int = 1,
+    stride: int = 1,
     batch_size: int | None = None,
     seed: int = 0,
 ) -> Estimate:
-    """Return N by so many draws of each chain, `apart` steps from one to the next, after as many to warm up."""
+    """Return N by so many draws of each chain, `stride` steps from one to the next, after as many to warm up."""
     import jax
 
     warm_up = draws if warm_up is None else warm_up
@@ -86,7 +86,7 @@ def estimate(
         nonlocal number
         number += 1
         words = noise.words(seed, chains, number)
-        kept = run(states, words, dtype(step), many, apart, learn, room, *numbers, *fixed)
+        kept = run(states, words, dtype(step), many, stride, learn, room, *numbers, *fixed)
         return kept[0], *(np.asarray(values, float)[:, :many] for values in kept[1:])
 
     room = np.zeros(max(draws, warm_up, PILOT), dtype)
@@ -107,7 +107,7 @@ def estimate(
     virial = mean_of(virials / moving.sum())
     return Estimate(
         mean.value, mean.error, mean.rhat, mean.effective, virial.value, virial.error,
-        int(moving.sum()), chains * apart * (draws + warm_up),
+        int(moving.sum()), chains * stride * (draws + warm_up),
     )  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def programs(losses, sampler: str, batch_size: int | None):
             state = state[: {"sgld": 1, "sgnht": 3}.get(sampler, 2)]
         return jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf)[None], chains, 0), state)
 
-    def run(states, words, step, draws, apart, learn, room, beta, pull, params, data, moving):
+    def run(states, words, step, draws, stride, learn, room, beta, pull, params, data, moving):
         centre, slope, logarithm, mean = density(beta, pull, params, data, moving)
         size = moving.sum()
 
@@ -278,7 +278,7 @@ def programs(losses, sampler: str, batch_size: int | None):
                 state, kept = carry
                 first = (state, jnp.zeros_like(step), jnp.zeros_like(step))
                 state, *values = jax.lax.fori_loop(
-                    0, apart, lambda at, carry: move(carry, number * apart + at), first
+                    0, stride, lambda at, carry: move(carry, number * stride + at), first
                 )
                 kept = tuple(
                     all_.at[number].set(value) for all_, value in zip(kept, values, strict=True)

@@ -11,7 +11,7 @@ import pytest
 from foretrain.degeneracy.sampled.posterior import posterior
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from sampled_parameters.samplers import SAMPLERS, estimate  # noqa: E402
+from sampled_parameters.samplers import SAMPLERS, estimate
 
 COSTS = np.array([1.0, 0.3, 0.1, 0.0])
 

@@ -276,8 +276,8 @@ def _tridiagonal(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Lanczos's matrix of a symmetric map, product by product, kept orthogonal in full.
 
-    Yields its diagonal and what stands between it, one number more than the matrix holds; ends after `most` products, where the
-    space is exhausted, or with inf where a product is not finite. Memory: `most` vectors.
+    Yields its diagonal and its second diagonal, the latter with one number more than the matrix holds; ends after `most`
+    products, where the space is exhausted, or with inf where a product is not finite. Memory: `most` vectors.
     """
     basis, diagonal, between = np.empty((most, len(start))), np.empty(most), np.empty(most)
     vector = start / np.linalg.norm(start)

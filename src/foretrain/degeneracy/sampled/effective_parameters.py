@@ -2,15 +2,15 @@
 
 N(eps) = 2 beta E[L - L*] at beta = 1/(2 eps) under exp(-beta L(w) - gamma |w - w*|^2/2); half of it is the learning
 coefficient lambda_Z(beta). The prior, of unit width unless the posterior says otherwise, is a part of the density; on a
-quadratic N is the sum of c/(c + gamma eps), c the cost of a unit step along a direction. Metropolis takes or refuses every
-trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is that
-chains do not come round, and this is looked for:
+quadratic N is the sum of c/(c + gamma eps), c the cost of a unit step along a direction. Metropolis takes or refuses
+every trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is
+that chains do not come round, and this is looked for:
 
 - A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta. Those that never left the
   neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from outside. A basin into which none of
   them falls is not seen.
-- E[(w - w*) . grad U] = d by parts, U = beta L + gamma |w - w*|^2/2, of all parameters and of every leaf of them: chains that still
-  spread have less.
+- E[(w - w*) . grad U] = d by parts, U = beta L + gamma |w - w*|^2/2, of all parameters and of every leaf of them: chains
+  that still spread have less.
 - Where draws lie where the loss is quadratic the value is the curvature's.
 
 Rounds of draws double until nothing speaks against one and nothing against the next, or the time is over, or effective draws
@@ -116,7 +116,9 @@ def sampled_parameters(
         gradients = integer("gradients", gradients, minimum=1000)
     elif not until_trusted:
         raise argument_error("gradients", "be given where `until_trusted` is False", "is not")
-    walk = _Walk(posterior, chains, seed, (seconds, gradients), tell or (lambda line: None), until_trusted)
+    walk = _Walk(
+        posterior, chains, seed, (seconds, gradients), tell or (lambda line: None), until_trusted
+    )
     found, fit = {}, walk.fitting
     for number, at in enumerate(np.argsort(-eps)):
         if number < fit:

@@ -93,7 +93,9 @@ def posterior(
     if start_loss is None:
         start_loss = float(np.mean(np.asarray(_jitted(losses)(params, data), np.float64)))
         if not np.isfinite(start_loss):
-            raise argument_error("losses", "be finite at the parameters given", f"is {start_loss} there")
+            raise argument_error(
+                "losses", "be finite at the parameters given", f"is {start_loss} there"
+            )
     mask = np.ones(flat.size) if moving is None else _mask(moving, params, flat.size)
     return Posterior(losses, params, data, n, beta, pull, real("start_loss", start_loss), mask)
 
@@ -101,7 +103,7 @@ def posterior(
 def behavioural(
     apply: Callable[[Any, Any], Any], params: Any, inputs: Any, *, kind: str = "mse", **options: Any
 ) -> Posterior:
-    """Return the posterior of the behavioural loss: how far outputs are from those at w*, (7), zero at w* whatever was trained.
+    """Return the posterior of the behavioural loss: how far outputs are from those at w*, (7), zero at w*.
 
     Args:
         apply: ``apply(params, inputs)``: outputs, shape (examples, outputs), pure and in JAX; the loss is a sum over other

@@ -35,7 +35,11 @@ def coefficient(around, p, seed):
     places = np.repeat(around.params[None], CHAINS, 0)
     largest = max(float(steep(place, *numbers, *fixed)) for place in (around.params, typical))
     root = (seed.root, seed.number)
-    for name, steps in (("pilot", PILOT), ("warm up", p.langevin_steps // 4), ("", p.langevin_steps)):
+    for name, steps in (
+        ("pilot", PILOT),
+        ("warm up", p.langevin_steps // 4),
+        ("", p.langevin_steps),
+    ):
         step = 4 * SHARE / largest
         random = key(*root, f"langevin {name}")
         places = np.where(np.isfinite(places).all((1, 2, 3), keepdims=True), places, around.params)

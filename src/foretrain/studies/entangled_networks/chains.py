@@ -6,7 +6,7 @@ from foretrain import study
 from foretrain.training.modules import ACTIVATIONS, SCALES, activated
 
 from .measurement import network, outputs
-from .study import IN, LINEAR
+from .study import LINEAR
 
 WIDE = 8
 LINEAR_SCALE = (1e3, 4.0)

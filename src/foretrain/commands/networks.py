@@ -7,21 +7,21 @@ from foretrain.words import columns, encodable, print_json, room, say
 
 def predict(arguments):
     """What gated networks will learn and when."""
-    from foretrain.predict import files as prediction_files
     from foretrain.predict import predict as prediction
-    from foretrain.predict.text import told
+    from foretrain.predict.files import read_candidates, read_times
 
     names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
-    options = {name: getattr(arguments, name) for name in names}
-    options["tell"] = say
-    times = prediction_files.read_times(arguments.times, arguments.until)
-    candidates = prediction_files.read_candidates(arguments.files)
-    if len(candidates) > 1:
-        found = prediction.rank(candidates, times=times, **options)
-    else:
+    options = {name: getattr(arguments, name) for name in names} | {"tell": say}
+
+    def find():
+        times = read_times(arguments.times, arguments.until)
+        candidates = read_candidates(arguments.files)
+        if len(candidates) > 1:
+            return prediction.rank(candidates, times=times, **options)
         ((label, (graph, data)),) = candidates.items()
-        found = prediction.predict(graph, data, times=times, label=label, **options)
-    return _told(found, told, prediction_files.write, arguments)
+        return prediction.predict(graph, data, times=times, label=label, **options)
+
+    return answered(find, arguments)
 
 
 def explain(arguments):
@@ -79,6 +79,23 @@ def compare(arguments):
 
     found = compare(arguments.first, arguments.second)
     return _told(found, lambda one, _: told(one, columns()), page, arguments)
+
+
+def answered(find, arguments):
+    """Print the answer of what a verb finds, as text or as JSON, and write it into the folder where one is named."""
+    from foretrain.report.answer import check_folder
+
+    if arguments.out is not None:
+        check_folder(arguments.out)
+    answer = find().answer()
+    if arguments.json:
+        print_json(answer.as_dict())
+    else:
+        print(encodable(answer.text(room()), sys.stdout.encoding))
+    if arguments.out is not None:
+        lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
+        print(lines, file=sys.stderr if arguments.json else sys.stdout)
+    return 0
 
 
 def _told(found, text, write, arguments):

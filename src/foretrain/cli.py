@@ -167,7 +167,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         _PATH,
     ),
     ("show", "--markdown", "the claims alone, as a Markdown table", _FLAG),
-    ("show list info predict explain compare", "--json", "as JSON, for a program", _FLAG),
+    ("show list info predict explain analyze compare", "--json", "as JSON, for a program", _FLAG),
     ("list", "--claims", "the sentences of a study that are judged", _FLAG),
     ("export", "--to", "netcdf, csv, parquet or trackio", {"required": True}),
     ("export", "--out", "file or folder to write; default beside the results", _PATH),
@@ -257,8 +257,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
         {"action": "store_true"},
     ),
-    ("explain", "--weights", "folder of .safetensors files of their weights over time", _PATH),
-    ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
+    ("explain", "--out", "folder of results and the page; default runs/explain-<hash>", _PATH),
     (
         "analyze",
         "models",

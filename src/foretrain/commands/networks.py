@@ -97,23 +97,6 @@ def answered(find, arguments):
     return 0
 
 
-def answered(find, arguments):
-    """Print the answer of what a verb finds, as text or as JSON, and write it into the folder where one is named."""
-    from foretrain.report.answer import check_folder
-
-    if arguments.out is not None:
-        check_folder(arguments.out)
-    answer = find().answer()
-    if arguments.json:
-        print_json(answer.as_dict())
-    else:
-        print(encodable(answer.text(room()), sys.stdout.encoding))
-    if arguments.out is not None:
-        lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
-        print(lines, file=sys.stderr if arguments.json else sys.stdout)
-    return 0
-
-
 def _told(found, text, write, arguments):
     """What was found as text or JSON, and in a folder where one is named."""
     if arguments.json:

@@ -38,8 +38,8 @@ FLOORS = [
     {"theory"},
     {"networks"},
     {"dynamics"},
-    {"figures"},
     {"report"},
+    {"figures"},
     {"results"},
     {"plans"},
     {"tasks"},
@@ -74,10 +74,10 @@ LINES = {
     "results, provenance": (4_300, 3_900),
     "laboratory, registry": (4_200, 4_000),
     "plans, claims, quantities": (6_500, 6_100),
-    "report, figures": (4_300, 4_300),
+    "report, figures": (4_400, 4_300),
     "ground floor": (1_450, 1_450),
-    "all rooms": (70_400, 65_500),
-    "tests": (41_900, 37_000),
+    "all rooms": (70_700, 65_500),
+    "tests": (42_000, 37_000),
 }
 
 

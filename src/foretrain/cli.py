@@ -211,11 +211,12 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     (
         "explain",
         "model",
-        "model.py with apply(weights, x) and init(key), model.py:name of a module or what makes one, or a file of weights; "
-        "a Python file is run",
+        "model.py with apply(weights, x) and init(key), model.py:name of a module, what makes one or (apply, init), or a file "
+        "of weights; a Python file is run",
         {},
     ),
-    ("explain", "data", "npz file with x, y, and perhaps x_test, y_test", _PATH),
+    ("explain", "data", "npz file of x, y, and perhaps x_test, y_test; or npy file of x", _PATH),
+    ("explain", "--labels", "npy file of y, beside an npy file of x", _PATH),
     ("explain", "--rate", "learning rate; default rate(step) of the model's file", {}),
     ("explain", "--steps", "number of steps", {"required": True}),
     ("explain", "--batch", "examples in a minibatch; default all", {}),
@@ -249,10 +250,15 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     (
         "analyze",
         "models",
-        "file of weights, or model.py:name; several are moments of training, or seeds",
+        "model.py:name, model.py or file of weights, as of explain; several are moments of training, or seeds",
         {"nargs": "+"},
     ),
-    ("analyze", "--data", "inputs as an .npy file, (example, input)", {"required": True}),
+    (
+        "analyze",
+        "--data",
+        "npy file of inputs (example, input), or npz file of x, y",
+        {"required": True},
+    ),
     (
         "analyze",
         "--labels",

@@ -1,4 +1,4 @@
-"""What foretrain says when it is given something it cannot use, and the guards that say it.
+"""Errors for input that foretrain cannot use, and the guards that raise them.
 
 Every message has one grammar, in one line: ``Argument `name` must <rule>, but <got>.`` and, where there is a usual
 repair, one sentence more. The command line prints that line and nothing else; from Python it is the text of an exception.
@@ -27,7 +27,7 @@ class FolderError(ForetrainError, OSError):
 
 
 class TooLarge(ForetrainError):
-    """What is asked cannot fit into memory; nothing more of it is trained."""
+    """The runs do not fit into memory; no more of them is trained."""
 
 
 class UnknownStudyError(FolderError):

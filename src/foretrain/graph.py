@@ -127,10 +127,10 @@ class Graph:
         return self._edges_by(lambda edge: edge.source)
 
     def _edges_by(self, end: Callable[[Edge], str]) -> dict[str, tuple[Edge, ...]]:
-        found: dict[str, list[Edge]] = {node.name: [] for node in self.nodes}
+        by_node: dict[str, list[Edge]] = {node.name: [] for node in self.nodes}
         for edge in self.edges:
-            found[end(edge)].append(edge)
-        return {name: tuple(edges) for name, edges in found.items()}
+            by_node[end(edge)].append(edge)
+        return {name: tuple(edges) for name, edges in by_node.items()}
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -168,16 +168,16 @@ class Graph:
 
 
 def _check_names(graph: Graph) -> None:
-    seen = {}
+    kinds = {}
     for kind, items in (("nodes", graph.nodes), ("edges", graph.edges)):
         for item in items:
             if not isinstance(item.name, str) or not _NAME.fullmatch(item.name):
                 rule = "have names of letters, digits, `_`, `-` and `.`"
                 raise argument_error(kind, rule, f"has {_short(repr(item.name))}")
-            if item.name in seen:
-                where = f"is used twice, in {seen[item.name]} and in {kind}"
+            if item.name in kinds:
+                where = f"is used twice, in {kinds[item.name]} and in {kind}"
                 raise argument_error(kind, "have distinct names", f"`{item.name}` {where}")
-            seen[item.name] = kind
+            kinds[item.name] = kind
     for node in graph.nodes:
         _width(node.name, node.width)
 

@@ -1,4 +1,4 @@
-"""How numbers, intervals and durations are written for a reader: one convention, for the terminal, the page and figures."""
+"""Numbers, intervals and durations as text: one convention for the terminal, the page and figures."""
 
 import json
 import math
@@ -109,7 +109,7 @@ def count(amount: int, singular: str, plural: str = "") -> str:
 
 
 def outcome(name: str) -> str:
-    """How a run ended, in words: one that took all its steps did what it was asked to."""
+    """Say how a run ended; a run that took all its steps has done what was asked."""
     return "took all steps" if name == "out_of_steps" else str(name).replace("_", " ")
 
 

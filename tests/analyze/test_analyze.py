@@ -20,7 +20,7 @@ from foretrain.degeneracy.function import as_function
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.noise_scale import variance_between
 from foretrain.degeneracy.transformer import arrays, of_arrays, pairs
-from foretrain.elsewhere.models import open_model
+from foretrain.elsewhere.own_model import own_model
 from foretrain.errors import ArgumentError
 from foretrain.networks import transformer
 
@@ -196,12 +196,14 @@ def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
         foretrain.analyze(models[0], x, wiring=True)
     with pytest.raises(ArgumentError, match="be given of one model"):
         foretrain.analyze(models, x, outputs=folder / "t.npy")
+    np.savez(folder / "both.npz", x=X, y=classes)
     one, column = (foretrain.analyze(models, x, folder / f"{name}.npy") for name in ("c", "column"))
-    np.testing.assert_array_equal(one.distance, column.distance)
+    for other in (column, foretrain.analyze(models, folder / "both.npz")):
+        np.testing.assert_array_equal(one.distance, other.distance)
     assert any("assumed and not checked" in line for line in one.doubts)
     wide = foretrain.analyze(models, x, noise_scale=1e6)
     assert any("not below the variance" in line for line in wide.doubts)
-    functions = [open_model(one, X) for one in models]
+    functions = [own_model(one, X).function(X) for one in models]
     p = [scipy.special.softmax(one.outputs(X), axis=1) for one in functions]
     mean = (p[0] + p[1]) / 2
     spread = sum((one * np.log(one / mean)).sum(1).mean() for one in p)

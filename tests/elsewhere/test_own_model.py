@@ -1,12 +1,21 @@
-"""Networks that are named: stored weights have one start, PyTorch's layers draw themselves, and train as they do there."""
+"""Networks that are named: read as they were meant or refused with what to do; starts are functions of their key."""
+
+import itertools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import planted
 import pytest
 from safetensors.numpy import save_file
 
+from foretrain.analyze.analysis import analyze
+from foretrain.degeneracy.counts.free_directions import free_directions
+from foretrain.degeneracy.function import as_function
+from foretrain.degeneracy.network import Section, network_of, perceptron
+from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
-from foretrain.errors import ForetrainError
+from foretrain.errors import ArgumentError
 from foretrain.explain.model_file import explain_files
 from foretrain.streams import key
 
@@ -36,6 +45,14 @@ def small():
 
 scaled = Scaled()
 bare = nn.ParameterList([nn.Parameter(torch.ones(3, 1))])
+
+
+def noisy():
+    ahead = nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 1, 2)
+    return nn.Sequential(*ahead, nn.BatchNorm1d(1), nn.Dropout(), nn.Dropout(0), nn.Flatten())
+
+
+noisy_one = noisy()
 """
 
 
@@ -79,31 +96,29 @@ class TestTorch:
     def test_starts_are_drawn_by_reset_parameters_as_functions_of_their_key(
         self, folder, x64, torch
     ):
-        with own_model(f"{folder / 'modules.py'}:scaled", X) as made:
-            before = torch.get_rng_state()
-            one, again = (made.init(key(0, 3, "weights")) for _ in range(2))
-            other = made.init(key(0, 4, "weights"))
-            assert torch.equal(before, torch.get_rng_state())
-            assert all((one[name] == again[name]).all() for name in one)
-            assert (one["first.weight"] != other["first.weight"]).all()
-            assert one["scale"] == other["scale"] == 1
-            assert np.abs(one["first.weight"]).max() < 3**-0.5
-            assert not made.single
-            assert "the same in every start: scale." in made.notes[1]
+        network = own_model(f"{folder / 'modules.py'}:scaled", X)
+        before = torch.get_rng_state()
+        one, again = (network.init(key(0, 3, "weights")) for _ in range(2))
+        other = network.init(key(0, 4, "weights"))
+        assert torch.equal(before, torch.get_rng_state())
+        assert all((one[name] == again[name]).all() for name in one)
+        assert (one["first.weight"] != other["first.weight"]).all()
+        assert one["scale"] == other["scale"] == 1
+        assert np.abs(one["first.weight"]).max() < 3**-0.5
+        assert not network.single
+        assert "the same in every start: scale." in network.notes[-1]
 
     def test_a_function_that_makes_a_module_draws_by_its_own_rule(self, folder, x64):
-        with own_model(f"{folder / 'modules.py'}:small", X) as made:
-            first = np.concatenate([made.init(key(0, k, "weights"))["0.weight"] for k in range(20)])
-            assert first.std() == pytest.approx(0.01, rel=4 / np.sqrt(2 * first.size))
-            assert "calling the name again" in made.notes[0]
+        network = own_model(f"{folder / 'modules.py'}:small", X)
+        first = np.concatenate([network.init(key(0, k, "weights"))["0.weight"] for k in range(20)])
+        assert first.std() == pytest.approx(0.01, rel=4 / np.sqrt(2 * first.size))
+        assert "calling the name again" in network.notes[0]
 
-    def test_what_is_no_model_is_refused(self, folder):
-        for name, words in (("torch", "be a PyTorch or Equinox module"), ("smal", "`small`")):
-            with (
-                pytest.raises(ForetrainError, match=words),
-                own_model(f"{folder / 'modules.py'}:{name}", X),
-            ):
-                pass
+    @pytest.mark.parametrize("name", ["noisy", "noisy_one"])
+    def test_what_acts_only_in_training_is_named_beside_the_notes_of_the_reader(self, folder, name):
+        notes = own_model(f"{folder / 'modules.py'}:{name}", X).notes
+        assert notes[0].startswith("No layers for an interaction basis")
+        assert "dropout is off (3), batch normalisation has its stored moments (2)" in notes[-1]
 
     @pytest.mark.slow
     def test_a_module_trains_as_pytorch_trains_it(self, folder, torch):
@@ -127,3 +142,186 @@ class TestTorch:
             loss.backward()
             descent.step()
         assert np.allclose(made.train[made.run][0], np.array(losses)[made.at], rtol=1e-6)
+
+
+WIDE = planted.data(30, 4)
+WEIGHTS = {f"l{at}.weight": RANDOM.standard_normal((4, 4)) for at in range(3)}
+
+
+def function_at(model, x, **options):
+    return own_model(model, x, **options).function(x)
+
+
+def outputs(activation="relu", weights=WEIGHTS, order=(0, 1, 2)):
+    made = perceptron([weights[f"l{at}.weight"] for at in order], None, activation)
+    return as_function(made).outputs(WIDE)
+
+
+@pytest.fixture
+def model(tmp_path):
+    np.savez(tmp_path / "m.npz", **WEIGHTS)
+    return tmp_path / "m.npz"
+
+
+def test_a_nonlinearity_that_is_not_the_networks_is_refused_with_its_name(model):
+    """A SiLU network was read as one of ReLU without a word."""
+    with pytest.raises(
+        ArgumentError, match=r"differ by up to .* of the largest\. Try --activation silu\."
+    ):
+        function_at(model, WIDE, outputs=outputs("silu").astype(np.float32))
+    found = function_at(model, WIDE, outputs=outputs("silu"), activation="silu")
+    assert found.notes == ()
+    assert [one.activation for one in found.network.sections] == ["silu", "silu", "identity"]
+
+
+def test_another_order_and_a_transposed_weight_are_told(model):
+    with pytest.raises(ArgumentError, match="Try --layers l1 l0 l2"):
+        function_at(model, WIDE, outputs=outputs(order=(1, 0, 2)))
+    with pytest.raises(ArgumentError, match="Try --activation tanh --layers l2 l1 l0"):
+        function_at(model, WIDE, outputs=outputs("tanh", order=(2, 1, 0)))
+    turned = {**WEIGHTS, "l1.weight": WEIGHTS["l1.weight"].T}
+    with pytest.raises(ArgumentError, match=r"`l1\.weight` is transposed"):
+        function_at(model, WIDE, outputs=outputs(weights=turned))
+    with pytest.raises(ArgumentError, match="Look at the nonlinearity"):
+        function_at(model, WIDE, outputs=np.sin(outputs()))
+    found = function_at(model, WIDE, layers=["l1", "l0", "l2"], outputs=outputs(order=(1, 0, 2)))
+    assert found.notes == ()
+
+
+def test_what_nothing_was_compared_with_is_noted(model):
+    assert (
+        "that relu stands between its layers, and their order l0, l1, l2, was assumed"
+        in (function_at(model, WIDE).notes[0])
+    )
+
+
+def test_outputs_stored_with_the_weights_are_compared(tmp_path):
+    stored = {name: one.astype(np.float32) for name, one in WEIGHTS.items()}
+    save_file(stored | {"outputs": outputs().astype(np.float32)}, tmp_path / "m.safetensors")
+    found = function_at(tmp_path / "m.safetensors", WIDE)
+    assert found.notes == ()
+    assert found.names == tuple(WEIGHTS)
+    with pytest.raises(ArgumentError, match="up to"):
+        function_at(tmp_path / "m.safetensors", WIDE[::-1].copy())
+
+
+CODE = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from beside import WIDTH
+
+params = {"w": np.ones((4, WIDTH))}
+def apply(params, x):
+    return jnp.tanh(x @ params["w"])
+plain = apply, params
+def init(key):
+    from later import SCALE
+    return {"w": SCALE * jax.random.normal(key, (4, WIDTH))}
+drawn = apply, init
+def made():
+    return plain
+number = 3
+def broken():
+    return 1 / 0
+"""
+
+
+def test_a_python_file_gives_the_model_that_is_named(tmp_path):
+    (tmp_path / "beside.py").write_text("WIDTH = 2")
+    file = tmp_path / "mine.py"
+    file.write_text(CODE)
+    for name in ("plain", "made"):
+        found = function_at(f"{file}:{name}", WIDE)
+        np.testing.assert_allclose(found.outputs(WIDE), np.tanh(WIDE @ np.ones((4, 2))), atol=1e-14)
+        assert found.names == ("w",)
+    with pytest.raises(ArgumentError, match="`outputs` must be those"):
+        function_at(f"{file}:plain", WIDE, outputs=np.ones((30, 2)))
+    for name, says in (
+        ("number", "`model` must be a PyTorch or Equinox module.* is int"),
+        ("plane", "has no `plane`. Did you mean `plain`"),
+        ("broken", r"mine\.py, line 19: ZeroDivisionError"),
+    ):
+        with pytest.raises(ArgumentError, match=says):
+            function_at(f"{file}:{name}", WIDE)
+    (tmp_path / "half.py").write_text("def apply(params, x):\n    return x")
+    with pytest.raises(ArgumentError, match="`init`, or `params`"):
+        own_model(tmp_path / "half.py", WIDE)
+    with pytest.raises(ArgumentError, match="is not there"):
+        function_at(tmp_path / "none.py:a", WIDE)
+    file.write_text("x = 1\nx.y")
+    with pytest.raises(ArgumentError, match=r"mine\.py, line 2: AttributeError"):
+        function_at(f"{file}:x", WIDE)
+
+
+@pytest.mark.parametrize("name", ["", ":drawn"])
+def test_what_only_draws_weights_is_read_at_its_first_start(tmp_path, name):
+    """Functions may import a file beside theirs when they are called."""
+    (tmp_path / "beside.py").write_text("WIDTH = 2")
+    (tmp_path / "later.py").write_text("SCALE = 3.0")
+    (tmp_path / "mine.py").write_text(CODE)
+    network = own_model(f"{tmp_path / 'mine.py'}{name}", WIDE)
+    found = network.function(WIDE)
+    first, second = (network.init(key(0, start, "weights"))["w"] for start in range(2))
+    np.testing.assert_allclose(found.params["w"], first)
+    assert (first != second).all()
+    assert not network.single
+    assert "those of the first start" in found.notes[0]
+
+
+def test_an_equinox_module_is_drawn_by_a_function_of_a_key(tmp_path, x64):
+    (tmp_path / "mine.py").write_text(
+        "import equinox as eqx\n"
+        "def make(key):\n    return eqx.nn.Sequential([eqx.nn.Linear(4, 2, key=key), eqx.nn.Dropout()])"
+    )
+    network = own_model(tmp_path / "mine.py:make", WIDE)
+    first, second = (network.init(key(0, start, "weights")) for start in range(2))
+    weight, bias = np.asarray(first.layers[0].weight), np.asarray(first.layers[0].bias)
+    np.testing.assert_allclose(network.apply(first, WIDE), WIDE @ weight.T + bias, atol=1e-12)
+    assert np.abs(weight - second.layers[0].weight).max() > 0.01
+    assert "with its key" in network.notes[-1]
+    assert set(network.function(WIDE).names) == {"layers.0.weight", "layers.0.bias"}
+
+
+def test_examples_are_an_npz_file_or_npy_files(tmp_path):
+    np.savez(tmp_path / "both.npz", x=X, y=Y)
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    for arguments in (["both.npz"], ["x.npy", "y.npy"]):
+        found = read_examples(*(tmp_path / name for name in arguments))
+        np.testing.assert_array_equal(found["x"], X)
+        np.testing.assert_array_equal(found["y"], Y)
+    assert list(read_examples(tmp_path / "x.npy")) == ["x"]
+    with pytest.raises(ArgumentError, match="`labels` must be left out"):
+        read_examples(tmp_path / "both.npz", tmp_path / "y.npy")
+
+
+def test_an_equinox_module_in_a_python_file(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import equinox as eqx, jax\nmodel = eqx.nn.MLP(4, 2, 3, 1, jax.nn.relu, key=jax.random.key(0))"
+    )
+    found = function_at(tmp_path / "mine.py:model", WIDE)
+    assert [one.activation for one in found.network.sections] == ["relu", "identity"]
+    sizes = [leaf.size for leaf in jax.tree.leaves(found.params)]
+    assert found.size == sum(sizes) == sum(b * (a + 1) for a, b in itertools.pairwise((4, 3, 2)))
+
+
+def test_sections_of_ones_own_without_a_weight_are_analysed():
+    """Nothing is counted in them, which is told; the rest is as of any network."""
+    sections = [
+        Section(lambda p, f: jnp.tanh(p["w"] @ f), inputs=4),
+        Section(lambda p, f: p["v"] @ f),
+    ]
+    network = network_of(sections, [{"w": np.ones((3, 4))}, {"v": np.eye(2, 3)}])
+    assert free_directions(network, WIDE).sections == {}
+    assert free_directions(network, WIDE, scale=0.1).free == 0
+    found = analyze(network, WIDE, seconds=0)
+    assert found.widths == (4, 3, 2)
+    assert any("no section names a weight" in line for line in found.doubts)
+
+
+def test_a_file_of_torch_export_is_refused_by_name_with_what_to_do():
+    with pytest.raises(
+        ArgumentError, match=r"is net\.pt2, a traced graph\. Name the module .*state_dict"
+    ):
+        function_at("some/net.pt2", np.ones((3, 2)))

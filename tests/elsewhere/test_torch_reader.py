@@ -354,10 +354,11 @@ def test_data_that_a_module_does_not_take_are_refused_in_a_line():
 
 
 def test_a_file_names_a_module(tmp_path):
-    from foretrain.elsewhere.models import open_model
+    from foretrain.elsewhere.own_model import own_model
 
     code = "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(3, 2)"
     (tmp_path / "mine.py").write_text(code)
-    found = open_model(tmp_path / "mine.py:model", RANDOM.standard_normal((5, 3)))
+    x = RANDOM.standard_normal((5, 3))
+    found = own_model(tmp_path / "mine.py:model", x).function(x)
     assert found.names == ("bias", "weight")
     assert found.network is not None

@@ -90,6 +90,10 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         ("model.py none.npz --steps 2", "`none.npz` does not exist"),
         ("model.py odd.npz --steps 2", "`data` must hold known arrays, but has `gate`"),
         ("model.py half.npz --steps 2", "`data` must hold the array `y`"),
+        (
+            "model.py data.npz --labels half.npz --steps 2",
+            "`labels` must be left out where `data` holds",
+        ),
         ("model.py data.npz", "--steps"),
         ("model.py data.npz --steps 2 --rate x", "`rate` must be a number"),
         ("model.py data.npz --steps 2 --seeds x", "`seeds` must be a whole number"),

@@ -39,24 +39,24 @@ def files(tmp_path):
 
 
 def test_the_second_process_stores_the_bits_of_this_one(files, tmp_path):
-    with described_files(**files) as (training, _):
-        folder = store_folder(tmp_path / "both")
-        asked = corners(training)
-        process = start(available_cores()[0], files, folder, 2, 1, from_zero=False)
-        process.wait(120)
-        process.communicate()
-        assert len(list(folder.glob("*.npz"))) == len(asked) == 8
-        here = simulator_of(training, 2, store_folder(tmp_path / "alone"))
-        there = simulator_of(training, 2, folder)
-        for one in (asked[0], asked[-1]):
-            read = there._store.read(there._asked(one, 1, False))
-            assert read is not None
-            np.testing.assert_array_equal(here.run(one).train, read[0])
+    training, _ = described_files(**files)
+    folder = store_folder(tmp_path / "both")
+    asked = corners(training)
+    process = start(available_cores()[0], files, folder, 2, 1, from_zero=False)
+    process.wait(120)
+    process.communicate()
+    assert len(list(folder.glob("*.npz"))) == len(asked) == 8
+    here = simulator_of(training, 2, store_folder(tmp_path / "alone"))
+    there = simulator_of(training, 2, folder)
+    for one in (asked[0], asked[-1]):
+        read = there._store.read(there._asked(one, 1, False))
+        assert read is not None
+        np.testing.assert_array_equal(here.run(one).train, read[0])
 
 
 def test_what_the_second_process_trains_is_left_to_it_until_it_ends(files, tmp_path):
-    with described_files(**files) as (training, _):
-        mine, other = (simulator_of(training, 1, store_folder(tmp_path)) for _ in range(2))
+    training, _ = described_files(**files)
+    mine, other = (simulator_of(training, 1, store_folder(tmp_path)) for _ in range(2))
     first, last = corners(training)[0], corners(training)[-1]
     second = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert other.take(last, 1, None)

@@ -1,11 +1,9 @@
 """``foretrain analyze``: networks from files, or of one's own in Python, analysed on data, as text and as a page."""
 
 import re
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,11 @@ import numpy as np
 from foretrain.analyze import analysis, analysis_figures, analysis_text
 from foretrain.analyze.analysis import Analysis
 from foretrain.analyze.trajectory import Trajectory, trajectory
-from foretrain.degeneracy.function import Function, function_of
-from foretrain.degeneracy.network import Network
+from foretrain.degeneracy.function import function_of
 from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
-from foretrain.elsewhere.models import function_from, open_model
+from foretrain.elsewhere.examples import read_examples
+from foretrain.elsewhere.own_model import function_from, is_network, own_model
 from foretrain.errors import argument_error, path_argument, real
 from foretrain.results.files import refused
 from foretrain.tasks.array_files import read_npy
@@ -51,7 +49,7 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
         return analyze_files(model, *given, **options)
-    whole = _is_whole(model)
+    whole = is_network(model)
     if "y" in options and len(given) == (1 if whole else 2):
         given = (*given, options.pop("y"))
     most = 2 if whole else 3
@@ -70,13 +68,6 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
     return analysis.analyze(function, x, y=rest[0] if rest else None, **options)
 
 
-def _is_whole(model):
-    """True of an object that holds its parameters."""
-    modules = (("torch", "nn.Module"), ("equinox", "Module"))
-    kinds = [attrgetter(name)(sys.modules[room]) for room, name in modules if room in sys.modules]
-    return isinstance(model, (Network, Function, *kinds))
-
-
 def analyze_files(
     models: str | Path | Sequence[str | Path],
     data: str | Path,
@@ -93,11 +84,12 @@ def analyze_files(
     """Analyse a model on an array of data; of several, how it changes over training, or the first with others as its seeds.
 
     Args:
-        models: See `foretrain.elsewhere.models.open_model`. Several are moments of training, in the order of the number
+        models: See `foretrain.elsewhere.own_model.own_model`. Several are moments of training, in the order of the number
             behind a word such as step or epoch in their names, else of the last number; or with the noise scale "seeds"
             other seeds.
-        data: An .npy file, (n, ...); for foretrain's transformer also pairs of symbols, (n, 2), whole numbers from 0.
-        labels: An .npy file, (n,) classes, whole numbers, or (n, outputs) targets.
+        data: An .npy file, (n, ...), or an .npz file of ``x`` and perhaps ``y``, as of `foretrain.elsewhere.examples`; for
+            foretrain's transformer also pairs of symbols, (n, 2), whole numbers from 0.
+        labels: An .npy file of ``y``, (n,) classes, whole numbers, or (n, outputs) targets.
         activation: Between the layers of a file of arrays.
         layers: Their order; of a PyTorch module submodules whose outputs are layers.
         outputs: An .npy file, what the first model answers on the data: it is compared.
@@ -112,16 +104,16 @@ def analyze_files(
         StoreError: The data cannot be read.
     """
     models = [models] if isinstance(models, str | Path) else list(models)
-    x = read_npy(path_argument("data", data))
+    arrays = read_examples(data, labels)
+    x, y = arrays["x"], arrays.get("y")
     if outputs is not None and len(models) > 1:
         raise argument_error("outputs", "be given of one model", f"are given of {len(models)}")
     known = None if outputs is None else read_npy(path_argument("outputs", outputs))
     how = {"activation": activation, "layers": layers}
-    functions = [open_model(one, x, outputs=known, **how) for one in models]
+    functions = [own_model(model, x, outputs=known, **how).function(x) for model in models]
     network = functions[0].network
     if network is not None and is_transformer(network):
         x = one_hot(network, x, "data")
-    y = None if labels is None else read_npy(path_argument("labels", labels))
     source = "as given"
     if noise_scale == "seeds":
         loss = asked_loss(y, functions[0].outputs(x), options.get("loss"))[1]
@@ -194,7 +186,7 @@ def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
     Raises:
         FolderError: The folder cannot be made or written.
     """
-    from foretrain.figures.findings import write_findings
+    from foretrain.report.findings import write_findings
 
     folder = Path(folder)
     if isinstance(found, Trajectory):

@@ -23,8 +23,8 @@ class CellClaims:
     @property
     def counts(self) -> dict[str, int]:
         """Verdict to the number of cells with it, those with none left out."""
-        found = Counter(claim.verdict for claim in self.claims)
-        return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        return {verdict: verdicts[verdict] for verdict in VERDICTS if verdicts[verdict]}
 
     @property
     def verdict(self) -> str:
@@ -34,13 +34,13 @@ class CellClaims:
     @property
     def claimed(self) -> tuple[Claim, ...]:
         """The claims in the domain of the sentence, all where none is."""
-        return tuple(one for one in self.claims if one.verdict != NOT_CLAIMED) or self.claims
+        return tuple(claim for claim in self.claims if claim.verdict != NOT_CLAIMED) or self.claims
 
     @property
     def outside(self) -> list[str]:
         """Why the sentence is not claimed in the cells in which it is not; every reason once."""
-        found = (claim.reason for claim in self.claims if claim.verdict == NOT_CLAIMED)
-        return list(dict.fromkeys(found))
+        reasons = (claim.reason for claim in self.claims if claim.verdict == NOT_CLAIMED)
+        return list(dict.fromkeys(reasons))
 
     @property
     def reasons(self) -> list[str]:
@@ -67,7 +67,7 @@ class CellClaims:
 
     def place(self, claim: Claim) -> str:
         """The cell of a claim in words, with as many digits as tell it from the others."""
-        axes = {name: list({one.cell.get(name) for one in self.claims}) for name in claim.cell}
+        axes = {name: list({other.cell.get(name) for other in self.claims}) for name in claim.cell}
         texts = (
             told_apart(values)[values.index(claim.cell[name])] for name, values in axes.items()
         )
@@ -76,10 +76,10 @@ class CellClaims:
 
 def gather(claims: Iterable[Claim]) -> list[CellClaims]:
     """Every sentence with all the cells it was judged in, where the first of them stood."""
-    held: dict[str, list[Claim]] = {}
+    by_name: dict[str, list[Claim]] = {}
     for claim in claims:
-        held.setdefault(claim.id, []).append(claim)
-    return [CellClaims(name, tuple(found)) for name, found in held.items()]
+        by_name.setdefault(claim.id, []).append(claim)
+    return [CellClaims(name, tuple(group)) for name, group in by_name.items()]
 
 
 def over_axes(
@@ -98,11 +98,11 @@ def over_axes(
     named = {name for claim in group.claims for name in claim.cell}
     along = {name: values for name, values in axes.items() if name in named}
     places = {name: {value: i for i, value in enumerate(along[name])} for name in along}
-    found = {}
+    cells = {}
     for claim in group.claims:
         index = tuple(
             places[name].get(claim.cell[name]) if name in claim.cell else None for name in along
         )
         if None not in index:
-            found[index] = claim
-    return along, found
+            cells[index] = claim
+    return along, cells

@@ -30,5 +30,7 @@ def as_it_follows(claim: Claim) -> Claim:
     right = follows(claim)
     if claim.verdict == right or (claim.verdict in (INCONCLUSIVE, NOT_CLAIMED) and claim.reason):
         return claim
-    said = f"the file says `{claim.verdict}`, which does not follow from the numbers beside it"
-    return replace(claim, verdict=right or INCONCLUSIVE, reason=said)
+    contradiction = (
+        f"the file says `{claim.verdict}`, which does not follow from the numbers beside it"
+    )
+    return replace(claim, verdict=right or INCONCLUSIVE, reason=contradiction)

@@ -27,7 +27,7 @@ def uncounted(claim: Claim, others: Iterable[Claim]) -> str:
     if claim.rank == CONTROL:
         return "control"
     here = (claim.corrects, cell_label(claim.cell))
-    first = next((one for one in others if (one.id, cell_label(one.cell)) == here), None)
+    first = next((other for other in others if (other.id, cell_label(other.cell)) == here), None)
     return "complement" if first and _complement(first, claim) else ""
 
 
@@ -96,8 +96,8 @@ def summary(claims: Sequence[Claim]) -> str:
     first = [claim for claim in kept if claim.rank == HEADLINE]
     words = {"exact": "exact", "control": "controls", "complement": "complements"}
     left = [f"{reasons.count(name)} {text}" for name, text in words.items() if name in reasons]
-    beside = f" ({', '.join(left)} are not counted)" if left else ""
-    text = f"Evidence by itself: {count(len(kept), 'verdict')}{beside}."
+    note = f" ({', '.join(left)} are not counted)" if left else ""
+    text = f"Evidence by itself: {count(len(kept), 'verdict')}{note}."
     if not first:
         return text
     stand = len(together(first))

@@ -90,7 +90,7 @@ def interval(
 
 
 def between(lower: Interval, upper: Interval) -> Interval:
-    """What two bounds say of a quantity that theory leaves open between them: from the lowest to the highest of their ends.
+    """Interval of a quantity that theory leaves open between two bounds: from the lowest to the highest of their ends.
 
     It contains the quantity at least as often as the worse of the two contains its bound. Its measured value is the middle.
     """
@@ -119,7 +119,7 @@ def _mean(values: np.ndarray) -> Interval:
 
 
 def _reach(skewness: float, n: int) -> float:
-    """How many standard errors above its mean an interval ends, for samples of this skewness and number.
+    """Number of standard errors above the mean at which an interval ends, for samples of this skewness and size.
 
     Hall's transformation is ((1 + k T/3)³ - 1)/k + k/6 with k = g/sqrt(n). It meets -z at T = 3 (root - 1)/k; written as
     below, nothing cancels as k goes to zero. As its root goes through zero the reach would leap, and shrink again for more

@@ -17,7 +17,7 @@ _WORDS = ("id", "statement", "source", "why", "among", "corrects", "unit", "rank
 
 
 class _Judged(NamedTuple):
-    """What was measured, and the verdict before runs that are lost or unfinished are looked at."""
+    """A measured value, and its verdict before lost or unfinished runs are looked at."""
 
     measured: float
     uncertainty: tuple[float, float] | None
@@ -30,12 +30,12 @@ class _Judged(NamedTuple):
     note: str = ""
 
 
-def judge(said: Sentence, grid: Any) -> Claim | None:
+def judge(sentence: Sentence, grid: Any) -> Claim | None:
     """Judge a sentence in a cell.
 
     Args:
-        said: The sentence.
-        grid: A `foretrain.plans.grid.Grid` cut along all axes but those in `said.along`.
+        sentence: The sentence.
+        grid: A `foretrain.plans.grid.Grid` cut along all axes but those in `sentence.along`.
 
     Returns:
         The claim, or None where the sentence does not apply.
@@ -46,80 +46,84 @@ def judge(said: Sentence, grid: Any) -> Claim | None:
     """
     cell = Cell(grid)
     try:
-        if said.where is not None and not said.where(cell.blind()):
+        if sentence.where is not None and not sentence.where(cell.blind()):
             return None
-        values = measured(said, cell)
+        values = measured(sentence, cell)
     except NotApplicable:
         return None
     if values is None:
         return None
-    predicted, allowed = said.fixed(cell.blind())
-    networks = said.of or cell.networks
+    predicted, allowed = sentence.fixed(cell.blind())
+    networks = sentence.of or cell.networks
     if isinstance(values, Exact):
-        judged = _exact(said, values, allowed, cell)
+        judged = _exact(sentence, values, allowed, cell)
     else:
-        judged = _spread(said, values, allowed, cell, networks)
+        judged = _spread(sentence, values, allowed, cell, networks)
     verdict, reason = judged.verdict, judged.reason
-    note = " ".join(filter(None, (said.note, values.note, judged.note)))
-    unfinished = cell.grid.unfinished(networks) if said.at_end else ""
-    lost = cell.grid.lost(networks, diverged=not said.among) or judged.lost
+    note = " ".join(filter(None, (sentence.note, values.note, judged.note)))
+    unfinished = cell.grid.unfinished(networks) if sentence.at_end else ""
+    lost = cell.grid.lost(networks, diverged=not sentence.among) or judged.lost
     if unfinished:
         verdict, reason = INCONCLUSIVE, unfinished
     elif lost and verdict == FAILS:
         note = f"{note} {lost[0].upper()}{lost[1:]}.".strip()
     elif lost:
         verdict, reason = INCONCLUSIVE, reason or lost
-    if said.domain is not None and (outside := said.domain(cell.blind())):
+    if sentence.domain is not None and (outside := sentence.domain(cell.blind())):
         verdict, reason = NOT_CLAIMED, outside
-    found = ("measured", "uncertainty", "seeds", "left_out", "method")
+    fields = ("measured", "uncertainty", "seeds", "left_out", "method")
     return Claim(
-        **{name: getattr(said, name) for name in _WORDS},
-        **{name: getattr(judged, name) for name in found},
+        **{name: getattr(sentence, name) for name in _WORDS},
+        **{name: getattr(judged, name) for name in fields},
         predicted=predicted,
         allowed=allowed,
         verdict=verdict,
         cell=dict(cell.grid.cell),
         reason=reason,
-        along={name: ends for name, ends in cell.grid.ends().items() if name in said.along},
+        along={name: ends for name, ends in cell.grid.ends().items() if name in sentence.along},
         note=note,
         reads=", ".join(sorted(cell.reads)),
     )
 
 
-def measured(said: Sentence, cell: Cell) -> PerSeed | Exact | None:
+def measured(sentence: Sentence, cell: Cell) -> PerSeed | Exact | None:
     """Return what a sentence measures in a cell, in one of the two forms that are judged; None where it does not apply.
 
     Raises:
         NotApplicable: a network was not trained, a variable not stored, or an axis is too short.
     """
-    values = said.quantity(cell)
+    values = sentence.quantity(cell)
     if values is None or isinstance(values, Exact):
         return values
     wrapped = values if isinstance(values, PerSeed) else PerSeed(values)
-    if said.exact:
+    if sentence.exact:
         seeds = getattr(wrapped.values, "sizes", {}).get("seed")
         return Exact(largest(wrapped.values).worst, wrapped.note, seeds)
     upto = None if wrapped.upto is None else np.asarray(wrapped.upto)
-    return PerSeed(_by_seed(said, wrapped.values), wrapped.note, upto)
+    return PerSeed(_by_seed(sentence, wrapped.values), wrapped.note, upto)
 
 
-def _by_seed(said: Sentence, values: Any) -> np.ndarray:
+def _by_seed(sentence: Sentence, values: Any) -> np.ndarray:
     """Return values of shape (seed,), without the axes of length one along which the sentence looks."""
     if isinstance(values, xr.DataArray):
-        values = values.squeeze([dim for dim in said.along if values.sizes.get(dim) == 1])
+        values = values.squeeze([dim for dim in sentence.along if values.sizes.get(dim) == 1])
         if values.dims != ("seed",):
-            raise _mistake(said, f"must measure one number per seed, but has dims {values.dims}")
+            raise _mistake(
+                sentence, f"must measure one number per seed, but has dims {values.dims}"
+            )
     values = np.asarray(values)
     if values.ndim != 1 or values.dtype.kind not in "fiub":
         got = f"gave shape {values.shape} of dtype {values.dtype}"
-        raise _mistake(said, f"must measure one number per seed, but {got}")
+        raise _mistake(sentence, f"must measure one number per seed, but {got}")
     return values
 
 
-def _exact(said: Sentence, fact: Exact, allowed: tuple[float, float], cell: Cell) -> _Judged:
+def _exact(sentence: Sentence, fact: Exact, allowed: tuple[float, float], cell: Cell) -> _Judged:
     worst = np.asarray(fact.worst)
     if worst.ndim or worst.dtype.kind not in "fiu":
-        raise _mistake(said, f"must measure one number as its deviation, but gave {fact.worst!r}")
+        raise _mistake(
+            sentence, f"must measure one number as its deviation, but gave {fact.worst!r}"
+        )
     value = float(worst)
     seeds = cell.grid.seeds if fact.seeds is None else fact.seeds
     if allowed[0] <= value <= allowed[1]:
@@ -132,39 +136,43 @@ def _exact(said: Sentence, fact: Exact, allowed: tuple[float, float], cell: Cell
 
 
 def _spread(
-    said: Sentence, given: PerSeed, allowed: tuple[float, float], cell: Cell, networks: Any
+    sentence: Sentence, quantity: PerSeed, allowed: tuple[float, float], cell: Cell, networks: Any
 ) -> _Judged:
     # Its tables take longer to load than a list of sentences.
     from foretrain.claims.interval import between, interval
 
-    values, grid = given.values, cell.grid
+    values, grid = quantity.values, cell.grid
     read = {*networks, *cell.networks}
     trained = {grid.seeds, *(grid.network(name).sizes.get("seed", 0) for name in read)}
     if values.size > max(trained):
         rule = f"must measure at most one number for each of {max(trained)} seeds"
-        raise _mistake(said, f"{rule}, but gave {values.size}")
-    if values.size not in trained and not said.among:
+        raise _mistake(sentence, f"{rule}, but gave {values.size}")
+    if values.size not in trained and not sentence.among:
         rule = f"must measure one number for each of {grid.seeds} seeds, nan where there is none"
         repair = "Name the runs of which it speaks as `among` if others are left out on purpose."
-        raise _mistake(said, f"{rule}, but gave {values.size}. {repair}")
-    above = values if given.upto is None else given.upto
+        raise _mistake(sentence, f"{rule}, but gave {values.size}. {repair}")
+    above = values if quantity.upto is None else quantity.upto
     same_kind = above.dtype.kind in ("b" if values.dtype.kind == "b" else "fiu")
     if above.shape != values.shape or not same_kind:
         got = f"gave shape {above.shape} of dtype {above.dtype}"
         rule = f"must measure upper bounds of shape {values.shape}, of dtype {values.dtype}"
-        raise _mistake(said, f"{rule}, but {got}")
-    there = np.isfinite(values) & np.isfinite(above)
-    kept = values[there]
+        raise _mistake(sentence, f"{rule}, but {got}")
+    finite = np.isfinite(values) & np.isfinite(above)
+    kept = values[finite]
     # Booleans have no nan for the runs that a sentence leaves out on purpose: they are fewer.
-    asked = min(number for number in trained if number >= values.size)
-    left_out = int((asked if said.among else values.size) - kept.size)
-    lost = f"{left_out} of {values.size} seeds gave no value" if left_out and not said.among else ""
+    planned = min(number for number in trained if number >= values.size)
+    left_out = int((planned if sentence.among else values.size) - kept.size)
+    lost = (
+        f"{left_out} of {values.size} seeds gave no value"
+        if left_out and not sentence.among
+        else ""
+    )
     if not kept.size:
         nothing = (math.nan, math.nan)
         return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out, lost)
-    ends = interval(kept, said.statistic, said.within)
-    if given.upto is not None:
-        ends = between(ends, interval(above[there], said.statistic, said.within))
+    ends = interval(kept, sentence.statistic, sentence.within)
+    if quantity.upto is not None:
+        ends = between(ends, interval(above[finite], sentence.statistic, sentence.within))
     uncertainty = (ends.low, ends.high)
     verdict, reason = _verdict(uncertainty, allowed), ""
     if kept.size == 1:
@@ -182,16 +190,18 @@ def _tail(values: np.ndarray) -> str:
 
     if np.ptp(values) == 0:
         return NO_SPREAD
-    apart = runs_apart(values)
-    if apart is None:
+    note = runs_apart(values)
+    if note is None:
         return ""
-    lie = "lies" if apart.runs == 1 else "lie"
-    return f"{apart.runs} of {values.size} runs {lie} apart; the mean of the others is {apart.others:.4g}."
+    lie = "lies" if note.runs == 1 else "lie"
+    return f"{note.runs} of {values.size} runs {lie} apart; the mean of the others is {note.others:.4g}."
 
 
-def _mistake(said: Sentence, rule: str) -> SentenceError:
+def _mistake(sentence: Sentence, rule: str) -> SentenceError:
     """Return the error of a sentence that its author has to mend, with file and line."""
-    return SentenceError(f"{place(said)}: The sentence `{said.id}` {rule}".rstrip(".") + ".")
+    return SentenceError(
+        f"{place(sentence)}: The sentence `{sentence.id}` {rule}".rstrip(".") + "."
+    )
 
 
 def _verdict(uncertainty: tuple[float, float], allowed: tuple[float, float]) -> str:

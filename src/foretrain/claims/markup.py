@@ -40,10 +40,10 @@ def _set(html: str) -> str:
     index = r"(?:_(?:\{(\w+)\}|(\d+|[A-Za-z])(?![A-Za-z0-9]))|(\d+)(?=\^))?"
     power = r"(?:\^(?:\(([^()]+)\)|(-?\d+(?:\.\d+)?|[A-Za-z])(?![A-Za-z0-9])))?"
 
-    def shown(found):
-        name, in_braces, low, behind, in_brackets, high = found.groups()
-        if name not in _GREEK and not any(found.groups()[1:]):
-            return found.group(0)
+    def shown(match):
+        name, in_braces, low, behind, in_brackets, high = match.groups()
+        if name not in _GREEK and not any(match.groups()[1:]):
+            return match.group(0)
         index, power = in_braces or low or behind, in_brackets or high
         return "".join(
             (

@@ -82,10 +82,10 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
     known = {row.id: row for row in rows}
     families: dict[str, list[Row]] = {}
     for row in rows:
-        root, seen = row, {row.id}
-        while root.corrects in known and root.corrects not in seen:
+        root, visited = row, {row.id}
+        while root.corrects in known and root.corrects not in visited:
             root = known[root.corrects]
-            seen.add(root.id)
+            visited.add(root.id)
         families.setdefault(root.id, []).append(row)
     groups: dict[str, list[list[Row]]] = {rank: [] for rank in RANKS}
     for family in families.values():
@@ -95,11 +95,11 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
         groups[HEADLINE], groups[DETAIL] = details[:_MOST_HEADLINES], details[_MOST_HEADLINES:]
     for families_of_rank in groups.values():
         families_of_rank.sort(key=lambda some: min(WORST_FIRST.index(row.verdict) for row in some))
-    return {rank: [row for one in some for row in one] for rank, some in groups.items() if some}
+    return {rank: [row for group in some for row in group] for rank, some in groups.items() if some}
 
 
 def tally(rows: Sequence[Row]) -> str:
-    """How many sentences have which verdict, those that fail by name and size: "21 hold, 1 fails (circle at symbols=19)"."""
+    """Count the sentences by verdict and name those that fail, with their size: "21 hold, 1 fails (circle at symbols=19)"."""
     parts = []
     for verdict in VERDICTS:
         here = [f"{row.label} {row.at}".strip() for row in rows if row.verdict == verdict]
@@ -117,11 +117,11 @@ def counted(rows: Sequence[Row]) -> str:
 
 def open_reasons(rows: Iterable[Row]) -> dict[str, list[str]]:
     """Why claims are inconclusive: reason to the labels of those claims, the most frequent reason first."""
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for row in rows:
         for reason in row.reasons:
-            found.setdefault(reason, []).append(row.label)
-    return dict(sorted(found.items(), key=lambda one: -len(one[1])))
+            reasons.setdefault(reason, []).append(row.label)
+    return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
 def named(labels: Sequence[str]) -> str:
@@ -177,14 +177,14 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
     the prediction is written as "0.96 ± 0.01".
     """
     values, bounds = list(uncertainty or measured), list(allowed or ())
-    off = allowed is not None and predicted == (0, 0) and allowed[0] in (0, -math.inf)
+    off = bool(bounds) and predicted == (0, 0) and bounds[0] in (0, -math.inf)
     off = off and not measured[0] < 0
-    percent = off and not unit and measured[1] >= 1e-4 and 1e-3 <= allowed[1] <= 1
+    percent = off and not unit and measured[1] >= 1e-4 and 1e-3 <= bounds[1] <= 1
     if percent:
-        digits = _digits([100 * value for value in values], [100 * allowed[1]], 2)
+        digits = _digits([100 * value for value in values], [100 * bounds[1]], 2)
         ends = _ends([100 * end for end in uncertainty], digits) if uncertainty else ""
         text = f"off by {_range([100 * end for end in measured], digits)}%"
-        bound = f"{number(100 * allowed[1], digits)}%"
+        bound = f"{number(100 * bounds[1], digits)}%"
     else:
         digits = _digits(values, bounds, 3)
         ends = _ends(uncertainty, digits) if uncertainty else ""
@@ -300,9 +300,9 @@ def _size(group) -> str:
 
 
 def _cells(group, digits) -> Iterator[tuple[str, str, str]]:
-    """Of the first cells, the worst first: label, verdict, what was measured and what differs there from the others."""
+    """Rows of the worst cells, the worst first: label, verdict, measured value, and what differs there from the others."""
     low, high = group.range("predicted")
-    for claim in sorted(group.claims, key=lambda one: WORST_FIRST.index(one.verdict))[:MOST_CELLS]:
+    for claim in sorted(group.claims, key=lambda c: WORST_FIRST.index(c.verdict))[:MOST_CELLS]:
         text = number(claim.measured, digits)
         ends = _ends(claim.uncertainty, digits) if claim.uncertainty else ""
         text += f" ({ends})" if ends else ""

@@ -102,9 +102,9 @@ class Sentence:
             rule = f"The quantity of `{self.id}` must be a function"
             raise SentenceError(f"{rule}, but is {self.quantity!r}.")
         for name in ("where", "domain"):
-            if (given := getattr(self, name)) is not None and not callable(given):
+            if (value := getattr(self, name)) is not None and not callable(value):
                 rule = f"A claim's `{name}` must be a function of the cell"
-                raise SentenceError(f"{rule}, but is {given!r}.")
+                raise SentenceError(f"{rule}, but is {value!r}.")
         number = np.asarray(self.near)
         if not callable(self.near) and (number.ndim or number.dtype.kind not in "fiub"):
             rule = "A claim's `near` must be a number or a function of the cell"
@@ -126,8 +126,8 @@ class Sentence:
             **changes: Attributes of the corrected form that differ, `inside` and `why` above all; `id` is by default
                 ``<id of this sentence>.corrected``. The document's prediction is not taken over.
         """
-        given = {"id": f"{self.id}.corrected", "near": math.nan} | _tuples(changes)
-        return replace(self, statement=statement, corrects=self.id, **given)
+        fields = {"id": f"{self.id}.corrected", "near": math.nan} | _tuples(changes)
+        return replace(self, statement=statement, corrects=self.id, **fields)
 
     def and_corrected(self, statement: str, **changes: Any) -> tuple["Sentence", "Sentence"]:
         """Return this sentence and its corrected form, two rows of ``CLAIMS``; arguments as for `corrected`."""
@@ -189,8 +189,8 @@ def check_inside(inside: Any, near: float, id: str) -> tuple[float, float]:
     return low, high
 
 
-def place(said: Sentence) -> str:
+def place(sentence: Sentence) -> str:
     """Return file and line of a sentence's quantity."""
-    function = function_of(said.quantity)
+    function = function_of(sentence.quantity)
     assert function is not None, "a sentence without a function is refused"
     return f"{function.__code__.co_filename}, line {function.__code__.co_firstlineno}"

@@ -38,13 +38,13 @@ class ClaimTable(Sequence):
             return ClaimTable(self._claims[key])
         if not isinstance(key, str):
             return self._claims[key]
-        found = [claim for claim in self._claims if key == claim.label]
-        found = found or [claim for claim in self._claims if key == claim.id]
-        if not found:
+        matches = [claim for claim in self._claims if key == claim.label]
+        matches = matches or [claim for claim in self._claims if key == claim.id]
+        if not matches:
             known = {name for claim in self._claims for name in (claim.id, claim.label)}
             repair = nearest(key, known) if known else "There are none."
             raise argument_error("id", "name a claim", f"is `{key}`", repair)
-        return found[0] if len(found) == 1 else ClaimTable(found)
+        return matches[0] if len(matches) == 1 else ClaimTable(matches)
 
     def __eq__(self, other) -> bool:
         return isinstance(other, ClaimTable) and self._claims == other._claims
@@ -91,7 +91,7 @@ class ClaimTable(Sequence):
         file.writelines(f"{line.rstrip()}\n" for line in captured.get().split("\n")[:-1])
 
     def tally(self) -> str:
-        """How many claims hold, fail and are inconclusive, in one line that names those that fail."""
+        """Count the claims that hold, fail and are inconclusive, in one line that names those that fail."""
         return counted(rows(self._claims))
 
     def to_markdown(self) -> str:

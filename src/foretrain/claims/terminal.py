@@ -61,7 +61,7 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
         yield Text(f"{rank.capitalize()}s", "bold")
         for row in some:
             yield _row(row, size, width, fit)
-            for text in _further(row, shared):
+            for text in _details_of(row, shared):
                 yield _hung(text, width, fit, " " * size)
         yield ""
     yield _hung(counted(every), width, fit)
@@ -96,7 +96,7 @@ def _hung(text, width, fit, rest="", first=None):
     return Text(fold(fit(text), width, rest if first is None else first, rest), overflow="fold")
 
 
-def _further(row: Row, shared: Sequence[str]) -> Iterator[str]:
+def _details_of(row: Row, shared: Sequence[str]) -> Iterator[str]:
     corrected = f", corrected form of {row.corrects}" if row.corrects else ""
     yield f"{row.label}{corrected}; {row.details.get('Source', 'no source')}"
     yield from row.remarks

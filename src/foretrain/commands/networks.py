@@ -32,7 +32,7 @@ def explain(arguments):
     from foretrain.explain.explanation_text import text
     from foretrain.explain.model_file import explain_files, write
 
-    training = "rate steps batch loss optimizer momentum weight_decay seeds".split()
+    training = "labels rate steps batch loss optimizer momentum weight_decay seeds".split()
     elsewhere = "measured step_column loss_column weights".split()
     options = {name: getattr(arguments, name) for name in training}
     given = {name: getattr(arguments, name) for name in elsewhere}

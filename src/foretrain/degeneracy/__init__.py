@@ -10,7 +10,7 @@ memory and work before anything long begins. An argument outside its range, or o
 Begin with one of these:
 
 - `foretrain.analyze`, all of it for one network; `trajectory.trajectory`, over training.
-- `models.open_model` and `models.function_from`: a file, module or function as a `function.Function`.
+- `own_model.own_model` and `own_model.function_from`: a file, module or function as a `function.Function`.
 - `jacobian_spectrum.jacobian_spectrum` and `unit_costs.quadrature`: what directions cost.
 - `free_directions.free_directions` and `transformer_freedom.transformer_freedom`: which are free, and why.
 - `effective_parameters.sampled_parameters` and `learning_coefficient.learning_coefficient`: the same by sampling.
@@ -20,7 +20,7 @@ Modules:
 
 - A network, and all that is asked of it: `function`, `network`, `transformer`, `analysis`, `trajectory`, `noise_scale`,
   `analysis_text`, `analysis_figures`.
-- Networks made elsewhere: `models`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
+- Networks made elsewhere: `own_model`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
 - Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
   `transformer_freedom`.
 - Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`,

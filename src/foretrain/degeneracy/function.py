@@ -8,7 +8,7 @@ they compute in float64 inside ``jax.enable_x64(True)`` and in float32 outside i
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -255,7 +255,7 @@ def check_outputs(
         got = f"have shape {np.shape(outputs)}, and the network that was read gives {found.shape}"
         raise argument_error("outputs", "be of the data and the network", got)
     if _apart(found, meant, meant) <= tolerance:
-        return replace(function, notes=())
+        return function
     exp = np.exp(found - found.max(1, keepdims=True))
     softmax = "They are its softmax: give the outputs before it.", exp / exp.sum(1, keepdims=True)
     right = (

@@ -11,7 +11,7 @@ _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
 
 
 class Clock(NamedTuple):
-    """Where the solver is in time.
+    """The solver's position in time.
 
     Attributes:
         time: Time of the flow so far, a scalar.
@@ -48,8 +48,8 @@ def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolu
     count = sum(leaf.size for leaf in leaves)
     # A step so long that it overflows is nan or inf here, and so is refused.
     worst = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in leaves) / count)
-    taken = worst <= 1
+    accepted = worst <= 1
     factor = jnp.clip(_SAFETY * worst ** (-1 / _ORDER), _SHRINK, _GROW)
     factor = jnp.where(jnp.isfinite(worst), factor, _SHRINK)
-    position = jax.tree.map(lambda old, new: jnp.where(taken, new, old), position, later)
-    return position, Clock(jnp.where(taken, clock.time + size, clock.time), size * factor)
+    position = jax.tree.map(lambda old, new: jnp.where(accepted, new, old), position, later)
+    return position, Clock(jnp.where(accepted, clock.time + size, clock.time), size * factor)

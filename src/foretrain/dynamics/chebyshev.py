@@ -88,8 +88,8 @@ def attempt(
     firsts, table = _tables(choices)
     first = jnp.asarray(firsts, dtype)[chosen]
 
-    def stage(held, row):
-        before, earlier = held
+    def stage(pair, row):
+        before, earlier = pair
         rest, mu, nu, mu_slope, gamma = row
         pull = velocity(before, inputs)
         later = jax.tree.map(
@@ -104,23 +104,23 @@ def attempt(
         )
         return (later, before), None
 
-    one = jax.tree.map(lambda y, f: y + first * size * f, here, slope)
+    second = jax.tree.map(lambda y, f: y + first * size * f, here, slope)
     rows = jnp.asarray(table, dtype)
     if len(choices) == 1:
-        (there, _), _ = jax.lax.scan(stage, (one, here), rows[0])
+        (end, _), _ = jax.lax.scan(stage, (second, here), rows[0])
     else:
         number = jnp.asarray(choices)[chosen] - 1
-        turn = lambda n, held: stage(held, rows[chosen, n])[0]  # noqa: E731
-        there, _ = jax.lax.fori_loop(0, number, turn, (one, here))
-    arrived = velocity(there, inputs)
-    stretched = _stretched(velocity, there, arrived, flow.probe, inputs)
+        turn = lambda n, both: stage(both, rows[chosen, n])[0]  # noqa: E731
+        end, _ = jax.lax.fori_loop(0, number, turn, (second, here))
+    arrived = velocity(end, inputs)
+    stretched = _stretched(velocity, end, arrived, flow.probe, inputs)
     error = jnp.max(
         jnp.stack(
             [
                 _norm(0.8 * (y0 - y1) + 0.4 * size * (f0 + f1))
                 / jnp.maximum(_norm(y0), jnp.finfo(dtype).tiny)
                 for y0, y1, f0, f1 in zip(
-                    *map(jax.tree.leaves, (here, there, slope, arrived)), strict=True
+                    *map(jax.tree.leaves, (here, end, slope, arrived)), strict=True
                 )
             ]
         )
@@ -133,7 +133,7 @@ def attempt(
     furthest = reaches[-1] / (_MARGIN * jnp.maximum(curvature, jnp.finfo(dtype).tiny))
     choose = lambda new, old: jax.tree.map(lambda n, o: jnp.where(good, n, o), new, old)  # noqa: E731
     return Flow(
-        choose(there, here),
+        choose(end, here),
         choose(arrived, slope),
         choose(_unit(stretched), flow.probe),
         curvature,

@@ -1,4 +1,4 @@
-"""Which way weights move: the check that a program follows the gradient that it should."""
+"""Direction in which weights move: the check that a program follows the gradient that it should."""
 
 from typing import Any
 

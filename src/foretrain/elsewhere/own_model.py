@@ -1,36 +1,52 @@
-"""The network that a user names, and the law of its starts: a Python file of functions, an object in one, or stored weights.
+"""The network that a user names: the functions of a Python file, a name in one, or stored weights.
 
-A start must be a function of a key, or there is no interval. A PyTorch module is drawn anew by its layers' own
-``reset_parameters``; a class or function that makes a module is called again, which keeps what it draws by its own rule. Of
-stored weights, and of ``(apply, params)``, there is one start.
+`explain` trains the network from several starts and `analyze` looks at its weights; both read it here. A start must be a
+function of a key, or there is no interval: ``init(key)`` of plain JAX is one, and so is a function or class that makes a
+module. A PyTorch module is drawn anew by its layers' own ``reset_parameters``. Stored weights have one start.
 """
 
 import copy
+import functools
+import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foretrain.elsewhere.models import function_from, open_model
+from foretrain.degeneracy.function import Function, as_function, check_outputs, function_of
+from foretrain.degeneracy.network import Network
+from foretrain.degeneracy.transformer import is_transformer, one_hot
+from foretrain.elsewhere import adapters
 from foretrain.errors import argument_error, nearest, path_argument
+from foretrain.plans.place import place
 from foretrain.plans.python_file import neighbours, run_file
+from foretrain.streams import key as stream_key
+
+SINGLE = "There is one start, the weights as they are given: nothing has an interval."
+_DRAWN = "Weights are those of the first start: `init` draws them, and none are stored."
+_TRACED = (
+    "Name the module that was exported, model.py:name; of a chain of layers its weights do: "
+    "safetensors.torch.save_file(torch.export.load('model.pt2').state_dict, 'model.safetensors')."
+)
+_TRIED = 64  # examples on which repairs are tried
 
 
 @dataclass(frozen=True)
 class OwnModel:
-    """A network and its starts.
+    """A network, its starts, and its weights where it has some.
 
     Attributes:
         apply: ``apply(weights, x)``: outputs, examples first.
-        init: ``init(key)``: weights.
-        functions: Other functions of the file by name, such as ``rate`` and ``loss``.
-        single: True if there is one start alone, whatever the key.
-        notes: Lines that a reader must know.
+        init: ``init(key)``: weights of the start that belongs to a JAX key.
+        functions: All functions of the Python file by name, such as ``loss``.
+        single: True if there is one start, whatever the key.
+        notes: Lines that a reader of its training must know.
+        stored: The network at its own weights; None where weights are only drawn.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -38,108 +54,261 @@ class OwnModel:
     functions: dict[str, Callable] = field(default_factory=dict)
     single: bool = False
     notes: tuple[str, ...] = ()
+    stored: Function | None = None
+
+    def function(self, x: np.ndarray) -> Function:
+        """Return the network at its own weights or else, with a note, at its first start; tried on x (n, ...)."""
+        if self.stored is not None:
+            return self.stored
+        return function_of(self.apply, _first(self.init), x, notes=(_DRAWN,))
 
 
-@contextmanager
-def own_model(model: str | PathLike, x: np.ndarray) -> Iterator[OwnModel]:
-    """Context in which a network that is named can be used, for its functions may import what stands beside its file.
+def own_model(
+    model: str | PathLike,
+    x: np.ndarray,
+    *,
+    activation: str = "relu",
+    layers: Sequence[str] | None = None,
+    outputs: np.ndarray | None = None,
+) -> OwnModel:
+    """Read the network that is named. A Python file is run, because it is named.
 
     Args:
-        model: ``model.py``, which defines ``apply`` and ``init``; ``model.py:name``, the name of a PyTorch or Equinox module,
-            of a class or function that makes one when it is called without arguments, or of ``(apply, params)``; or a file
-            `.safetensors` or `.npz`, as of `foretrain.elsewhere.models.open_model`. A Python file is run.
-        x: Inputs, examples first.
+        model: One of the following.
+
+            - ``model.py:name``: a PyTorch or Equinox module; a function or class that makes one, without arguments or from
+              a JAX ``key``; or a pair ``(apply, params)`` or ``(apply, init)``.
+            - ``model.py``, which defines ``apply`` with ``init`` or with ``params``.
+            - ``.safetensors`` or ``.npz``, see `foretrain.elsewhere.adapters.of_arrays`, which may also hold the `outputs`
+              on the data.
+        x: Data (n, ...); pairs of symbols of foretrain's transformer.
+        activation: Nonlinearity between the layers of a file of arrays.
+        layers: Order of the layers of a file of arrays; submodules of a PyTorch module whose outputs are layers.
+        outputs: Outputs of the network on x, (n, o), with which the network that is read is compared.
 
     Raises:
-        ArgumentError: The file cannot be used, or the object is none of these.
+        ArgumentError: The file cannot be used, the object is none of these, or the network that is read gives other outputs.
     """
     file, colon, name = str(model).rpartition(":")
     if not (colon and file.endswith(".py")):
-        path = path_argument("model", model)
-        if path.suffix != ".py" and path.suffix:
-            yield _single(open_model(path, x))
-            return
-        file, name = path, ""
+        file, name = model, ""
     path = path_argument("model", file)
+    if path.suffix != ".py":
+        return _single(_of_arrays(path, x, activation, layers, outputs))
+    values = vars(run_file(path))
+    if name and name not in values:
+        public = [known for known in values if not known.startswith("_")]
+        raise argument_error("model", "be file.py:name", f"has no `{name}`", nearest(name, public))
     with neighbours(path):
-        found = vars(run_file(path))
-        functions = {key: one for key, one in found.items() if callable(one)}
-        if name and name not in found:
-            known = [one for one in found if not one.startswith("_")]
-            rule, got = "be file.py:name", f"has no `{name}`"
-            raise argument_error("model", rule, got, nearest(name, known))
-        yield _of_object(found[name], x, functions) if name else _of_file(path, functions)
+        network = _of_object(values[name], x, layers) if name else _of_functions(path, values, x)
+    network = replace(
+        network,
+        apply=_beside(path, network.apply),
+        init=_beside(path, network.init),
+        functions={key: _beside(path, value) for key, value in values.items() if callable(value)},
+    )
+    if outputs is not None:
+        check_outputs(network.function(x), x, outputs)
+    return network
 
 
-def _of_file(path: Path, functions):
-    for name in ("apply", "init"):
-        if name not in functions:
-            raise argument_error("model", f"define the function `{name}`", f"`{path}` does not")
-    return OwnModel(functions["apply"], functions["init"], functions)
+def is_network(model: Any) -> bool:
+    """Return True for an object that holds its parameters: a module, a `Network`, a `Function`."""
+    modules = (("torch", "nn.Module"), ("equinox", "Module"))
+    kinds = [attrgetter(name)(sys.modules[room]) for room, name in modules if room in sys.modules]
+    return isinstance(model, (Network, Function, *kinds))
 
 
-def _of_object(found, x, functions):
+def function_from(model: Any, x: np.ndarray, layers: Sequence[str] | None = None) -> Function:
+    """Return the function of an object: a `Function`, a `Network`, ``(apply, params)``, an Equinox or PyTorch module.
+
+    Raises:
+        ArgumentError: It is none of them, or fails on the data.
+    """
+    torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        from foretrain.elsewhere.torch_reader import of_torch
+
+        return of_torch(model, x, layers)
+    if isinstance(model, Network):
+        model = as_function(model)
+    if isinstance(model, Function):
+        model.check(x)
+        return model
+    if isinstance(model, tuple) and len(model) == 2 and callable(model[0]):
+        return function_of(*model, x)
+    if equinox is not None and isinstance(model, equinox.Module):
+        return adapters.of_equinox(model, x)
+    rule = "be a PyTorch or Equinox module, or (apply, params)"
+    raise argument_error("model", rule, f"is {type(model).__name__}")
+
+
+def _beside(path, function):
+    """The same function, which may import what stands beside its file when it is called."""
+
+    @functools.wraps(function, updated=())
+    def called(*arguments, **options):
+        with neighbours(path):
+            return function(*arguments, **options)
+
+    return called
+
+
+def _of_arrays(path, x, activation, layers, outputs) -> Function:
+    if path.suffix.lower() == ".pt2":
+        rule = "be a file of weights, or the module itself"
+        raise argument_error("model", rule, f"is {path.name}, a traced graph", _TRACED)
+    arrays = adapters.read_arrays(path)
+    stored = arrays.pop(adapters.OUTPUTS, None)
+    outputs = stored if outputs is None else outputs
+    network = adapters.of_arrays(arrays, activation, layers)
+    if is_transformer(network):
+        function = as_function(network)
+        return (
+            function if outputs is None else check_outputs(function, one_hot(network, x), outputs)
+        )
+    order = adapters.order_of(arrays, layers)
+    function = as_function(network, order)
+    if outputs is not None:
+        tried = adapters.meant(arrays, activation, order, np.asarray(x)[:_TRIED])
+        return check_outputs(function, x, outputs, tried)
+    if len(order) == 1:
+        return function
+    note = (
+        f"Network: that {activation} stands between its layers, and their order {', '.join(order)}, was assumed and not "
+        f"checked; store what it answers on the data as `{adapters.OUTPUTS}` with the weights, or give it by --outputs."
+    )
+    return replace(function, notes=(note,))
+
+
+def _of_functions(path, values, x) -> OwnModel:
+    """The network of a file that defines ``apply`` with ``init`` or ``params``."""
+    if not callable(values.get("apply")):
+        raise argument_error("model", "define the function `apply`", f"`{path}` does not")
+    if callable(values.get("init")):
+        return OwnModel(values["apply"], values["init"])
+    if "params" in values:
+        return _single(function_of(values["apply"], values["params"], x))
+    raise argument_error("model", "define the function `init`, or `params`", f"`{path}` does not")
+
+
+def _of_object(model, x, layers) -> OwnModel:
     torch = sys.modules.get("torch")
-    if torch is None:
-        return _single(function_from(found, x), functions)
-    if isinstance(found, torch.nn.Module):
-        return _drawn_anew(torch, found, x, functions)
-    if not callable(found):
-        return _single(function_from(found, x), functions)
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return _drawn_anew(torch, model, x, layers)
+    if isinstance(model, tuple) and len(model) == 2 and all(map(callable, model)):
+        return OwnModel(*model)
+    if is_network(model) or not callable(model):
+        return _single(function_from(model, x, layers))
+    by_key = _takes_key(model)
+    first = _called(model, **({"key": stream_key(0, 0, "weights")} if by_key else {}))
+    function = function_from(first, x, layers)
+    is_module = torch is not None and isinstance(first, torch.nn.Module)
+    if not (by_key or is_module):
+        return _single(function)
+    note = "Every start is made by calling the name again, " + (
+        "with its key." if by_key else "PyTorch's seed drawn from its key."
+    )
 
-    def made(key):
+    def init(key):
+        if by_key:
+            return _weights(_called(model, key=key))
         with _seeded(torch, key):
-            return found()
+            return _weights(_called(model))
 
-    first = made(0)
-    if not isinstance(first, torch.nn.Module):
-        return _single(function_from(first, x), functions)
-    function = function_from(first, x)
-    note = "Every start is made by calling the name again, PyTorch's seed drawn from its key."
-    return OwnModel(function.apply, lambda key: _weights(made(key)), functions, False, (note,))
+    notes = (*function.notes, note, *(_evaluation(torch, first) if is_module else ()))
+    return OwnModel(function.apply, init, notes=notes, stored=function)
 
 
-def _drawn_anew(torch, module, x, functions):
+def _takes_key(model) -> bool:
+    """Return True for a function or class of which `key` is the one argument that must be given."""
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except ValueError:  # written in C
+        return False
+    return [each.name for each in parameters if each.default is each.empty] == ["key"]
+
+
+def _called(model, **key):
+    try:
+        return model(**key)
+    except Exception as error:
+        rule = "give a model when it is called without arguments, or with `key`"
+        raise argument_error("model", rule, f"raises at {place(error)}".rstrip(".")) from error
+
+
+def _first(init):
+    try:
+        return init(stream_key(0, 0, "weights"))
+    except Exception as error:
+        raise argument_error(
+            "init", "draw weights from a key", f"raises at {place(error)}"
+        ) from error
+
+
+def _drawn_anew(torch, module, x, layers) -> OwnModel:
     """A module whose layers draw themselves."""
-    function = function_from(module, x)
+    function = function_from(module, x, layers)
+    evaluation = _evaluation(torch, module)
     owners = {name: module.get_submodule(name.rpartition(".")[0]) for name in function.params}
-    kept = [name for name, one in owners.items() if not hasattr(one, "reset_parameters")]
+    kept = [name for name, owner in owners.items() if not hasattr(owner, "reset_parameters")]
     if len(kept) == len(owners):
-        return _single(function, functions)
+        return _single(function, evaluation)
     notes = [
+        *function.notes,
         "Every start is drawn by reset_parameters of each layer, PyTorch's seed drawn from its key; a class or function that "
-        "makes the module draws by its own rule."
+        "makes the module draws by its own rule.",
     ]
     if kept:
         notes.append(f"Without reset_parameters, and the same in every start: {', '.join(kept)}.")
 
     def init(key):
-        other = copy.deepcopy(module).cpu()
+        drawn = copy.deepcopy(module).cpu()
         with _seeded(torch, key), torch.no_grad():
-            for one in other.modules():
-                if hasattr(one, "reset_parameters"):
-                    one.reset_parameters()
-        return _weights(other)
+            for layer in drawn.modules():
+                if hasattr(layer, "reset_parameters"):
+                    layer.reset_parameters()
+        return _weights(drawn)
 
-    return OwnModel(function.apply, init, functions, False, tuple(notes))
-
-
-def _single(function, functions=None):
-    note = "There is one start, the weights as they are given: nothing has an interval."
-    notes = (*function.notes, note)
-    return OwnModel(function.apply, lambda key: function.params, functions or {}, True, notes)
+    return OwnModel(function.apply, init, notes=(*notes, *evaluation), stored=function)
 
 
-def _weights(module):
-    return {name: one.detach().cpu().double().numpy() for name, one in module.named_parameters()}
+def _evaluation(torch, module) -> tuple[str, ...]:
+    """A line that names the submodules which act otherwise while PyTorch trains them."""
+    named = list(module.named_modules())
+    dropout, norm = torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._BatchNorm
+    off = [name or "it" for name, layer in named if isinstance(layer, dropout) and layer.p]
+    still = [name or "it" for name, layer in named if isinstance(layer, norm)]
+    if not (off or still):
+        return ()
+    parts = [f"dropout is off ({', '.join(off)})"] * bool(off)
+    parts += [f"batch normalisation has its stored moments ({', '.join(still)})"] * bool(still)
+    return (f"Trained in evaluation: {', '.join(parts)}. In PyTorch's training both act.",)
+
+
+def _single(function, notes=()) -> OwnModel:
+    notes = (*function.notes, *notes, SINGLE)
+    return OwnModel(function.apply, lambda key: function.params, {}, True, notes, function)
+
+
+def _weights(model) -> Any:
+    """Weights of what a function made: a module's, or the second of a pair."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        named = model.named_parameters()
+        return {name: leaf.detach().cpu().double().numpy() for name, leaf in named}
+    if isinstance(model, tuple):
+        return model[1]
+    import equinox
+
+    return equinox.partition(equinox.nn.inference_mode(model), equinox.is_inexact_array)[0]
 
 
 @contextmanager
-def _seeded(torch, key):
-    """PyTorch's random numbers as a function of a JAX key, or of a number; what they were before is put back."""
+def _seeded(torch, key) -> Iterator[None]:
+    """Make PyTorch's random numbers a function of a JAX key, and restore their state afterwards."""
     import jax
 
-    seed = key if isinstance(key, int) else int(jax.random.bits(key, dtype="uint32"))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(int(jax.random.bits(key, dtype="uint32")))
         yield

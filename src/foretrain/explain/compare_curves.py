@@ -13,7 +13,6 @@ from foretrain.errors import StoreError, argument_error, path_argument, real
 from foretrain.explain.beside import Beside, beside
 from foretrain.explain.explanation_text import MEASURED_HEADING, RUN
 from foretrain.figures import Drawing
-from foretrain.figures.findings import write_findings
 from foretrain.figures.style import (
     INK,
     PALETTE,
@@ -22,6 +21,7 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.report.findings import write_findings
 from foretrain.words import fold, laid
 
 PAGE, RECORD = "comparison.html", "comparison.json"

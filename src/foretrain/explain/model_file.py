@@ -1,7 +1,6 @@
 """An explanation from files and to files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import signature
 from os import PathLike
@@ -10,19 +9,18 @@ from subprocess import Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.measured import read_measured
 from foretrain.elsewhere.own_model import own_model
-from foretrain.errors import argument_error, nearest
+from foretrain.errors import argument_error
 from foretrain.explain.coordinate_check import CoordinateCheck, coordinate_check
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
 from foretrain.explain.parametrisations import EXPONENTS
 from foretrain.explain.second_core import start
-from foretrain.tasks.array_files import read_npz
 
 PAGE = "explanation.html"
-_ARRAYS = ("x", "y", "x_test", "y_test")
 
 
 def explain_files(
@@ -44,10 +42,9 @@ def explain_files(
     """Explain the network of a Python file on the examples of an npz file.
 
     Args:
-        model: A file that defines ``apply(weights, x)`` and ``init(key)``, or else as of
-            `foretrain.elsewhere.own_model.own_model`; a Python file may define ``loss(outputs, y)`` and ``rate(step)``, too.
-            It is run, because it is named.
-        data: Arrays ``x`` and ``y``, and perhaps ``x_test`` and ``y_test``.
+        model: As of `foretrain.elsewhere.own_model.own_model`; a Python file may define ``loss(outputs, y)`` and
+            ``rate(step)``, too.
+        data: An .npz file of ``x``, ``y``, and perhaps ``x_test`` and ``y_test``; or an .npy file of ``x``, with `labels`.
         loss: By default the file's, else ``squared``.
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.elsewhere.measured.read_measured`.
@@ -55,7 +52,8 @@ def explain_files(
         weights, out, from_zero, tell: As of `foretrain.explain.explain.explained`.
         seeds: Number of starts; one where the model has no more.
         core: Number of a core for a second process, where an explanation takes long; see `foretrain.explain.second_core`.
-        **options: Of `foretrain.explain.own_network.described`; a `rate` of None is the file's.
+        **options: Of `foretrain.explain.own_network.described`; a `rate` of None is the file's. Also `labels`, an .npy file
+            of ``y``.
 
     Raises:
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explain`.
@@ -70,7 +68,8 @@ def explain_files(
         assert core is not None, "else it is not handed on"
         return start(core, files, folder, starts, substeps, from_zero=from_zero)
 
-    with described_files(**files) as (training, single), TemporaryDirectory() as spare:
+    training, single = described_files(**files)
+    with TemporaryDirectory() as spare:
         return explained(
             training,
             seeds=1 if single else seeds,
@@ -83,14 +82,13 @@ def explain_files(
         )
 
 
-@contextmanager
 def described_files(
     model: str | PathLike, data: str | PathLike, loss: str | None, **options: Any
-) -> Iterator[tuple[Training, bool]]:
+) -> tuple[Training, bool]:
     """The training of two files, and whether its network has a single start; arguments are those of `explain_files`."""
-    with _files(model, data, loss, options) as (network, arrays):
-        training = described(network.apply, network.init, **arrays, **options)
-        yield replace(training, notes=network.notes), network.single
+    network, arrays = _files(model, data, loss, options)
+    training = described(network.apply, network.init, **arrays, **options)
+    return replace(training, notes=network.notes), network.single
 
 
 def check_files(
@@ -114,39 +112,31 @@ def check_files(
         raise argument_error(
             "parametrisation", "be given with `widths`", "is not", f"One of {', '.join(EXPONENTS)}."
         )
-    with _files(model, data, loss, options) as (network, arrays):
-        try:
-            signature(network.init).bind(None, 1)
-        except TypeError:
-            rule = "define the function `init(key, width)`"
-            raise argument_error("model", rule, "its `init` takes no width") from None
-        x, y = arrays["x"], arrays["y"]
-        return coordinate_check(
-            network.apply, network.init, x, y, parametrisation=parametrisation, **options
-        )
+    network, arrays = _files(model, data, loss, options)
+    try:
+        signature(network.init).bind(None, 1)
+    except TypeError:
+        rule = "define the function `init(key, width)`"
+        raise argument_error("model", rule, "its `init` takes no width") from None
+    x, y = arrays["x"], arrays["y"]
+    return coordinate_check(
+        network.apply, network.init, x, y, parametrisation=parametrisation, **options
+    )
 
 
-@contextmanager
 def _files(model, data, loss, options):
     """The network and the arrays of two files; sets the loss and the rate of `options`."""
-    arrays = read_npz(data)
-    for name in arrays:
-        if name not in _ARRAYS:
-            raise argument_error(
-                "data", "hold known arrays", f"has `{name}`", nearest(name, _ARRAYS)
-            )
-    for name in ("x", "y"):
-        if name not in arrays:
-            raise argument_error(
-                "data", f"hold the array `{name}`", f"has {', '.join(arrays) or 'none'}"
-            )
-    with own_model(model, arrays["x"]) as network:
-        if options.get("rate") is None:
-            if "rate" not in network.functions:
-                raise argument_error("rate", "be given", "neither an option nor `model` gives it")
-            options["rate"] = network.functions["rate"]
-        options["loss"] = loss or network.functions.get("loss", "squared")
-        yield network, arrays
+    arrays = read_examples(data, options.pop("labels", None))
+    if "y" not in arrays:
+        repair = "An .npz file holds it beside `x`; an .npy file is named by --labels."
+        raise argument_error("data", "hold the array `y`", f"has {', '.join(arrays)}", repair)
+    network = own_model(model, arrays["x"])
+    if options.get("rate") is None:
+        if "rate" not in network.functions:
+            raise argument_error("rate", "be given", "neither an option nor `model` gives it")
+        options["rate"] = network.functions["rate"]
+    options["loss"] = loss or network.functions.get("loss", "squared")
+    return network, arrays
 
 
 def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
@@ -157,7 +147,7 @@ def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
     """
     from foretrain.explain import explanation_text as words
     from foretrain.explain.explanation_figure import draw
-    from foretrain.figures.findings import write_findings
+    from foretrain.report.findings import write_findings
 
     summary, *said = words.head_lines(explanation)
     beside = explanation.beside()

@@ -18,11 +18,11 @@ def _main() -> None:
     from foretrain.explain.model_file import described_files
     from foretrain.explain.simulated import corners
 
-    with described_files(**told["files"]) as (training, _):
-        simulator = simulator_of(training, told["starts"], Path(told["folder"]))
-        for one in reversed(corners(training, from_zero=told["from_zero"])):
-            if simulator.take(one, told["substeps"], parent):
-                simulator.run(one, told["substeps"])
+    training, _ = described_files(**told["files"])
+    simulator = simulator_of(training, told["starts"], Path(told["folder"]))
+    for one in reversed(corners(training, from_zero=told["from_zero"])):
+        if simulator.take(one, told["substeps"], parent):
+            simulator.run(one, told["substeps"])
 
 
 def _end_with_parent() -> None:

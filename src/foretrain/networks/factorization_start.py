@@ -83,9 +83,9 @@ def exchanged(target: Factors, start: Factors) -> Factors:
     for goal, own in zip(target, start, strict=True):
         if goal.shape[1] < 2 or own.shape[1] < 2:
             return start
-        apart = goal[:, 0] - goal[:, 1]
-        apart = apart / np.linalg.norm(apart)
+        difference = goal[:, 0] - goal[:, 1]
+        difference = difference / np.linalg.norm(difference)
         own = own.copy()
-        own[:, 1] -= 2 * apart * (apart @ own[:, 1])
+        own[:, 1] -= 2 * difference * (difference @ own[:, 1])
         reflected.append(own)
     return Factors(*reflected)

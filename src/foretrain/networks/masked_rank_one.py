@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 
 class Position(NamedTuple):
-    """Where a run is.
+    """Position of a run.
 
     u (input_domain,), v (output_domain,), s, and the integral S of s over time, on which nothing depends.
     """

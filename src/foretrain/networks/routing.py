@@ -128,15 +128,15 @@ def _through_errors(decoders, second, targets, share, maps):
 def _through_grams(decoders, second, targets, share, maps):
     """The same without forming any route's error."""
     # What reaches the second hidden layer of input i from its trained decoders.
-    asked = share if maps is None else share * maps
-    readout = jnp.einsum("ij,jog->iog", asked, decoders)
+    weights = share if maps is None else share * maps
+    readout = jnp.einsum("ij,jog->iog", weights, decoders)
     gram = jnp.einsum("jog,jok->jgk", decoders, decoders)
     gram = jnp.einsum("ij,jgk->igk", share, gram)
     pull = jnp.einsum("iog,ioe->ige", readout, targets) - jnp.einsum("igk,ike->ige", gram, second)
     # What each decoder sees of its trained inputs.
     association = jnp.einsum("ioe,ige->iog", targets, second)
     power = jnp.einsum("ige,ike->igk", second, second)
-    slope = jnp.einsum("ij,iog->jog", asked, association)
+    slope = jnp.einsum("ij,iog->jog", weights, association)
     return pull, slope - jnp.einsum(
         "jog,jgk->jok", decoders, jnp.einsum("ij,igk->jgk", share, power)
     )

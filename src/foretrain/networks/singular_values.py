@@ -61,10 +61,10 @@ def _turned(_, carry):
     product = (left * right).sum(-2)
     tiny = jnp.finfo(columns.dtype).tiny
     cosine = jnp.abs(product) / jnp.sqrt(jnp.maximum(own * partner, tiny))
-    apart = product != 0
-    ratio = (partner - own) / jnp.where(apart, 2 * product, 1)
+    nonzero = product != 0
+    ratio = (partner - own) / jnp.where(nonzero, 2 * product, 1)
     tangent = jnp.where(ratio >= 0, 1, -1) / (jnp.abs(ratio) + jnp.sqrt(1 + ratio**2))
-    tangent = jnp.where(apart, tangent, 0).astype(columns.dtype)[..., None, :]
+    tangent = jnp.where(nonzero, tangent, 0).astype(columns.dtype)[..., None, :]
     scale = 1 / jnp.sqrt(1 + tangent**2)
     left, right = scale * (left - tangent * right), scale * (right + tangent * left)
     columns = jnp.concatenate([left, right[..., ::-1]], -1)

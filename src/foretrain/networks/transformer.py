@@ -81,12 +81,12 @@ def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
         keys = iter(jax.random.split(key, 5 * layers))
 
     def dropped(values):
-        one = next(keys, None)
-        return values if one is None else _dropped(values, dropout, one)
+        key = next(keys, None)
+        return values if key is None else _dropped(values, dropout, key)
 
     token = embedding[:, None]
     for layer in range(layers):
-        here = {n: one[layer] for n, one in weights._asdict().items() if n not in _LAST}
+        here = {n: weight[layer] for n, weight in weights._asdict().items() if n not in _LAST}
         of = weights._replace(**here)
         token = token + dropped(_attended(of, token, dropped))
         hidden = normalised(token, of.scale_2, of.shift_2) @ of.widen + of.widen_bias
@@ -117,8 +117,8 @@ def _attended(of, token, dropped):
     gap = (across - (query * key).sum(-1)) / token.shape[-1] ** 0.5
     other = dropped(jax.nn.sigmoid(gap))[:, :, None]  # a softmax of two
     own = dropped(jax.nn.sigmoid(-gap))[:, :, None]
-    given = value @ of.outward  # of symbols, where it can be, before pairs are made
-    return own * given + other * given.swapaxes(0, 1) + of.outward_bias
+    outputs = value @ of.outward  # of symbols, where it can be, before pairs are made
+    return own * outputs + other * outputs.swapaxes(0, 1) + of.outward_bias
 
 
 def normalised(token, scale, shift):

@@ -55,17 +55,17 @@ def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") 
     second = hidden @ stacked
     if loss_mask == "diagonal_only":
         by_word = second.reshape(width, languages, words)
-        given = jnp.einsum("jdg,gid->ijd", decoders, by_word)
-        error = share[:, :, None] * (1 - given)
+        decoded = jnp.einsum("jdg,gid->ijd", decoders, by_word)
+        error = share[:, :, None] * (1 - decoded)
         pull = jnp.einsum("ijd,jdg->gid", error, decoders).reshape(width, languages * words)
         decoder_slope = jnp.einsum("ijd,gid->jdg", error, by_word)
     elif words > FEW:
         pull, decoder_slope = _summed_pulls(second, decoders, share)
     else:
         readout = decoders.reshape(languages * words, width)
-        given = (readout @ second).reshape(languages, words, languages, words)
+        decoded = (readout @ second).reshape(languages, words, languages, words)
         target = jnp.eye(words, dtype=hidden.dtype)[None, :, None, :]
-        error = share.T[:, None, :, None] * (target - given)
+        error = share.T[:, None, :, None] * (target - decoded)
         error = error.reshape(languages * words, languages * words)
         pull = readout.T @ error
         decoder_slope = (error @ second.T).reshape(languages, words, width)

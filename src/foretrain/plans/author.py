@@ -19,13 +19,13 @@ def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
         StudyError: a file of it cannot be imported, with the file, the line and the message; or it lacks what it must have.
     """
     try:
-        found = catalogue.load(study)
+        named = catalogue.load(study)
     except ForetrainError:
         raise
     except (Exception, SystemExit) as error:  # the package of an entry point
         raise StudyError(place(error)) from error
-    remember(found)
+    remember(named)
     for role in parts:
-        found.part(role)
-    _ = found.Parameters, found.revision
-    return found
+        named.part(role)
+    _ = named.Parameters, named.revision
+    return named

@@ -8,7 +8,7 @@ from foretrain.plans.parameters import choice, default, parameter, size
 
 @dataclass(frozen=True)
 class Run:
-    """What every run has: how long it may take, what is stored of it, and its numbers."""
+    """Parameters of every run: its length, its stored values, and the precision of its numbers."""
 
     steps: int = parameter(2000, "largest number of steps", minimum=1, maximum=10**9)
     observe_every: int = size(10, "stride in steps of what is stored", 10**9)

@@ -21,7 +21,7 @@ class StudyError(ForetrainError, TypeError):
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a study without importing anything."""
+    """A study's summary, source, cost and references, read without importing anything."""
 
     name: str  # with hyphens
     summary: str = ""  # first line of its docstring
@@ -45,16 +45,14 @@ def read_card(file: Path, name: str) -> Card:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
         return Card(name, f"cannot be read: {error}".splitlines()[0])
-    found = _CARD | constants(file, tree, set(_CARD))
+    values = _CARD | constants(file, tree, set(_CARD))
     summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
-    if not isinstance(found["REFERENCES"], tuple | list):
+    if not isinstance(values["REFERENCES"], tuple | list):
         raise StudyError(f"{file}: `REFERENCES` must be a list of keys of references.")
-    return Card(name, summary, found["SOURCE"], found["COST"], tuple(found["REFERENCES"]))
+    return Card(name, summary, values["SOURCE"], values["COST"], tuple(values["REFERENCES"]))
 
 
-def constants(
-    file: Path, tree: ast.Module, wanted: set[str], depth: int = _DEPTH
-) -> dict[str, Any]:
+def constants(file: Path, tree: ast.Module, names: set[str], depth: int = _DEPTH) -> dict[str, Any]:
     """Name to value of constants that a file assigns or imports, those left out that only running it would tell.
 
     What is read are literals, their sums, lists and tuples, texts with names in braces, and names of other constants:
@@ -63,7 +61,7 @@ def constants(
     Args:
         file: The file.
         tree: Its syntax tree.
-        wanted: Names that are asked for.
+        names: Names of the constants.
         depth: How many imports are followed from file to file.
     """
     known: dict[str, Any] = {}
@@ -76,11 +74,11 @@ def constants(
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return read(left) + read(right)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                found: list[Any] = []
+                values: list[Any] = []
                 for part in parts:
                     spread = isinstance(part, ast.Starred)
-                    found += read(part.value) if spread else [read(part)]
-                return tuple(found)
+                    values += read(part.value) if spread else [read(part)]
+                return tuple(values)
             case ast.JoinedStr(values=parts):
                 return "".join(str(read(part)) for part in parts)
             case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
@@ -98,16 +96,16 @@ def constants(
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             source = _file(file, node)
-            for one in node.names:
-                name = one.asname or one.name
+            for alias in node.names:
+                name = alias.asname or alias.name
                 known.pop(name, None)
                 imported.pop(name, None)
                 if source is not None:
-                    imported[name] = source, one.name
+                    imported[name] = source, alias.name
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        for name in (one.id for one in targets if isinstance(one, ast.Name)):
+        for name in (target.id for target in targets if isinstance(target, ast.Name)):
             known.pop(name, None)
             imported.pop(name, None)
             try:
@@ -115,12 +113,12 @@ def constants(
                     known[name] = read(value)
             except (KeyError, TypeError, ValueError, SyntaxError, OSError):
                 continue
-    for name in wanted & imported.keys():
+    for name in names & imported.keys():
         try:
             value_of(name)
         except (KeyError, ValueError, SyntaxError, OSError):
             continue
-    return {name: known[name] for name in wanted if name in known}
+    return {name: known[name] for name in names if name in known}
 
 
 def _file(file: Path, node: ast.ImportFrom) -> Path | None:

@@ -36,13 +36,13 @@ def _entry_points() -> dict[str, Any]:
 
 
 def card(name: str) -> Card:
-    """What is known of a study without running its code; a file that cannot be read gives its name and the reason."""
+    """Return a study's card without running its code. If the file cannot be parsed, the card holds its name and the reason."""
     folder = _FOLDER / name.replace("-", "_")
     if (folder / "study.py").exists():
         return read_card(folder / "study.py", name)
     point = _entry_points()[name]
-    found = importlib.util.find_spec(point.value.partition(":")[0].partition(".")[0])
-    package = found.name if found else point.value
+    spec = importlib.util.find_spec(point.value.partition(":")[0].partition(".")[0])
+    package = spec.name if spec else point.value
     return Card(name, f"A study of the package {package}.", point.value)
 
 
@@ -67,14 +67,14 @@ def _known(name: str) -> Study:
     stem = name.replace("-", "_")
     if (_FOLDER / stem / "study.py").exists():
         return _of_folder(card(name), _FOLDER / stem, f"foretrain.studies.{stem}")
-    found = _entry_points()[name].load()
-    if isinstance(found, Study):
-        return found
-    if isinstance(found, ModuleType) and found.__file__:
-        file = Path(found.__file__)
+    target = _entry_points()[name].load()
+    if isinstance(target, Study):
+        return target
+    if isinstance(target, ModuleType) and target.__file__:
+        file = Path(target.__file__)
         return _from_path(file.parent if file.name == "__init__.py" else file)
     raise StudyError(
-        f"The entry point `{name}` must give a study or a module of one, but gives {found!r}."
+        f"The entry point `{name}` must give a study or a module of one, but gives {target!r}."
     )
 
 
@@ -97,7 +97,7 @@ def refuse_borrowed_name(study: Study) -> None:
 
 
 def describe(study: Study) -> dict[str, str]:
-    """What another process needs to load a study, as JSON-ready values; `restore` is the inverse.
+    """Return JSON-ready values from which another process can load the study; `restore` is the inverse.
 
     One that was made from functions (`foretrain.plans.define.define`) travels as what cloudpickle makes of it.
     """
@@ -115,9 +115,9 @@ def restore(described: dict[str, str]) -> Study:
     if "study" in described:
         return load(described["study"])
     content = pickle.loads(base64.b64decode(described["pickled"]))
-    found = Study(content["card"], lambda role: content["names"] if role == "study" else None)
-    found.code = content["code"]
-    return found
+    study = Study(content["card"], lambda role: content["names"] if role == "study" else None)
+    study.code = content["code"]
+    return study
 
 
 def _is_path(text: str) -> bool:

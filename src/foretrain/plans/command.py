@@ -11,18 +11,18 @@ def settings(plan: Plan) -> dict[str, Any]:
 
     Since a choice may move other defaults, what differs is laid out again until nothing does.
     """
-    said: dict = {}
+    words: dict = {}
     while True:
-        parameters, axes, _ = laid_out(plan.study, said)
+        parameters, axes, _ = laid_out(plan.study, words)
         differ = {
             name: values
             for name in rules(plan.study.Parameters)
             if (values := values_of(plan, name)) != axes.get(name, (getattr(parameters, name),))
         }
-        if not differ.keys() - said.keys():
-            return {name: said[name] for name in rules(plan.study.Parameters) if name in said}
+        if not differ.keys() - words.keys():
+            return {name: words[name] for name in rules(plan.study.Parameters) if name in words}
         for name, values in differ.items():
-            said[name] = values if len(values) > 1 else next(iter(values))
+            words[name] = values if len(values) > 1 else next(iter(values))
 
 
 def command(plan: Plan) -> list[str]:

@@ -37,9 +37,9 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
         if reserved in axes or reserved in values:
             where = "stand at the top of the file"
             raise argument_error(reserved, where, "stands in a table", "It makes no axis.")
-    beside = Path(config).parent / fields["study"]  # the path itself where it is absolute
-    if fields["study"].endswith(".py") and beside.exists():
-        fields["study"] = str(beside)
+    path = Path(config).parent / fields["study"]  # the path itself where it is absolute
+    if fields["study"].endswith(".py") and path.exists():
+        fields["study"] = str(path)
     for name, axis in axes.items():
         if name in values:
             where = "stand in one of `[parameters]` and `[axes]`"
@@ -48,8 +48,8 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
     out = fields.get("out")
     if not isinstance(out, str | None):
         raise argument_error("out", "be the name of a folder", f"is {out!r}")
-    given = {name: fields[name] for name in OF_GRID if name in fields}
-    return make_plan(fields["study"], values, **given, yes=yes), out
+    options = {name: fields[name] for name in OF_GRID if name in fields}
+    return make_plan(fields["study"], values, **options, yes=yes), out
 
 
 def read_config(path: Path, study: Study) -> dict:

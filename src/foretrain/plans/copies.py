@@ -32,8 +32,8 @@ def alone(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function of a study, from which no copy of the process returns."""
 
     @functools.wraps(function)
-    def called(*given: Any, **named: Any) -> Any:
+    def called(*arguments: Any, **named: Any) -> Any:
         with without_copies():
-            return function(*given, **named)
+            return function(*arguments, **named)
 
     return called

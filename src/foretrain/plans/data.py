@@ -31,7 +31,7 @@ def read_by(
 def part_of_identity(
     study: Study, parameters: Any, seed: Seed, known: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """What the data of a run add to that by which it is known; nothing where it reads none."""
+    """Return what a run's data add to the identity of the run; empty if the run reads no data."""
     digests = [known.get(file.name, "") for file in study.reads(parameters, seed)]
     return {"data": digests} if any(digests) else {}
 
@@ -50,10 +50,12 @@ def refuse_changed(files: Iterable[DataFile], known: Mapping[str, str]) -> None:
         )
 
 
-def refuse_other(names: Iterable[str], stored: Mapping[str, str], asked: Mapping[str, str]) -> None:
+def refuse_other(
+    names: Iterable[str], stored: Mapping[str, str], requested: Mapping[str, str]
+) -> None:
     """Raise `FolderError` where runs of a folder, which read these files, had other data than those that are asked for."""
     for name in names:
-        if stored.get(name) != (now := asked.get(name, stored.get(name))):
+        if stored.get(name) != (now := requested.get(name, stored.get(name))):
             raise FolderError(
                 f"Argument `out` must be a folder of runs of the same data, but `{name}` was another file then "
                 f"({_short(stored.get(name, ''))}; now {_short(now or '')}). Try another folder, or the file as it was."

@@ -1,4 +1,4 @@
-"""What claims and figures look at: labelled runs of the networks beside their theory, whole or cut into cells."""
+"""The grid that claims and figures read: labelled runs of the networks and their theory, whole or cut into cells."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,7 +21,7 @@ _LOST = {MISSING: "missing", DIVERGED: "diverged", FAILED: "failed"}
 
 
 class WithheldError(ForetrainError, TypeError):
-    """What a sentence allows or predicts was made to depend on what was trained."""
+    """The allowed interval or the prediction of a sentence depends on the runs."""
 
 
 class _Withheld:
@@ -135,8 +135,8 @@ class Grid:
 
     def by_seed(self, name: str) -> xr.DataArray:
         """A predicted or fitted variable with a dim ``seed``, repeated over it where it does not differ by seed."""
-        found = self.fits[name] if name in self.fits else self.theory[name]
-        return found if "seed" in found.dims else found.expand_dims(seed=self.seeds)
+        values = self.fits[name] if name in self.fits else self.theory[name]
+        return values if "seed" in values.dims else values.expand_dims(seed=self.seeds)
 
     def seed(self, number: int) -> Seed:
         """The seed of that number, for draws."""
@@ -156,12 +156,12 @@ class Grid:
         return self.simulation if not name else self.variants.get(name, xr.Dataset())
 
     def lost(self, networks: Collection[str], *, diverged: bool = True) -> str:
-        """Which runs of these networks are missing, failed or, if asked for, diverged, in words; "" where all are there."""
+        """Say which runs of these networks are missing, failed or, with `diverged`, diverged; "" if none are."""
         known = self._lost if diverged else self._absent
         return next((text for name in networks if (text := known(name))), "")
 
     def unfinished(self, networks: Collection[str]) -> str:
-        """Which runs of these networks were cut off before they had settled, in words; "" where none was."""
+        """Say which runs of these networks were cut off before they had settled; "" if none were."""
         return next((text for name in networks if (text := self._unfinished(name))), "")
 
     @cached_property
@@ -184,7 +184,7 @@ class Grid:
         return cache(lambda name: _unfinished(self.network(name), steps))
 
     def equal_seeds(self, networks: Collection[str]) -> bool:
-        """Whether several seeds of one of these networks gave the same loss, bit by bit: then they are one."""
+        """Return whether several seeds of one of these networks have the same loss, bit by bit: they are then one run."""
         return any(_equal(self.network(name)) for name in networks)
 
 
@@ -229,7 +229,7 @@ def _lost(data: xr.Dataset, codes: dict[int, str]) -> str:
 
 
 def _unfinished(data: xr.Dataset, steps: int) -> str:
-    """How many runs were cut off while still learning, in words, with a number of steps to try; "" if none were."""
+    """Say how many runs were cut off while still learning, with a number of steps to try; "" if none were."""
     if "outcome" not in data or "loss" not in data:
         return ""
     cut_off = data["outcome"].values == OUT_OF_STEPS
@@ -249,5 +249,5 @@ def _equal(data: xr.Dataset) -> bool:
     if "loss" not in data or data.sizes.get("seed", 1) < 2 or data.sizes.get("step", 0) == 0:
         return False
     loss = data["loss"].transpose("seed", ...).values
-    same = all(np.array_equal(one, loss[0], equal_nan=True) for one in loss[1:])
+    same = all(np.array_equal(row, loss[0], equal_nan=True) for row in loss[1:])
     return same and bool(np.isfinite(loss).any())

@@ -25,7 +25,7 @@ def remember(study: Study) -> None:
 
 
 def is_known(study: Study) -> bool:
-    """Whether this user has named the study before, with the files that it has now."""
+    """Return whether this user has named the study before, with the files that it has now."""
     with contextlib.suppress(OSError):
         return _note(study).exists()
     return False

@@ -19,7 +19,7 @@ def _option(default: Any, meaning: str, kind: type = str) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """How a grid is made and run. The meaning of each field stands with it and is what ``--help`` and ``help`` show."""
+    """Options with which a grid is made and run. ``--help`` and ``help`` show the meaning of each field."""
 
     preset: str = _option("quick", "quick, the study's defaults, or another of its presets")
     seeds: int | None = _option(None, "number of seeds; by default that of the preset", int)
@@ -70,16 +70,16 @@ FIELDS = {item.name: item for item in dataclasses.fields(Options)}
 OF_GRID = ("preset", "seeds", "root_seed")  # the file of a sweep says these itself
 
 
-def split(given: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+def split(arguments: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
     """Return the options among some named arguments, and the other arguments."""
-    options = Options(**{name: value for name, value in given.items() if name in FIELDS})
-    return options, {name: value for name, value in given.items() if name not in FIELDS}
+    options = Options(**{name: value for name, value in arguments.items() if name in FIELDS})
+    return options, {name: value for name, value in arguments.items() if name not in FIELDS}
 
 
-def only(given: Mapping[str, Any], refused: Collection[str] = OF_GRID) -> Options:
+def only(arguments: Mapping[str, Any], refused: Collection[str] = OF_GRID) -> Options:
     """Return named arguments as options; raises `ArgumentError` for one that is refused or is no option."""
-    options, others = split(given)
-    for name in (*others, *(name for name in given if name in refused)):
+    options, others = split(arguments)
+    for name in (*others, *(name for name in arguments if name in refused)):
         raise argument_error(name, "be an option of a run that is taken here", "is not")
     return options
 
@@ -101,18 +101,18 @@ def documented(*without: str) -> Callable[[_Function], _Function]:
     The function takes them as ``**options``, or among the ``**parameters`` of a study. Its docstring
     has the line "**options: Those of a run.", which they replace.
     """
-    taken = {name: item for name, item in FIELDS.items() if name not in without}
+    fields = {name: item for name, item in FIELDS.items() if name not in without}
 
     def decorate(function: _Function) -> _Function:
         own = list(inspect.signature(function).parameters.values())
         rest = own.pop()
         own += [
             inspect.Parameter(name, rest.KEYWORD_ONLY, default=item.default, annotation=item.type)
-            for name, item in taken.items()
+            for name, item in fields.items()
         ]
         own += [rest] if rest.name == "parameters" else []
         function.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
-        lines = (f"{name}: {item.metadata['meaning']}." for name, item in taken.items())
+        lines = (f"{name}: {item.metadata['meaning']}." for name, item in fields.items())
         first, rest = " " * 8, " " * 12
         listed = "\n".join(
             textwrap.fill(line, 120, initial_indent=first, subsequent_indent=rest) for line in lines

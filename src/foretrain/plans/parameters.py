@@ -17,7 +17,7 @@ LARGEST = 2**31 - 1  # of whole numbers: programs compute with 32 bits of them
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter may be, and what it is for."""
+    """Rule of a parameter: its meaning and the values that it may have."""
 
     meaning: str  # one sentence, without the symbol
     # Bounds of a number; `above` is strict.
@@ -78,10 +78,10 @@ def _rule(parameters_type: type, name: str) -> Rule:
         if item is None or name not in vars(owner).get("__annotations__", {}):
             continue
         if "rule" in item.metadata:
-            found = item.metadata["rule"]
+            rule = item.metadata["rule"]
             for change in reversed(changes):
-                found = dataclasses.replace(found, **change)
-            return found
+                rule = dataclasses.replace(rule, **change)
+            return rule
         if "changed" not in item.metadata:
             break
         changes.append(item.metadata["changed"])
@@ -216,9 +216,9 @@ def guarded(parameters: Any, part: str) -> Any:
     Returns:
         Parameters whose static fields, properties and methods are those given. Reading any other field raises TypeError.
     """
-    given = object.__new__(_guard(type(parameters), part))
-    vars(given).update(vars(parameters))
-    return given
+    copy = object.__new__(_guard(type(parameters), part))
+    vars(copy).update(vars(parameters))
+    return copy
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Where the code of a study's author raised, and what."""
+"""Line at which the code of a study's author raised, with the error."""
 
 import contextlib
 import sysconfig
@@ -15,7 +15,7 @@ _LIBRARIES = ("<", _PACKAGE, sysconfig.get_path("stdlib"))
 
 
 def place(error: BaseException) -> str:
-    """Where the author's code raised, and what: ``mine.py, line 12: NameError: ...``.
+    """Return the line at which the author's code raised, and the error: ``mine.py, line 12: NameError: ...``.
 
     What foretrain itself refuses is a whole line already; its own files are not named.
     """

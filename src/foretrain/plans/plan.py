@@ -139,8 +139,8 @@ def make_plan(
                 "observe_every", f"be at most `steps` = {cell.steps}", f"is {cell.observe_every}"
             )
         known.check(cell)
-    held = {name: file.digest for name, file in files(plan).items()}
-    return dataclasses.replace(plan, preset=_preset_of(plan), data=held)
+    digests = {name: file.digest for name, file in files(plan).items()}
+    return dataclasses.replace(plan, preset=_preset_of(plan), data=digests)
 
 
 def files(plan: Plan) -> dict[str, DataFile]:
@@ -150,15 +150,19 @@ def files(plan: Plan) -> dict[str, DataFile]:
     )
 
 
-def laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]], int]:
+def laid_out(study: Study, arguments: dict) -> tuple[Any, dict[str, tuple[Any, ...]], int]:
     """Parameters, axes and default seeds, once the study's axes and conditional defaults have been filled in."""
     merged: dict = dict(study.axes)
     for (name, value), defaults in study.conditional_defaults.items():
-        if isinstance(given.get(name), str | int | float) and given[name] == value:
+        if isinstance(arguments.get(name), str | int | float) and arguments[name] == value:
             merged.update(defaults)
     # None stands for a parameter's default, which may be an axis or depend on a choice.
     merged.update(
-        {name: value for name, value in given.items() if value is not None or name not in merged}
+        {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name not in merged
+        }
     )
     seeds = integer("seeds", merged.pop("seeds", study.seeds), minimum=1, maximum=10**7)
     return *split_axes(study.Parameters, merged), seeds
@@ -173,12 +177,12 @@ def _check_names(axes: Mapping[str, Any]) -> None:
 
 def _preset_of(plan: Plan) -> str:
     """The last preset whose parameters and axes are those of the plan, with no fewer seeds; "own" if none is."""
-    found = OWN
+    preset = OWN
     for name, values in plan.study.presets.items():
         parameters, axes, seeds = laid_out(plan.study, values)
         if parameters == plan.parameters and axes == plan.axes and plan.seeds >= seeds:
-            found = name
-    return found
+            preset = name
+    return preset
 
 
 def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
@@ -294,54 +298,57 @@ def _of(plan: Plan, variant: str) -> Iterator[tuple[tuple[int, ...], Any, int]]:
 
 def runs(plan: Plan) -> Iterator[Run]:
     """Every distinct run of the plan, all variants, each once."""
-    seen = set()
+    visited = set()
     for variant in variants(plan):
         for _, run in grid(plan, variant):
-            if run.identity not in seen:
-                seen.add(run.identity)
+            if run.identity not in visited:
+                visited.add(run.identity)
                 yield run
 
 
-def join(stored: Mapping[str, Any], asked: Plan) -> Plan:
-    """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`.
+def join(stored: Mapping[str, Any], requested: Plan) -> Plan:
+    """The plan of a folder whose manifest holds the plan `stored`, after `requested` was asked of it; see `merge`.
 
     A study at the place that the folder remembers keeps the name that its runs have there, whatever it is called now.
     """
-    if asked.study.where and asked.study.where == stored.get("where"):
-        asked = dataclasses.replace(asked, study=asked.study.named(stored["study"]))
-    if stored["study"] != asked.study.name:
+    if requested.study.where and requested.study.where == stored.get("where"):
+        requested = dataclasses.replace(requested, study=requested.study.named(stored["study"]))
+    if stored["study"] != requested.study.name:
         repair = "Try another folder."
-        if asked.study.where:
+        if requested.study.where:
             repair = (
                 f"Try another folder, or, if it is that study under a new name, first foretrain report with this folder and "
-                f"--study {shlex.quote(asked.study.where)}."
+                f"--study {shlex.quote(requested.study.where)}."
             )
         raise FolderError(
-            f"Argument `out` must be a folder of study `{asked.study.name}`, but holds study `{stored['study']}`. {repair}"
+            f"Argument `out` must be a folder of study `{requested.study.name}`, but holds study `{stored['study']}`. {repair}"
         )
-    return merge(plan_from_dict(stored, asked.study), asked)
+    return merge(plan_from_dict(stored, requested.study), requested)
 
 
-def merge(stored: Plan, asked: Plan) -> Plan:
-    """The plan of a folder that holds `stored` after `asked` was asked of it.
+def merge(stored: Plan, requested: Plan) -> Plan:
+    """The plan of a folder that holds `stored` after `requested` was asked of it.
 
-    That is `asked` if it contains every run of `stored` (more seeds, more values of an axis), and `stored` if it
-    contains every run of `asked`. Anything else would mix configurations and is refused.
+    That is `requested` if it contains every run of `stored` (more seeds, more values of an axis), and `stored` if it
+    contains every run of `requested`. Anything else would mix configurations and is refused.
 
     Raises:
         FolderError: naming the first thing in which the two differ.
     """
-    if stored.root_seed != asked.root_seed:
-        raise _conflict("root_seed", stored.root_seed, asked.root_seed)
-    grows = asked.seeds >= stored.seeds
-    shrinks = asked.seeds <= stored.seeds
+    if stored.root_seed != requested.root_seed:
+        raise _conflict("root_seed", stored.root_seed, requested.root_seed)
+    grows = requested.seeds >= stored.seeds
+    shrinks = requested.seeds <= stored.seeds
     for name in rules(type(stored.parameters)):
-        old, new = values_of(stored, name), values_of(asked, name)
+        old, new = values_of(stored, name), values_of(requested, name)
         grows, shrinks = grows and set(new) >= set(old), shrinks and set(new) <= set(old)
         if not (grows or shrinks):
-            raise _conflict(name, *(one if len(one) > 1 else next(iter(one)) for one in (old, new)))
-    refuse_other(files(stored), stored.data, asked.data)
-    return asked if grows else stored
+            raise _conflict(
+                name,
+                *(options if len(options) > 1 else next(iter(options)) for options in (old, new)),
+            )
+    refuse_other(files(stored), stored.data, requested.data)
+    return requested if grows else stored
 
 
 def values_of(plan: Plan, name: str) -> tuple[Any, ...]:

@@ -54,14 +54,14 @@ def size_of(
     """
     if document is None:
         return None
-    found = {}
+    differences = {}
     for name, theirs in document.items():
         ours = (claim.cell[name],) if name in claim.cell else here[name]
         same = set(ours) >= set(theirs) if name in claim.along else set(ours) <= set(theirs)
         if same or (name == _STEPS and min(ours) >= max(theirs)):
             continue
-        found[name] = _in_words(ours, theirs)
-    return dict(sorted(found.items(), key=lambda one: len(here[one[0]]) > 1))
+        differences[name] = _in_words(ours, theirs)
+    return dict(sorted(differences.items(), key=lambda item: len(here[item[0]]) > 1))
 
 
 def _in_words(ours: Sequence, theirs: Sequence) -> tuple[str, str]:

@@ -101,15 +101,15 @@ class Study:
 
     @property
     def is_own(self) -> bool:
-        """Whether it comes from elsewhere than foretrain, with variables of its own."""
+        """True if the study comes from elsewhere than foretrain, with variables of its own."""
         package = Path(__file__).parents[1]
         return not any(Path(file).is_relative_to(package) for file in self.files.values())
 
     def named(self, name: str) -> "Study":
         """The same study under another name, such as that which a folder of its results knows it by."""
-        found = copy.copy(self)
-        found.card = replace(self.card, name=name)
-        return found
+        study = copy.copy(self)
+        study.card = replace(self.card, name=name)
+        return study
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
@@ -117,28 +117,28 @@ class Study:
     def _find(self, role: str, name: str, default: Any = None) -> Any:
         for names in (self.part(role), self.part("study")):
             if names is not None and name in names:
-                found = names[name]
-                return found if isinstance(found, type) or not callable(found) else alone(found)
+                part = names[name]
+                return part if isinstance(part, type) or not callable(part) else alone(part)
         return default
 
     def _required(self, role: str, name: str) -> Any:
-        found = self._find(role, name)
-        if found is None:
+        value = self._find(role, name)
+        if value is None:
             name = "`program`, `measure` or `posterior`" if name == "program" else f"`{name}`"
             lack = f"must define {name}, but does not. Put it into {role}.py"
             raise StudyError(f"The study `{self.name}` {lack}.")
-        return found
+        return value
 
     @cached_property
     def Parameters(self) -> type:
         """Its parameters, a frozen dataclass; raises `StudyError` where they are none that can be used."""
-        found = self._required("study", "Parameters")
+        parameters = self._required("study", "Parameters")
         where = f"`Parameters` of the study `{self.name}`"
-        if not (isinstance(found, type) and "__dataclass_params__" in vars(found)):
+        if not (isinstance(parameters, type) and "__dataclass_params__" in vars(parameters)):
             rule = "must be a class with @dataclass(frozen=True) over it"
             raise StudyError(f"{where} {rule}, but is not.")
         try:
-            known, kinds = rules(found), types(found)
+            known, kinds = rules(parameters), types(parameters)
         except (TypeError, NameError) as error:
             raise StudyError(f"{self.where or self.name}: {error}") from error
         for name in known:
@@ -150,8 +150,8 @@ class Study:
                 raise StudyError(
                     f"Field `{name}` of {where} must be int, float, bool or str, but is {kinds[name]}."
                 )
-            clean(found, name, found.__dataclass_fields__[name].default)
-        return found
+            clean(parameters, name, parameters.__dataclass_fields__[name].default)
+        return parameters
 
     @cached_property
     def axes(self) -> dict[str, tuple]:
@@ -161,8 +161,11 @@ class Study:
     @cached_property
     def presets(self) -> dict[str, dict]:
         """Name of each preset to what it sets; ``quick`` is the defaults."""
-        found = _dictionary("PRESETS", self._find("study", "PRESETS", {}))
-        return {"quick": {}, **{name: _dictionary("PRESETS", one) for name, one in found.items()}}
+        presets = _dictionary("PRESETS", self._find("study", "PRESETS", {}))
+        return {
+            "quick": {},
+            **{name: _dictionary("PRESETS", preset) for name, preset in presets.items()},
+        }
 
     @cached_property
     def conditional_defaults(self) -> dict[tuple[str, Any], dict]:
@@ -191,18 +194,18 @@ class Study:
 
     def check(self, p: Any) -> None:
         """Refuse parameters that do not fit together; raises `ArgumentError`."""
-        if found := self._find("study", "check"):
+        if check := self._find("study", "check"):
             with asking("check"):
-                found(p)
+                check(p)
 
     def variants(self, p: Any) -> dict[str, dict]:
         """Networks to train beside the main one, name to what they override."""
-        if not (found := self._find("study", "variants")):
+        if not (variants := self._find("study", "variants")):
             return {}
         with asking("variants"):
-            given = _dictionary("variants", found(p))
+            by_name = _dictionary("variants", variants(p))
         known = rules(type(p))
-        for variant, overrides in given.items():
+        for variant, overrides in by_name.items():
             if not isinstance(variant, str) or not variant or "/" in variant:
                 raise StudyError(f"`variants` must give names of networks, but gives {variant!r}.")
             for name, value in _dictionary("variants", overrides).items():
@@ -211,33 +214,33 @@ class Study:
                 elif name not in known or not np.isscalar(value):
                     got = f"`{name}` = {value!r} in `{variant}`"
                     raise StudyError(f"`variants` must change parameters, but gives {got}.")
-        return given
+        return by_name
 
     @cached_property
     def reads_data(self) -> bool:
-        """Whether runs read files of data."""
+        """True if runs read files of data."""
         return self._find("study", "reads") is not None
 
     @cached_property
     def reads_by_seed(self) -> bool:
-        """Whether another seed may read other files."""
+        """True if another seed may read other files."""
         return _takes_seed(self._find("study", "reads"), 1)
 
     def reads(self, p: Any, seed: Seed) -> tuple[DataFile, ...]:
         """Files of data that one run reads; what they hold is part of its identity. Paths stand for `data` of them."""
-        if not (found := self._find("study", "reads")):
+        if not (reads := self._find("study", "reads")):
             return ()
         with asking("reads"):
-            given = found(p, seed) if self.reads_by_seed else found(p)
-            if isinstance(given, str | PathLike):
+            files = reads(p, seed) if self.reads_by_seed else reads(p)
+            if isinstance(files, str | PathLike):
                 raise TypeError("it must return a list of files, but returns one path")
-            return tuple(one if isinstance(one, DataFile) else data(one) for one in given)
+            return tuple(file if isinstance(file, DataFile) else data(file) for file in files)
 
     def estimate(self, p: Any) -> float:
         """Predicted number of steps of a run, used to start long runs first."""
-        found = self._find("study", "estimate")
+        estimate = self._find("study", "estimate")
         with asking("estimate"):
-            steps = float(found(p) if found else p.steps if self.trains else 1)
+            steps = float(estimate(p) if estimate else p.steps if self.trains else 1)
         if not 0 <= steps < np.inf:
             raise StudyError(f"`estimate` must give a finite number of steps, but gives {steps:g}.")
         return steps
@@ -249,14 +252,14 @@ class Study:
             p: Parameters of the cell.
             step: Stored step numbers, shape (step,).
         """
-        given = self._find("study", "labels")
+        labels = self._find("study", "labels")
         with asking("labels"):
-            own = _dictionary("labels", given(p)) if given else {}
-        found = {}
+            own = _dictionary("labels", labels(p)) if labels else {}
+        checked = {}
         for name, values in own.items():
             pair = isinstance(values, tuple) and len(values) == 2 and not isinstance(values[1], str)
             dim, values = values if pair else (name, values)
-            found[name] = ((dim,), np.asarray(values))
+            checked[name] = ((dim,), np.asarray(values))
         if time := self._find("study", "time"):
             with asking("time"):
                 values = np.asarray(time(p, step))
@@ -264,19 +267,19 @@ class Study:
                 raise StudyError(
                     f"`time` must give one number per step, shape {step.shape}, but gives shape {values.shape}."
                 )
-            found["time"] = (("step",), values)
+            checked["time"] = (("step",), values)
         elif "learning_rate" in rules(type(p)):
-            found["time"] = (("step",), step * p.learning_rate)
-        return found
+            checked["time"] = (("step",), step * p.learning_rate)
+        return checked
 
     @cached_property
     def trains(self) -> bool:
-        """Whether runs are trained by a program; those of other studies have no steps."""
+        """True if a program trains the runs; runs of other studies have no steps."""
         return self._find("training", "program") is not None
 
     @cached_property
     def computes(self) -> bool:
-        """Whether runs hold something that is computed on the host: measured, or sampled from a posterior."""
+        """True if runs hold values computed on the host: measured, or sampled from a posterior."""
         return any(self._find(*part) is not None for part in _ON_HOST)
 
     def stored_steps(self, p: Any) -> np.ndarray:
@@ -285,13 +288,13 @@ class Study:
 
     def measure(self, p: Any, seed: Seed) -> dict[str, Any]:
         """Arrays that one run computes on the host, by name; empty where the study has no ``measure``."""
-        found = self._find("measurement", "measure")
-        return _dictionary("measure", found(p, seed)) if found else {}
+        measure = self._find("measurement", "measure")
+        return _dictionary("measure", measure(p, seed)) if measure else {}
 
     def posterior(self, p: Any, seed: Seed) -> Any:
         """The posterior that one run samples; None where the study has no ``posterior`` or it returns None."""
-        found = self._find("chains", "posterior")
-        return found(p, seed) if found else None
+        posterior = self._find("chains", "posterior")
+        return posterior(p, seed) if posterior else None
 
     def program(self, p: Any) -> Any:
         """Return the jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`.
@@ -304,9 +307,9 @@ class Study:
         return self._required("training", "program")(guarded(p, "program"))
 
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
-        """What one run feeds to the program: what the study draws, and every traced number of `p`."""
-        found = self._find("training", "inputs")
-        own = _dictionary("inputs", found(p, seed)) if found else {}
+        """Return the inputs of one run's program: the study's draws, and every traced number of `p`."""
+        inputs = self._find("training", "inputs")
+        own = _dictionary("inputs", inputs(p, seed)) if inputs else {}
         for name in _GIVEN:
             if name in own:
                 raise StudyError(f"`inputs` must give no `{name}`: every run has its own.")
@@ -314,61 +317,61 @@ class Study:
 
     def shared(self, p: Any) -> dict[str, Any]:
         """Large arrays common to all runs of one static signature."""
-        found = self._find("training", "shared")
-        return _dictionary("shared", found(guarded(p, "shared"))) if found else {}
+        shared = self._find("training", "shared")
+        return _dictionary("shared", shared(guarded(p, "shared"))) if shared else {}
 
     @cached_property
     def predicts(self) -> bool:
-        """Whether there is a theory."""
+        """True if the study has a theory."""
         return self._find("theory", "predict") is not None
 
     @cached_property
     def predicts_by_seed(self) -> bool:
-        """Whether the theory depends on what is drawn."""
+        """True if the theory depends on the study's draws."""
         return _takes_seed(self._find("theory", "predict"), 2)
 
     def predict(self, p: Any, step: np.ndarray, seed: Seed | None) -> dict[str, Any]:
         """The theory of one cell: name to array with the dims of the vocabulary. `seed` is looked at where it takes one."""
-        found = self._find("theory", "predict")
-        if found is None:
+        predict = self._find("theory", "predict")
+        if predict is None:
             return {}
-        given = (p, step, seed) if self.predicts_by_seed else (p, step)
-        return _dictionary("predict", found(*given))
+        arguments = (p, step, seed) if self.predicts_by_seed else (p, step)
+        return _dictionary("predict", predict(*arguments))
 
     @cached_property
     def fits(self) -> bool:
-        """Whether constants are fitted to the runs."""
+        """True if constants are fitted to the runs."""
         return self._find("theory", "fit") is not None
 
     def fit(self, cell: Any) -> dict[str, Any]:
         """Constants fitted to the runs of one cell, and curves made with them; a first dim more is ``seed``."""
-        found = self._find("theory", "fit")
-        return _dictionary("fit", found(cell)) if found else {}
+        fit = self._find("theory", "fit")
+        return _dictionary("fit", fit(cell)) if fit else {}
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """Its sentences, the rows of ``CLAIMS``; raises `StudyError` where one is none, or two share an id."""
         rows = self._find("claims", "CLAIMS", ())
         ids = []
-        for said in rows:
-            if not isinstance(said, Sentence):
+        for sentence in rows:
+            if not isinstance(sentence, Sentence):
                 rule = f"`CLAIMS` of the study `{self.name}` must hold rows made by `claim(...)`"
-                raise StudyError(f"{rule}, but holds {said!r}.")
-            for name in said.along:
+                raise StudyError(f"{rule}, but holds {sentence!r}.")
+            for name in sentence.along:
                 if name not in rules(self.Parameters):
                     raise StudyError(
-                        f"The sentence `{said.id}` must look along parameters, but names `{name}`."
+                        f"The sentence `{sentence.id}` must look along parameters, but names `{name}`."
                     )
-            if said.id in ids:
+            if sentence.id in ids:
                 raise StudyError(
-                    f"Sentences of the study `{self.name}` must have distinct ids, but two are `{said.id}`."
+                    f"Sentences of the study `{self.name}` must have distinct ids, but two are `{sentence.id}`."
                 )
-            ids.append(said.id)
-        for said in rows:
-            if said.corrects and said.corrects not in ids:
+            ids.append(sentence.id)
+        for sentence in rows:
+            if sentence.corrects and sentence.corrects not in ids:
                 raise StudyError(
-                    f"The sentence `{said.id}` of the study `{self.name}` must correct one of its sentences, but names "
-                    f"`{said.corrects}`."
+                    f"The sentence `{sentence.id}` of the study `{self.name}` must correct one of its sentences, but names "
+                    f"`{sentence.corrects}`."
                 )
         return tuple(rows)
 
@@ -385,12 +388,12 @@ class Study:
         return dict(rows)
 
 
-def _takes_seed(found: Callable[..., Any] | None, others: int) -> bool:
+def _takes_seed(function: Callable[..., Any] | None, others: int) -> bool:
     """Say if a part of a study takes a seed behind so many other arguments."""
-    return found is not None and len(inspect.signature(found).parameters) > others
+    return function is not None and len(inspect.signature(function).parameters) > others
 
 
-def _dictionary(name: str, given: Any) -> dict:
-    if not isinstance(given, Mapping):
-        raise StudyError(f"`{name}` must be a dictionary, but is {type(given).__name__}.")
-    return dict(given)
+def _dictionary(name: str, value: Any) -> dict:
+    if not isinstance(value, Mapping):
+        raise StudyError(f"`{name}` must be a dictionary, but is {type(value).__name__}.")
+    return dict(value)

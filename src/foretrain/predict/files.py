@@ -73,10 +73,10 @@ def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Pat
     Raises:
         FolderError: the folder cannot be made or written.
     """
-    from foretrain.figures.findings import write_findings
     from foretrain.predict import figure
     from foretrain.predict.graph_figure import draw_graph
     from foretrain.predict.text import page_tables, reading_lines, start_words, trust_lines
+    from foretrain.report.findings import write_findings
 
     ranked = isinstance(prediction, Ranking)
     one = prediction.predictions[0] if ranked else prediction

@@ -1,1 +1,1 @@
-"""What to read off a trajectory or a trained network."""
+"""Quantities read off a trajectory or a trained network."""

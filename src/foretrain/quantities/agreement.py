@@ -1,19 +1,21 @@
-"""How well one thing tells another."""
+"""Agreement of two yes-or-no readings."""
 
 import numpy as np
 
 
-def balanced_agreement(found: np.ndarray, told: np.ndarray) -> float:
-    """Mean of two fractions: of what is found those foretold, of what is not found those foretold not to be.
+def balanced_agreement(measured: np.ndarray, predicted: np.ndarray) -> float:
+    """Mean of two fractions: of measured ones, those predicted to be one; of measured zeros, those predicted to be zero.
 
     A prediction that says yes to all, or to none, has 1/2.
 
     Args:
-        found: Shape (case,), 0 or 1; nan where it is not known.
-        told: Shape (case,), bool.
+        measured: Shape (case,), 0 or 1; nan where it is not known.
+        predicted: Shape (case,), bool.
 
     Returns:
         One fraction where there is only one kind; nan where there is none, or something is not known.
     """
-    parts = [kind.mean() for kind in (told[found == 1], ~told[found == 0]) if kind.size]
-    return float(np.mean(parts)) if parts and not np.isnan(found).any() else np.nan
+    parts = [
+        kind.mean() for kind in (predicted[measured == 1], ~predicted[measured == 0]) if kind.size
+    ]
+    return float(np.mean(parts)) if parts and not np.isnan(measured).any() else np.nan

@@ -1,4 +1,4 @@
-"""How far each component of a factorisation points along each component of its target."""
+"""Alignment of each component of a factorisation with each component of its target."""
 
 from foretrain.errors import argument_error
 

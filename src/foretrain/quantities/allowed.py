@@ -24,7 +24,7 @@ FOUND, NOT_FOUND = (0.5, 1.0), (0.0, 0.5)  # in most runs, and in a minority
 
 
 def by_settings(source: str, inside: tuple[float, float], nth: str = "", **more) -> dict[str, Any]:
-    """What sentences on the `nth` strongest plateau have in common, judged at all settings of a counter; for `sentence`."""
+    """Fields that sentences on the `nth` strongest plateau share, judged at all settings of a counter; for `sentence`."""
     why = "At every setting of a counter from 1.5 to 4 in most runs, or at none; what is so at some of them only is open."
     note = f"Share of runs with a {nth}plateau, from the strictest to the mildest setting."
     common = {"statistic": "fraction", "why": why, "note": note}
@@ -32,7 +32,7 @@ def by_settings(source: str, inside: tuple[float, float], nth: str = "", **more)
 
 
 def over_settings(strengths: np.ndarray) -> PerSeed:
-    """Whether runs have a plateau at the strictest setting of `SETTINGS`, up to whether they have one at the mildest.
+    """Return, per run, plateaus at the strictest setting of `SETTINGS` (1 or 0), up to plateaus at the mildest.
 
     Args:
         strengths: How many times slower the loss falls there than beside it, shape (seed,); nan where nothing is known.

@@ -56,10 +56,10 @@ def update(counter: BumpCounter, alignments, prominence, aligned_at) -> BumpCoun
     used = space.sum(heights > _NOTHING, axis=0)
     slots = space.reshape(space.arange(SLOTS), (SLOTS, 1, 1))
     heights = space.where(passed & (slots == used), extreme, heights)
-    further = space.where(
+    since = space.where(
         climbing, space.maximum(extreme, alignments), space.minimum(extreme, alignments)
     )
-    extreme = space.where(passed | turned, alignments, further)
+    extreme = space.where(passed | turned, alignments, since)
     reached = (first == NO_TARGET) & (space.max(alignments, axis=0) >= aligned_at)
     nearest = space.argmax(alignments, axis=0).astype(first.dtype)
     return BumpCounter(

@@ -51,7 +51,7 @@ def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) 
     alignments = finite_array("alignments", alignments, ndim=3).astype(float)
     prominence = real("prominence", prominence, above=0)
     ends_on = final_target(alignments, ends_on_minimum)
-    found = []
+    results = []
     _, targets, components = alignments.shape
     for component in range(components):
         for target in range(targets):
@@ -62,14 +62,14 @@ def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) 
             for peak, height in zip(peaks, properties["prominences"], strict=True):
                 if curve[-1] <= curve[peak] - prominence:
                     bump = Bump(component, target, int(peak), float(curve[peak]), float(height))
-                    found.append(bump)
-    return found
+                    results.append(bump)
+    return results
 
 
 def bumps_per_component(
     alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5
 ) -> np.ndarray:
     """Number of bumps of each component, shape (component,); arguments as for `bumps`."""
-    found = bumps(alignments, prominence=prominence, ends_on_minimum=ends_on_minimum)
-    owners = [bump.component for bump in found]
+    per_curve = bumps(alignments, prominence=prominence, ends_on_minimum=ends_on_minimum)
+    owners = [bump.component for bump in per_curve]
     return np.bincount(np.array(owners, dtype=int), minlength=np.shape(alignments)[2])

@@ -78,7 +78,7 @@ class Runs:
         try:
             lookup(name)
         except VocabularyError:
-            known = [str(one) for one in self._data.variables]
+            known = [str(variable) for variable in self._data.variables]
             return AttributeError(f"There is no variable `{name}`. {nearest(name, known)}".rstrip())
         return NotApplicable(f"`{self._read(name)}` is not stored here")
 

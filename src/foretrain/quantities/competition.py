@@ -1,4 +1,4 @@
-"""What competition for a target does: which components first align with one target, and which have bumps.
+"""Competition for a target: components that first align with the same target, and components that have bumps.
 
 Throughout `first` holds the first target of every component, -1 for none, and `bumps` its number of
 bumps, both of shape (..., component) with runs along the axes in front.
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def shares_first_target(first) -> np.ndarray:
-    """Which components first aligned with the same target as another one, shape (..., component)."""
+    """True for components that first aligned with the same target as another component, shape (..., component)."""
     same = (first[..., :, None] == first[..., None, :]) & (first >= 0)[..., :, None]
     return same.sum(-1) > 1
 
@@ -43,5 +43,5 @@ def matched_bumps(first, bumps, partner_first, partner_bumps) -> tuple[np.ndarra
     counts, counts_too = bumps[..., :2].sum(-1), partner_bumps[..., :2].sum(-1)
     decides = shared != shared_too
     sharing = np.where(decides, np.where(shared, counts, counts_too), np.nan)
-    apart = np.where(decides, np.where(shared, counts_too, counts), np.nan)
-    return sharing, apart
+    unmatched = np.where(decides, np.where(shared, counts_too, counts), np.nan)
+    return sharing, unmatched

@@ -23,8 +23,8 @@ def curve_names(grid: Any, chosen: Collection[str] = ()) -> list[str]:
         name for name in with_step(grid.simulation) if grid.simulation[name].dtype.kind in "fiub"
     ]
     shared = [name for name in own if name in with_step(grid.theory)]
-    found = [name for name in shared or own if name in (chosen or [name])]
-    return sorted(found, key=lambda name: name != "loss")
+    names = [name for name in shared or own if name in (chosen or [name])]
+    return sorted(names, key=lambda name: name != "loss")
 
 
 def abscissa(data: Runs | xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, str]:
@@ -116,12 +116,12 @@ def lines_along(
     if not long:
         return {"": single}
     spots = list(np.ndindex(*(variable.sizes[dim] for dim in long)))
-    found = [dict(zip(long, spots[n], strict=True)) for n in some(spots, most)]
+    lines = [dict(zip(long, spots[n], strict=True)) for n in some(spots, most)]
     words = [
         ", ".join(f"{dim} {label_along(variable, dim, n)}" for dim, n in spot.items())
-        for spot in found
+        for spot in lines
     ]
-    return {text: {**spot, **single} for text, spot in zip(words, found, strict=True)}
+    return {text: {**spot, **single} for text, spot in zip(words, lines, strict=True)}
 
 
 def thinned(mask: np.ndarray, most: int, x: np.ndarray | None = None) -> np.ndarray:
@@ -130,10 +130,10 @@ def thinned(mask: np.ndarray, most: int, x: np.ndarray | None = None) -> np.ndar
     if places.size <= most:
         return places
     if x is not None:
-        there = np.log(x[places])
-        wanted = np.linspace(there[0], there[-1], most)
+        logarithms = np.log(x[places])
+        targets = np.linspace(logarithms[0], logarithms[-1], most)
         return places[
-            np.unique(np.interp(wanted, there, np.arange(places.size)).round().astype(int))
+            np.unique(np.interp(targets, logarithms, np.arange(places.size)).round().astype(int))
         ]
     return places[np.linspace(0, places.size - 1, most).round().astype(int)]
 
@@ -153,5 +153,5 @@ def label_along(variable, dim, place) -> str:
         return str(place)
     values = np.ravel(variable[dim].isel({dim: place}).values).tolist()
     padding = (-1, "") if len(values) > 1 else ()
-    found = {value for value in values if value == value and value not in padding}
-    return number(found.pop()) if len(found) == 1 else str(place)
+    distinct = {value for value in values if value == value and value not in padding}
+    return number(distinct.pop()) if len(distinct) == 1 else str(place)

@@ -1,4 +1,4 @@
-"""How far measured values are from a distribution."""
+"""Distance of measured values from a distribution."""
 
 from collections.abc import Callable
 

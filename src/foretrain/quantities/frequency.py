@@ -1,4 +1,4 @@
-"""How embeddings of the numbers 0..p-1 lie along the frequencies of p, and on their principal axes."""
+"""Embeddings of the numbers 0..p-1, decomposed by the frequencies of p and by their principal axes."""
 
 import numpy as np
 

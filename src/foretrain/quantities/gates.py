@@ -1,4 +1,4 @@
-"""Which gates a trained network has chosen: functional types of its units, and the gating they come closest to."""
+"""Gates that a trained network has chosen: functional types of its units, and the nearest gating."""
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def angle_clusters(
 def gate_agreement(
     unit_gates: np.ndarray, contribution: np.ndarray, pathway_gates: np.ndarray
 ) -> float:
-    """How well the gates of a network's units are those of a gating's pathways.
+    """Agreement of the gates of a network's units with those of a gating's pathways.
 
     Each unit is put to the pathway whose gate agrees with its own on the largest fraction of examples; that fraction
     is averaged over units by their contribution.
@@ -73,7 +73,7 @@ def gate_agreement(
 
 
 def lead_of_fastest(times: np.ndarray, agreement: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """How much better trained gates agree with the fastest gating than with the best of the others.
+    """Agreement of trained gates with the fastest gating, minus their agreement with the best of the others.
 
     Args:
         times: When a network with each gating learns, shape (..., gating); infinite for what is not asked about.

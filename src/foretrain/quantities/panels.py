@@ -134,9 +134,9 @@ class FigureRow:
 
 def figure(title: Any, caption: Any, *panels: Panel, **options: Any) -> FigureRow:
     """Declare a figure of some panels; `options` are the attributes of `FigureRow`."""
-    for one in panels:
-        if not isinstance(one, Panel):
-            raise FigureError(f"A figure must have panels made by `panel(...)`, but has {one!r}.")
+    for row in panels:
+        if not isinstance(row, Panel):
+            raise FigureError(f"A figure must have panels made by `panel(...)`, but has {row!r}.")
     if not panels:
         raise FigureError("A figure must have a panel, but has none.")
     return FigureRow(title, caption, panels, **options)

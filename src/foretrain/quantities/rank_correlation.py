@@ -1,4 +1,4 @@
-"""Whether one quantity orders runs as another does: rank correlation, and how sure it is."""
+"""Rank correlation of two quantities over runs, and its uncertainty."""
 
 import numpy as np
 from scipy.stats import rankdata
@@ -15,12 +15,12 @@ def rank_correlation(x, y) -> np.ndarray:
     known = ~(np.isnan(x) | np.isnan(y)).any(-1)
     x, y = (rank - rank.mean(-1, keepdims=True) for rank in (ranks(x), ranks(y)))
     with np.errstate(invalid="ignore"):
-        found = (x * y).sum(-1) / np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
-    return np.where(known, found, np.nan)
+        correlation = (x * y).sum(-1) / np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
+    return np.where(known, correlation, np.nan)
 
 
 def concordance(x, y) -> float:
-    """By how much more often than not x orders two samples of a group as y does; 1 always, -1 never, nan without pairs.
+    """Share of pairs in a group that x orders as y does, minus the share that x orders otherwise; nan without pairs.
 
     Somers' D: concordant minus discordant pairs over all pairs that differ in y, of all groups together, so that a group of
     which most are "never" counts by the pairs it has.
@@ -54,5 +54,7 @@ def jackknifed(statistic, *samples) -> np.ndarray:
     """
     count = len(samples[0])
     whole = statistic(*samples)
-    without = [statistic(*(np.delete(one, k, axis=0) for one in samples)) for k in range(count)]
+    without = [
+        statistic(*(np.delete(sample, k, axis=0) for sample in samples)) for k in range(count)
+    ]
     return count * whole - (count - 1) * np.array(without)

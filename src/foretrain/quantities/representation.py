@@ -1,4 +1,4 @@
-"""How alike a network represents the same and different items across domains."""
+"""Similarity of a network's representations of the same and of different items across domains."""
 
 from typing import Any
 

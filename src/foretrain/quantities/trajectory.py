@@ -8,14 +8,13 @@ import xarray as xr
 
 from foretrain.quantities.learning_curves.learning_time import crossing_time
 
-Labelled = TypeVar("Labelled")
+Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
 
 
 def at_end(values: Labelled) -> Labelled:
     """Each run's last observation along ``step``: after it a shorter run is padded with nan; a run of nan stays nan."""
-    if hasattr(values, "data_vars"):
-        ends: Any = values.map(lambda one: at_end(one) if "step" in one.dims else one)
-        return ends
+    if isinstance(values, xr.Dataset):
+        return values.map(lambda value: at_end(value) if "step" in value.dims else value)
     present = values.notnull()
     last = (
         values.sizes["step"] - 1 - present.isel(step=slice(None, None, -1)).argmax("step")

@@ -54,7 +54,7 @@ def _reported(path, read: Callable[[IO[bytes], int], _Content]) -> _Content:
     raise StoreError(f"`{path}` cannot be read: {reason}.") from None
 
 
-def _archive(file, held) -> dict[str, np.ndarray]:
+def _archive(file, size) -> dict[str, np.ndarray]:
     start = file.read(len(_MAGIC))
     if start == _MAGIC:
         raise _Refused("it is a single array, not an npz file")
@@ -63,8 +63,8 @@ def _archive(file, held) -> dict[str, np.ndarray]:
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         claimed = sum(member.file_size for member in members)
-        if claimed > PACKED * held:
-            raise _Refused(f"its {held} bytes cannot hold the {claimed} that it claims")
+        if claimed > PACKED * size:
+            raise _Refused(f"its {size} bytes cannot hold the {claimed} that it claims")
         arrays = {}
         for member in members:
             with archive.open(member) as content:
@@ -72,14 +72,14 @@ def _archive(file, held) -> dict[str, np.ndarray]:
         return arrays
 
 
-def _array(file, held) -> np.ndarray:
+def _array(file, size) -> np.ndarray:
     """The array in an open file of so many bytes."""
     version = np.lib.format.read_magic(file)
     shape, fortran_order, dtype = _HEADERS[version](file)
     if dtype.hasobject:
         raise _Refused("it holds pickled objects, which are never loaded")
-    claimed, there = math.prod(shape) * dtype.itemsize, held - file.tell()
-    if claimed != there:
-        raise _Refused(f"an array has {there} bytes where its header claims {claimed}")
+    claimed, remaining = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if claimed != remaining:
+        raise _Refused(f"an array has {remaining} bytes where its header claims {claimed}")
     content = np.frombuffer(file.read(claimed), dtype)
     return content.reshape(shape, order="F" if fortran_order else "C")

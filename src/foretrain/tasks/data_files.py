@@ -25,7 +25,7 @@ class DataFile(os.PathLike):
 
     @property
     def path(self) -> Path | None:
-        """Where the file lies: below the folder of data, else as its name says; None where it is not there."""
+        """Path of the file: below the folder of data, else as its name says; None if no such file exists."""
         folder = self.folder or os.environ.get(VARIABLE, "")
         names = (self.name, *self.others)
         places = [Path(top) / name for top in dict.fromkeys((folder, "")) for name in names]
@@ -51,8 +51,14 @@ class DataFile(os.PathLike):
             return ""
         path = os.fspath(self)
         try:
-            found = os.stat(path)
-            known = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+            status = os.stat(path)
+            known = (
+                status.st_dev,
+                status.st_ino,
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+            )
             return _digest(path, known)
         except OSError as error:
             got = f"`{path}` is not ({error.strerror or error})"

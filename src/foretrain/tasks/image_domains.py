@@ -95,15 +95,15 @@ def statistics(data: Domains) -> Statistics:
         rule = f"have at most {MOST_PIXELS} pixels or features for their statistics"
         raise argument_error("data", rule, f"has {pixels}", "Try --training minibatch.")
     moments = [_moments(domain, data.labels, data.classes) for domain in data.inputs]
-    found = []
+    blocks = []
     if data.maps is None:
-        found = [_in_eigenbasis(*moment) for moment in moments]
+        blocks = [_in_eigenbasis(*moment) for moment in moments]
     else:
         correlation, association = moments[0]
         for domain_map in data.maps.astype(float):
             turned = domain_map @ correlation @ domain_map.T, association @ domain_map.T
-            found.append(_in_eigenbasis(*turned))
-    return Statistics(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
+            blocks.append(_in_eigenbasis(*turned))
+    return Statistics(*(np.stack(arrays) for arrays in zip(*blocks, strict=True)))
 
 
 def _moments(inputs, labels, classes, block: int = 4096):
@@ -128,7 +128,7 @@ def _in_eigenbasis(correlation, association):
     return scales, targets, max(residual, 0.0), basis
 
 
-def truncated(found: Statistics, share: float) -> Statistics:
+def truncated(statistics: Statistics, share: float) -> Statistics:
     """Statistics of the images projected on the directions that hold most of them.
 
     Directions of smallest <x^2> are left out as long as they hold at most `share`, 0 to 1, of <|x|^2> in every domain. Exact
@@ -136,32 +136,32 @@ def truncated(found: Statistics, share: float) -> Statistics:
     taught.
     """
     if share == 0:
-        return found
-    power = found.scales**2
+        return statistics
+    power = statistics.scales**2
     kept = power.cumsum(-1) / power.sum(-1, keepdims=True)
     number = int((kept < 1 - share).sum(-1).max()) + 1
-    lost = (found.targets[:, :, number:] ** 2).sum((1, 2)) / 2
+    lost = (statistics.targets[:, :, number:] ** 2).sum((1, 2)) / 2
     return Statistics(
-        found.scales[:, :number],
-        found.targets[:, :, :number],
-        found.residual + lost,
-        found.bases[:, :, :number],
+        statistics.scales[:, :number],
+        statistics.targets[:, :, :number],
+        statistics.residual + lost,
+        statistics.bases[:, :, :number],
     )
 
 
-def least_squares(data: Domains, found: Statistics, samples: int) -> tuple[float, float]:
+def least_squares(data: Domains, statistics: Statistics, samples: int) -> tuple[float, float]:
     """Loss and held-out accuracy of the least-squares map, mean over domains: where training with squared error ends.
 
     At most `samples` held-out images are classified.
     """
     inputs, labels = data.heldout_inputs[:, :samples].astype(float), data.heldout_labels[:samples]
     right = []
-    for domain in range(len(found.scales)):
-        scale = found.scales[domain]
+    for domain in range(len(statistics.scales)):
+        scale = statistics.scales[domain]
         inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
-        solution = (found.targets[domain] * inverse) @ found.bases[domain].T
+        solution = (statistics.targets[domain] * inverse) @ statistics.bases[domain].T
         if data.maps is not None:
             solution = solution @ data.maps[domain]
         answers = inputs[domain % len(inputs)] @ solution.T
         right.append((answers.argmax(1) == labels).mean())
-    return float(found.residual.mean()), float(np.mean(right))
+    return float(statistics.residual.mean()), float(np.mean(right))

@@ -65,7 +65,7 @@ def files(data: str, features_file: str = "") -> list[DataFile]:
     if data == "features":
         path = Path(features_file)
         named = [path] if path.suffix == ".npz" else [path, _labels_beside(path)]
-        return [DataFile(str(one)) for one in named]
+        return [DataFile(str(name)) for name in named]
     of = {"mnist": _mnist_files, "cifar10": _cifar_files}
     return [file for part in of[data]("").values() for file in part] if data in of else []
 
@@ -110,9 +110,9 @@ def mnist(
     """
     parts = {}
     for part, files in _mnist_files(data_dir).items():
-        path, beside = (file.path for file in files)
-        if path and beside:
-            images, labels = read_idx(path), read_idx(beside)
+        path, labels_path = (file.path for file in files)
+        if path and labels_path:
+            images, labels = read_idx(path), read_idx(labels_path)
             if images.shape != (*labels.shape, 28, 28) or images.dtype != np.uint8:
                 raise _not_as_named(
                     path,
@@ -163,19 +163,19 @@ def features(
     `foretrain.tasks.images.checked` refuses `ArgumentError`.
     """
     path = Path(path)
-    there = [file.path or file.name for file in files("features", str(path))]
-    if len(there) == 1:
-        arrays = read_npz(there[0])
+    names = [file.path or file.name for file in files("features", str(path))]
+    if len(names) == 1:
+        arrays = read_npz(names[0])
     else:
-        arrays = {"features": read_npy(there[0]), "labels": read_npy(there[1])}
+        arrays = {"features": read_npy(names[0]), "labels": read_npy(names[1])}
     train = _checked_features(path, arrays, "")
-    held = _checked_features(path, arrays, "heldout_") if "heldout_features" in arrays else None
-    if held is not None and held[0].shape[1] != train[0].shape[1]:
+    heldout = _checked_features(path, arrays, "heldout_") if "heldout_features" in arrays else None
+    if heldout is not None and heldout[0].shape[1] != train[0].shape[1]:
         raise _not_as_named(
-            path, f"has {held[0].shape[1]} held-out features, {train[0].shape[1]} others"
+            path, f"has {heldout[0].shape[1]} held-out features, {train[0].shape[1]} others"
         )
-    largest = max(int(part[1].max(initial=0)) for part in (train, held) if part is not None)
-    return _labelled(train, held, heldout_fraction, generator, largest + 1)
+    largest = max(int(part[1].max(initial=0)) for part in (train, heldout) if part is not None)
+    return _labelled(train, heldout, heldout_fraction, generator, largest + 1)
 
 
 def read_idx(path: str | Path) -> np.ndarray:
@@ -216,16 +216,16 @@ def _idx(path, file, most: int) -> np.ndarray:
         raise _not_as_named(path, f"claims {head + claimed} bytes, more than it can hold")
     content = file.read(claimed + 1)
     if len(content) != claimed:
-        there = f"{head + len(content)}" if len(content) < claimed else "more"
-        raise _not_as_named(path, f"has {there} bytes instead of {head + claimed}")
+        length = f"{head + len(content)}" if len(content) < claimed else "more"
+        raise _not_as_named(path, f"has {length} bytes instead of {head + claimed}")
     return np.frombuffer(content, dtype).reshape(shape)
 
 
 def _none(data_dir, data, files) -> Exception:
     """The error where none of the data's files is there."""
-    given = str(data_dir or os.environ.get(VARIABLE, ""))
+    folder = str(data_dir or os.environ.get(VARIABLE, ""))
     where = f"Put {', '.join(files)} into a folder and name it by --data-dir or {VARIABLE}."
-    got = f"{given} has none" if given else "is not given"
+    got = f"{folder} has none" if folder else "is not given"
     return argument_error("data_dir", f"name the folder with the {data} files", got, where)
 
 

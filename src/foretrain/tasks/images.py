@@ -83,9 +83,9 @@ def split(
             "leave images in both parts",
             f"of {len(images)} at {heldout_fraction:g} {part}",
         )
-    held, kept = order[:cut], order[cut:]
+    heldout, kept = order[:cut], order[cut:]
     return LabelledImages(
-        images[kept], labels[kept], images[held], labels[held], int(labels.max()) + 1
+        images[kept], labels[kept], images[heldout], labels[heldout], int(labels.max()) + 1
     )
 
 

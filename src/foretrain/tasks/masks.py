@@ -1,4 +1,4 @@
-"""Which input domains are trained with which output domains.
+"""Masks: the pairs of input and output domains that are trained.
 
 Everywhere ``trained_pairs`` is an int8 array T of shape (input_domain, output_domain) whose entry is
 1 if the route from that input domain to that output domain is trained and 0 if not, as in Saxe,
@@ -66,12 +66,12 @@ def random_biregular(
     trained = circulant(domains, trained_outputs)
     trained = trained[generator.permutation(domains)][:, generator.permutation(domains)]
     inputs, outputs = np.nonzero(trained)
-    for one, other in generator.integers(inputs.size, size=(20 * inputs.size, 2)):
-        i, j, k, m = inputs[one], outputs[one], inputs[other], outputs[other]
+    for first, other in generator.integers(inputs.size, size=(20 * inputs.size, 2)):
+        i, j, k, m = inputs[first], outputs[first], inputs[other], outputs[other]
         if not (trained[i, m] or trained[k, j]):
             trained[i, j] = trained[k, m] = 0
             trained[i, m] = trained[k, j] = 1
-            outputs[one], outputs[other] = m, j
+            outputs[first], outputs[other] = m, j
     return trained
 
 

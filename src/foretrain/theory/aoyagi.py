@@ -36,7 +36,7 @@ def deep_linear(widths, rank: int) -> Coefficient:
     inside = spare[: chosen(spare)]
     l, s = len(inside) - 1, sum(inside)  # noqa: E741
     a = s - (-(-s // l) - 1) * l
-    pairs = (s**2 - sum(one**2 for one in inside)) / 2
+    pairs = (s**2 - sum(size**2 for size in inside)) / 2
     value = (rank * (widths[0] + widths[-1]) - rank**2) / 2 + pairs / 2
     value += (a * (l - a) - (l - 1) * s**2) / (4 * l)
     return Coefficient(value, a * (l - a) + 1)

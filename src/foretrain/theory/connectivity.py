@@ -66,8 +66,8 @@ def predicted_pair_error(
         error_idle = error_across / 2
     inputs, outputs = components(trained_pairs)
     idle = (trained_pairs.sum(1) == 0)[:, None] | (trained_pairs.sum(0) == 0)[None, :]
-    apart = np.where(idle, error_idle, error_across)
-    return np.where(inputs[:, None] == outputs[None, :], 0.0, apart)
+    error = np.where(idle, error_idle, error_across)
+    return np.where(inputs[:, None] == outputs[None, :], 0.0, error)
 
 
 def across_scale(trained_pairs: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How far measured curves are from predicted ones, and which of them comes closest."""
+"""Distance of measured curves from predicted ones, and the nearest prediction."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return np.where(whole, np.abs(gap).mean(-1) / measured[..., 0], np.nan)
 
 
-def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
+def largest_difference(first: np.ndarray, second: np.ndarray) -> float:
     """Largest absolute difference of two curves, shape (step,), as far as both go; nan if one of them is empty."""
-    length = min(len(one), len(other))
-    return float(np.abs(one[:length] - other[:length]).max()) if length else math.nan
+    length = min(len(first), len(second))
+    return float(np.abs(first[:length] - second[:length]).max()) if length else math.nan
 
 
 def largest_deviation(measured: xr.DataArray, predicted: xr.DataArray) -> float:

@@ -53,12 +53,14 @@ def half_times_of_runs(time: np.ndarray, strength: np.ndarray, final: np.ndarray
     Returns:
         Shape (run, mode).
     """
-    found = []
+    times_of_runs = []
     for clock, values in zip(time, strength, strict=True):
         kept = np.isfinite(values).all(1)
         never = np.full(np.shape(final), np.nan)
-        found.append(half_learning_times(clock[kept], values[kept], final) if kept.any() else never)
-    return np.stack(found)
+        times_of_runs.append(
+            half_learning_times(clock[kept], values[kept], final) if kept.any() else never
+        )
+    return np.stack(times_of_runs)
 
 
 def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
@@ -85,18 +87,18 @@ def mean_fall_time(time: np.ndarray, loss: np.ndarray) -> float:
     return float(np.mean(at)) if np.isfinite(loss[:2]).all() else np.nan
 
 
-def larger_first(times: np.ndarray, sizes: np.ndarray, apart: float = 1.1) -> np.ndarray:
+def larger_first(times: np.ndarray, sizes: np.ndarray, ratio: float = 1.1) -> np.ndarray:
     """Fraction of pairs of modes of which the larger one is learned first.
 
     Args:
         times: When each mode is learned, shape (..., mode); nan for never.
         sizes: Shape (..., mode).
-        apart: Smallest ratio of the sizes of a pair.
+        ratio: Smallest ratio of the sizes of a pair.
 
     Returns:
         Shape (...); nan where no pair is so far apart.
     """
-    larger = sizes[..., :, None] > apart * sizes[..., None, :]
+    larger = sizes[..., :, None] > ratio * sizes[..., None, :]
     first = np.where(np.isnan(times), np.inf, times)
     right = ((first[..., :, None] < first[..., None, :]) & larger).sum((-2, -1))
     pairs = larger.sum((-2, -1))

@@ -73,7 +73,7 @@ def plateaus(
     # Nothing precedes the first level: a value below all makes it a maximum if what follows is
     # faster.
     padded = np.concatenate([[logs.min() - 1], logs])
-    peaks, found = find_peaks(padded, prominence=np.log(acceleration))
+    peaks, properties = find_peaks(padded, prominence=np.log(acceleration))
     first = float(np.asarray(losses, dtype=float)[0])
     return [
         LossPlateau(
@@ -82,7 +82,7 @@ def plateaus(
             first * float(np.exp(-levels[peak])),
             float(np.exp(prominence)),
         )
-        for peak, prominence in zip(peaks - 1, found["prominences"], strict=True)
+        for peak, prominence in zip(peaks - 1, properties["prominences"], strict=True)
     ]
 
 
@@ -95,12 +95,12 @@ def plateaus_of_runs(times, losses, **thresholds) -> list[list[LossPlateau] | No
             finite loss is not below its first has diverged.
         **thresholds: As for `plateaus`.
     """
-    found: list[list[LossPlateau] | None] = []
+    by_run: list[list[LossPlateau] | None] = []
     for curve in np.asarray(losses, dtype=float):
         length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
         fell = length > 1 and curve[length - 1] < curve[0]
-        found.append(plateaus(times[:length], curve[:length], **thresholds) if fell else None)
-    return found
+        by_run.append(plateaus(times[:length], curve[:length], **thresholds) if fell else None)
+    return by_run
 
 
 def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
@@ -109,9 +109,9 @@ def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
     Arguments as for `plateaus_of_runs`.
     """
     strengths = []
-    for found in plateaus_of_runs(times, losses, acceleration=1, **thresholds):
-        ranked = [1.0] * nth + [one.strength for one in found or ()]
-        strengths.append(np.nan if found is None else sorted(ranked)[-nth])
+    for run_plateaus in plateaus_of_runs(times, losses, acceleration=1, **thresholds):
+        ranked = [1.0] * nth + [plateau.strength for plateau in run_plateaus or ()]
+        strengths.append(np.nan if run_plateaus is None else sorted(ranked)[-nth])
     return np.array(strengths)
 
 
@@ -155,8 +155,8 @@ def plateau_lengths(
     """The `length_of_run` of all runs: losses with a dim ``step`` to times without it."""
     losses = losses.transpose(..., "step")
     flat = losses.values.reshape(-1, losses.sizes["step"])
-    found = [length_of_run(time.values, curve, upper, lower) for curve in flat]
-    return losses.isel(step=0, drop=True).copy(data=np.reshape(found, losses.shape[:-1]))
+    lengths = [length_of_run(time.values, curve, upper, lower) for curve in flat]
+    return losses.isel(step=0, drop=True).copy(data=np.reshape(lengths, losses.shape[:-1]))
 
 
 def _falling_curve(times, losses, floor):

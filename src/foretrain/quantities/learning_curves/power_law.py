@@ -1,4 +1,4 @@
-"""With which power of something a quantity goes."""
+"""Exponent with which a quantity scales."""
 
 import numpy as np
 

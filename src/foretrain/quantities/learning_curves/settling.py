@@ -1,4 +1,4 @@
-"""Whether training had settled when it was cut off."""
+"""Runs that had not settled when training was cut off."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ _SEEN = 1e-5  # of the first loss: less is rounding in single precision
 
 
 def unsettled(loss: np.ndarray) -> np.ndarray:
-    """Whether each loss curve was still on its way down at its end.
+    """True for each loss curve that was still falling at its end.
 
     A run has not settled if in the last tenth of its observations the loss fell by more than 1% of its whole fall so far,
     or fell faster than in the tenth before (it leaves a plateau), by more than 1e-5 of the first loss. A curve too short
@@ -21,12 +21,12 @@ def unsettled(loss: np.ndarray) -> np.ndarray:
         Booleans of shape (...). A curve without a finite value counts as settled: it is no unfinished run.
     """
     flat = loss.reshape(-1, loss.shape[-1])
-    return np.array([_one(curve[np.isfinite(curve)]) for curve in flat], bool).reshape(
+    return np.array([_falls_at_end(curve[np.isfinite(curve)]) for curve in flat], bool).reshape(
         loss.shape[:-1]
     )
 
 
-def _one(curve) -> bool:
+def _falls_at_end(curve) -> bool:
     if curve.size == 0 or curve[0] == 0:
         return False
     whole = curve[0] - curve.min()

@@ -1,10 +1,10 @@
-"""Whether training at some learning rate was stable."""
+"""Stability of training at a learning rate."""
 
 import numpy as np
 
 
 def is_stable(losses, *, end: float = 0.01, rise: float = 0.1) -> bool:
-    """Whether no run diverged, and the median run ends low and rises little on the way.
+    """Return whether no run diverged, and the median run ends low and rises little on the way.
 
     A learning rate above the stable range need not diverge: the loss of Adam comes down and jumps
     up again, or stays high. A condition on the end alone would let the first pass.

@@ -48,7 +48,7 @@ def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.
 
 
 def _diagram(times, losses, floor):
-    """At every window: start, dwell, level and strength of every local maximum of the dwell, shape (plateau,) each."""
+    """Start, dwell, level and strength of every local maximum of the dwell at every window, shape (plateau,) each."""
     times, losses = np.asarray(times, float), np.asarray(losses, float)
     fallen = -isotonic_regression(np.clip(losses / losses[0], floor, 1), increasing=False).x
     windows = WINDOWS[WINDOWS <= fallen[-1] - fallen[0], None]
@@ -74,10 +74,12 @@ def _reached(times, fallen, levels):
     return times[before] + np.clip(share, 0, 1) * (times[after] - times[before])
 
 
-def _numbers(found, factors):
-    """For each strength asked for, the number other than 0 that is found at most windows, the least of these; 0 if none is."""
+def _numbers(by_window, factors):
+    """Smallest of the numbers of plateaus, other than 0, that most windows show at each strength; 0 if there is none."""
     # Of shape (window, strength).
-    counts = np.stack([one[-1].size - np.searchsorted(np.sort(one[-1]), factors) for one in found])
+    counts = np.stack(
+        [window[-1].size - np.searchsorted(np.sort(window[-1]), factors) for window in by_window]
+    )
     windows = np.stack([(counts == number).sum(0) for number in range(counts.max() + 1)])
     windows[0] = 0
     return windows.argmax(0)

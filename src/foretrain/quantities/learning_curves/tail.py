@@ -22,11 +22,13 @@ def tail_exponent(times: np.ndarray, values: np.ndarray) -> float:
         The slope; nan with fewer than three observations, or where a value is not positive.
     """
     tail = _tail(times, values)
-    return np.nan if tail is None else float(np.polyfit(*np.log(tail), 1)[0])
+    if tail is None:
+        return np.nan
+    return float(np.polyfit(np.log(tail[0]), np.log(tail[1]), 1)[0])
 
 
 def floor_share(times: np.ndarray, values: np.ndarray) -> float:
-    """What is left for ever of the last value, by a least-squares fit of c + a/t to the tail: c over the last value.
+    """Share of the last value that never decays: c over the last value, by a least-squares fit of c + a/t to the tail.
 
     0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t.
 

@@ -1,4 +1,4 @@
-"""From where on something stays small: the fraction of what is trained that is enough."""
+"""Thresholds from which a curve stays small: the trained fraction that is enough."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def lasting_threshold(fractions, values, level: float, *, interpolated: bool = F
     place = np.arange(fractions.size)
     last = np.where(values > level, place, -1).max(-1, initial=-1)
     after = ~np.isnan(values) & (place > last[..., None])
-    found, first = after.any(-1), after.argmax(-1)
+    reached, first = after.any(-1), after.argmax(-1)
     threshold = fractions[first]
     if interpolated:
         take = lambda index: np.take_along_axis(values, index[..., None], -1)[..., 0]  # noqa: E731
@@ -29,7 +29,7 @@ def lasting_threshold(fractions, values, level: float, *, interpolated: bool = F
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(last >= 0, (level - low) / (high - low), 0.0)
         threshold = threshold - share * (fractions[first] - fractions[before])
-    return np.where(found, threshold, np.nan)
+    return np.where(reached, threshold, np.nan)
 
 
 def closing_threshold(fractions: np.ndarray, gaps: np.ndarray, level: float) -> np.ndarray:
@@ -45,5 +45,5 @@ def closing_threshold(fractions: np.ndarray, gaps: np.ndarray, level: float) -> 
         Shape (...). The first fraction where no gap is wider; 1 where the gap never closes before; nan where a run has none.
     """
     gaps = np.where(np.isnan(gaps) & (fractions == 1), 0.0, gaps)
-    found = np.nan_to_num(lasting_threshold(fractions, gaps, level, interpolated=True), nan=1.0)
-    return np.where(np.isnan(gaps).any(-1), np.nan, found)
+    threshold = np.nan_to_num(lasting_threshold(fractions, gaps, level, interpolated=True), nan=1.0)
+    return np.where(np.isnan(gaps).any(-1), np.nan, threshold)

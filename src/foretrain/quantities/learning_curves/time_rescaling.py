@@ -27,20 +27,20 @@ def time_rescalings(ones: Iterable, others: Iterable) -> np.ndarray:
     return np.array([_rescaling(*pair) for pair in zip(ones, others, strict=True)]).T
 
 
-def _rescaling(one, other) -> tuple[float, float, float]:
+def _rescaling(first, second) -> tuple[float, float, float]:
     nothing = (np.nan, np.nan, np.nan)
-    if not (one[0].size and other[0].size):
+    if not (first[0].size and second[0].size):
         return nothing
-    high, low = min(one[1][0], other[1][0]), max(one[1].min(), other[1].min())
+    high, low = min(first[1][0], second[1][0]), max(first[1].min(), second[1].min())
     if not high > low:
         return nothing
     # The ends are left out: the start is at time 0, and the lowest level is reached by accident of the record's end.
-    wanted = np.linspace(float(high), float(low), _LEVELS + 2)[1:-1]
+    levels = np.linspace(float(high), float(low), _LEVELS + 2)[1:-1]
     reached = []
-    for times, losses in (one, other):
+    for times, losses in (first, second):
         falling = -np.minimum.accumulate(losses.astype(float))
         tiled = np.broadcast_to(falling, (_LEVELS, len(falling)))
-        reached.append(crossing_time(times, tiled, -wanted))
+        reached.append(crossing_time(times, tiled, -levels))
     ratio = np.log(reached[1] / reached[0])
     explained = 1 - ratio.var() / max(np.log(reached[1]).var(), np.finfo(float).tiny)
     return float(np.exp(ratio.mean())), float(ratio.std()), float(explained)

@@ -127,8 +127,8 @@ def descent(
     if path.ndim == 2:  # the same arithmetic, several times faster
         state = RankOneState(*(float(number) for number in _numbers(state)))
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = iterate(lambda now: step(now, learning_rate, weight_decay), state, steps, every)
-        for index, state in enumerate(moved):
+        states = iterate(lambda now: step(now, learning_rate, weight_decay), state, steps, every)
+        for index, state in enumerate(states):
             path[:, index] = _numbers(state)
     return RankOneState(*path)
 

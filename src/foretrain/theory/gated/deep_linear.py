@@ -160,8 +160,8 @@ def _riccati_factor(overlaps, rates, pivots, time):
     )
     lengths = np.linalg.norm(stacked, axis=0)
     triangle = np.asarray(np.linalg.qr(stacked / lengths, mode="r"))
-    moved = scaled * np.exp(np.minimum(rates, 0.0) * time)[:, None] / lengths
-    return np.linalg.solve(triangle.T, moved.T).T
+    advanced = scaled * np.exp(np.minimum(rates, 0.0) * time)[:, None] / lengths
+    return np.linalg.solve(triangle.T, advanced.T).T
 
 
 def _factors(start, target):

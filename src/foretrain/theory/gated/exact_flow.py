@@ -88,11 +88,11 @@ def outputs(statistics: Statistics) -> tuple[Output, ...]:
         inputs, values, vectors = gated_inputs(statistics, bundles)
         root = vectors * np.sqrt(values)
         together = np.concatenate([statistics.target_input[p] for p in bundles], axis=1)
-        wanted = together @ (vectors / np.sqrt(values))
-        least = (power - np.sum(wanted**2)) / 2
+        target = together @ (vectors / np.sqrt(values))
+        least = (power - np.sum(target**2)) / 2
         least = float(least) if least > _ROUNDING * power else 0.0
         edges = column_edges(statistics, bundles)
-        ends.append(Output(tuple(bundles), edges, inputs, root, wanted, least))
+        ends.append(Output(tuple(bundles), edges, inputs, root, target, least))
     return tuple(ends)
 
 
@@ -102,8 +102,8 @@ def gated_inputs(statistics: Statistics, bundles) -> tuple[np.ndarray, np.ndarra
     pairs = [[statistics.input_pair(j, p) for p in bundles] for j in bundles]
     blocks = [
         [
-            np.zeros((wide, high)) if one is None else one
-            for high, one in zip(widths, row, strict=True)
+            np.zeros((wide, high)) if gate is None else gate
+            for high, gate in zip(widths, row, strict=True)
         ]
         for wide, row in zip(widths, pairs, strict=True)
     ]
@@ -236,15 +236,17 @@ def flow_until(
     def looked(flat):
         totals = bundle_products(statistics, unpacked(flat))
         learned = explained(totals, ends) if frames else {}
-        along = [np.sum((u.T @ learned[p]) * v.T, axis=1) for p, (u, v) in (frames or {}).items()]
-        return loss(totals, ends), np.array(along)
+        strengths = [
+            np.sum((u.T @ learned[p]) * v.T, axis=1) for p, (u, v) in (frames or {}).items()
+        ]
+        return loss(totals, ends), np.array(strengths)
 
     state = np.concatenate([small[name].ravel() for name in names])
     size = math.sqrt(float(np.mean(state**2)))
     solver = DOP853(
         velocity, 0.0, state, until, rtol=_TOLERANCE, atol=_TOLERANCE * max(size, 1e-150)
     )
-    seen = [(0.0, *looked(state))]
+    records = [(0.0, *looked(state))]
     while solver.status == "running" and solver.nfev < most:
         begun = float(solver.t)
         reason = solver.step()
@@ -252,18 +254,20 @@ def flow_until(
             raise ForetrainError(f"The flow could not be integrated: {reason}")
         between = solver.dense_output()
         inner = np.linspace(begun, float(solver.t), _POINTS + 1)[1:]
-        seen += [(time, *looked(between(time))) for time in inner[:-1]]
-        seen.append((solver.t, *looked(solver.y)))
+        records += [(time, *looked(between(time))) for time in inner[:-1]]
+        records.append((solver.t, *looked(solver.y)))
         if solver.t < at_least:
             continue
         # Towards a minimum the gradient falls to rounding; past a saddle it does not before it grows again.
         rest = float(np.sum(solver.f**2)) * solver.t
-        if seen[-1][1] <= enough or (solver.t >= settle_after and rest < _AT_REST * seen[0][1]):
+        if records[-1][1] <= enough or (
+            solver.t >= settle_after and rest < _AT_REST * records[0][1]
+        ):
             break
-    times, losses, along = (np.array(column) for column in zip(*seen, strict=True))
+    times, losses, by_mode = (np.array(column) for column in zip(*records, strict=True))
     end = unpacked(solver.y)
     before, after = conserved(statistics.graph, small), conserved(statistics.graph, end)
-    moved = max((float(np.abs(after[v] - before[v]).max()) for v in before), default=0.0)
+    change = max((float(np.abs(after[v] - before[v]).max()) for v in before), default=0.0)
     largest = max(float(np.abs(w).max()) for w in end.values()) ** 2
     done = bool(losses[-1] <= enough)
-    return Trajectory(times, losses, along, end, moved / (largest or 1.0), solver.nfev, done)
+    return Trajectory(times, losses, by_mode, end, change / (largest or 1.0), solver.nfev, done)

@@ -130,17 +130,17 @@ def _carry_from_root(left, total, walks, place) -> list[dict[str, np.ndarray]]:
             continue
         carried = walks[where, place[root]] @ basis
         strength = np.linalg.norm(carried, axis=0)
-        taken = np.zeros((carried.shape[0], 0))
+        covered = np.zeros((carried.shape[0], 0))
         for mode in np.argsort(-strength, kind="stable"):
-            if strength[mode] <= _REACHED or taken.shape[1] == taken.shape[0]:
+            if strength[mode] <= _REACHED or covered.shape[1] == covered.shape[0]:
                 break
             column = carried[:, mode] / strength[mode]
             for _ in range(2):  # Gram-Schmidt with one repetition is orthogonal to rounding
-                column = column - taken @ (taken.T @ column)
+                column = column - covered @ (covered.T @ column)
             # A column mostly within those taken is noise of stronger ones, not a direction of its own.
             if np.linalg.norm(column) > 0.5:
                 column /= np.linalg.norm(column)
-                taken = np.column_stack([taken, column])
+                covered = np.column_stack([covered, column])
                 components[mode][name] = left[name] @ column
     return components
 

@@ -1,4 +1,4 @@
-r"""From a gated deep linear network to one scalar per edge and mode, found from the statistics alone.
+r"""Reduction of a gated deep linear network to one scalar per edge and mode, from the statistics alone.
 
 If orthogonal U at the outputs and V at the inputs diagonalise all statistics at once, eqs. (7)-(8) of Saxe, Sodhani &
 Lewallen (2022),

@@ -64,10 +64,10 @@ class TangentKernel:
             )
             left = left ** np.where(np.isinf(steps), 1.0, steps)
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
-        moved = (1 - left) * (inverse * start)[:, None]
+        shift = (1 - left) * (inverse * start)[:, None]
         loss = 0.5 * ((left * start[:, None]) ** 2).sum(0) / self.trained_routes
         error = (self.untrained_target - scale**3 * self.untrained_output)[:, None]
-        error = error - scale**4 * (self.reach @ moved)
+        error = error - scale**4 * (self.reach @ shift)
         return loss, 0.5 * (error**2).sum(0) / max(self.untrained_routes, 1)
 
 

@@ -81,15 +81,15 @@ class Descent:
         bound, in which it has what is left of the start at the lower bound. The first whole step lies between the bounds or
         is the next one after the upper; they need |`factor`| <= 1. inf where the error never gets there.
         """
-        seen = ~self.null
-        bias = ((self.limit - self.teacher)[seen] ** 2).sum()
+        covered = ~self.null
+        bias = ((self.limit - self.teacher)[covered] ** 2).sum()
         low = self.forgetting(threshold)
         if np.isinf(low):
             return low, low, low
         if np.abs(self.factor).max() > 1:  # descent diverges
             return np.nan, np.nan, np.nan
-        left = np.abs((self.start - self.limit)[seen]) * np.abs(self.factor[seen]) ** low
-        rest = (left**2 + 2 * left * np.abs((self.limit - self.teacher)[seen])).sum()
+        left = np.abs((self.start - self.limit)[covered]) * np.abs(self.factor[covered]) ** low
+        rest = (left**2 + 2 * left * np.abs((self.limit - self.teacher)[covered])).sum()
         return low, self.forgetting(threshold - bias), self.forgetting(threshold - bias - rest)
 
 
@@ -111,11 +111,11 @@ def descent(
     """
     n, d = data.shape
     left, singular, right = np.linalg.svd(data, full_matrices=True)
-    seen = int((singular > singular[0] * max(n, d) * np.finfo(float).eps).sum())
-    null = np.arange(d) >= seen
+    rank = int((singular > singular[0] * max(n, d) * np.finfo(float).eps).sum())
+    null = np.arange(d) >= rank
     curvature, projected, fitted = np.zeros(d), left.T @ targets, np.zeros(d)
-    curvature[:seen] = singular[:seen] ** 2 / n
-    fitted[:seen] = projected[:seen] / singular[:seen]
+    curvature[:rank] = singular[:rank] ** 2 / n
+    fitted[:rank] = projected[:rank] / singular[:rank]
     shrinkage = np.where(null, 0, curvature / np.where(null, 1, curvature + weight_decay))
     return Descent(
         curvature=curvature,
@@ -125,7 +125,7 @@ def descent(
         teacher=right @ teacher,
         fitted=fitted,
         factor=1 - learning_rate * (curvature + weight_decay),
-        unfitted=float((projected[seen:] ** 2).sum() / n),
+        unfitted=float((projected[rank:] ** 2).sum() / n),
     )
 
 

@@ -128,9 +128,11 @@ def descent(
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)
     singular, variance = _modes(singular_values, input_variances)
-    alone = isinstance(factors, RaceFactors)
-    schemes = [factors] if alone else factors
-    rates = learning_rate * np.array([(one.outer, one.hidden) for one in schemes]).T[..., None]
+    single = isinstance(factors, RaceFactors)
+    schemes = [factors] if single else factors
+    rates = (
+        learning_rate * np.array([(scheme.outer, scheme.hidden) for scheme in schemes]).T[..., None]
+    )
 
     def step(state):
         change = _velocity(state, singular, variance, *rates)
@@ -138,7 +140,7 @@ def descent(
 
     state = tuple(_checked_start(start, (len(schemes), singular.size)))
     outer, hidden = (np.stack(path) for path in zip(*iterate(step, state, steps), strict=True))
-    return (outer[:, 0], hidden[:, 0]) if alone else (outer, hidden)
+    return (outer[:, 0], hidden[:, 0]) if single else (outer, hidden)
 
 
 def _velocity(state, singular, variance, outer_rate, hidden_rate):
@@ -160,4 +162,4 @@ def _modes(singular_values, input_variances):
 def _checked_start(start, shape):
     outer, hidden = start
     values = ("start[0]", outer), ("start[1]", hidden)
-    return [np.broadcast_to(finite_array(*one).astype(float), shape) for one in values]
+    return [np.broadcast_to(finite_array(*value).astype(float), shape) for value in values]

@@ -76,8 +76,8 @@ def from_random(
     tau = _tau(gain, scale, domains)
     power = parts_of_mask(gain, scale, pairs).power / domains
     length = power.sum(1)
-    apart = power[:, 1:].sum(1)
-    cosine = (length - apart * domains / max(domains - 1, 1)) / length
+    outside = power[:, 1:].sum(1)
+    cosine = (length - outside * domains / max(domains - 1, 1)) / length
     hidden = scale * _larger_eigenvalue(tau)
     return FromRandom(gain, np.sqrt(length), hidden, cosine if domains > 1 else 1 + 0 * gain)
 

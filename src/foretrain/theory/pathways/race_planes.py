@@ -137,10 +137,10 @@ def flow(
         )
         change = []
         for (b, n, c), forward, pace in zip(schemes, ahead, factors, strict=True):
-            seen = error if len(b) == len(error) else error.mean(0, keepdims=True)
-            change += [pace.outer * (n.mT @ c) @ seen]
-            change += [pace.hidden * c @ seen @ b.mT]
-            change += [pace.outer * forward @ seen.mT]
+            shared = error if len(b) == len(error) else error.mean(0, keepdims=True)
+            change += [pace.outer * (n.mT @ c) @ shared]
+            change += [pace.hidden * c @ shared @ b.mT]
+            change += [pace.outer * forward @ shared.mT]
         return np.concatenate([part.ravel() for part in change])
 
     def strengths(state):
@@ -188,7 +188,7 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
 
 def _flattened(start: Sequence[Planes]):
     """The start as one vector, and a function of such a vector to (B, N, C) of every scheme."""
-    parts = [part for one in start for part in (one.encoders, one.hidden, one.decoders)]
+    parts = [part for factor in start for part in (factor.encoders, factor.hidden, factor.decoders)]
     cuts = np.cumsum([part.size for part in parts])[:-1]
 
     def split(state):

@@ -162,12 +162,12 @@ def _of_modes(function):
     """Let a function of one mode take S and D of shape (mode,), for a result with the modes on its last axis."""
 
     @wraps(function)
-    def of_modes(*given):
-        *given, singular, variance = given
+    def of_modes(*arguments):
+        *arguments, singular, variance = arguments
         if np.ndim(singular) == np.ndim(variance) == 0:
-            return function(*given, singular, variance)
+            return function(*arguments, singular, variance)
         modes = np.broadcast(singular, variance)
-        return np.stack([function(*given, *mode) for mode in modes], axis=-1)
+        return np.stack([function(*arguments, *mode) for mode in modes], axis=-1)
 
     return of_modes
 

@@ -66,9 +66,11 @@ def self_consistent(
     for number, group in enumerate(reduction.groups):
         # Pathways that divide the examples are groups of their own, with one mode each, since there is one output.
         (pathway,) = group.bundles
-        along = inputs @ group.frames["x"][:, 0]
+        projections = inputs @ group.frames["x"][:, 0]
         learns = abs(reduction.singular_values[number, 0]) > 1e-9
-        fits = [((sign * along > open_above) == (gates[pathway] > 0)).all() for sign in (1, -1)]
+        fits = [
+            ((sign * projections > open_above) == (gates[pathway] > 0)).all() for sign in (1, -1)
+        ]
         if not (learns and any(fits)):
             return False
     return True

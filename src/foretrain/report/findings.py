@@ -40,7 +40,7 @@ def write_findings(
     """
     from foretrain import __version__
 
-    captions = [(one.title, one.caption) for one in drawings.values()]
+    captions = [(drawing.title, drawing.caption) for drawing in drawings.values()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         written = []

@@ -1,0 +1,226 @@
+"""The answer to a question that a person asked, and its five faces: terminal, page, notebook, JSON, picture.
+
+A verb finds data, such as an `Analysis`, and the data become an `Answer` in one place. To let data of a room answer:
+
+1. The class derives from `Finding`. Its module, ``room/thing.py``, imports neither words nor figures.
+2. The module beside it, ``room/thing_words.py``, defines ``answer(thing) -> Answer``: sentences, tables, numbers, and
+   functions that draw, usually those of ``room/thing_figures.py``.
+
+Then ``thing.answer()`` is the `Answer`, and the thing prints itself, shows itself in a notebook, and has ``plot()`` and
+``as_dict()``; a command prints the answer and calls its `Answer.write`. Nothing else is needed, and nothing is registered.
+"""
+
+import importlib
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from math import inf, isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from foretrain.claims import markup
+from foretrain.report.document import document, write_document
+from foretrain.results.files import json_bytes, refused, write_atomic
+from foretrain.words import count, fold, laid
+
+_FOLDED = 12  # rows of a table from which on a page shows it folded
+_NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?|∞)(?=$|[ %])")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    Attributes:
+        heading: A few words, or the sentence that the table details.
+        head: Names of the columns, none of them longer than a few words.
+        rows: Cells, as many in each row as in `head`. Without rows the heading alone is printed, and a page leaves it out.
+        brief: Rows in place of `rows` in a terminal and a notebook; None for the same.
+        notes: Lines below the table, on every face.
+        reading: Lines that say what the columns are, on the page alone.
+    """
+
+    heading: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    brief: Sequence[Sequence[str]] | None = None
+    notes: Sequence[str] = ()
+    reading: Sequence[str] = ()
+
+    @property
+    def short(self) -> Sequence[Sequence[str]]:
+        """Rows of a terminal and a notebook."""
+        return self.rows if self.brief is None else self.brief
+
+    @property
+    def folded(self) -> bool:
+        """True if a page shows the table folded."""
+        return len(self.rows) > _FOLDED
+
+    def lines(self, width: float = inf) -> list[str]:
+        """Return the table as lines of text: the first column and those of words flush left, numbers flush right."""
+        if not self.short:
+            return [self.heading]
+        named = [self.head] if any(self.head) else []
+        columns = enumerate(zip(*self.short, strict=True))
+        left = [at for at, cells in columns if sum(map(_is_number, cells)) * 2 < len(cells)]
+        table = laid([*named, *self.short], left, width)
+        return [self.heading, *(line for line in table if line), *self.notes]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Everything that is said of what was found.
+
+    Attributes:
+        name: Stem of its files, such as ``analysis``.
+        title: A few words, such as ``Analysis of digits.pt``.
+        head: Sentences that answer the question, the most important first.
+        tables: The details.
+        drawings: Name of each picture to the function that makes its `foretrain.figures.Drawing`, in the order of the page;
+            the first is the picture of `plot`. None in place of a function where these data have no such picture.
+        doubts: Sentences on what is not to be trusted, and why.
+        numbers: What a program reads; arrays and numbers that are not finite are allowed, see `plain`.
+        sections: Makes HTML of the page's own, which may hold curves to look into; None where the page needs none.
+    """
+
+    name: str
+    title: str
+    head: Sequence[str]
+    tables: Sequence[Table]
+    drawings: Mapping[str, Callable[[], Any] | None]
+    doubts: Sequence[str] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    sections: Callable[[], str] | None = None
+
+    def text(self, width: float = inf) -> str:
+        """Return all of it but the pictures as lines of at most `width` columns."""
+        blocks = [list(self.head), *(table.lines(width) for table in self.tables)]
+        if self.doubts:
+            blocks.append(["Trust", *self.doubts])
+        lines = [line for block in blocks if block for line in ("", *block)][1:]
+        return "\n".join(fold(line, int(width)) if len(line) > width else line for line in lines)
+
+    def brief(self) -> str:
+        """Return title and sentences, for a prompt."""
+        doubts = f"{count(len(self.doubts), 'line')} on trust; " if self.doubts else ""
+        lines = [*self.head, f"{doubts}print() shows the tables, .plot() the picture."]
+        return "\n".join([self.title, *(f"  {line}" for line in lines)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first picture on a figure of its own, or in the place of axes made by ``subplots``; returns the figure.
+
+        Raises:
+            ArgumentError: `ax` is not made by ``subplots``, or the picture cannot stand there.
+        """
+        from foretrain.figures.style import drawn_at
+
+        name, draw = next(iter(self._drawn().items()))
+        return drawn_at(ax, lambda: {name: draw()}, name).figure
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers as values that JSON has."""
+        return plain(self.numbers)
+
+    def write(self, folder: str | PathLike) -> tuple[Path, ...]:
+        """Write numbers, pictures and page into a folder, which is made if need be.
+
+        Returns:
+            Paths of ``<name>.json``, of each picture as SVG (its PNG and the CSV of its points stand beside it), and of
+            ``<name>.html``. A picture of that name that these data do not have is removed.
+
+        Raises:
+            FolderError: The folder cannot be made or written.
+        """
+        from foretrain import __version__, figures
+
+        folder = Path(folder)
+        drawings = {name: draw() for name, draw in self._drawn().items()}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in self.drawings.keys() - drawings.keys():
+                for ending in ("csv", "png", "svg"):
+                    (folder / f"{name}.{ending}").unlink(missing_ok=True)
+            record = write_atomic(folder / f"{self.name}.json", json_bytes(self.as_dict()))
+            pictures = [*figures.save(drawings, folder).values()]
+            vectors = [b64encode(path.read_bytes()).decode() for path in pictures]
+        except OSError as error:
+            raise refused(folder, error) from error
+        words = [(drawing.title, drawing.caption) for drawing in drawings.values()]
+        text = document(
+            "report/answer.html",
+            scripts=("fold.js",),
+            live=self.sections is not None,
+            title=self.title,
+            answer=self,
+            figures=[(*pair, svg) for pair, svg in zip(words, vectors, strict=True)],
+            sections="" if self.sections is None else self.sections(),
+            version=__version__,
+        )
+        return record, *pictures, write_document(folder / f"{self.name}.html", text)
+
+    def _drawn(self):
+        return {name: draw for name, draw in self.drawings.items() if draw is not None}
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return markup.render(
+            "report/face.html",
+            title=self.title,
+            subtitle="",
+            lines=[*self.head, *self.doubts],
+            picture=b64encode(self.plot()._repr_png_()).decode(),
+            parts=[],
+            tables=[(table.heading, table.head, table.short) for table in self.tables],
+        )
+
+
+class Finding:
+    """Base of what a verb returns: it answers, prints and shows itself, and knows nothing of words or pictures.
+
+    The words of ``room/thing.py`` stand in ``room/thing_words.py``, see above.
+    """
+
+    def answer(self) -> Answer:
+        """Return what is said of it."""
+        return importlib.import_module(f"{type(self).__module__}_words").answer(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return its numbers as values that JSON has; those that are not finite are None."""
+        return self.answer().as_dict()
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the matplotlib figure."""
+        return self.answer().plot(ax)
+
+    def __str__(self) -> str:
+        return self.answer().text()
+
+    def __repr__(self) -> str:
+        return self.answer().brief()
+
+    def _repr_html_(self) -> str:
+        return self.answer()._repr_html_()
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: arrays become lists, records and mappings objects, numbers that are not finite None."""
+    if hasattr(value, "tolist"):  # of NumPy
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(name): plain(inner) for name, inner in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return str(value) if isinstance(value, PathLike) else value
+
+
+def _is_number(cell: str) -> bool:
+    return bool(_NUMBER.match(cell))

@@ -9,7 +9,6 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -255,22 +254,23 @@ def check(
     held = held or {}
     ids = {sentence.id for sentence in catalogue.load(study).sentences}
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
-    usual = cache(good)
+    usual = good()
+    survives(study, usual, drawn, of_diverged)
+    whole = verdicts(study, usual)
+    del usual  # it may be large
 
     def judged(id, made):
-        if isinstance(made, dict):
-            made = good(**made) if made else usual()
-        elif isinstance(made, tuple):
-            made = changed(good(), *made)
+        if made == {}:
+            return whole.get(id, [])
+        if isinstance(made, tuple):
+            grid = changed(good(), *made)
         else:
-            made = made()
-        return verdicts(study, made, id).get(id, [])
+            grid = good(**made) if isinstance(made, dict) else made()
+        return verdicts(study, grid, id).get(id, [])
 
-    survives(study, usual(), drawn, of_diverged)
-    whole = verdicts(study, usual())
     for id in ids:
         claims = {
-            HOLDS: judged(id, held[id]) if id in held else whole.get(id, []),
+            HOLDS: judged(id, held.get(id, {})),
             FAILS: judged(id, spoilt[id]),
         }
         for verdict, each in claims.items():

@@ -1,7 +1,10 @@
+import re
+
 import pytest
 import xarray as xr
 
 from foretrain import vocabulary
+from foretrain.errors import ArgumentError
 from foretrain.results.labels import annotate
 from foretrain.vocabulary import (
     Variable,
@@ -18,6 +21,20 @@ def test_declaring_again_is_harmless_and_a_clash_raises(monkeypatch):
     declare("step", test_only_word="For this test.")
     with pytest.raises(VocabularyError, match="`test_only_word` is declared twice"):
         declare("mode", test_only_word="For this test.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meanings", "line"),
+    [
+        (("step", "train"), {}, "`dims` must be one text, with names and meanings behind it"),
+        ((["step"],), {"train": "Loss."}, "`dims` must be one text"),
+        (("step",), {"train": 3}, "`train` must have a sentence as its meaning, but has 3"),
+        (("step",), {"train": "Loss.", "kind": "complex"}, "`kind` must be one of `float`, `int`"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_in_a_line(arguments, meanings, line):
+    with pytest.raises(ArgumentError, match=re.escape(line)):
+        declare(*arguments, **meanings)
 
 
 def test_words_of_a_study_from_elsewhere_are_its_own_and_the_last_declaration_holds():

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foretrain.errors import ForetrainError
+from foretrain.errors import ForetrainError, argument_error, one_of
 
 TIME_UNIT = "step × learning rate"
 MISSING = -1  # the outcome of a run that is not there
@@ -94,12 +94,22 @@ def declare(
         **meanings: Name of each variable to a sentence that explains it.
 
     Raises:
+        ArgumentError: an argument is of another kind.
         VocabularyError: foretrain itself declares a name twice with different content.
     """
+    named = {} if named is None else named
+    if not isinstance(dims, str) or not isinstance(named, Mapping):
+        got = f"is {dims!r}, {named!r}"
+        repair = 'Try declare("step mode", strength="How much of each component is passed on.").'
+        raise argument_error("dims", "be one text, with names and meanings behind it", got, repair)
+    for name, text in {**named, **meanings}.items():
+        if not isinstance(text, str):
+            raise argument_error(name, "have a sentence as its meaning", f"has {text!r}")
+    one_of("kind", kind, ("float", "int", "bool", "str"))
     words = {"unit": unit, "kind": kind, "source": source}
     variables = [
         Variable(name, tuple(dims.split()), meaning=text, **words)
-        for name, text in {**(named or {}), **meanings}.items()
+        for name, text in {**named, **meanings}.items()
     ]
     if not sys._getframe(1).f_code.co_filename.startswith(_PACKAGE):
         _own.update({variable.name: variable for variable in variables})
@@ -124,6 +134,15 @@ def lookup(name: str) -> Variable:
     if name not in first and name not in second:
         raise VocabularyError(f"Variable `{name}` is not declared in the vocabulary.")
     return first.get(name) or second[name]
+
+
+def positions(dim: str) -> dict[str, int]:
+    """Return the name of every variable that has a dim to the position of that dim among its own."""
+    return {
+        name: lookup(name).dims.index(dim)
+        for name in {**_declared, **_own}
+        if dim in (lookup(name).dims or ())
+    }
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Runs that train nothing: measured on the host, or sampled from a posterior, through the ordinary machinery."""
 
+import numpy as np
 import pytest
 
 import foretrain
@@ -48,6 +49,40 @@ def predict(p, step):
 
 CLOSE = "The mean of draws is close to zero."
 CLAIMS = [claim("close", CLOSE, lambda c: c.distance, source="x", near=0, inside=(-2, 2), why="y")]
+'''
+
+ALONG_STEP = '''"""Draws, added up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.study import declare, generator, parameter, claim
+
+AXES = {"length": (4, 6)}
+declare("step", total="Sum of the draws so far.")
+declare("half step", parts="Sums so far, of positive and of negative draws.")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Draws."""
+
+    length: int = parameter(4, "draws", minimum=1)
+    learning_rate: float = parameter(0.1, "time of a draw", above=0)
+
+
+def measure(p, seed):
+    x = generator(seed, "data").standard_normal(p.length)
+    return {"total": x.cumsum(), "parts": np.cumsum([x * (x > 0), x * (x < 0)], axis=1)}
+
+
+def predict(p, step):
+    return {"total": np.zeros(p.length)}
+
+
+FEW = "The draws add up to less than 100."
+CLAIMS = [claim("few", FEW, lambda c: c.end.total, source="x", near=0, inside=(-99, 99), why="y")]
 '''
 
 SAMPLED = '''"""Half of the steep directions of a quadratic loss."""
@@ -146,6 +181,53 @@ def test_a_posterior_is_sampled_by_the_machine(tmp_path):
     assert found["trusted"].dtype == bool
     assert (found["rhat"] < 1.1).all()
     assert (found["loss_at_start"] == 0).all()
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_study_may_measure_along_step_with_numbers_of_its_own(tmp_path, numbered):
+    file, out = tmp_path / "along.py", tmp_path / "a"
+    steps = "\n\ndef labels(p):\n    return {'step': [2**n for n in range(p.length)]}\n"
+    file.write_text(ALONG_STEP + steps * numbered)
+    assert check(file) == []
+    found = foretrain.run(file, seeds=2, out=out, workers=1, quiet=True)
+    runs, known = found.simulation, 2 ** np.arange(6) if numbered else np.arange(6)
+    assert runs["total"].dims == ("length", "seed", "step")
+    assert runs["parts"].dims == ("length", "seed", "half", "step")
+    assert runs["step"].values.tolist() == found.theory["step"].values.tolist() == known.tolist()
+    np.testing.assert_allclose(runs["time"], 0.1 * known)
+    np.testing.assert_allclose(runs["parts"].sum("half", skipna=False), runs["total"])
+    ends = runs["total"].notnull().sum("step")
+    assert ends.values.tolist() == [[4, 4], [6, 6]]
+    assert runs["step_length"].values.tolist() == [4, 6]
+    assert [claim.verdict for claim in found.claims] == ["holds", "holds"]
+    assert "total" in found._drawn()
+    assert any("step" in path.name for path in foretrain.export(out, "csv", tmp_path / "b"))
+    assert foretrain.open(out).simulation.equals(runs)
+
+
+def test_any_file_of_a_folder_may_declare_variables(tmp_path):
+    words = 'declare("step", total'
+    folder = tmp_path / "along"
+    folder.mkdir()
+    (folder / "study.py").write_text(ALONG_STEP.replace(words, 'declare("step", other'))
+    measured = "from foretrain.study import declare\n\nfrom .study import measure\n"
+    (folder / "measurement.py").write_text(f'{measured}\n{words}="Sum of the draws so far.")\n')
+    found = foretrain.run(folder, seeds=1, length=3, out=tmp_path / "a", workers=1, quiet=True)
+    assert found.simulation["total"].dims == ("seed", "step")
+
+
+def test_measurements_that_do_not_fit_the_steps_are_named(tmp_path):
+    file = tmp_path / "along.py"
+    file.write_text(ALONG_STEP + "\n\ndef labels(p):\n    return {'step': [1, 2]}\n")
+    assert "`total` must have one value along `step` for each of 2 steps, but has 4" in str(
+        check(file)
+    )
+    file.write_text(ALONG_STEP + "\n\ndef labels(p):\n    return {'step': [2, 1, 3, 4]}\n")
+    assert "`labels` must give rising whole numbers" in str(check(file))
+    file.write_text(ALONG_STEP.replace("x.cumsum()", "[x.cumsum()]"))
+    assert "`total` must have dims ('step',), as it is declared, but has shape (1, 4)" in str(
+        check(file)
+    )
 
 
 def test_a_study_must_do_something(tmp_path):

@@ -34,10 +34,12 @@ from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
 from foretrain.plans import catalogue
+from foretrain.plans.author import words
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import Writer, scan
 from foretrain.results.manifest import read_manifest, settle_lanes
 from foretrain.results.segment import FinishedRun
+from foretrain.vocabulary import positions
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
@@ -73,6 +75,7 @@ class Coordinator:
     _backends: list[str] = field(default_factory=list)  # theirs
     _remark: str = ""
     _code: str = ""
+    _along_step: dict[str, int] = field(default_factory=dict)
     _prefix: str = ""
     _token: str = ""
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
@@ -93,6 +96,8 @@ class Coordinator:
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
         self._code = self.plan.study.code
+        with words(self.plan.study):
+            self._along_step = positions("step")
         self.groups = make_groups(self.runs, self.plan.study.estimate)
         self._predicted = sum(group.steps for group in self.groups)
         trains = self.plan.study.trains
@@ -137,6 +142,7 @@ class Coordinator:
             "worker": f"{self._prefix}{number}-{place.backend}-{self._token}",
             "checkpoint_every": self.checkpoint_every,
             "keep_state": self.keep_state,
+            "along_step": self._along_step,
             "backend": place.backend,
             "core": place.core.number if place.backend == CPU else None,
         }

@@ -4,18 +4,21 @@ Nothing of a run is stored before it has ended, so that one that was interrupted
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import COMPUTED, DIVERGED
+from foretrain.plans.card import StudyError
 from foretrain.plans.study import Study
 from foretrain.results.segment import FinishedRun
 from foretrain.streams import Seed
 
 _SAMPLED = "learning_coefficient"
+_SAMPLER = "foretrain.degeneracy.sampled.sampling:sampled"  # looked up where a study asks for it
 
 
 class Waiting(NamedTuple):
@@ -32,6 +35,7 @@ class Host:
     Args:
         study: The study whose ``measure`` and ``posterior`` are asked.
         failed: ``failed(identity, error)``: the record of a run that has raised.
+        along_step: Name of every variable with a dim ``step`` to the position of that dim.
 
     Attributes:
         strides_done: Runs that were computed.
@@ -39,8 +43,13 @@ class Host:
 
     lanes = 1
 
-    def __init__(self, study: Study, failed: Callable[[str, BaseException], FinishedRun]):
-        self._study, self._failed = study, failed
+    def __init__(
+        self,
+        study: Study,
+        failed: Callable[[str, BaseException], FinishedRun],
+        along_step: Mapping[str, int],
+    ):
+        self._study, self._failed, self._along_step = study, failed, along_step
         self._queue: deque[Waiting] = deque()
         self.strides_done = 0
 
@@ -66,13 +75,15 @@ class Host:
         self.strides_done += 1
         try:
             arrays = computed(self._study, run.parameters, run.seed)
+            stored = self._study.stored_steps(run.parameters)
+            steps, curves, finals = by_step(arrays, self._along_step, stored)
         except (Exception, SystemExit) as error:
             if isinstance(error, MemoryError):
                 raise
             return [self._failed(run.identity, error)]
         sampled = arrays.get(_SAMPLED)
         outcome = COMPUTED if sampled is None or np.isfinite(sampled).all() else DIVERGED
-        return [FinishedRun(run.identity, outcome, 0, np.zeros(0, np.int64), finals=arrays)]
+        return [FinishedRun(run.identity, outcome, 0, steps, curves, finals)]
 
     def in_flight(self) -> list:
         """Nothing: no run is half done between two calls."""
@@ -102,7 +113,36 @@ def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     with arithmetic(vars(p).get("precision", "float64")):
         posterior = study.posterior(p, seed)
         if posterior is not None:
-            from foretrain.degeneracy.sampled.sampling import sampled
-
-            arrays |= sampled(posterior, p, seed)
+            arrays |= resolve_name(_SAMPLER)(posterior, p, seed)
     return {name: np.asarray(value) for name, value in arrays.items()}
+
+
+def by_step(
+    arrays: Mapping[str, np.ndarray], along_step: Mapping[str, int], steps: np.ndarray
+) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Part what a run computed into step numbers, arrays along ``step``, with ``step`` in front, and all others.
+
+    Args:
+        arrays: What was computed, by name.
+        along_step: Name of every variable with a dim ``step`` to the position of that dim.
+        steps: Known step numbers, shape (step,); where there are none, they are 0, 1, ...
+
+    Raises:
+        StudyError: an array is longer or shorter along ``step`` than the step numbers.
+    """
+    curves = {
+        name: np.moveaxis(array, along_step[name], 0)
+        for name, array in arrays.items()
+        if array.ndim > along_step.get(name, array.ndim)
+    }
+    others = {name: array for name, array in arrays.items() if name not in curves}
+    if not curves:
+        return np.zeros(0, np.int64), {}, others
+    if not len(steps):
+        steps = np.arange(len(next(iter(curves.values()))))
+    for name, curve in curves.items():
+        if len(curve) != len(steps):
+            raise StudyError(
+                f"Variable `{name}` must have one value along `step` for each of {len(steps)} steps, but has {len(curve)}."
+            )
+    return steps, curves, others

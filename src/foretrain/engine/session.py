@@ -34,7 +34,7 @@ from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
 from foretrain.engine.demand import refuse_too_large
 from foretrain.engine.forks import guard
-from foretrain.engine.host import Host, Nothing, Waiting, computed
+from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, started_backend
 from foretrain.errors import FolderError, ForetrainError, TooLarge
@@ -62,8 +62,8 @@ class Session:
     Args:
         setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, ``code`` (hash of what makes
             its runs), ``data`` (name of each file of data to its digest), root seed, folder, worker's name, ``here`` (whether
-            this is the calling process), ``backend`` (where it is to run), `checkpoint_every` in seconds, and `keep_state` as
-            in `foretrain.engine.snapshots`.
+            this is the calling process), ``backend`` (where it is to run), `checkpoint_every` in seconds, `keep_state` as
+            in `foretrain.engine.snapshots`, and ``along_step`` as in `foretrain.engine.host.Host`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
@@ -72,7 +72,7 @@ class Session:
         self._data = setup["data"]
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
-        self._keep_state = setup["keep_state"]
+        self._keep_state, self._along_step = setup["keep_state"], setup["along_step"]
         self._here = setup["here"]
         self.backend = started_backend(setup["backend"])
         self._noticed = Noticed(self._folder)
@@ -173,7 +173,7 @@ class Session:
                 self._last = ({}, self._base)
                 given = self._study.program(self._base)
             if given is None and self._study.computes:
-                self._lanes = Host(self._study, self._failed)
+                self._lanes = Host(self._study, self._failed, self._along_step)
                 lanes = message["lanes"] or self._lanes.lanes
                 self._say_lanes(message, lanes, stored, rate)
                 return
@@ -299,11 +299,12 @@ class Session:
         try:
             with self._noticed.watching():
                 arrays = computed(self._study, asked.parameters, asked.seed)
+            _, curves, finals = by_step(arrays, self._along_step, run.steps)
         except MemoryError:
             raise
         except _MISTAKES as error:
             return self._failed(run.identity, error)
-        return replace(run, finals={**run.finals, **arrays})
+        return replace(run, curves=run.curves | curves, finals=run.finals | finals)
 
     def _fail_all(self, error):
         """The program itself raised: every run that has entered and not left has failed."""

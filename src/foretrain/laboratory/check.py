@@ -12,10 +12,10 @@ import xarray as xr
 from foretrain.arithmetic import arithmetic
 from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import Program, completed
-from foretrain.engine.host import computed
+from foretrain.engine.host import by_step, computed
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.labelled import theory_of
-from foretrain.plans.author import loaded
+from foretrain.plans.author import loaded, words
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.plans.parameters import clean, rules
@@ -26,7 +26,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import NotApplicable
 from foretrain.results.arrays import storable
 from foretrain.streams import Seed
-from foretrain.vocabulary import lookup, own_words
+from foretrain.vocabulary import lookup, positions
 
 
 class Problems(list[str]):
@@ -57,7 +57,7 @@ def check(study: str | Path | Study) -> Problems:
         return Problems([str(error)])
     except (Exception, SystemExit) as error:
         return Problems([place(error)])
-    with own_words(found.is_own):
+    with words(found):
         return _lacks(found, plan)
 
 
@@ -90,8 +90,11 @@ def _lacks(found: Study, plan: Plan) -> Problems:
     for name, array in arrays.items():
         sizes |= attempt("first run", lambda name=name, array=array: _holds(name, array)) or {}
         observed[name] = array.shape
+    step = attempt(
+        "first run", lambda: by_step(arrays, positions("step"), found.stored_steps(p))[0]
+    )
     attempt("estimate", lambda: found.estimate(p))
-    attempt("labels", lambda: _labelled(found, p, sizes))
+    attempt("labels", lambda: _labelled(found, p, sizes, step))
     sentences = attempt("sentences", lambda: found.sentences) or ()
     attempt("figures", lambda: found.figures)
     made = next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
@@ -120,9 +123,9 @@ def _variants(study: Study, p: Any) -> None:
                 clean(study.Parameters, name, value)
 
 
-def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
+def _labelled(study: Study, p: Any, sizes: dict[str, int], step: np.ndarray | None) -> None:
     """Raise where the labels along a dim are not as many as what the longest of the networks holds along it."""
-    step = study.stored_steps(p)
+    step = study.stored_steps(p) if study.trains or step is None else step
     given = {name: (dims[0], len(v)) for name, (dims, v) in study.labels(p, step).items()}
     largest = dict(sizes)
     if any(length != sizes.get(dim, length) for dim, length in given.values()):
@@ -204,7 +207,7 @@ def _holds(name: str, array: np.ndarray) -> dict[str, int]:
     """The size of each dim of something computed; raises where it cannot be stored, or none of its numbers is finite."""
     if not storable(array.dtype):
         raise StudyError(f"Variable `{name}` must hold numbers, but has dtype {array.dtype}.")
-    sizes = _fits(name, array.shape)
+    sizes = _fits(name, array.shape, measured=True)
     if array.size and not np.isfinite(array).any():
         raise StudyError(f"Variable `{name}` must be finite, but is {array.flat[0]}.")
     return sizes
@@ -226,12 +229,18 @@ def _shapes(tree: Any) -> list[str]:
     return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
 
 
-def _fits(name: str, shape: tuple[int, ...]) -> dict[str, int]:
-    """The size of each dim but ``step``; raises where a variable is not declared, or has other dims than declared."""
+def _fits(name: str, shape: tuple[int, ...], *, measured: bool = False) -> dict[str, int]:
+    """Return the size of each dim, but for ``step`` of what a program observes, where it is -1 and stands first.
+
+    Raises:
+        VocabularyError: a variable is not declared.
+        StudyError: it has other dims than declared.
+    """
     declared = lookup(name).dims
     if declared is None:
         return {}
-    if len(declared) != len(shape) or (shape[:1] == (-1,)) != (declared[:1] == ("step",)):
+    placed = measured or (shape[:1] == (-1,)) == (declared[:1] == ("step",))
+    if len(declared) != len(shape) or not placed:
         dims = tuple("step" if size == -1 else size for size in shape)
         raise StudyError(
             f"Variable `{name}` must have dims {declared}, as it is declared, but has shape {dims}."

@@ -10,8 +10,10 @@ import numpy as np
 import xarray as xr
 
 from foretrain.dynamics.program import OUTCOMES
+from foretrain.engine.host import by_step
 from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.laboratory.stages import Stage, Tell, silent
+from foretrain.plans.author import words
 from foretrain.plans.data import refuse_changed
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import cells
@@ -20,7 +22,7 @@ from foretrain.plans.study import Study
 from foretrain.results.folding import Layout, fold_all, padding
 from foretrain.results.journal import Scan
 from foretrain.results.labels import annotate, labels, lengths
-from foretrain.vocabulary import VocabularyError, lookup, own_words
+from foretrain.vocabulary import VocabularyError, lookup, positions
 
 
 def labelled(
@@ -50,6 +52,8 @@ def labelled(
             p = cell_list[index]
             return study.variants(p).get(variant, {}).get("steps", p.steps)
 
+        if not study.trains:
+            return lambda index: -1  # as far as the runs of a cell reach
         return of if "steps" in plan.axes else None
 
     layouts = {
@@ -63,7 +67,7 @@ def labelled(
         )
         for variant in variants(plan)
     }
-    with own_words(study.is_own):
+    with words(study):
         return _beside_theory(plan, fold_all(folder, layouts, held=held), problems, tell)
 
 
@@ -101,6 +105,9 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
     step = study.stored_steps(p)
     seeds = range(cell.seeds if study.predicts_by_seed else 1)
     found = [study.predict(p, step, cell.seed(number)) for number in seeds]
+    if not step.size:
+        arrays = {name: np.asarray(values) for name, values in found[0].items()}
+        step, *_ = by_step(arrays, positions("step"), step)
     if study.predicts_by_seed:
         arrays = {name: _by_seed(name, [one.get(name) for one in found]) for name in found[0]}
         return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)

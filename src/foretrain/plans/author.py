@@ -1,6 +1,7 @@
 """Mistakes of a study's author: found when its files are imported, and told with the author's file and line."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from foretrain.errors import ForetrainError
@@ -9,6 +10,7 @@ from foretrain.plans.card import StudyError
 from foretrain.plans.named_before import remember
 from foretrain.plans.place import place
 from foretrain.plans.study import ROLES, Study
+from foretrain.vocabulary import own_words
 
 
 def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
@@ -29,3 +31,10 @@ def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
         named.part(role)
     _ = named.Parameters, named.revision
     return named
+
+
+def words(study: Study) -> AbstractContextManager[None]:
+    """Return the context in which the variables of a study come first; its files are imported, as each may declare some."""
+    for role in ROLES:
+        study.part(role)
+    return own_words(study.is_own)

@@ -1,6 +1,7 @@
 """The card of a study: what its text says of it, read without running any of its code."""
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,10 @@ def _file(file: Path, node: ast.ImportFrom) -> Path | None:
     if module.split(".")[0] == "foretrain":
         return file_of(_PACKAGE.joinpath(*module.split(".")[1:]))
     return beside(file.parent, module)
+
+
+def dictionary(name: str, value: Any) -> dict:
+    """Return a dictionary that a study gave under a name; raise `StudyError` where it is none."""
+    if not isinstance(value, Mapping):
+        raise StudyError(f"`{name}` must be a dictionary, but is {type(value).__name__}.")
+    return dict(value)

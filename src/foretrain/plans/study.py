@@ -19,7 +19,8 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``variants(p) -> {name: overrides}``   study.py     {}: ``"seeds": n`` among the overrides limits their seeds
 ``reads(p[, seed]) -> files``          study.py     (): files of data that a run reads, each `foretrain.study.data(path)`
 ``estimate(p) -> float``               study.py     ``p.steps``: predicted number of steps of a run; 1 without a program
-``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``
+``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``; ``step``
+                                                    numbers what is measured along it, else 0, 1, ...
 ``time(p, step) -> array``             study.py     ``step * p.learning_rate``; none where p has no learning rate
 ``program(p) -> Program``              training.py  one of these three is required: a run is trained in lanes,
 ``measure(p, seed) -> arrays``         measurement  is computed on the host, in a worker,
@@ -46,8 +47,9 @@ import numpy as np
 
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
-from foretrain.plans.card import Card, StudyError
+from foretrain.plans.card import Card, StudyError, dictionary
 from foretrain.plans.copies import alone, without_copies
+from foretrain.plans.labels import labels_of, measured_steps
 from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, traced, types
 from foretrain.plans.place import asking, place
@@ -156,21 +158,21 @@ class Study:
     @cached_property
     def axes(self) -> dict[str, tuple]:
         """Axes that it has unless told otherwise."""
-        return _dictionary("AXES", self._find("study", "AXES", {}))
+        return dictionary("AXES", self._find("study", "AXES", {}))
 
     @cached_property
     def presets(self) -> dict[str, dict]:
         """Name of each preset to what it sets; ``quick`` is the defaults."""
-        presets = _dictionary("PRESETS", self._find("study", "PRESETS", {}))
+        presets = dictionary("PRESETS", self._find("study", "PRESETS", {}))
         return {
             "quick": {},
-            **{name: _dictionary("PRESETS", preset) for name, preset in presets.items()},
+            **{name: dictionary("PRESETS", preset) for name, preset in presets.items()},
         }
 
     @cached_property
     def conditional_defaults(self) -> dict[tuple[str, Any], dict]:
         """Defaults that depend on a choice."""
-        return _dictionary("CONDITIONAL_DEFAULTS", self._find("study", "CONDITIONAL_DEFAULTS", {}))
+        return dictionary("CONDITIONAL_DEFAULTS", self._find("study", "CONDITIONAL_DEFAULTS", {}))
 
     @cached_property
     def seeds(self) -> int:
@@ -203,14 +205,14 @@ class Study:
         if not (variants := self._find("study", "variants")):
             return {}
         with asking("variants"):
-            by_name = _dictionary("variants", variants(p))
+            by_name = dictionary("variants", variants(p))
         known = rules(type(p))
         for variant, overrides in by_name.items():
             if not isinstance(variant, str) or not variant or "/" in variant:
                 raise StudyError(f"`variants` must give names of networks, but gives {variant!r}.")
-            for name, value in _dictionary("variants", overrides).items():
+            for name, value in dictionary("variants", overrides).items():
                 if name == "seeds":
-                    integer("seeds", value, minimum=1)
+                    integer(f"variants.{variant}.seeds", value, minimum=1)
                 elif name not in known or not np.isscalar(value):
                     got = f"`{name}` = {value!r} in `{variant}`"
                     raise StudyError(f"`variants` must change parameters, but gives {got}.")
@@ -246,31 +248,14 @@ class Study:
         return steps
 
     def labels(self, p: Any, step: np.ndarray) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-        """Labels along dims of one cell, name to (dims, values), ``time`` along ``step`` among them.
+        """Labels along dims of one cell, name to (dims, values), ``time`` along stored steps among them.
 
         Args:
             p: Parameters of the cell.
             step: Stored step numbers, shape (step,).
         """
-        labels = self._find("study", "labels")
-        with asking("labels"):
-            own = _dictionary("labels", labels(p)) if labels else {}
-        checked = {}
-        for name, values in own.items():
-            pair = isinstance(values, tuple) and len(values) == 2 and not isinstance(values[1], str)
-            dim, values = values if pair else (name, values)
-            checked[name] = ((dim,), np.asarray(values))
-        if time := self._find("study", "time"):
-            with asking("time"):
-                values = np.asarray(time(p, step))
-            if values.shape != step.shape:
-                raise StudyError(
-                    f"`time` must give one number per step, shape {step.shape}, but gives shape {values.shape}."
-                )
-            checked["time"] = (("step",), values)
-        elif "learning_rate" in rules(type(p)):
-            checked["time"] = (("step",), step * p.learning_rate)
-        return checked
+        parts = (self._find("study", name) for name in ("labels", "time"))
+        return labels_of(p, step, *parts)
 
     @cached_property
     def trains(self) -> bool:
@@ -283,13 +268,15 @@ class Study:
         return any(self._find(*part) is not None for part in _ON_HOST)
 
     def stored_steps(self, p: Any) -> np.ndarray:
-        """Steps after which a run is observed, shape (step,); none where nothing is trained."""
-        return np.arange(0, p.steps + 1, p.observe_every) if self.trains else np.zeros(0, np.int64)
+        """Step numbers of what a run stores, shape (step,): where nothing is trained those of its ``labels``, else none."""
+        if self.trains:
+            return np.arange(0, p.steps + 1, p.observe_every)
+        return measured_steps(p, self._find("study", "labels"))
 
     def measure(self, p: Any, seed: Seed) -> dict[str, Any]:
         """Arrays that one run computes on the host, by name; empty where the study has no ``measure``."""
         measure = self._find("measurement", "measure")
-        return _dictionary("measure", measure(p, seed)) if measure else {}
+        return dictionary("measure", measure(p, seed)) if measure else {}
 
     def posterior(self, p: Any, seed: Seed) -> Any:
         """The posterior that one run samples; None where the study has no ``posterior`` or it returns None."""
@@ -309,7 +296,7 @@ class Study:
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
         """Return the inputs of one run's program: the study's draws, and every traced number of `p`."""
         inputs = self._find("training", "inputs")
-        own = _dictionary("inputs", inputs(p, seed)) if inputs else {}
+        own = dictionary("inputs", inputs(p, seed)) if inputs else {}
         for name in _GIVEN:
             if name in own:
                 raise StudyError(f"`inputs` must give no `{name}`: every run has its own.")
@@ -318,7 +305,7 @@ class Study:
     def shared(self, p: Any) -> dict[str, Any]:
         """Large arrays common to all runs of one static signature."""
         shared = self._find("training", "shared")
-        return _dictionary("shared", shared(guarded(p, "shared"))) if shared else {}
+        return dictionary("shared", shared(guarded(p, "shared"))) if shared else {}
 
     @cached_property
     def predicts(self) -> bool:
@@ -336,7 +323,7 @@ class Study:
         if predict is None:
             return {}
         arguments = (p, step, seed) if self.predicts_by_seed else (p, step)
-        return _dictionary("predict", predict(*arguments))
+        return dictionary("predict", predict(*arguments))
 
     @cached_property
     def fits(self) -> bool:
@@ -346,7 +333,7 @@ class Study:
     def fit(self, cell: Any) -> dict[str, Any]:
         """Constants fitted to the runs of one cell, and curves made with them; a first dim more is ``seed``."""
         fit = self._find("theory", "fit")
-        return _dictionary("fit", fit(cell)) if fit else {}
+        return dictionary("fit", fit(cell)) if fit else {}
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -381,7 +368,7 @@ class Study:
         rows = self._find("figures", "FIGURES")
         if rows is None:
             return None
-        for name, row in _dictionary("FIGURES", rows).items():
+        for name, row in dictionary("FIGURES", rows).items():
             if not isinstance(row, FigureRow):
                 rule = "`FIGURES` must hold rows made by `figure(...)` or `drawn(...)`"
                 raise StudyError(f"{rule}, but `{name}` is {row!r}.")
@@ -391,9 +378,3 @@ class Study:
 def _takes_seed(function: Callable[..., Any] | None, others: int) -> bool:
     """Say if a part of a study takes a seed behind so many other arguments."""
     return function is not None and len(inspect.signature(function).parameters) > others
-
-
-def _dictionary(name: str, value: Any) -> dict:
-    if not isinstance(value, Mapping):
-        raise StudyError(f"`{name}` must be a dictionary, but is {type(value).__name__}.")
-    return dict(value)

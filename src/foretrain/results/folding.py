@@ -218,6 +218,11 @@ def _needed(sizes, places, observations) -> int:
                 f"Variable `{name}` must have dims {lookup(name).dims}, but each "
                 f"{'observation' if size.kind == 'curves' else 'run'} has shape {size.shape}."
             )
+        along = dict(zip(_own_dims(name, size), size.shape, strict=True)).get("step", observations)
+        if along != observations:
+            raise VocabularyError(
+                f"Variable `{name}` must have one value for each of {observations} stored steps, but has {along}."
+            )
         length = observations if size.kind == "curves" else 1
         needed += places * length * math.prod(size.shape) * size.dtype.itemsize
     return needed
@@ -297,6 +302,9 @@ def _dataset(target):
         own = _own_dims(name, size)
         if size.kind == "curves":
             own = ("step", *own)
+            declared = lookup(name).dims or ()
+            if "step" in declared[1:]:  # of what is measured it may have any place
+                values, own = np.moveaxis(values, 1, 1 + declared.index("step")), declared
         padded = size.dtype.kind in "iu"
         attrs = {"padding": int(padding(size.dtype))} if padded else {}
         variables[name] = ((*grid, *own), values.reshape(*shape, *values.shape[1:]), attrs)

@@ -74,7 +74,7 @@ def beside():
 
 @cache
 def starts():
-    return np.array([study.drawn(PARAMETERS, Seed(0, seed)).scale for seed in range(SEEDS)])
+    return np.array([study.draw(PARAMETERS, Seed(0, seed)).scale for seed in range(SEEDS)])
 
 
 def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):

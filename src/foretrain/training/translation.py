@@ -102,7 +102,7 @@ def estimate(p: Any) -> float:
     return min(p.steps, wait * (2 if p.hidden_width == p.words else 1))
 
 
-def predicted(trained: np.ndarray) -> dict[str, Any]:
+def predict_pairs(trained: np.ndarray) -> dict[str, Any]:
     """Error of every pair, its mean over untrained pairs, number of components and `frame_exponent`, from the mask alone."""
     graph = predict_masks([trained])
     return {

@@ -77,7 +77,7 @@ def variants(p: Parameters) -> dict[str, dict]:
     return {"sparse": any_mask, "limit": {**any_mask, "init_scale": LIMIT, "steps": 4000}}
 
 
-def drawn(p: Parameters, seed: Seed) -> flight.Draw:
+def draw(p: Parameters, seed: Seed) -> flight.Draw:
     """Mask and unit start of one seed; a sparse mask has half as many outputs again as inputs."""
     random, outputs = generator(seed, "mask"), p.domains
     if p.mask == "sparse":
@@ -89,4 +89,4 @@ def drawn(p: Parameters, seed: Seed) -> flight.Draw:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict:
-    return flight.flight_inputs(drawn(p, seed), p.init_scale)
+    return flight.flight_inputs(draw(p, seed), p.init_scale)

@@ -14,7 +14,7 @@ from foretrain.theory.factorization.masked_rank_one import alignment_exponent
 from foretrain.theory.factorization.masked_rank_one_end import component_signs, end_of_training
 from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
-from .study import Parameters, drawn
+from .study import Parameters, draw
 
 # Seeds whose whole trajectory is held against the closed forms.
 FOLLOWED = 20
@@ -29,7 +29,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
 @lru_cache(maxsize=100_000)
 def unit_prediction(p: Parameters, seed: Seed) -> dict:
     """Predict whether s changes sign, the time to infinite S and 1 - s_2/s_1, from the start of unit scale."""
-    trained, *start = drawn(p, seed)
+    trained, *start = draw(p, seed)
     early = escape.early_flow(start, trained)
     return {
         "turns": bool(np.isfinite(early.turning_point)),
@@ -61,7 +61,7 @@ class PairEnds(NamedTuple):
 @lru_cache(maxsize=10_000)
 def pair_ends(domains: int, init_scale: float, seed: Seed) -> PairEnds:
     """Predict the pairs of the sparse mask and the start of one seed."""
-    trained, left, right, scale = drawn(Parameters(domains=domains, mask="sparse"), seed)
+    trained, left, right, scale = draw(Parameters(domains=domains, mask="sparse"), seed)
     end = end_of_training((init_scale * left, init_scale * right, init_scale * scale), trained)
     inputs, outputs = components(trained)
     idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
@@ -84,10 +84,10 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
-    draws = [drawn(p, cell.seed(seed)) for seed in range(seeds)]
-    for seed, draw in enumerate(draws[:FOLLOWED]):
-        start = (p.init_scale * weights for weights in (draw.left, draw.right, draw.scale))
-        early = escape.early_flow(start, draw.trained_pairs)
+    draws = [draw(p, cell.seed(seed)) for seed in range(seeds)]
+    for seed, drawn in enumerate(draws[:FOLLOWED]):
+        start = (p.init_scale * weights for weights in (drawn.left, drawn.right, drawn.scale))
+        early = escape.early_flow(start, drawn.trained_pairs)
         run = data.isel(seed=seed)
         before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
         for step in np.flatnonzero(before):
@@ -96,8 +96,8 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
-            at_stages[:, seed, stage] = _at_stage(early, draw.trained_pairs, run.isel(stage=stage))
-    trained = np.array([draw.trained_pairs for draw in draws])
+            at_stages[:, seed, stage] = _at_stage(early, drawn.trained_pairs, run.isel(stage=stage))
+    trained = np.array([drawn.trained_pairs for drawn in draws])
     return {
         "early_scale": scale,
         "early_mode_amplitude": amplitude,

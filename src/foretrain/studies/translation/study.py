@@ -117,4 +117,4 @@ def program(p: Parameters) -> Program:
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    return common.predicted(mask(p, seed))
+    return common.predict_pairs(mask(p, seed))

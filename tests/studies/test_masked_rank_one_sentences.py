@@ -12,7 +12,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import pair_ends
+from foretrain.studies.masked_rank_one.study import pair_ends
 from foretrain.training.masked_rank_one import STAGES
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 

@@ -4,7 +4,7 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import pair_ends, predict
+from foretrain.studies.masked_rank_one.study import pair_ends, predict
 from foretrain.tasks import masks as routing
 from foretrain.theory.factorization import masked_rank_one as model
 from foretrain.theory.factorization.masked_rank_one_escape import (

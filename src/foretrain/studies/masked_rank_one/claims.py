@@ -10,7 +10,7 @@ from foretrain.study import CONVERGED, claim, skip_if, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
 from foretrain.training.masked_rank_one_claims import OURS, invariants, recorded
 
-from .study import LIMIT
+from .study import LIMIT, PairEnds, pair_ends
 
 NOTE = "Note on shared representations, "
 ALONG = ("init_scale",)
@@ -89,8 +89,6 @@ def right_or_stuck(c):
 
 def pairs(c, network):
     """Return s u_i v_j of the runs of a network that converged, `product`, with their predictions, see `PairEnds`."""
-    from .theory import PairEnds, pair_ends
-
     scales = [LIMIT] if network == "limit" else c.values("init_scale")
     at = {"init_scale": slice(len(scales))}
     left, right, scale, outcome = (

@@ -9,8 +9,7 @@ from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.study import claim, float_type, skip_if, slope
 from foretrain.theory.grokking.ridge import typical_generalisation
 
-from .study import SOURCE
-from .training import CURVES, STEPS
+from .study import CURVES, SOURCE, STEPS
 
 
 def typical_step(c, **other):

@@ -10,8 +10,7 @@ from foretrain.theory.pathways.exclusive_or import LEARNED, SINGULAR_VALUE, desc
 from foretrain.theory.pathways.rectified_start import sort_rectified_units
 from foretrain.training.pathways import FASTEST, by_gating, lead
 
-from .study import SINGLE, decoupled_strength, natural_strength
-from .training import start_weights
+from .study import SINGLE, decoupled_strength, natural_strength, start_weights
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/xor.md"

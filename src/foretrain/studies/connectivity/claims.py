@@ -154,7 +154,7 @@ def slope_of_law(c):
 
 
 def graph_right(c):
-    """Return the fraction of untrained pairs of trained languages of which the graph is right, of a network on other masks."""
+    """Return the fraction of untrained pairs of trained languages that the graph predicts rightly, on other masks."""
     masks = c.trained_pairs.where(shared.has_converged(c), 0).transpose(..., *PAIR)
     flat = list(masks.values.reshape(-1, *masks.shape[-2:]))
     expected = masks.copy(data=predict_masks(flat).pair_error.reshape(masks.shape))

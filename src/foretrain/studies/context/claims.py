@@ -32,7 +32,7 @@ def sample_weight_gap(c):
 
 
 def curves(c, ending=""):
-    """Return the larger deviation of both networks' losses from the reduction's, over what is allowed, shape (seed,).
+    """Return the larger deviation of both networks' losses from the reduction's, over the allowed one, shape (seed,).
 
     The study's own network, where it is one of both, is another of it.
     """

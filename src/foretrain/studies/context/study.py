@@ -28,7 +28,7 @@ NETWORKS = {
     "per-context-samples": {"network": "gated", "gating": "per_context", "moments": "samples"},
     "always-on-samples": {"network": "gated", "gating": "always_on", "moments": "samples"},
 }
-# Ways to divide examples: by the context, by the signs of the inputs, by the sign of the input that is asked for.
+# Ways to divide examples: by the context, by the signs of the inputs, by the sign of the target.
 GATINGS = {
     "always on": (),
     "context": ("context",),
@@ -45,7 +45,7 @@ GATINGS = {
 
 @dataclass(frozen=True)
 class Parameters(Pathways):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     network: str = default(
         "gated",
@@ -102,7 +102,7 @@ def labels(p: Parameters) -> dict:
 
 
 def data(p: Parameters, seed: Seed) -> GatedData:
-    """Examples of one run, all of context 1 first; a ReLU network is shown the samples whatever `moments` says."""
+    """Draw the examples of one run, all of context 1 first; a ReLU network always sees samples, whatever `moments` is."""
     drawn = p.moments == "samples" or p.network == "relu"
     return contextual(
         p.hidden_width,

@@ -46,7 +46,7 @@ def learning_where_unique(c):
 
 
 def rate_exceptions(c):
-    """Return the number of training sets of which the rate is at odds with their freedom, or below that of a smaller one."""
+    """Return the number of training sets whose rate contradicts their freedom, or is below the rate of a smaller set."""
     rate = c.lambda_3
     skip_if(rate.isnull().all(), "matrices have no rate")
     wrong = (rate > 0) != (c.ideal_rqi > 1 - 1e-6)
@@ -83,7 +83,7 @@ def concordances(predicted, measured):
 
 
 def same_direction(c):
-    """Return the seeds of which all runs that learn the representation end as the line of the flow, of those that learn."""
+    """Return True for each seed whose runs all end as the line of the flow, among seeds that learn the representation."""
 
     def slope(embedding):
         from_middle = embedding["symbol"] - embedding["symbol"].mean()

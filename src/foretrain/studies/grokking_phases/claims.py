@@ -30,7 +30,7 @@ def reached_accuracies(c):
 
 
 def tells_enough(c):
-    """Return the runs of which the ideal model of the training set has the validation accuracy wanted, bool."""
+    """Return True for runs whose training set lets the ideal model reach the validation accuracy."""
     total = len(operation(c.p).samples)
     if not (rest := total - c.p.training_size):
         return c.ideal_accuracy >= 0
@@ -39,7 +39,7 @@ def tells_enough(c):
 
 
 def learners(c):
-    """Return the seeds whose training set tells enough, bool (seed,)."""
+    """Return True for seeds whose training set determines enough, shape (seed,)."""
     which = tells_enough(c)
     return which.isel({dim: 0 for dim in which.dims if dim != "seed"}, drop=True)
 

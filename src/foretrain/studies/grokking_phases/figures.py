@@ -64,7 +64,7 @@ def draw_phases(grid):
 
 
 def _write_medians(ax, c, bits):
-    """Write median steps one below the other in each cell, of which a half may be infinite."""
+    """Write median steps, which may be infinite, one below the other in each cell."""
     steps = c.simulation[["train_step", "rqi_step", "validation_step"]].to_array().fillna(np.inf)
     middles = steps.quantile(0.5, "seed", method="higher").values
     for place in np.ndindex(*bits.shape):

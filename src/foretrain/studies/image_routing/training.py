@@ -13,7 +13,7 @@ from foretrain.training.routing import mask
 
 from .study import Parameters
 
-_STAGES = (5, 10, 20, 40, 80, 160)  # of which a step of the flow takes the fewest that are stable
+_STAGES = (5, 10, 20, 40, 80, 160)  # a step of the flow takes the fewest that are stable
 
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:

@@ -12,7 +12,7 @@ OTHERS = ["pca", "svd", "neurons"]
 
 
 def on_digits(c):
-    return c.p.task == "digits"  # beside other tasks no network stands
+    return c.p.task == "digits"  # other tasks have no variants
 
 
 def where_learned(values, runs):
@@ -40,7 +40,7 @@ def at_best(c, name, moment):
 
 
 def one_frequency(c, moment):
-    """Return the fraction of power at one frequency beyond that with shuffled symbols, over what it can be, mean of layers."""
+    """Return the power at one frequency beyond that with shuffled symbols, over the largest possible, mean of layers."""
     chance = at_best(c, "shuffled_share", moment)
     beyond = (at_best(c, "frequency_share", moment).sel(basis="global") - chance) / (1 - chance)
     return where_generalised(beyond.mean("node_layer", skipna=False), c)

@@ -133,7 +133,7 @@ def other_signs(c):
 
 
 def pairs_as_predicted(c):
-    """Return the fraction of untrained pairs of which components, and chance across them, tell whether they are right.
+    """Return the fraction of untrained pairs that are right or wrong as components, and chance across them, predict.
 
     It is 0 for a run that did not reach zero loss.
     """

@@ -55,7 +55,7 @@ class Parameters(flight.Domains):
         "law of the mask: nested (square, with its diagonal), or sparse (half as many outputs again, independent pairs, on "
         "average a half to four outputs of an input)",
         ("nested", "sparse"),
-        sweepable=False,  # the variants, and what is judged, depend on it
+        sweepable=False,  # variants and claims depend on it
     )
     trained_fraction: float = parameter(
         0.4,

@@ -136,7 +136,7 @@ def without_delay(c):
 
 
 def decay_helps(c, network=""):
-    """Return the seeds of which some decay makes a network generalise at least twice as soon as none does, bool."""
+    """Return True for seeds at which some decay makes a network generalise at least twice as soon as without decay."""
     decays = c.values("decoder_decay")
     skip_if(decays[0] or len(decays) < 2, "decay is not swept from zero")
     undecayed, *decayed = c[network].validation_step.fillna(np.inf).transpose("decoder_decay", ...)

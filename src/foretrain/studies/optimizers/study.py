@@ -46,7 +46,7 @@ declare(
 
 @dataclass(frozen=True)
 class Parameters(Factors, Training):
-    """Parameters of the optimizers study; each field's rule says what it may be."""
+    """Parameters of the optimizers study, each with its rule."""
 
     dimension: int = default(100, "length of both factors", maximum=10**5)
     rank: int = default(1, "number of components of target and learner")

@@ -80,7 +80,7 @@ def share(strength, scheme="full sharing"):
 
 
 def loser_gap(c, network):
-    """Return how far the loser's share is from that of the networks' own starts, over what is allowed."""
+    """Return how far the loser's share is from the prediction of the networks' own starts, over the allowed distance."""
     measured = share(c[network].end.part_strength.astype(float), DUELS[network])
     ratio = (measured / c.fits.foretold_share.sel(duel=network)).mean("mode", skipna=False)
     low, high = loser_within(c.p, duel_scales(c.p)[network])

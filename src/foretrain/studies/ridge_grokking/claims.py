@@ -22,7 +22,7 @@ def typical_step(c, **other):
 
 
 def step_gaps(c):
-    """Return measured less predicted steps, of which infinity for never equals itself."""
+    """Return measured less predicted steps; infinity, for never, equals itself."""
     measured, predicted = (x[[*STEPS]].to_array().fillna(np.inf) for x in (c.simulation, c.theory))
     return (measured - predicted).where(measured != predicted, 0)
 

@@ -50,7 +50,7 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
 
 
 def _of_run(p, seed, step):
-    """Return the reduction, and for other than decoupled starts the race in its place, nan where there is none."""
+    """Return the reduction for decoupled starts, the race for others, nan where there is neither."""
     same = p.data == "hierarchy" and p.mask == "circulant"  # all seeds have one mask and data
     reduction = _reduction(_of_seed(p), Seed(seed.root, 0) if same else seed)
     unknown = {name: np.full_like(values, np.nan) for name, values in reduction.items()}

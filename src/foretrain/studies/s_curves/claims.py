@@ -91,7 +91,7 @@ def outside_decays(c):
 
 
 def strengths(runs, nth=1):
-    """Return how many times slower the loss falls on the nth strongest plateau than beside it, shape (seed,)."""
+    """Return how many times slower the loss falls on the nth strongest plateau than around it, shape (seed,)."""
     losses = runs["loss"].transpose("seed", "step").values
     return plateau_strengths(runs["step"].values, losses, nth)
 

@@ -16,7 +16,7 @@ from .study import departure_scale, mask
 NOTE = "Note on shared representations, section 2, Fig. 1"
 OURS = "docs/studies/translation.md"
 OVER = ("init_scale", "trained_fraction")
-# Half of what answering nothing costs, 1/2: above it a pair is worse translated than not, or near that.
+# Half of the error 1/2 of answering nothing; above it a pair is hardly better than untranslated.
 SPIKE = GENERALISES = 0.25
 STEP = 0.05  # of the note's grid of trained fractions
 # A law for small misalignment is looked at where it is small, and far above the departure's own, about 1e-5.

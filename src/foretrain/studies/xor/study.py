@@ -47,7 +47,7 @@ _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h 
 
 @dataclass(frozen=True)
 class Parameters(Pathways, DescentOrFlow):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     network: str = default(
         "relu", "a two-layer ReLU network, or four linear pathways each open on one example"

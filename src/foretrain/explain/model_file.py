@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.curves import read_measured
+from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
 from foretrain.errors import argument_error
 from foretrain.explain.coordinate_check import CoordinateCheck, coordinate_check

@@ -29,17 +29,14 @@ from foretrain.engine.dispatch import (
     share,
 )
 from foretrain.engine.places import CPU, GPU, Place, described, take_places
-from foretrain.engine.processes import InProcess, Process
+from foretrain.engine.processes import InProcess, Process, setup_message
 from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
-from foretrain.plans import catalogue
-from foretrain.plans.author import words
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import Writer, scan
 from foretrain.results.manifest import read_manifest, settle_lanes
 from foretrain.results.segment import FinishedRun
-from foretrain.vocabulary import positions
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
@@ -75,7 +72,6 @@ class Coordinator:
     _backends: list[str] = field(default_factory=list)  # theirs
     _remark: str = ""
     _code: str = ""
-    _along_step: dict[str, int] = field(default_factory=dict)
     _prefix: str = ""
     _token: str = ""
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
@@ -96,8 +92,6 @@ class Coordinator:
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
         self._code = self.plan.study.code
-        with words(self.plan.study):
-            self._along_step = positions("step")
         self.groups = make_groups(self.runs, self.plan.study.estimate)
         self._predicted = sum(group.steps for group in self.groups)
         trains = self.plan.study.trains
@@ -132,20 +126,15 @@ class Coordinator:
 
     def _start(self, slot):
         number, place = len(self.started), self._places[slot]
-        setup = {
-            "study": catalogue.describe(self.plan.study),
-            "code": self._code,
-            "data": self.plan.data,
-            "here": self.workers == 0,
-            "root_seed": self.plan.root_seed,
-            "folder": str(self.folder.resolve()),
-            "worker": f"{self._prefix}{number}-{place.backend}-{self._token}",
-            "checkpoint_every": self.checkpoint_every,
-            "keep_state": self.keep_state,
-            "along_step": self._along_step,
-            "backend": place.backend,
-            "core": place.core.number if place.backend == CPU else None,
-        }
+        setup = setup_message(
+            self.plan,
+            self.folder,
+            f"{self._prefix}{number}-{place.backend}-{self._token}",
+            place,
+            checkpoint_every=self.checkpoint_every,
+            keep_state=self.keep_state,
+            here=self.workers == 0,
+        )
         if self.workers == 0:
             process = InProcess(number, setup, self._answers)
         else:
@@ -249,7 +238,7 @@ class Coordinator:
 
     def _on_lanes(self, worker, message):
         group = self.groups[message["group"]]
-        group.bytes = message["bytes"]
+        group.bytes = message["bytes"][0]
         self._check_size()
         if worker.group is not group:  # settled elsewhere before its trial was over
             return
@@ -263,7 +252,7 @@ class Coordinator:
     def _settle(self, group):
         """Settle where the runs of a group are made, and the lanes there, once trials tell; other workers leave it."""
         backend = choose_backend(group, self.groups, list(self.living.values()))
-        if backend not in group.trials:
+        if backend is None or backend not in group.trials:
             return
         lanes, _ = group.trials[backend]
         group.backend = backend

@@ -7,6 +7,7 @@ guard. This side never imports JAX.
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
@@ -14,15 +15,59 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
 from typing import Any
 
 from foretrain.engine.cores import device, pin
-from foretrain.engine.places import Place
+from foretrain.engine.places import CPU, Place
 from foretrain.errors import argument_error
 from foretrain.machine import available_cores
+from foretrain.plans import catalogue
+from foretrain.plans.author import words
+from foretrain.plans.plan import Plan
+from foretrain.vocabulary import positions
 
 _STOP_S = 30.0
 _TAIL = 4000
+
+
+def setup_message(
+    plan: Plan,
+    folder: Path,
+    worker: str,
+    place: Place,
+    *,
+    checkpoint_every: float = math.inf,
+    keep_state: str = "no",
+    here: bool = False,
+) -> dict[str, Any]:
+    """Return the ``setup`` message of a worker.
+
+    Args:
+        plan: What it runs.
+        folder: Folder of the results.
+        worker: Its name.
+        place: Where it runs.
+        checkpoint_every: Seconds between checkpoints.
+        keep_state: As in `foretrain.engine.snapshots`.
+        here: True for the calling process.
+    """
+    with words(plan.study):
+        along_step = positions("step")
+    return {
+        "study": catalogue.describe(plan.study),
+        "code": plan.study.code,
+        "data": plan.data,
+        "root_seed": plan.root_seed,
+        "folder": str(folder.resolve()),
+        "worker": worker,
+        "backend": place.backend,
+        "core": place.core.number if place.backend == CPU else None,
+        "checkpoint_every": checkpoint_every,
+        "keep_state": keep_state,
+        "along_step": along_step,
+        "here": here,
+    }
 
 
 class Process:
@@ -33,13 +78,21 @@ class Process:
         setup: Its ``setup`` message.
         answers: Queue that receives (number, message), and (number, None) when it has ended.
         place: Where it runs.
+        module: Its program, `foretrain.engine.session` or `foretrain.engine.trial`.
     """
 
-    def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue, place: Place):
+    def __init__(
+        self,
+        number: int,
+        setup: dict,
+        answers: queue.SimpleQueue,
+        place: Place,
+        module: str = "foretrain.engine.session",
+    ):
         self.backend = place.backend
         self._errors = tempfile.TemporaryFile()
         self._process: Any = subprocess.Popen(
-            [sys.executable, "-P", "-m", "foretrain.engine.session"],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -32,13 +32,12 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
-from foretrain.engine.demand import refuse_too_large
 from foretrain.engine.forks import guard
 from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, started_backend
 from foretrain.errors import FolderError, ForetrainError, TooLarge
-from foretrain.machine import free_memory
+from foretrain.machine import free_memory, memory_limited
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.plans.data import refuse_changed
@@ -60,15 +59,12 @@ class Session:
     """The work of a worker, apart from how messages come and go.
 
     Args:
-        setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, ``code`` (hash of what makes
-            its runs), ``data`` (name of each file of data to its digest), root seed, folder, worker's name, ``here`` (whether
-            this is the calling process), ``backend`` (where it is to run), `checkpoint_every` in seconds, `keep_state` as
-            in `foretrain.engine.snapshots`, and ``along_step`` as in `foretrain.engine.host.Host`.
+        setup: The message of `foretrain.engine.processes.setup_message`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
     def __init__(self, setup: dict, say: Callable[[dict], None]):
-        self._study = catalogue.restore(setup["study"])
+        self.study = catalogue.restore(setup["study"])
         self._data = setup["data"]
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
@@ -83,8 +79,8 @@ class Session:
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
         self._beside: dict[str, Waiting] = {}
-        self._lanes: Any = None  # Lanes of the group, or `Nothing`
-        self._program: Any = None
+        self.lanes: Any = None  # Lanes of the group, or `Nothing`
+        self.program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
         self._reported = self._saved = time.monotonic()
         self._turn_s = 0.0
@@ -94,7 +90,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a turn would do anything but wait."""
-        return bool(self._queue or self._unwritten or (self._lanes and self._lanes.busy))
+        return bool(self._queue or self._unwritten or (self.lanes and self.lanes.busy))
 
     def handle(self, message: dict) -> None:
         """Take in a ``group`` or ``runs`` message."""
@@ -105,14 +101,14 @@ class Session:
 
     def turn(self) -> None:
         """Move everything on by one chunk, and write what is due."""
-        if self._lanes is None:
+        if self.lanes is None:
             return
         began = time.monotonic()
-        if self._queue or self._lanes.busy:
+        if self._queue or self.lanes.busy:
             try:
                 self._board()
                 with self._noticed.watching():
-                    finished = self._lanes.advance()
+                    finished = self.lanes.advance()
                 self._keep(finished)
             except (FolderError, TooLarge):
                 raise
@@ -120,7 +116,7 @@ class Session:
                 self._fail_all(error)
         now = time.monotonic()
         self._turn_s = now - began
-        if not (self._queue or self._lanes.busy) or self._due(now):
+        if not (self._queue or self.lanes.busy) or self._due(now):
             self.flush()
         if now - self._saved > self._every_s:
             self.save()
@@ -145,7 +141,7 @@ class Session:
     def save(self) -> None:
         """Checkpoint the runs under way."""
         self._saved = time.monotonic()
-        if riding := self._lanes.in_flight() if self._lanes else []:
+        if riding := self.lanes.in_flight() if self.lanes else []:
             checkpoint.write(self._folder, self._worker, riding)
 
     def close(self) -> None:
@@ -165,39 +161,39 @@ class Session:
         from foretrain.engine.snapshots import with_snapshots
 
         self._steps += self._steps_here()
-        self._program = self._error = None
-        lanes, stored, rate = message["lanes"] or 3, 0, 0.0
+        self.program = self.error = None
+        lanes, stored, rate = message["lanes"] or 3, (0, 0), 0.0
         try:
             with self._noticed.watching():  # also what a module reads as it is imported
-                self._base = self._study.Parameters(**message["parameters"])
+                self._base = self.study.Parameters(**message["parameters"])
                 self._last = ({}, self._base)
-                given = self._study.program(self._base)
-            if given is None and self._study.computes:
-                self._lanes = Host(self._study, self._failed, self._along_step)
-                lanes = message["lanes"] or self._lanes.lanes
+                given = self.study.program(self._base)
+            if given is None and self.study.computes:
+                self.lanes = Host(self.study, self._failed, self._along_step)
+                lanes = message["lanes"] or self.lanes.lanes
                 self._say_lanes(message, lanes, stored, rate)
                 return
             if not isinstance(given, Program):
                 got = type(given).__name__
                 raise StudyError(f"`program` must return a Program, but returns {got}.")
             program = completed(given, self._base)
-            self._program = with_snapshots(program, self._keep_state)
+            self.program = with_snapshots(program, self._keep_state)
             with self._noticed.watching():
-                shared = self._study.shared(self._base)
+                shared = self.study.shared(self._base)
             sample = self._sample(message["samples"], message["workers"])
             if sample is not None:
-                stored = result_bytes(self._program, sample.inputs, shared)
+                stored = result_bytes(self.program, sample.inputs, shared)
             if message["lanes"] is None:
                 how = {"runs": message["count"], "timed": message["trial"]}
                 how |= {name: message[name] for name in ("steps", "workers")}
-                lanes, rate = choose_lanes(self._program, sample, shared, **how)
-            self._lanes = Lanes(self._program, shared, lanes)
+                lanes, rate = choose_lanes(self.program, sample, shared, **how)
+            self.lanes = Lanes(self.program, shared, lanes)
         except _MISTAKES as error:
             # On trial on a GPU it is left to the cores, where it may fit.
             if isinstance(error, TooLarge) and not (message["trial"] and self.backend != CPU):
                 raise
             # Every run of the group fails with this text when it comes; nothing else does.
-            self._error, self._lanes = error, Nothing()
+            self.error, self.lanes = error, Nothing()
         self._say_lanes(message, lanes, stored, rate)
 
     def _say_lanes(self, message, lanes, stored, rate):
@@ -207,9 +203,8 @@ class Session:
     def _sample(self, runs, workers):
         for _, identity, overrides, seed, _ in runs:
             try:
-                asked = self._asked(overrides, seed)
-                refuse_too_large(self._study, *asked, workers=workers, free=free_memory())
-                return self._passenger(identity, overrides, seed)
+                with memory_limited(free_memory() / workers):
+                    return self.passenger(identity, overrides, seed)
             except TooLarge:
                 raise
             except _MISTAKES:  # this run will fail when its turn comes; others may be sound
@@ -217,31 +212,31 @@ class Session:
         return None
 
     def _steps_here(self):
-        if self._lanes is None:
+        if self.lanes is None:
             return 0
-        return self._lanes.strides_done * (self._program.observe_every if self._program else 1)
+        return self.lanes.strides_done * (self.program.observe_every if self.program else 1)
 
     def _board(self):
-        while self._queue and self._lanes.waiting < self._lanes.lanes:
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._lanes.lanes))]
+        while self._queue and self.lanes.waiting < self.lanes.lanes:
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self.lanes.lanes))]
             for number, identity, *_ in batch:
                 self._numbers[identity] = number
                 self._entered.append(number)
             self._report()  # before anything of these runs can bring the process down
             saved = self._checkpoints(batch)
             for _, identity, overrides, seed, _ in batch:
-                if self._error:
-                    self._keep([self._failed(identity, self._error)])
+                if self.error:
+                    self._keep([self._failed(identity, self.error)])
                     continue
                 try:
-                    if self._study.computes:
-                        on_host = Waiting(identity, *self._asked(overrides, seed))
-                        if isinstance(self._lanes, Host):
-                            self._lanes.board([on_host])
+                    if self.study.computes:
+                        on_host = Waiting(identity, *self.run_of(overrides, seed))
+                        if isinstance(self.lanes, Host):
+                            self.lanes.board([on_host])
                             continue
                         self._beside[identity] = on_host
-                    passenger = self._passenger(identity, overrides, seed)
-                    self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
+                    passenger = self.passenger(identity, overrides, seed)
+                    self.lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except TooLarge:
                     raise
                 except _MISTAKES as error:
@@ -259,26 +254,28 @@ class Session:
             saved.update(checkpoint.read(self._folder, file, identities))
         return saved
 
-    def _passenger(self, identity, overrides, seed):
+    def passenger(self, identity: str, overrides: dict, seed: int) -> Any:
+        """Return a run with its inputs, ready to ride; raises `TooLarge` where they do not fit into memory."""
         from foretrain.engine.lanes import Passenger
 
-        parameters, stream = self._asked(overrides, seed)
+        parameters, stream = self.run_of(overrides, seed)
         try:
             with self._noticed.watching():
-                inputs = self._study.inputs(parameters, stream)
+                inputs = self.study.inputs(parameters, stream)
         except MemoryError as error:  # the same for every run of these sizes
             raise TooLarge(
-                f"The inputs of a run do not fit into memory: {error}. Try smaller sizes."
+                f"The inputs of a run do not fit into memory: {error}. Try smaller sizes or fewer workers."
             ) from error
         inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
 
-    def _asked(self, overrides, seed):
+    def run_of(self, overrides: dict, seed: int) -> tuple[Any, Seed]:
+        """Return the parameters and the seed of a run; raises `FolderError` where its data have changed."""
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
         parameters, stream = self._last[1], Seed(self._root_seed, seed)
         if self._data:
-            files = self._study.reads(parameters, stream)
+            files = self.study.reads(parameters, stream)
             refuse_changed(files, self._data)
             self._noticed.know(file.path for file in files)
         return parameters, stream
@@ -298,7 +295,7 @@ class Session:
             return run
         try:
             with self._noticed.watching():
-                arrays = computed(self._study, asked.parameters, asked.seed)
+                arrays = computed(self.study, asked.parameters, asked.seed)
             _, curves, finals = by_step(arrays, self._along_step, run.steps)
         except MemoryError:
             raise
@@ -310,11 +307,11 @@ class Session:
         """The program itself raised: every run that has entered and not left has failed."""
         if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
             raise ForetrainError(
-                f"A worker has run out of memory with {self._lanes.lanes} lanes. What was finished is kept: "
+                f"A worker has run out of memory with {self.lanes.lanes} lanes. What was finished is kept: "
                 "try fewer workers, or a machine with more memory."
             ) from error
         self._steps += self._steps_here()
-        self._error, self._lanes = error, Nothing()
+        self.error, self.lanes = error, Nothing()
         written = {run.identity for run in self._unwritten}
         self._keep([self._failed(name, error) for name in self._numbers if name not in written])
 
@@ -340,8 +337,12 @@ class Session:
         self._entered, self._left = [], []
 
 
-def main() -> None:
-    """Work for the process that holds the other ends of standard input and output."""
+def main(work: Callable[..., None] | None = None) -> None:
+    """Work for the process that holds the other ends of standard input and output.
+
+    Args:
+        work: ``work(setup, inbox, say)``, by default that of a sweep.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):  # the coordinator decides when to stop
         signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -360,7 +361,7 @@ def main() -> None:
     inbox: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_read, args=(inbox,), daemon=True).start()
     try:
-        _work(setup, inbox, say)
+        (work or _work)(setup, inbox, say)
     except ForetrainError as error:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:

@@ -25,8 +25,10 @@ def shapes_of(
     return state, observed
 
 
-def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
-    """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals.
+def result_bytes(
+    program: Completed, inputs: dict[str, Any], shared: dict[str, Any]
+) -> tuple[int, int]:
+    """Return the fewest and the most bytes that a run takes in the labelled result: its finals and two or all observations.
 
     Raises:
         StudyError: an observation, or what is stored at the end, is no dictionary.
@@ -38,7 +40,8 @@ def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, A
         if not isinstance(given, dict):
             got = type(given).__name__
             raise StudyError(f"`{name}` must return a dictionary of arrays, but returns {got}.")
-    return 2 * size(observed) + size(finals)
+    strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
+    return 2 * size(observed) + size(finals), strides * size(observed) + size(finals)
 
 
 def size(tree) -> int:

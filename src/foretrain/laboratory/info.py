@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.sentence import Sentence
-from foretrain.laboratory.foreseen import seconds_here
 from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.provenance.sources import source
-from foretrain.words import count, duration, fold, interval, number
+from foretrain.words import count, fold, interval, number
 
 
 class Info(dict[str, Any]):
@@ -32,13 +31,12 @@ class Info(dict[str, Any]):
 def info(study: str | Path | Study) -> Info:
     """All that can be known of a study without a run, as plain values that JSON can hold.
 
-    Keys are ``study``, ``question``, ``source``, ``cost``, ``seconds`` (on the cores of this machine, see
-    `foretrain.laboratory.foreseen`; None where the cost is not said in s, min or h), ``references``, ``presets`` (to what
-    each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default size, ``parameters``
-    (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with None for an open end,
-    ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
+    Keys are ``study``, ``question``, ``source``, ``cost`` (on two idle cores, in words of the author), ``references``,
+    ``presets`` (to what each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default
+    size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with
+    None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
 
-    Cost: milliseconds, a sixth of a second for the trial of the machine, a quarter for the seeds that headlines need.
+    Cost: milliseconds, a quarter of a second for the seeds that headlines need.
 
     Raises:
         ArgumentError: there is no such study.
@@ -53,7 +51,6 @@ def info(study: str | Path | Study) -> Info:
         "question": known.card.summary,
         "source": known.card.source,
         "cost": known.card.cost,
-        "seconds": seconds_here(known.card.cost),
         "references": list(known.card.references),
         "presets": {name: dict(values) for name, values in known.presets.items()},
         "axes": {name: list(values) for name, values in plan.axes.items()},
@@ -122,12 +119,8 @@ def _draws(study: Study) -> str:
 def _cost(found: Info) -> str:
     if not found["cost"]:
         return ""
-    elsewhere, here = f"about {found['cost']} on two idle cores", found["seconds"]
-    return (
-        elsewhere
-        if here is None
-        else f"{elsewhere}; {duration(float(f'{here:.2g}'))} here, as a short trial tells"
-    )
+    repair = f"foretrain run {found['study']} --explain tells it here, by a trial"
+    return f"about {found['cost']} on two idle cores; {repair}"
 
 
 def _text(found: Info, width: int) -> str:

@@ -18,7 +18,6 @@ import pickle
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +32,7 @@ from foretrain.engine.cores import pin_to_one_core
 from foretrain.laboratory.judge import judged
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.registry.small import PRESETS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from verdict_changes import (
@@ -50,9 +50,6 @@ COMPARED = (
     *("corrects", "along"),
 )
 
-PRESETS: dict[str, dict] = tomllib.loads(
-    (Path(__file__).parents[1] / "tests" / "small_studies.toml").read_text()
-)
 SEEDS = 5
 
 

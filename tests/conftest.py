@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import annotated
@@ -35,11 +34,9 @@ def pytest_configure(config):
     gc.disable()  # until all is imported, which stays to the end
     name = os.environ.get("PYTEST_XDIST_WORKER")
     if config.getoption("markexpr") == "not slow":
-        # Small programs are compiled more often than run: without optimisation of their code half of the time is saved.
-        plain = "--xla_backend_optimization_level=0"
-        if tuple(int(n) for n in version("jaxlib").split(".")[:2]) < (0, 11):
-            plain += " --xla_cpu_use_fusion_emitters=false"  # a later XLA ends where it reads this
-        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {plain}".strip()
+        from foretrain.registry.small import compile_plainly
+
+        compile_plainly()  # small programs are compiled more often than run
         settings.load_profile("fast")
     if name is not None or config.getoption("dist", "no") == "no":
         pin_to_one_core(int((name or "gw0").removeprefix("gw")))

@@ -9,6 +9,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def changed(made: Grid, variable: str, change: Callable[[xr.DataArray], Any]) ->
     return made
 
 
-def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
+def verdicts(study: str | Path, made: Grid, id: str = "") -> dict[str, list[Claim]]:
     """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
     found: dict[str, list[Claim]] = {}
     cells: dict[tuple[str, ...], list[Grid]] = {}
@@ -136,7 +137,7 @@ def _cut(data):
     return data.isel(step=slice(0, there[-1] + 1))
 
 
-def survives(study: str, made: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
+def survives(study: str | Path, made: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
     """Hold that nothing raises however runs end, and that no sentence holds of runs that are missing or diverged."""
     for how, code in ENDS.items():
         ended = ended_grid(made, how)
@@ -162,7 +163,7 @@ def remember_plateaus(monkeypatch) -> None:
 
 
 def check(
-    study: str,
+    study: str | Path,
     good: Callable[[], Grid] | dict[str, Callable[[], Grid]],
     spoilt: dict[str, Any],
     *,

@@ -30,31 +30,34 @@ def run(capsys, *arguments):
     [
         (
             ["--trained-outputs", "9"],
-            "Argument `trained_outputs` must be between 1 and `domains` = 7, but is 9.",
+            "Argument `--trained-outputs` must be between 1 and `domains` = 7, but is 9.",
         ),
-        (["--trained-outputs", "0"], "Argument `trained_outputs` must be at least 1, but is 0."),
-        (["--hidden-width", "0"], "Argument `hidden_width` must be between 4 and 4096, but is 0."),
+        (["--trained-outputs", "0"], "Argument `--trained-outputs` must be at least 1, but is 0."),
+        (
+            ["--hidden-width", "0"],
+            "Argument `--hidden-width` must be between 4 and 4096, but is 0.",
+        ),
         (
             ["--hidden-width", "-5"],
-            "Argument `hidden_width` must be between 4 and 4096, but is -5.",
+            "Argument `--hidden-width` must be between 4 and 4096, but is -5.",
         ),
         (
             ["--hidden-width", "6.5"],
-            "Argument `hidden_width` must be a whole number, but is `6.5`.",
+            "Argument `--hidden-width` must be a whole number, but is `6.5`.",
         ),
-        (["--init-scale", "nan"], "Argument `init_scale` must be finite, but is nan."),
-        (["--init-scale", "inf"], "Argument `init_scale` must be finite, but is inf."),
-        (["--init-scale", "small"], "Argument `init_scale` must be a number, but is `small`."),
+        (["--init-scale", "nan"], "Argument `--init-scale` must be finite, but is nan."),
+        (["--init-scale", "inf"], "Argument `--init-scale` must be finite, but is inf."),
+        (["--init-scale", "small"], "Argument `--init-scale` must be a number, but is `small`."),
         (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
         (["--mask", "circlant"], "Did you mean `circulant`?"),
-        (["--seeds", "0"], "Argument `seeds` must be between 1 and 10000000, but is 0."),
+        (["--seeds", "0"], "Argument `--seeds` must be between 1 and 10000000, but is 0."),
         (
             ["--root-seed", "-1"],
-            "Argument `root_seed` must be between 0 and 2147483647, but is -1.",
+            "Argument `--root-seed` must be between 0 and 2147483647, but is -1.",
         ),
-        (["--shard", "3/2"], "Argument `shard` must be between 1 and 2, but is 3."),
-        (["--shard", "half"], "Argument `shard` must be i/n, such as 2/8, but is `half`."),
-        (["--workers", "-1"], "Argument `workers` must be between 0 and 4096, but is -1."),
+        (["--shard", "3/2"], "Argument `--shard` must be between 1 and 2, but is 3."),
+        (["--shard", "half"], "Argument `--shard` must be i/n, such as 2/8, but is `half`."),
+        (["--workers", "-1"], "Argument `--workers` must be between 0 and 4096, but is -1."),
         (["--preset", "papr"], "Did you mean `paper`?"),
     ],
 )
@@ -172,7 +175,7 @@ def test_a_terminal_gets_lines_it_has_room_for_and_a_program_gets_whole_ones(
         assert code == (2 if command[0] == "run" else 0)
         told[command[0]] = out + err
         assert max(map(len, told[command[0]].splitlines())) <= 60, command
-    assert told["run"].startswith("foretrain: Argument `mask` must be one of")
+    assert told["run"].startswith("foretrain: Argument `--mask` must be one of")
 
 
 def test_check_exits_with_one_exactly_if_a_claim_fails(capsys, folder):

@@ -10,6 +10,7 @@ import pytest
 import foretrain
 from foretrain.cli import main
 from foretrain.commands.studies import COMMANDS
+from foretrain.errors import ArgumentError
 
 OTHER_NAMES = {"show": "open", "report": "rebuild"}
 SLOW = ("xarray", "scipy.integrate", "scipy.special", "scipy.optimize", "jax", "matplotlib", "zarr")
@@ -82,3 +83,27 @@ def test_completion_is_printed_for_each_shell(capsys):
     pytest.importorskip("argcomplete")
     assert main(["completion", "zsh"]) == 0
     assert "foretrain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: foretrain.explain(abs, abs, [1.0], [1.0], lose="mse"),
+            "Argument `lose` must be an option of foretrain.explain, but is none. Did you mean `loss`?",
+        ),
+        (
+            lambda: foretrain.analyze("m.npz", "x.npy", actvation="relu"),
+            "Argument `actvation` must be an option of foretrain.analyze, but is none. Did you mean `activation`?",
+        ),
+    ],
+)
+def test_an_unknown_option_is_refused_by_the_name_of_the_public_function(call, message):
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+def test_a_message_on_the_command_line_names_the_option_as_it_is_typed(capsys):
+    assert main(["run", "one-mode", "--init-scale", "small"]) == 2
+    assert "Argument `--init-scale` must be a number" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from typing import Any
 
 from foretrain.commands import COMMANDS, registry
 from foretrain.commands.studies import load, version
-from foretrain.errors import ForetrainError, argument_error, nearest
+from foretrain.errors import ArgumentError, ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
@@ -41,9 +41,14 @@ def main(argv: list[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         # A cluster that stops a job must find it checkpointed and its lock released.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    options: dict[str, str] = {}
     try:
-        arguments = _parse(argv)
+        arguments = _parse(argv, options)
         return arguments.command(arguments)
+    except ArgumentError as error:
+        option = options.get(error.argument)
+        complain(str(error) if option is None else error.as_option(option))
+        return 2
     except ForetrainError as error:
         complain(str(error))
         return 2
@@ -68,7 +73,12 @@ def _open_closed() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
 
 
-def _parse(argv):
+def _parse(argv, options=None):
+    """Return the parsed arguments; fill `options`, name of each argument in Python to its option as it is typed.
+
+    Arguments of `run` may stand in a file, too: an option counts where it is typed. Those of `sweep` do stand in one.
+    """
+    options = {} if options is None else options
     parser = _Parser(
         prog="foretrain",
         description="Predict how a network will learn from a reduced theory, train it, and judge claim by claim.",
@@ -92,19 +102,21 @@ def _parse(argv):
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
         raise argument_error("command", "be known", f"is `{argv[0]}`", nearest(argv[0], COMMANDS))
     arguments, unknown = parser.parse_known_args(argv)
+    typed = {word.partition("=")[0] for word in argv}
+    for action in made[arguments.name]._actions if arguments.name else ():
+        words = action.option_strings
+        if words and arguments.name != "sweep" and (arguments.name != "run" or typed & {*words}):
+            options[action.dest.removeprefix("parameter_")] = words[-1]
     if arguments.version:
         arguments.command = version
     elif arguments.name is None and not unknown:
         parser.print_help()
         arguments.command = lambda _: 0
     elif unknown:
-        asked = made.get(arguments.name, parser)
-        options = [option for action in asked._actions for option in action.option_strings]
+        verb = made.get(arguments.name, parser)
+        known = [option for action in verb._actions for option in action.option_strings]
         raise argument_error(
-            "command line",
-            "have known options",
-            f"has `{unknown[0]}`",
-            nearest(unknown[0], options),
+            "command line", "have known options", f"has `{unknown[0]}`", nearest(unknown[0], known)
         )
     return arguments
 
@@ -155,7 +167,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         _PATH,
     ),
     ("show", "--markdown", "the claims alone, as a Markdown table", _FLAG),
-    ("show list info predict explain compare", "--json", "as JSON, for a program", _FLAG),
+    ("show list info predict explain analyze compare", "--json", "as JSON, for a program", _FLAG),
     ("list", "--claims", "the sentences of a study that are judged", _FLAG),
     ("export", "--to", "netcdf, csv, parquet or trackio", {"required": True}),
     ("export", "--out", "file or folder to write; default beside the results", _PATH),
@@ -245,8 +257,7 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
         {"action": "store_true"},
     ),
-    ("explain", "--weights", "folder of .safetensors files of their weights over time", _PATH),
-    ("explain", "--out", "folder for explanation.json, the page and the figure", _PATH),
+    ("explain", "--out", "folder of results and the page; default runs/explain-<hash>", _PATH),
     (
         "analyze",
         "models",

@@ -6,9 +6,10 @@ A guard checks one rule and returns the cleaned value, so that it can be used wh
 """
 
 import difflib
+import inspect
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,17 @@ class ForetrainError(Exception):
 
 
 class ArgumentError(ForetrainError, ValueError):
-    """An argument breaks its rule."""
+    """An argument breaks its rule.
+
+    Attributes:
+        argument: Its name in Python; empty where a message was not composed by `argument_error`.
+    """
+
+    argument: str = ""
+
+    def as_option(self, option: str) -> str:
+        """Return the message with the name of an option of the command line in place of the argument's."""
+        return str(self).replace(f"`{self.argument}`", f"`{option}`", 1)
 
 
 class FolderError(ForetrainError, OSError):
@@ -49,7 +60,9 @@ def refuse_optimized_python() -> None:
 def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
     """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
     line = f"Argument `{name}` must {rule}, but {got}."
-    return ArgumentError(" ".join((f"{line} {repair}" if repair else line).splitlines()))
+    error = ArgumentError(" ".join((f"{line} {repair}" if repair else line).splitlines()))
+    error.argument = name
+    return error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -57,6 +70,27 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"Did you mean `{close[0]}`?" if close else f"Known: {', '.join(known)}."
+
+
+def known_options(function: str, options: Iterable[str], *accepting: Callable) -> None:
+    """Refuse the first option that none of the functions it goes on to has.
+
+    Args:
+        function: Public name of what was called, such as ``foretrain.explain``.
+        options: Names of the options that are given.
+        *accepting: The functions that take them.
+    """
+    known = {
+        name
+        for each in accepting
+        for name, parameter in inspect.signature(each).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY or parameter.default is not parameter.empty
+    }
+    for name in options:
+        if name not in known:
+            raise argument_error(
+                name, f"be an option of {function}", "is none", nearest(name, known)
+            )
 
 
 def integer(name: str, value, *, minimum: int | None = None, maximum: int | None = None) -> int:

@@ -34,7 +34,7 @@ FIELD = "    scale: float"
         ("    return p.steps\n", '    return float("nan")\n', "`estimate` must give a finite number"),
         ('{"other": {"scale": 2.0}}', '{"other": {"scal": 2.0}}', "`scal` = 2.0 in `other`"),
         ('{"other": {"scale": 2.0}}', '{"other": {"scale": [2.0]}}', "must change parameters"),
-        ('{"other": {"scale": 2.0}}', '{"other": {"seeds": 0}}', "Argument `seeds`"),
+        ('{"other": {"scale": 2.0}}', '{"other": {"seeds": 0}}', "Argument `variants.other.seeds`"),
         ('{"other": {"scale": 2.0}}', '["other"]', "`variants` must be a dictionary, but is list"),
         ('SOURCE = "own"', 'SOURCE = "own"\nAXES = ["scale"]', "`AXES` must be a dictionary"),
         ('SOURCE = "own"', 'SOURCE = "own"\nPRESETS = {"a": 3}', "`PRESETS` must be a dictionary"),
@@ -74,14 +74,14 @@ def test_no_axis_has_the_name_of_what_results_hold(study, tmp_path, capsys, name
     file = study(FIELD, f'    {name}: float = lab.parameter(0.5, "x")\n{FIELD}')
     words = [f"--{name}", "0.1", "0.2", "--out", str(tmp_path / "out")]
     assert main(["run", str(file), *RUN, *words]) == 2
-    one_line(capsys.readouterr().err, f"Argument `{name}` must have a name of its own")
+    one_line(capsys.readouterr().err, f"Argument `--{name}` must have a name of its own")
 
 
 @pytest.mark.parametrize("number", ["99999999999999999999999", "3000000000"])
 def test_a_whole_number_that_programs_cannot_hold_is_refused(study, tmp_path, capsys, number):
     words = ["--width", number, "--out", str(tmp_path / "out")]
     assert main(["run", str(study()), *RUN, *words]) == 2
-    one_line(capsys.readouterr().err, "Argument `width` must be between")
+    one_line(capsys.readouterr().err, "Argument `--width` must be between")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_number_that_the_precision_makes_0_or_infinite_is_refused(
 ):
     words = ["--scale", "0.01", number, "--precision", precision, "--out", str(tmp_path / "out")]
     assert main(["run", str(study()), *RUN, *words]) == 2
-    one_line(capsys.readouterr().err, f"Argument `scale` must {rule}, but is {float(number):g}.")
+    one_line(capsys.readouterr().err, f"Argument `--scale` must {rule}, but is {float(number):g}.")
 
 
 def test_inputs_that_do_not_fit_into_memory_are_one_line_and_no_lost_runs(study, tmp_path, capsys):

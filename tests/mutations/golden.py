@@ -1,7 +1,7 @@
 """What every theory predicts at small sizes, as two stored numbers a variable; the file is written by a command only.
 
 ``python -m mutations.golden`` (in ``tests``) writes ``golden.toml``: of every predicted variable, over all cells and seeds of
-a study in ``small_studies.toml``, the norm and a projection on fixed random numbers. A change of one run, an exchange of two
+a study in ``small.toml``, the norm and a projection on fixed random numbers. A change of one run, an exchange of two
 indices or of two seeds changes the projection. Nothing is trained.
 """
 
@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from mutations.plant import Mutation, mutations
-from small_studies import PRESETS
 
 from foretrain.laboratory.labelled import _theory, theory_of
 from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
 from foretrain.plans.study import Study
+from foretrain.registry.small import PRESETS
 
 FILE = Path(__file__).with_name("golden.toml")
 SEEDS = 2
@@ -29,13 +29,13 @@ TOLERANCE = 1e-4
 
 
 def predictions(name: str) -> list[xr.Dataset]:
-    """Predict all cells of a study of `small_studies.toml`, two seeds of each."""
+    """Predict all cells of a study of `small.toml`, two seeds of each."""
     study, whole = _planned(name)
     return [theory_of(study, cell) for cell in whole.cells()]
 
 
 def predicted(name: str) -> Grid:
-    """Return the grid of a study of `small_studies.toml` with the theory of all its cells, two seeds of each."""
+    """Return the grid of a study of `small.toml` with the theory of all its cells, two seeds of each."""
     study, whole = _planned(name)
     return replace(whole, theory=_theory(study, whole, silent))
 

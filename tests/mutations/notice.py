@@ -17,7 +17,6 @@ from unittest.mock import patch
 
 from mutations.golden import predicted, told
 from mutations.plant import Mutation, doubled, mutations
-from small_studies import SMALL
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
@@ -27,6 +26,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import THEORY, Runs
+from foretrain.registry.small import PRESETS
 
 SIZES = tomllib.loads(Path(__file__).with_name("sizes.toml").read_text("utf-8"))
 PREDICTED_ONLY = set(SIZES.pop("predicted_only"))
@@ -48,7 +48,7 @@ class Noticed:
 
 def run(study: str, folder: Path, **changed: Any) -> Grid:
     """Run a study at its size here, but for the options that are changed, in this process."""
-    size = SIZES.get(study) or {"seeds": SEEDS, **SMALL[study]}
+    size = SIZES.get(study) or {"seeds": SEEDS, **PRESETS[study]}
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in {**size, **changed}.items()

@@ -6,10 +6,10 @@ import xarray as xr
 from mutations.golden import differing, digest, predictions, stored, told
 from mutations.notice import NOTHING_PLANTED, SILENT, of_all, report
 from mutations.plant import mutations
-from small_studies import PRESETS
 
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.registry.small import PRESETS
 
 #: Studies whose predictions at small sizes take less than half a second in all.
 QUICK = (

@@ -69,13 +69,13 @@ def one_line(capsys, *arguments) -> str:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--init-scale 1e100", "`init_scale` must be between"),
-        ("--init-scale 1e-300", "`init_scale` must be between"),
-        ("--init-scale 1e400", "`init_scale` must be finite"),
-        ("--until 1e-300", "`times` must end between"),
-        ("--until 1.7e308", "`times` must end between"),
-        ("--times 0 1e300", "`times` must end between"),
-        ("--times 3 3", "`times` must ascend"),
+        ("--init-scale 1e100", "`--init-scale` must be between"),
+        ("--init-scale 1e-300", "`--init-scale` must be between"),
+        ("--init-scale 1e400", "`--init-scale` must be finite"),
+        ("--until 1e-300", "`--times` must end between"),
+        ("--until 1.7e308", "`--times` must end between"),
+        ("--times 0 1e300", "`--times` must end between"),
+        ("--times 3 3", "`--times` must ascend"),
     ],
 )
 def test_options_that_no_integration_can_follow_end_in_one_line(files, capsys, option, message):

@@ -8,7 +8,8 @@ from made_claims import made
 from made_records import RECORD
 
 from foretrain.errors import FolderError
-from foretrain.registry.publish import OWN, document_of, publish
+from foretrain.registry.publish import publish
+from foretrain.registry.table import OWN, document_of
 
 CLAIMS = (
     made("open", [0.0, 4.0], allowed=(1, 3), statement="Not settled.", size={}),

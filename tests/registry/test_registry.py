@@ -10,13 +10,15 @@ from made_records import CLAIMS, RECORD
 import foretrain
 from foretrain.claims.rows import rows
 from foretrain.cli import main
-from foretrain.errors import ArgumentError, FolderError, StoreError
+from foretrain.errors import ArgumentError, FolderError, ForetrainError, StoreError
 from foretrain.plans import catalogue
 from foretrain.registry import measure as measured
-from foretrain.registry.check import changed, compare, paper_cost
+from foretrain.registry.check import compare, paper_cost
+from foretrain.registry.present import changed
 from foretrain.registry.record import place, read, write
-from foretrain.registry.render import rendered, table, tally
+from foretrain.registry.render import markdown_table, rendered
 from foretrain.registry.sizes import notes, reached
+from foretrain.registry.table import tally
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def test_a_sentence_that_is_not_claimed_stays_so_in_a_record_and_says_why_in_the
     claims = (*CLAIMS, made("wide", (5.0, 5.1), (0, 1), size={"width": ("8", "64")}, **said))
     again = read(write(tmp_path, replace(RECORD, claims=claims)))
     assert repr(again.claims[-1]) == repr(claims[-1])
-    assert "| not claimed at width=8 (lambda_1 is .94) |" in table(again)
+    assert "| not claimed at width=8 (lambda_1 is .94) |" in markdown_table(again)
     assert tally([again]).endswith("1 are not claimed.")
 
 
@@ -98,19 +100,20 @@ def test_a_folder_that_is_not_whole_or_not_of_this_code_is_refused(folder, tmp_p
 
 
 def test_bits_are_asked_for_on_the_same_machine_and_intervals_elsewhere():
-    assert compare(RECORD, RECORD).agrees
+    assert compare(RECORD, RECORD)[0]
     other = replace(RECORD, checksums={"simulation": "0" * 16})
-    assert not compare(RECORD, other).agrees
-    assert compare(RECORD, replace(other, device="gpu")).agrees
+    assert not compare(RECORD, other)[0]
+    assert compare(RECORD, replace(other, device="gpu"))[0]
     moved = replace(CLAIMS[1], measured=CLAIMS[1].uncertainty[1] + 0.1)
-    there = replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
-    found = compare(RECORD, there)
-    assert not found.agrees
-    assert found.differing[0].startswith("far[rank=2.5]: holds in the record")
+    agree, lines = compare(
+        RECORD, replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
+    )
+    assert not agree
+    assert lines[1].startswith("far[rank=2.5]: holds in the record")
 
 
 def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sentence():
-    text = table(RECORD)
+    text = markdown_table(RECORD)
     for part in ("symbols 19", "3 seeds", "commit abc", "1.5 s", "`foretrain run made-up`"):
         assert part in text.replace("document's size is not known", "symbols 19")
     lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
@@ -143,7 +146,7 @@ def test_a_page_gets_tables_and_numbers_and_is_the_same_when_rendered_twice():
     ],
 )
 def test_a_page_that_names_what_is_not_there_is_refused(page):
-    with pytest.raises(StoreError, match="made-up"):
+    with pytest.raises(ForetrainError, match="made-up"):
         rendered(page, [RECORD])
 
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from small_studies import small_run
 from visited import SIZES, find, troubles, use_everything
 
 from foretrain.claims.markup import formulas
 from foretrain.plans import catalogue
+from foretrain.registry.small import small_run
 
 # The run of routing is made for many tests; the others take minutes together.
 NAMES = [

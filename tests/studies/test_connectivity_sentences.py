@@ -15,7 +15,7 @@ from foretrain.streams import Seed
 from foretrain.studies.connectivity import claims, study
 from foretrain.tasks.masks import components
 from foretrain.theory.connectivity import predicted_pair_error
-from foretrain.training.translation_claims import within
+from foretrain.training.translation_claims import within_components
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 AXES = {"hidden_width": (4, 8), "init_scale": (0.3, 0.003), "trained_count": (10, 14, 18, 26)}
@@ -233,7 +233,9 @@ def test_a_missing_mode_is_missed_whatever_generalises():
     """Of eight words one mode costs 1/16, less than the error of a pair that is said to generalise."""
     for error, share in ((1.01, 1), (0.98, 0)):
         cell = wide(made(pair_error=where(0, error / (4 * D))))
-        missed, joined = (pairs.sum() for pairs in (claims.missed(cell), within(cell)))
+        missed, joined = (
+            pairs.sum() for pairs in (claims.missed_pairs(cell), within_components(cell))
+        )
         assert missed == share * joined
 
 

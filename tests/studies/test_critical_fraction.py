@@ -8,7 +8,7 @@ import foretrain
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.critical_fraction import claims, study, theory
+from foretrain.studies.critical_fraction import claims, study
 from foretrain.theory.grokking import parallelograms
 
 SEEDS, SIZES = 16, (10, 16, 20, 24, 30, 40, 50)
@@ -99,7 +99,7 @@ def test_seeds_that_were_looked_at_are_those_of_one_root_only():
 def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_the_start(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(theory, "ADAM_STEPS", 500)
+    monkeypatch.setattr(study, "ADAM_STEPS", 500)
     result = foretrain.run(
         "critical-fraction",
         symbols=4,
@@ -132,7 +132,7 @@ def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_
 
 
 def test_half_of_the_sets_are_unique_between_22_and_23_of_55_samples():
-    sizes = theory.critical_sizes("addition", 10)
+    sizes = study.critical_sizes("addition", 10)
     assert (sizes <= 22).mean() < 0.5 < (sizes <= 23).mean()
 
 
@@ -144,4 +144,4 @@ def test_half_of_the_sets_are_unique_between_22_and_23_of_55_samples():
     ],
 )
 def test_nothing_is_predicted_of_embeddings_that_do_not_move_or_of_matrices(changed):
-    assert theory.predict(study.Parameters(**changed), np.arange(2), Seed(0, 0)) == {}
+    assert study.predict(study.Parameters(**changed), np.arange(2), Seed(0, 0)) == {}

@@ -14,7 +14,7 @@ from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.cross_entropy import study, theory
+from foretrain.studies.cross_entropy import study
 from foretrain.theory.softmax_curve import time_of_probability
 from foretrain.training import factorization
 from foretrain.vocabulary import OUT_OF_STEPS
@@ -111,7 +111,7 @@ def grid(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **chan
 def direct(faster=1.0, bent=False):
     """The closed form of softmax alone, at another pace or as an exponential, from starts that differ."""
     grown = np.geomspace(1e-4, 1 - 1e-4, 4000)
-    times = np.linspace(0, theory.END, STEP.size)
+    times = np.linspace(0, study.END, STEP.size)
     found = [
         np.interp(times * faster, time_of_probability(grown, 10**4, first), grown)
         for first in 1e-4 * SPREAD[:, 0]

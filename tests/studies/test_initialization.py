@@ -13,7 +13,7 @@ from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
-from foretrain.studies.initialization import theory
+from foretrain.studies.initialization import study
 from foretrain.studies.initialization.study import Parameters, variants
 from foretrain.training.routing import LAYERS, mask
 from foretrain.training.routing_to_loss import inputs
@@ -30,7 +30,7 @@ ONE_REPRESENTATION = np.kron(np.ones((3, 3)), np.eye(4))
 @cache
 def _predicted():
     cells = [replace(P, init_scale=scale) for scale in AXES["init_scale"]]
-    predicted = [[theory.predict(p, STEP, Seed(0, n)) for n in range(SEEDS)] for p in cells]
+    predicted = [[study.predict(p, STEP, Seed(0, n)) for n in range(SEEDS)] for p in cells]
     return {
         name: np.array([[one[name] for one in cell] for cell in predicted])
         for name in predicted[0][0]
@@ -40,10 +40,10 @@ def _predicted():
 @cache
 def _lazy(faster=1.0):
     p = replace(P, **{k: v for k, v in variants(P)["lazy"].items() if k != "seeds"})
-    kernels = [theory.kernel_of_seed(p, Seed(0, number)) for number in range(SEEDS)]
+    kernels = [study.kernel_of_seed(p, Seed(0, number)) for number in range(SEEDS)]
     falls = [np.log(kernel.errors(NEAR, p.rate, p.init_scale)[0]) for kernel in kernels]
     loss = [np.exp(np.interp(NEAR / faster, NEAR, fall)) for fall in falls]
-    return np.array(loss), np.array([theory.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
+    return np.array(loss), np.array([study.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
 
 
 def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
@@ -190,17 +190,17 @@ def test_kernel_is_of_the_weights_that_the_run_starts_from():
     )
     error = 0.5 * ((fed["task_targets"] - outputs) ** 2).sum((2, 3))
     trained = fed["trained_pairs"] == 1
-    kernel = theory.kernel_of_seed(parameters, Seed(0, 1))
+    kernel = study.kernel_of_seed(parameters, Seed(0, 1))
     loss, untrained = kernel.errors(np.array([0]), parameters.rate, 0.7)
     assert loss[0] == pytest.approx(error[trained].mean(), rel=1e-12)
     assert untrained[0] == pytest.approx(error[~trained].mean(), rel=1e-12)
 
 
 def test_one_kernel_serves_every_scale_and_step():
-    one = theory.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
+    one = study.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
     other = Parameters(**SMALL, init_scale=2.0, learning_rate=0.01, steps=7)
-    assert theory.kernel_of_seed(other, Seed(0, 1)) is one
-    assert theory.kernel_of_seed(other, Seed(0, 2)) is not one
+    assert study.kernel_of_seed(other, Seed(0, 1)) is one
+    assert study.kernel_of_seed(other, Seed(0, 2)) is not one
 
 
 def test_curve_is_compared_until_one_percent_is_left_for_good():

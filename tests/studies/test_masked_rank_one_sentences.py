@@ -12,7 +12,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import told_pairs
+from foretrain.studies.masked_rank_one.theory import pair_ends
 from foretrain.training.masked_rank_one import STAGES
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
@@ -48,7 +48,7 @@ def sparse(scales, size=lambda told: told.size, sign=lambda told: told.sign, **c
     left, right = np.ones((*shape, SIZE)), np.ones((*shape, 3 * SIZE // 2))
     for place, sigma in enumerate(scales):
         for seed in range(SPARSE):
-            told = told_pairs(SIZE, sigma, Seed(0, seed))
+            told = pair_ends(SIZE, sigma, Seed(0, seed))
             # Of rank one: the first trained input's row, and every input next to it.
             product = size(told) * np.where(sign(told) == 0, 1, sign(told))
             row, column = np.argwhere(told.trained)[0]

@@ -12,7 +12,7 @@ from made_up import check, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.optimizers import study, theory
+from foretrain.studies.optimizers import study
 from foretrain.theory import published_rules
 from foretrain.vocabulary import CONVERGED
 
@@ -33,10 +33,10 @@ def _losses(strong: bool = False, **rule):
         p = dataclasses.replace(p, weight_decay=rule.get("decay", p.weight_decay))
         if strong:
             p = dataclasses.replace(p, **{**study.variants(p)["strong_decay"], "steps": STEPS})
-        theory._losses.cache_clear()
+        study._losses.cache_clear()
         with patch.object(published_rules, "BETAS", rule.get("betas", published_rules.BETAS)):
-            found.append([theory._curve(p, STEP, Seed(0, k), True) for k in range(SEEDS)])
-    theory._losses.cache_clear()
+            found.append([study._curve(p, STEP, Seed(0, k), True) for k in range(SEEDS)])
+    study._losses.cache_clear()
     return np.reshape(found, (3, 2, 1, SEEDS, -1))
 
 

@@ -5,7 +5,7 @@ from made_up import check, runs
 import foretrain
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.studies.permutation_group import claims, study, theory
+from foretrain.studies.permutation_group import claims, study
 from foretrain.tasks.groups import permutation_matrices
 from foretrain.theory.grokking import parallelograms
 from foretrain.training.embedding import operation
@@ -81,7 +81,7 @@ def test_every_sentence_can_hold_and_fail():
 
 @pytest.mark.slow
 def test_all_that_is_deduced_holds_for_true_matrices_and_grows_with_the_samples():
-    share = theory.implied_shares("symmetric", 6, False)
+    share = study.implied_shares("symmetric", 6, False)
     assert (np.diff(share, axis=0) >= 0).all()
     assert (share[-1] == 1).all()
     assert (share[0] == 0).all()
@@ -91,7 +91,7 @@ def test_all_that_is_deduced_holds_for_true_matrices_and_grows_with_the_samples(
     first, second = (left @ right)[parallelograms.parallelograms(task)[1].T]
     np.testing.assert_array_equal(first, second)
     # One half is crossed at 17 samples of 36.
-    assert 16 <= theory.predict(study.Parameters(), None)["deduction_size"] <= 18
+    assert 16 <= study.predict(study.Parameters(), None)["deduction_size"] <= 18
 
 
 def test_a_third_parallelogram_of_another_label_needs_three_where_the_group_does_not_commute():

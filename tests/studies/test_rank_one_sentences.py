@@ -9,7 +9,7 @@ from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.plans.grid import Grid
-from foretrain.studies.rank_one import study, theory
+from foretrain.studies.rank_one import study
 from foretrain.theory.factorization import rank_one as reduction
 from foretrain.vocabulary import OUT_OF_STEPS
 
@@ -45,7 +45,7 @@ def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
                 factor**2 * start.irrelevant_x,
                 factor**2 * start.irrelevant_y,
             )
-            cells.append(theory.from_start(p, reduction.RankOneState(*numbers)))
+            cells.append(study.from_start(p, reduction.RankOneState(*numbers)))
     shape = (2, 2, 2, SEEDS)
     return {
         name: np.reshape([cell[name] for cell in cells], (*shape, *np.shape(cells[0][name])))

@@ -11,7 +11,7 @@ from foretrain.claims.claim import FAILS
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.trained_fraction import claims, theory
+from foretrain.studies.trained_fraction import claims, study
 from foretrain.studies.trained_fraction.study import SMALLER, Parameters
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.tasks.masks import circulant, without_common_output
@@ -33,7 +33,7 @@ def _predicted():
     ]
     seeds = [Seed(0, number) for number in range(SEEDS)]
     each = [
-        [{**theory.predict(p, STEP, s), "trained_pairs": mask(p, s)} for s in seeds] for p in cells
+        [{**study.predict(p, STEP, s), "trained_pairs": mask(p, s)} for s in seeds] for p in cells
     ]
     stack = lambda name: np.array([[one[name] for one in cell] for cell in each])  # noqa: E731
     return {n: stack(n).reshape(*SHAPE, SEEDS, *stack(n).shape[2:]) for n in each[0][0]}

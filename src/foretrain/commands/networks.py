@@ -26,22 +26,25 @@ def predict(arguments):
 
 def explain(arguments):
     """Why a network does not do what theory says; or, with widths, which powers of the width it moves by."""
-    from foretrain.explain.second_core import pin_with_another
+    from foretrain.engine.cores import pin_to_free_core
 
-    core = pin_with_another()  # before JAX starts: it takes eigenvalues of several matrices at once
+    cores = (
+        pin_to_free_core()
+    )  # before JAX starts: it takes eigenvalues of several matrices at once
     from foretrain.explain.explanation_text import text
     from foretrain.explain.model_file import explain_files, write
 
     training = "labels rate steps batch loss optimizer momentum weight_decay seeds".split()
-    elsewhere = "measured step_column loss_column weights".split()
+    elsewhere = "measured step_column loss_column".split()
     options = {name: getattr(arguments, name) for name in training}
     given = {name: getattr(arguments, name) for name in elsewhere}
     over_widths = ("widths", "parametrisation", "rates")
     if any(getattr(arguments, name) is not None for name in over_widths):
         given |= {"from_zero": arguments.from_zero or None}
         return _checked_over_widths(arguments, options, given)
-    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "core": core}
+    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "cores": cores}
     explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
+    arguments.out = explanation.folder
     return _told(explanation, text, write, arguments)
 
 
@@ -79,6 +82,23 @@ def compare(arguments):
 
     found = compare(arguments.first, arguments.second)
     return _told(found, lambda one, _: told(one, columns()), page, arguments)
+
+
+def answered(find, arguments):
+    """Print the answer of what a verb finds, as text or as JSON, and write it into the folder where one is named."""
+    from foretrain.report.answer import check_folder
+
+    if arguments.out is not None:
+        check_folder(arguments.out)
+    answer = find().answer()
+    if arguments.json:
+        print_json(answer.as_dict())
+    else:
+        print(encodable(answer.text(room()), sys.stdout.encoding))
+    if arguments.out is not None:
+        lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
+        print(lines, file=sys.stderr if arguments.json else sys.stdout)
+    return 0
 
 
 def _told(found, text, write, arguments):

@@ -1,6 +1,7 @@
 """What the commands of the registry do, given their parsed arguments; each returns the exit code."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import argument_error, one_of
@@ -15,10 +16,12 @@ def _registry(arguments):
 def _add(arguments):
     from foretrain.registry.measure import commit_of_package, measure
     from foretrain.registry.record import write
+    from foretrain.registry.renew import small_checksums_now
 
     commit = commit_of_package()
     for folder in _wanted(arguments, "folders of results"):
         record = measure(Path(folder), arguments.size or "", commit)
+        record = replace(record, small=small_checksums_now(record.study))
         print(f"Written: {write(arguments.registry, record)}")
     return 0
 
@@ -26,45 +29,97 @@ def _add(arguments):
 def _list(arguments):
     from foretrain.claims.claim import VERDICTS
     from foretrain.claims.rows import rows
-    from foretrain.registry.check import changed
+    from foretrain.registry.present import changed
     from foretrain.registry.record import find, records
 
+    known = records(arguments.registry)
     for study in arguments.targets:
-        find(arguments.registry, study)
-    table = [("study", "size", "seeds", "cost", "commit", "changed since", "verdicts")]
-    for one in records(arguments.registry):
-        if not arguments.targets or one.study in arguments.targets:
-            facts = (str(one.seeds), duration(one.cost), one.commit, changed(one))
-            judged = [row.verdict for row in rows(one.claims)]
+        find(known, study)
+    table = [("study", "size", "seeds", "cost", "commit", "renewed", "changed since", "verdicts")]
+    for record in known:
+        if not arguments.targets or record.study in arguments.targets:
+            facts = (str(record.seeds), duration(record.cost), record.commit, record.renewed)
+            judged = [row.verdict for row in rows(record.claims)]
             counts = ((name, judged.count(name)) for name in VERDICTS)
             counted = ", ".join(f"{number} {name}" for name, number in counts if number)
-            table.append((one.study, one.size, *facts, counted))
+            table.append((record.study, record.size, *facts, changed(record), counted))
     room = columns() if sys.stdout.isatty() else float("inf")
-    print(encodable("\n".join(laid(table, left=(0, 1, 4, 5, 6), width=room)), sys.stdout.encoding))
+    text = "\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room))
+    print(encodable(text, sys.stdout.encoding))
     return 0
 
 
 def _check(arguments):
-    from dataclasses import replace
+    from foretrain.registry.record import find, records
+    from foretrain.registry.renew import renewable
 
-    from foretrain.registry.check import changed, compare, run_again
-    from foretrain.registry.measure import commit_of_package
-    from foretrain.registry.record import find, write
-
-    agree, commit = True, commit_of_package() if arguments.renew else ""
-    for study in _wanted(arguments, "studies"):
-        record = find(arguments.registry, study, arguments.size or "")
-        print(f"{study}, {record.size}: running it again, as it took {duration(record.cost)}.")
-        if line := changed(record):
-            print(f"The code that {line} has changed since {record.commit}.")
-        again = run_again(record, arguments.out, quiet=False)
-        found = compare(record, again)
-        print("\n".join(found.lines()))
-        agree &= found.agrees
-        if arguments.renew and found.agrees:
-            cost = min(record.cost, again.cost)  # a machine with other work to do takes longer
-            print(f"Written: {write(arguments.registry, replace(again, commit=commit, cost=cost))}")
+    chosen = records(arguments.registry)
+    if not arguments.all:
+        studies = _wanted(arguments, "studies, or give --all")
+        chosen = [find(chosen, study, arguments.size or "") for study in studies]
+    whole = arguments.renew and not arguments.all
+    small = [] if whole else [r for r in chosen if renewable(r, every=arguments.renew)]
+    agree = _check_small(arguments.registry, small)
+    for record in chosen:
+        if record not in small:
+            agree &= _named_changed(record) if arguments.all else _check_whole(arguments, record)
     return 0 if agree else 1
+
+
+def _check_small(registry, records):
+    """Renew records by the small runs of their studies, each as soon as these are made; say if all of them are as before."""
+    from foretrain.registry.measure import commit_of_package
+    from foretrain.registry.record import write
+    from foretrain.registry.renew import renewed, small_runs
+
+    commit = commit_of_package() if records else ""
+    studies = list(dict.fromkeys(record.study for record in records))
+    agree = True
+    for number, (study, checksums) in enumerate(small_runs(studies), 1):
+        for record in (record for record in records if record.study == study):
+            new, lines = renewed(record, checksums, commit)
+            agree &= not lines
+            if not lines:
+                write(registry, new)
+                lines = [f"renewed {new.renewed}." if new.renewed else "its small run is stored."]
+            head = f"[{number}/{len(studies)}] {study}, {record.size}: "
+            print("\n".join(head + line for line in lines), flush=True)
+            agree &= _named_changed(new)
+    return agree
+
+
+def _named_changed(record):
+    """Print which code has changed since a record that no small run renews; say if none has."""
+    from foretrain.registry.present import changed
+
+    line = changed(record)
+    if line:
+        since = f"The code that {line} has changed since {record.commit}"
+        print(f"{record.study}, {record.size}: {since}. Try foretrain registry check --renew.")
+    return not line
+
+
+def _check_whole(arguments, record):
+    """Run a record again; say if it comes out the same."""
+    from foretrain.registry.check import compare, run_again
+    from foretrain.registry.measure import commit_of_package
+    from foretrain.registry.present import changed
+    from foretrain.registry.record import write
+    from foretrain.registry.renew import small_checksums_now
+
+    commit = commit_of_package() if arguments.renew else ""
+    print(f"{record.study}, {record.size}: running it again, as it took {duration(record.cost)}.")
+    if line := changed(record):
+        print(f"The code that {line} has changed since {record.commit}.")
+    again = run_again(record, arguments.out, quiet=False)
+    agree, lines = compare(record, again)
+    print("\n".join(lines))
+    if arguments.renew and agree:
+        cost = min(record.cost, again.cost)  # a machine with other work to do takes longer
+        small = small_checksums_now(record.study)
+        new = replace(again, commit=commit, cost=cost, small=small)
+        print(f"Written: {write(arguments.registry, new)}")
+    return agree
 
 
 def _render(arguments):
@@ -109,7 +164,13 @@ ARGUMENTS = (
     (
         "registry",
         "--renew",
-        "write a record anew that a check finds the same, with the hashes of now",
+        "check by running all of it again, and write the record anew if it comes out the same; with --all by small runs alone",
+        {"action": "store_true"},
+    ),
+    (
+        "registry",
+        "--all",
+        "check every record whose code has changed by the small run of its study, which takes seconds",
         {"action": "store_true"},
     ),
     ("registry", "--size", "name of the size; default that of the preset", {}),

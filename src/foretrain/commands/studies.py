@@ -314,21 +314,30 @@ def _export(arguments):
 
 
 def _analyze(arguments):
-    from foretrain.analyze.analyze import analyze_files, check_folder, default_folder, write
+    from foretrain.analyze.analyze import analyze_files
+    from foretrain.commands.networks import answered
 
-    out = arguments.out or default_folder(arguments.models[0])
-    check_folder(out)
+    if arguments.out is None:
+        arguments.out = _default_folder(arguments.models[0])
     names = "labels outputs layers part activation noise_scale loss modules resolution points seconds wiring"
     options = {name: getattr(arguments, name) for name in names.split()}
     options["tell"] = None if arguments.quiet else say
-    try:
-        found = analyze_files(arguments.models, arguments.data, **options)
-    except KeyboardInterrupt:
-        complain("interrupted.")
-        os._exit(130)  # at an orderly end what XLA still computes would crash
-    print(encodable(found.text(room()), sys.stdout.encoding))
-    print(f"\nPage: {write(found, out, Path(arguments.models[0]).name)}")
-    return 0
+
+    def find():
+        try:
+            return analyze_files(arguments.models, arguments.data, **options)
+        except KeyboardInterrupt:
+            complain("interrupted.")
+            os._exit(130)  # at an orderly end what XLA still computes would crash
+
+    return answered(find, arguments)
+
+
+def _default_folder(model):
+    """Folder of the page of a model: named by the model's file, and by its name in a Python file."""
+    file, _, inside = model.partition(".py:")
+    name = Path(file)
+    return Path("runs") / f"analyze-{f'{name.name}-{inside}' if inside else name.stem}"
 
 
 def _cite(arguments):

@@ -212,7 +212,7 @@ class Study:
                 raise StudyError(f"`variants` must give names of networks, but gives {variant!r}.")
             for name, value in dictionary("variants", overrides).items():
                 if name == "seeds":
-                    integer("seeds", value, minimum=1)
+                    integer(f"variants.{variant}.seeds", value, minimum=1)
                 elif name not in known or not np.isscalar(value):
                     got = f"`{name}` = {value!r} in `{variant}`"
                     raise StudyError(f"`variants` must change parameters, but gives {got}.")

@@ -97,13 +97,17 @@ def _folders(study: Any) -> list[Path]:
 
 @cache
 def _commit(*folders: Path) -> str:
-    """The git commit of a study's folder, with ``-dirty`` where files have changed since; "" where there is none."""
-    folder = folders[0] if folders else None
-    if folder is None or "site-packages" in folder.parts:
+    """Return the git commit of a study's folder, with ``-dirty`` where files have changed since; "" where there is none."""
+    return git(folders[0], "describe", "--always", "--dirty", "--exclude=*") if folders else ""
+
+
+def git(folder: Path, *words: str) -> str:
+    """Return the output of git in a folder; "" where git knows none, and for packages that are installed."""
+    if "site-packages" in folder.parts:
         return ""
-    words = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--exclude=*"]
+    line = ["git", "-C", str(folder), *words]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,85 +1,45 @@
-"""Is a record of the registry still what the present code gives: by its hashes at once, by running it again for sure."""
+"""A record of the registry beside a second run of the same, and the cost of runs at its document's size."""
 
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from foretrain.claims.claim import Claim
-from foretrain.errors import FolderError, ForetrainError
+from foretrain.errors import FolderError
 from foretrain.laboratory.conduct import conduct
-from foretrain.plans import catalogue
 from foretrain.plans.options import Options
 from foretrain.plans.plan import Plan, grid, make_plan, variants
 from foretrain.plans.size import PAPER
-from foretrain.provenance.seal import judge_of
 from foretrain.registry.measure import measure
+from foretrain.registry.present import plan_of
 from foretrain.registry.record import Record
 from foretrain.words import duration, number
 
-_HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
 
+def compare(record: Record, again: Record) -> tuple[bool, list[str]]:
+    """Compare a record with one of a second run, sentence by sentence.
 
-def changed(record: Record) -> str:
-    """Return which code has changed since a record was written, such as "predicts, judges"; "" if none has.
-
-    The study is loaded; nothing is run.
+    Returns:
+        If they agree, which is to the bit on the same machine type and within the record's intervals elsewhere; and what was
+        seen, in lines.
     """
-    try:
-        study = catalogue.load_by_name(record.study)
-        seal = study.seal
-    except ForetrainError:
-        return "the study is gone"
-    now = {"makes": study.code, "predicts": seal["predicts"], "judges": judge_of(seal)}
-    return ", ".join(what for name, what in _HASHES.items() if now[name] != getattr(record, name))
+    others = {claim.label: claim for claim in again.claims}
+    lines = [_difference(claim, others.pop(claim.label, None)) for claim in record.claims]
+    lines = [*filter(None, lines), *(f"{label}: is not in the record." for label in others)]
+    same_bits = record.checksums == again.checksums
+    if same_bits and not lines:
+        return True, ["It comes out the same, to the bit."]
+    same_machine = (record.device, record.versions) == (again.device, again.versions)
+    where = "the same machine type" if same_machine else "another machine or other packages"
+    head = f"On {where} it has {'the same' if same_bits else 'other'} bits"
+    agree = same_bits if same_machine else not lines
+    if not lines:
+        return agree, [f"{head}; every verdict is the same, within the record's intervals."]
+    return agree, [f"{head}, and differs:", *lines]
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A record beside a second run of the same."""
-
-    same_bits: bool  # whether every array is the same to the bit
-    same_machine: bool  # whether device and packages are the same, where equal bits are asked for
-    differing: tuple[
-        str, ...
-    ]  # a line for each sentence outside the record's interval, or with another verdict
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the run came out the same: to the bit on the same machine type, within the intervals elsewhere."""
-        return self.same_bits if self.same_machine else not self.differing
-
-    def lines(self) -> list[str]:
-        """Return what was seen, in sentences."""
-        if self.same_bits and not self.differing:
-            return ["It comes out the same, to the bit."]
-        where = (
-            "the same machine type" if self.same_machine else "another machine or other packages"
-        )
-        bits = "the same bits" if self.same_bits else "other bits"
-        if not self.differing:
-            return [
-                f"On {where} it has {bits}; every verdict is the same, within the record's intervals."
-            ]
-        return [f"On {where} it has {bits}, and differs:", *self.differing]
-
-
-def compare(record: Record, again: Record) -> Comparison:
-    """Compare a record with one of a second run, sentence by sentence."""
-    theirs = {claim.label: claim for claim in again.claims}
-    differing = [
-        line for claim in record.claims if (line := _differs(claim, theirs.pop(claim.label, None)))
-    ]
-    differing += [f"{label}: is not in the record." for label in theirs]
-    return Comparison(
-        record.checksums == again.checksums,
-        (record.device, record.versions) == (again.device, again.versions),
-        tuple(differing),
-    )
-
-
-def _differs(claim: Claim, other: Claim | None) -> str:
+def _difference(claim: Claim, other: Claim | None) -> str:
     if other is None:
         return f"{claim.label}: is not judged any more."
     low, high = claim.uncertainty or claim.allowed
@@ -88,16 +48,6 @@ def _differs(claim: Claim, other: Claim | None) -> str:
         return ""
     both = f"{claim.measured:.4g} in the record, {other.measured:.4g} now"
     return f"{claim.label}: {claim.verdict} in the record, {other.verdict} now; {both}."
-
-
-def plan_of(record: Record) -> Plan:
-    """Return the plan that a record's settings make now, which may be of other runs than the record's."""
-    settings = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in record.settings.items()
-    }
-    study = catalogue.load_by_name(record.study)
-    return make_plan(study, settings, seeds=record.seeds, root_seed=record.root_seed, yes=True)
 
 
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:
@@ -123,17 +73,17 @@ def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) ->
         return measure(folder, record.size)
 
 
-def paper_cost(some: Sequence[Record]) -> str:
-    """Return what runs at the document's size would cost beside those of a record, in words; "" if they were made.
+def paper_cost(known: Sequence[Record]) -> str:
+    """Return the cost of runs at a document's size beside that of the known runs, in words; "" if they were made.
 
     Cost: the study is loaded and its runs are counted, up to some seconds.
     """
-    differs = [one.differs for one in some]
-    if {} in differs or not any(differs):
+    smaller = [record for record in known if record.differs]
+    if not smaller or any(record.differs == {} for record in known):
         return ""
-    record = min((one for one in some if one.differs), key=lambda one: len(one.differs or ()))
-    there = make_plan(record.study, {}, preset=PAPER, yes=True)
-    (few, steps), (many, more) = _work(plan_of(record)), _work(there)
+    record = min(smaller, key=lambda record: len(record.differs or ()))
+    paper = make_plan(record.study, {}, preset=PAPER, yes=True)
+    (few, steps), (many, more) = _work(plan_of(record)), _work(paper)
     ratio = more / steps
     return (
         f"{many} runs (here {few}), {number(ratio, 2)} times as many steps: about {duration(record.cost * ratio)} where this "
@@ -143,9 +93,6 @@ def paper_cost(some: Sequence[Record]) -> str:
 
 def _work(plan: Plan) -> tuple[int, float]:
     """Return the number of runs and of their steps."""
-    each = [
-        plan.study.estimate(run.parameters)
-        for variant in variants(plan)
-        for _, run in grid(plan, variant)
-    ]
-    return len(each), sum(each)
+    networks = [grid(plan, variant) for variant in variants(plan)]
+    steps = [plan.study.estimate(run.parameters) for network in networks for _, run in network]
+    return len(steps), sum(steps)

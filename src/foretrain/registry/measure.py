@@ -1,12 +1,8 @@
 """From a folder of results to a record: its runs read from the journal, judged anew, and nothing of it written."""
 
-import hashlib
 import shlex
-import subprocess
 from collections import Counter
 from pathlib import Path
-
-import xarray as xr
 
 from foretrain.errors import FolderError, argument_error
 from foretrain.laboratory import folder as home
@@ -14,9 +10,7 @@ from foretrain.laboratory.conclude import summary_of
 from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
-from foretrain.laboratory.opened import opened
 from foretrain.plans.command import command, settings
-from foretrain.plans.grid import Grid
 from foretrain.plans.plan import (
     OWN,
     Plan,
@@ -25,8 +19,10 @@ from foretrain.plans.plan import (
     runs,
 )
 from foretrain.provenance.record import remarks, verdicts
-from foretrain.provenance.seal import judge_of, static
+from foretrain.provenance.seal import git
+from foretrain.registry.present import hashes, is_registered
 from foretrain.registry.record import DEFAULT, Record
+from foretrain.registry.small import of_data
 from foretrain.results.decode import Look, Seal
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import read_manifest
@@ -34,7 +30,6 @@ from foretrain.results.root import altered
 from foretrain.vocabulary import FAILED, OUTCOMES
 
 _PACKAGE = Path(__file__).parents[1]
-_CHECKSUM_DIGITS = 16
 _QUICK = "quick"
 
 
@@ -56,7 +51,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         raise FolderError(f"Argument `folder` must hold a finished run, but {folder} holds none.")
     plan = plan_from_dict(stored)
     study = plan.study
-    if study.is_own:
+    if not is_registered(study):
         raise FolderError(
             f"The registry holds foretrain's own studies, but {folder} is of `{study.name}`."
         )
@@ -64,17 +59,17 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     if names := altered(folder):
         again = "Try foretrain report, which makes it anew from the journal."
         raise FolderError(f"{folder / names[0]} is not as foretrain wrote it. {again}")
-    held = scan(folder)
-    counts = _outcomes(folder, plan, held)
+    journal = scan(folder)
+    counts = _outcomes(folder, plan, journal)
     problems: list[Problem] = []
     with data_from(None, folder):
-        whole = _runs_and_theory(folder, plan, held, problems)
+        whole = labelled(folder, plan, problems, journal)
         claims, raised = judged(study, whole)
-    if lines := [one.line for one in (*problems, *raised)]:
+    if lines := [problem.line for problem in (*problems, *raised)]:
         raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
-    seal, manifest = study.seal, read_manifest(folder) or {}
-    now: Look = {"seeds": plan.seeds, "seal": Seal(**seal), "verdicts": verdicts(claims)}
-    looks = [*manifest.get("looks", []), now]
+    now, manifest = hashes(study), read_manifest(folder) or {}
+    look: Look = {"seeds": plan.seeds, "seal": Seal(**study.seal), "verdicts": verdicts(claims)}
+    looks = [*manifest.get("looks", []), look]
     networks = {"simulation": whole.simulation, **whole.variants}
     return Record(
         study=study.name,
@@ -89,43 +84,28 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         precision=str(getattr(plan.parameters, "precision", "")),
         commit=commit,
         plan=plan.hash,
-        makes=study.code,
-        predicts=seal["predicts"],
-        judges=judge_of(seal),
+        makes=now["makes"],
+        predicts=now["predicts"],
+        judges=now["judges"],
         remarks=tuple(remarks(manifest.get("seal"), looks)),
         settings=settings(plan),
         runs=counts,
         versions=dict(summary.versions),
-        checksums={
-            name: checksum(data)
-            for name, data in sorted(
-                {**networks, "theory": whole.theory, "fits": whole.fits}.items()
-            )
-            if data.data_vars
-        },
+        checksums=of_data({**networks, "theory": whole.theory, "fits": whole.fits}),
         claims=tuple(claims),
     )
 
 
-def _runs_and_theory(folder: Path, plan: Plan, held: Scan, problems: list[Problem]) -> Grid:
-    """Return the runs beside their theory: from the store where the present theory has predicted it, else made anew."""
-    looks = (read_manifest(folder) or {}).get("looks", [])
-    then, now = looks[-1].get("seal", {}) if looks else {}, static(plan.study)
-    if all(then.get(name) == now[name] for name in ("predicts", "judges")):
-        return opened(folder).grid
-    return labelled(folder, plan, problems, held)
-
-
-def _outcomes(folder: Path, plan: Plan, held: Scan) -> dict[str, int]:
+def _outcomes(folder: Path, plan: Plan, journal: Scan) -> dict[str, int]:
     """Return outcome to number of runs; raise `FolderError` where runs are missing, failed, or of other code."""
-    there = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
-    outcomes = [there.get(run.identity, FAILED) for run in runs(plan)]
+    stored = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
+    outcomes = [stored.get(run.identity, FAILED) for run in runs(plan)]
     if lost := outcomes.count(FAILED):
         raise FolderError(
             f"Argument `folder` must hold all runs, but {lost} of {folder} are missing or failed. Try the command that made "
             "it again, with --retry-failed."
         )
-    if others := sorted(one or "unknown" for one in held.codes if one != plan.study.code):
+    if others := sorted(code or "unknown" for code in journal.codes if code != plan.study.code):
         raise FolderError(
             f"Argument `folder` must hold runs of the present code ({plan.study.code}), but {folder} holds runs of other code "
             f"({', '.join(others)}). Try foretrain run with --retrain."
@@ -149,38 +129,15 @@ def words(plan: Plan) -> list[str]:
     return [*line, "--seeds", str(plan.seeds), *seeds]
 
 
-def checksum(data: xr.Dataset) -> str:
-    """Return the first hex digits of a hash of all variables: names, dims, types, shapes and bits."""
-    digest = hashlib.sha256()
-    for name in sorted(map(str, data.variables)):
-        values = data[name].values
-        text = values.dtype.kind in "OTU"
-        content = repr(values.tolist()).encode() if text else values.tobytes()
-        head = f"{name} {data[name].dims} {'text' if text else values.dtype.str} {values.shape} "
-        digest.update(head.encode() + content)
-    return digest.hexdigest()[:_CHECKSUM_DIGITS]
-
-
 def commit_of_package() -> str:
     """Return the last commit that touched foretrain's sources; "" where git knows none.
 
     Raises:
         FolderError: sources have been changed since.
     """
-
-    def git(*arguments: str) -> str:
-        line = ["git", "-C", str(_PACKAGE), *arguments, "--", "."]
-        try:
-            done = subprocess.run(line, capture_output=True, text=True, timeout=20, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return ""
-        return done.stdout.strip() if done.returncode == 0 else ""
-
-    if "site-packages" in _PACKAGE.parts:
-        return ""
-    if git("status", "--porcelain"):
+    if git(_PACKAGE, "status", "--porcelain", "--", "."):
         raise FolderError(
             f"The sources in {_PACKAGE} have changes that no commit holds, so that no one could judge so again. Commit them, "
             "then add."
         )
-    return git("log", "-1", "--format=%h", "--abbrev=10")
+    return git(_PACKAGE, "log", "-1", "--format=%h", "--abbrev=10", "--", ".")

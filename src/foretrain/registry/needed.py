@@ -1,8 +1,7 @@
-"""Before a study is run: how many seeds its headlines are likely to need, by runs that were stored, or by the registry."""
+"""The number of seeds that a study's headlines are likely to need, before it is run: by stored runs, or by the registry."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import HEADLINE, Claim
@@ -16,25 +15,9 @@ from foretrain.words import count
 RUNS = Path("runs")  # folder below which results lie by default
 
 
-class Pilot(NamedTuple):
-    """Verdicts that there are of a study."""
-
-    source: str  # where they come from, in words
-    seeds: int  # number of seeds
-    claims: tuple[Claim, ...]  # the verdicts
-
-
-def pilot(study: str, folder: Path | None = None) -> Pilot | None:
-    """Return the verdicts on a study from which numbers of seeds are estimated; None where there are none.
-
-    They are those of a folder of results; by default of the one below ``runs`` with most seeds; else those of the registry.
-
-    Raises:
-        FolderError: the folder that is named holds no results of the study.
-    """
-    places = results_below(RUNS) if folder is None else [folder]
-    found = []
-    for place in places:
+def _stored(study: str, folder: Path | None) -> Iterator[tuple[str, int, Sequence[Claim]]]:
+    """Yield place, number of seeds and verdicts of each result of a study: in a folder, or below ``runs``."""
+    for place in results_below(RUNS) if folder is None else [folder]:
         try:
             summary = read_summary(place)
         except ForetrainError:
@@ -42,15 +25,7 @@ def pilot(study: str, folder: Path | None = None) -> Pilot | None:
                 raise
             continue  # a folder that nobody named costs only itself
         if summary.study == study and summary.claims:
-            found.append(Pilot(str(place), summary.seeds, tuple(summary.claims)))
-    if folder is not None and not found:
-        raise FolderError(
-            f"Argument `pilot` must hold results of `{study}`, but {folder} does not."
-        )
-    if not found:
-        held = shipped(study)
-        found = [Pilot(f"the registry, {one.size}", one.seeds, one.claims) for one in held]
-    return max(found, key=lambda one: one.seeds, default=None)
+            yield str(place), summary.seeds, summary.claims
 
 
 def needs(claims: Iterable[Claim]) -> dict[str, int | str]:
@@ -58,30 +33,40 @@ def needs(claims: Iterable[Claim]) -> dict[str, int | str]:
 
     Of a headline in several cells it is the largest number.
     """
-    found: dict[str, int | str] = {}
-    for group in gather(one for one in claims if one.rank == HEADLINE):
-        each = [seeds_needed(claim) for claim in group.claimed]
-        numbers = [one.seeds for one in each if one.seeds is not None]
-        found[group.id] = max(numbers) if len(numbers) == len(each) else _reason(each)
-    return found
-
-
-def _reason(each) -> str:
-    return next(one.reason for one in each if one.seeds is None)
+    needed: dict[str, int | str] = {}
+    for group in gather(claim for claim in claims if claim.rank == HEADLINE):
+        cells = [seeds_needed(claim) for claim in group.claimed]
+        reasons = [cell.reason for cell in cells if cell.seeds is None]
+        needed[group.id] = reasons[0] if reasons else max(cell.seeds or 0 for cell in cells)
+    return needed
 
 
 def lines(study: str, folder: Path | None = None) -> list[str]:
     """Return in lines how many seeds each headline of a study is likely to need; none where nothing is known of it.
 
-    The study is named, or the path of one's own.
+    They are estimated from a folder of results; by default from that below ``runs`` with most seeds, else from the registry.
+
+    Args:
+        study: Name of the study, or the path of one's own.
+        folder: The folder.
+
+    Raises:
+        FolderError: the folder holds no results of the study.
     """
-    known = pilot(Path(study).stem, folder)
-    found = needs(known.claims) if known else {}
-    if not known or not found:
+    name = Path(study).stem
+    known = list(_stored(name, folder))
+    if folder is not None and not known:
+        raise FolderError(f"Argument `pilot` must hold results of `{name}`, but {folder} does not.")
+    known = known or [
+        (f"the registry, {record.size}", record.seeds, record.claims) for record in shipped(name)
+    ]
+    source, seeds, claims = max(known, key=lambda pilot: pilot[1], default=("", 0, ()))
+    needed = needs(claims)
+    if not needed:
         return []
-    head = (
-        f"Seeds for a verdict four times in five, by {known.source} ({count(known.seeds, 'seed')}):"
-    )
-    width = max(map(len, found)) + 2
-    said = (f"{one}" if isinstance(one, int) else f"no number: {one}" for one in found.values())
-    return [head, *(f"  {id:<{width}}{text}" for id, text in zip(found, said, strict=True))]
+    width = max(map(len, needed)) + 2
+    texts = (f"{n}" if isinstance(n, int) else f"no number: {n}" for n in needed.values())
+    return [
+        f"Seeds for a verdict four times in five, by {source} ({count(seeds, 'seed')}):",
+        *(f"  {id:<{width}}{text}" for id, text in zip(needed, texts, strict=True)),
+    ]

@@ -7,13 +7,14 @@ of the grid in which it was judged. Numbers are written so that reading them giv
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
 from foretrain.results import decode
@@ -27,6 +28,10 @@ _OF_VERDICT = (
     *("verdict", "cell", "predicted", "measured", "uncertainty", "allowed", "seeds", "left_out"),
     *("method", "reason", "note", "along", "size"),
 )
+_DEFAULTS = {
+    item.name: item.default if item.default_factory is MISSING else item.default_factory()
+    for item in fields(Claim)
+}
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
@@ -50,6 +55,8 @@ class Record:
     makes: str  # hash (12 hex digits) of the code that makes the runs
     predicts: str  # hash of the theory
     judges: str  # hash of all that judges, words left out
+    # How its hashes were renewed and the commit, such as "by its small run at 956934b8e1"; "" where they are those of then.
+    renewed: str = ""
     # What makes the verdicts worth less than if all had been fixed before.
     remarks: tuple[str, ...] = ()
     # Parameters and axes unlike the defaults.
@@ -57,6 +64,8 @@ class Record:
     runs: dict[str, int] = field(default_factory=dict)  # outcome to number of runs
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     checksums: dict[str, str] = field(default_factory=dict)  # part of the store to its checksum
+    # Each hash to the checksums of the parts of small runs that rest on it, see `foretrain.registry.small.small_checksums`.
+    small: dict[str, dict[str, str]] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()  # the verdicts, those of one sentence together
 
     @property
@@ -89,10 +98,10 @@ def read(path: Path) -> Record:
     try:
         content = tomllib.loads(read_file(path).decode())
         sentences = content.pop("sentences")
-        plain = [_plain(said, one) for said in sentences for one in said["verdicts"]]
-        found = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
-        place(path.parent, found.study, found.size)  # its names make names of files
-        return found
+        plain = [_plain(words, verdict) for words in sentences for verdict in words["verdicts"]]
+        record = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
+        place(path.parent, record.study, record.size)  # its names make names of files
+        return record
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         text = " ".join(str(error).split())
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None
@@ -110,64 +119,55 @@ def records(folder: Path, study: str = "*") -> list[Record]:
             f"There is no registry in {folder}: it stands in foretrain's repository, beside `src`. Try the command there, or "
             "name its folder with --registry."
         )
-    found = [read(path) for path in sorted(folder.glob(f"{study}/*.toml"))]
-    return sorted(found, key=lambda one: (one.study, one.size != DEFAULT, one.size))
+    known = map(read, folder.glob(f"{study}/*.toml"))
+    return sorted(known, key=lambda record: (record.study, record.size != DEFAULT, record.size))
 
 
-def find(folder: Path, study: str, size: str = "") -> Record:
-    """Return the record of a study at a size, by default its only one or that of the default size."""
-    here = {one.size: one for one in records(folder) if one.study == study}
-    if not here:
-        known = {one.study for one in records(folder)}
-        raise argument_error(
-            "study", "stand in the registry", f"is `{study}`", nearest(study, known)
-        )
-    size = size or (DEFAULT if DEFAULT in here else next(iter(here)))
-    if size not in here:
-        raise argument_error("size", f"be one of {', '.join(here)}", f"is `{size}`")
-    return here[size]
+def find(known: Iterable[Record], study: str, size: str = "") -> Record:
+    """Return the record of a study at a size, by default that of the default size, or its first.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    known = list(known)
+    sizes = {record.size: record for record in known if record.study == study}
+    if not sizes:
+        names = nearest(study, {record.study for record in known})
+        raise argument_error("study", "stand in the registry", f"is `{study}`", names)
+    size = size or (DEFAULT if DEFAULT in sizes else next(iter(sizes)))
+    if size not in sizes:
+        raise argument_error("size", f"be one of {', '.join(sizes)}", f"is `{size}` of `{study}`")
+    return sizes[size]
 
 
 def toml(record: Record) -> str:
     """Return a record as the text of its file, in an order that does not change."""
     values = {item.name: getattr(record, item.name) for item in fields(Record)}
     tables = {name: value for name, value in values.items() if isinstance(value, dict)}
-    others = {name: value for name, value in values.items() if name not in (*tables, "claims")}
-    lines = [*_entries(others)]
-    for name, table in tables.items():
-        if table:
-            lines += ["", f"[{name}]", *_entries(table)]
-    sentences: dict[str, list[Claim]] = {}
-    for claim in record.claims:
-        sentences.setdefault(claim.id, []).append(claim)
-    for claims in sentences.values():
-        lines += ["", "[[sentences]]", *_entries(_unlike_default(claims[0], _OF_SENTENCE))]
-        for claim in claims:
+    lines = [*_entries({n: v for n, v in values.items() if n not in (*tables, "claims")})]
+    small = {f"small.{kind}": parts for kind, parts in tables.pop("small").items()}
+    for name, table in {**tables, **small}.items():
+        lines += ["", f"[{name}]", *_entries(table)] if table or name in small else []
+    for group in gather(record.claims):
+        lines += ["", "[[sentences]]", *_entries(_unlike_default(group.claims[0], _OF_SENTENCE))]
+        for claim in group.claims:
             verdict = f"{claim.verdict} at {claim.at}" if claim.at else claim.verdict
-            found = _unlike_default(replace(claim, verdict=verdict), _OF_VERDICT)
-            lines += ["", "[[sentences.verdicts]]", *_entries(found)]
+            entries = _unlike_default(replace(claim, verdict=verdict), _OF_VERDICT)
+            lines += ["", "[[sentences.verdicts]]", *_entries(entries)]
     return "\n".join(lines) + "\n"
 
 
 def _unlike_default(claim: Claim, names: tuple[str, ...]) -> dict[str, Any]:
     """Return these attributes of a claim by name, without those that have their default, and without an interval of none."""
-    kinds = {item.name: item for item in fields(Claim)}
     values = {name: getattr(claim, name) for name in names}
-    return {
-        name: value
-        for name, value in values.items()
-        if value is not None and value != _default(kinds[name])
-    }
+    return {n: v for n, v in values.items() if v is not None and v != _DEFAULTS.get(n)}
 
 
-def _default(item: Field) -> Any:
-    return item.default if item.default_factory is MISSING else item.default_factory()
-
-
-def _plain(said: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(sentence: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a claim from those of its sentence and one of its verdicts."""
-    texts = {name: text for name, text in said.items() if name != "verdicts"}
-    return {**texts, "uncertainty": None, **one, "verdict": one["verdict"].partition(" at ")[0]}
+    words = {name: text for name, text in sentence.items() if name != "verdicts"}
+    name = verdict["verdict"].partition(" at ")[0]
+    return {**words, "uncertainty": None, **verdict, "verdict": name}
 
 
 def _entries(values: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,6 @@ from foretrain.registry.record import FOLDER, Record, records
 from foretrain.words import count
 
 _PACKAGE = Path(__file__).parents[1]
-_NAMED = 3  # parameters, at most, that a short text names
 
 
 def shipped(study: str = "*") -> list[Record]:
@@ -17,41 +16,40 @@ def shipped(study: str = "*") -> list[Record]:
 
     The registry lies in the package or in the repository.
     """
-    held = _PACKAGE / "verdicts"
-    folder = held if held.is_dir() else _PACKAGE.parents[1] / FOLDER
+    inside = _PACKAGE / "verdicts"
+    folder = inside if inside.is_dir() else _PACKAGE.parents[1] / FOLDER
     return records(folder, study) if folder.is_dir() else []
 
 
-def reached(some: Iterable[Record], most: int = _NAMED) -> str:
+def reached(known: Iterable[Record], most: int = 3) -> str:
     """Return in words if a study was judged at its document's size, or in which parameters it differs where it was.
 
     Args:
-        some: All records of the study.
-        most: How many parameters are named, at most.
+        known: All records of the study.
+        most: Number of parameters that are named, at most.
 
     Returns:
         "yes", "not known: ...", "no: symbols 19 (document 53), and 2 parameters more", or "no: not in the registry".
     """
-    differs = [one.differs for one in some]
-    if not differs:
+    sizes = [record.differs for record in known]
+    if not sizes:
         return "no: not in the registry"
-    if {} in differs:
+    if {} in sizes:
         return "yes"
-    known = [one for one in differs if one is not None]
-    if not known:
+    differing = [list(size.items()) for size in sizes if size is not None]
+    if not differing:
         return "not known: the study has no preset `paper`"
-    nearest = min(known, key=len)
+    nearest = min(differing, key=len)
     more = len(nearest) - most
-    text = size_text(dict([*nearest.items()][:most]))
+    text = size_text(dict(nearest[:most]))
     return f"no: {text}" + (f", and {count(more, 'parameter')} more" if more > 0 else "")
 
 
-def notes(some: Sequence[Record] | None = None) -> dict[str, str]:
+def notes(known: Sequence[Record] | None = None) -> dict[str, str]:
     """Return each of foretrain's own studies to its size in the registry, see `reached`; nothing without a registry."""
-    some = shipped() if some is None else some
-    own = _PACKAGE / "studies"
+    known = shipped() if known is None else known
     return {
-        name: reached([one for one in some if one.study == name])
-        for name in (catalogue.names() if some else ())
-        if (own / name.replace("-", "_")).is_dir()  # not of another package
+        name: reached(record for record in known if record.study == name)
+        for name in (catalogue.names() if known else ())
+        if (_PACKAGE / "studies" / name.replace("-", "_")).is_dir()  # not of another package
     }

@@ -1,0 +1,55 @@
+"""A record beside the present code: the study, the plan and the hashes that this has for it. Nothing is run."""
+
+from pathlib import Path
+
+from foretrain.errors import ForetrainError
+from foretrain.plans import catalogue
+from foretrain.plans.plan import Plan, make_plan
+from foretrain.plans.study import Study
+from foretrain.provenance.seal import judge_of
+from foretrain.registry.record import Record
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
+
+
+def study_of(name: str) -> Study:
+    """Return foretrain's own study of a name: of the catalogue, or one in ``benchmarks``, which judges foretrain itself.
+
+    Raises:
+        ArgumentError: there is none of that name.
+    """
+    path = BENCHMARKS / name.replace("-", "_")
+    path = path if path.is_dir() else path.with_suffix(".py")
+    inside = name not in catalogue.names() and path.exists()
+    return catalogue.load(path) if inside else catalogue.load_by_name(name)
+
+
+def is_registered(study: Study) -> bool:
+    """Say if a study is one of those that `study_of` returns."""
+    return not study.is_own or Path(study.where).parent == BENCHMARKS
+
+
+def plan_of(record: Record) -> Plan:
+    """Return the plan that a record's settings make now, which may be of other runs than the record's."""
+    settings = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.settings.items()
+    }
+    study, root = study_of(record.study), record.root_seed
+    return make_plan(study, settings, seeds=record.seeds, root_seed=root, yes=True)
+
+
+def hashes(study: Study) -> dict[str, str]:
+    """Return the hashes of code that a record of a study has now: of what makes the runs, predicts and judges."""
+    seal = study.seal
+    return {"makes": study.code, "predicts": seal["predicts"], "judges": judge_of(seal)}
+
+
+def changed(record: Record) -> str:
+    """Return which code has changed since a record was written, such as "predicts, judges"; "" if none has."""
+    try:
+        now = hashes(study_of(record.study))
+    except ForetrainError:
+        return "the study is gone"
+    return ", ".join(text for name, text in HASHES.items() if now[name] != getattr(record, name))

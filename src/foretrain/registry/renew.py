@@ -1,0 +1,112 @@
+"""Records whose code has changed, renewed by the small runs of their study: equal bits show that no number has changed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from foretrain.errors import ForetrainError
+from foretrain.machine import available_cores
+from foretrain.registry.present import HASHES, changed, hashes, plan_of, study_of
+from foretrain.registry.record import Record
+from foretrain.registry.small import Checksums, presets_of
+
+_PACKAGE = Path(__file__).parents[1]
+_PARTS = {"makes": "of the runs", "predicts": "of the prediction", "judges": "the sentence"}
+
+
+def renewable(record: Record, *, every: bool = False) -> bool:
+    """Say if small runs can renew a record: a hash has changed that they decide, or the record has no checksums of them yet.
+
+    Args:
+        record: The record.
+        every: Take a record of which nothing has changed, too, which then gets the checksums of this machine.
+    """
+    line = changed(record)
+    if not line:
+        return every or not record.small
+    return any(kind in record.small and text in line for kind, text in HASHES.items())
+
+
+def small_checksums_now(name: str) -> Checksums:
+    """Return the checksums of a study's small runs, from a process of its own that is pinned to one core.
+
+    Cost: some seconds a small run.
+
+    Raises:
+        ForetrainError: the study has no small run, or that was not made to its end.
+    """
+    if not presets_of(name):
+        raise ForetrainError(
+            f"The study `{name}` has no small run. Try writing one into small.toml."
+        )
+    paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "JAX_PLATFORMS": "cpu"}
+    words = [sys.executable, "-m", "foretrain.registry.small", study_of(name).where or name, name]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+        raise ForetrainError(f"The small run of `{name}` was not made to its end: {reason}")
+    return json.loads(done.stdout)
+
+
+def small_runs(studies: Iterable[str]) -> Iterator[tuple[str, Checksums | str]]:
+    """Yield each study with the checksums of its small runs, or with the line that says why there are none.
+
+    Cost: some seconds a small run, on all cores that are free.
+    """
+
+    def of(study: str) -> tuple[str, Checksums | str]:
+        try:
+            return study, small_checksums_now(study)
+        except ForetrainError as error:
+            return study, str(error)
+
+    with ThreadPoolExecutor(len(available_cores())) as pool:
+        yield from pool.map(of, studies)
+
+
+def renewed(record: Record, now: Checksums | str, commit: str) -> tuple[Record, list[str]]:
+    """Return a record renewed by small runs, or as it was beside a line for each part of them that differs.
+
+    Args:
+        record: The record; where nothing has changed since, it takes over the checksums.
+        now: Checksums of the small runs by the present code, or why there are none.
+        commit: Commit of the present code.
+    """
+    if isinstance(now, str):
+        return record, [now]
+    if not changed(record):
+        return replace(record, small=now), []
+    lines = _differences(record, now)
+    if lines:
+        return record, lines
+    values = hashes(study_of(record.study))
+    values = {kind: text for kind, text in values.items() if kind in record.small}
+    return replace(record, **values, renewed=f"by its small run at {commit}"), []
+
+
+def _differences(record: Record, now: Checksums) -> list[str]:
+    if record.small["machine"] != now["machine"]:
+        return [
+            "the stored small run is of another machine type, or of other packages, so that bits say nothing. Try foretrain "
+            "registry check --renew, which runs all of it again."
+        ]
+    try:
+        lines = [] if plan_of(record).hash == record.plan else ["its command makes other runs."]
+    except ForetrainError as error:
+        lines = [f"its command makes no runs: {error}"]
+    for kind, what in _PARTS.items():
+        if kind in record.small:
+            before, after = record.small[kind], now[kind]
+            parts = [part for part in before | after if before.get(part) != after.get(part)]
+            lines += [f"{what} `{part}` {_how(part in before, part in after)}." for part in parts]
+    return lines
+
+
+def _how(before: bool, after: bool) -> str:
+    return "differs" if before and after else "is gone" if before else "is new"

@@ -1,0 +1,117 @@
+"""The table of verdicts, which pages of the documentation and the site show: a line for each sentence of each record."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foretrain.claims.cells import gather
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
+from foretrain.claims.family import summary, uncounted
+from foretrain.claims.rows import Row, rows
+from foretrain.registry.record import Record
+from foretrain.report.derivation import Derivation
+from foretrain.report.forest import Forest, forest
+from foretrain.words import count, duration
+
+OWN = "Derived here"
+DOCS = "docs/"
+_DOCUMENT = re.compile(r"(.+?) \((\d{4})\)")
+_NOTE = "Note on shared representations"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One sentence at one size."""
+
+    record: Record  # where it stands in the registry
+    row: Row  # the sentence in words
+    claims: tuple[Claim, ...]  # its verdicts, one for each cell
+    document: str  # the document that its study speaks of
+    place: str  # place in the document, or the page that derives it
+    size: str  # size at which it was judged: "document", "other" or "unknown"
+    among: str  # the runs of which it speaks; "" for all
+    anchor: str  # id of the line on the page of its study
+    derived: int | None  # number of the section that derives it; None without one
+    forest: (
+        Forest | None
+    )  # the measured value against what is allowed; None where nothing finite was measured
+
+
+def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
+    """Return the table of a record, given the sections that derive its sentences."""
+    groups = {group.id: group.claims for group in gather(record.claims)}
+    known = {id: at for at, section in [*enumerate(sections)][::-1] for id in section.claims}
+    table = []
+    for row in rows(record.claims):
+        claims = groups[row.id]
+        size = "unknown" if record.differs is None else "other" if row.at else "document"
+        line = Line(
+            record,
+            row,
+            claims,
+            document_of(record.document),
+            claims[0].source,
+            size,
+            claims[0].among,
+            f"{record.size}-{row.id}",
+            known.get(row.id, known.get(row.corrects)),
+            forest(claims),
+        )
+        table.append(line)
+    return table
+
+
+def document_of(source: str) -> str:
+    """Return the document that a source names: authors and year, or that it was derived here."""
+    if source.startswith(_NOTE):
+        return _NOTE
+    match = _DOCUMENT.match(source)
+    return OWN if match is None or source.startswith(DOCS) else match[0]
+
+
+def facts(record: Record) -> dict[str, str]:
+    """Return what is to be known of a record, label to text."""
+    size = "the document's size is not known"
+    if record.differs is not None:
+        size = size_text(record.differs) or "the document's size"
+    root = f" of root {record.root_seed}" if record.root_seed else ""
+    renewed = {"Renewed": record.renewed} if record.renewed else {}
+    return {
+        "Size": size,
+        "Seeds": count(record.seeds, "seed") + root,
+        "Device": " on ".join(filter(None, (record.precision, record.device))),
+        "Commit": record.commit or "unknown",
+        **renewed,
+        "Code": f"makes {record.makes}, predicts {record.predicts}, judges {record.judges}",
+        "Cost": duration(record.cost),
+        "Together": summary(record.claims),
+    }
+
+
+def tally(records: Sequence[Record]) -> str:
+    """Return how many sentences the registry holds, and their verdicts, in one sentence for each size."""
+    table = [line for record in records for line in lines(record)]
+    alone = sum(
+        any(
+            claim.verdict in (HOLDS, FAILS) and not uncounted(claim, line.record.claims)
+            for claim in line.claims
+        )
+        for line in table
+    )
+    studies = count(len({record.study for record in records}), "study", "studies")
+    parts = [
+        f"The registry holds {len(table)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
+        "exact facts, controls, complements of a sentence that fails, or open."
+    ]
+    sizes = {
+        "document": "at the document's size",
+        "other": "at another size, which stands beside each",
+        "unknown": "at a size that cannot be compared",
+    }
+    for size, words in sizes.items():
+        verdicts = Counter(line.row.verdict for line in table if line.size == size)
+        text = f"{verdicts[HOLDS]} hold, {verdicts[FAILS]} fail, {verdicts[INCONCLUSIVE]} are inconclusive"
+        text += f", {verdicts[NOT_CLAIMED]} are not claimed" if verdicts[NOT_CLAIMED] else ""
+        parts += [f"Of {verdicts.total()} {words}, {text}."] if verdicts else []
+    return " ".join(parts)

@@ -56,7 +56,7 @@ def memory_limited(spare: float) -> Iterator[None]:
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(int(data + spare), *limits), before[1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (min([int(data + spare), *limits]), before[1]))
     try:
         yield
     finally:

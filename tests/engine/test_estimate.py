@@ -45,6 +45,21 @@ def measure(p, seed):
     return {"total": p.number}
 '''
 
+INPUTS = """def inputs(p, seed):
+    import numpy as np
+    return {"x": np.ones(10**12)}
+
+
+def program(p):
+    from foretrain.study import Program
+    return Program(lambda i: i["x"], lambda i, w: w, lambda i, w: {"loss": w.sum()})
+
+
+steps, observe_every = 10, 10
+
+
+def other(p, seed):"""
+
 
 def of(monkeypatch, trials, *, workers=2, seeds=4, study="one-mode", **values):
     """The estimate of a plan with made-up trials, the last of which stands for all other groups."""
@@ -65,12 +80,12 @@ def test_lanes_are_taken_by_the_longest_run_that_waits(steps, slots, longest):
 
 def test_seconds_are_those_of_all_rounds_of_lanes_and_of_what_every_run_takes(monkeypatch):
     trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0)
-    said = of(monkeypatch, [trial], seeds=6, steps=10)
+    said = of(monkeypatch, [trial], seeds=3, steps=10)  # two networks: six runs
     assert said.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
     assert said.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
     assert said.seconds == said.run_s + said.open_s + 3.0
     assert said.core_s == pytest.approx(2 * (said.run_s + said.open_s) + 3.0)
-    alone = of(monkeypatch, [trial], seeds=6, steps=10, workers=1)
+    alone = of(monkeypatch, [trial], seeds=3, steps=10, workers=1)
     assert alone.run_s == pytest.approx(3 * 10 + 6 * 2.0, rel=0.01)
 
 
@@ -95,9 +110,10 @@ def group_of(width):
 
 
 def test_memory_is_that_of_the_fullest_worker_and_of_four_copies_of_the_result(monkeypatch):
-    said = of(monkeypatch, [Trial(kept=1e6, held=5e6, peak=3e8)], seeds=7)
+    said = of(monkeypatch, [Trial(kept=1e6, observed=5e6, peak=3e8)], seeds=7)
     assert said.worker == 3e8 + 5e6
-    assert said.here == HERE + COPIES * 7e6
+    networks = 2  # each with its seeds
+    assert said.here == HERE + COPIES * networks * 7e6
     assert "for each of 2 workers" in said.memory
 
 
@@ -137,14 +153,15 @@ def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, 
     assert not (tmp_path / "a").exists()
     (tmp_path / "counts.py").write_text(COUNTS.replace("    began", "    1 / 0\n    began"))
     assert main([*words, "--explain"]) == 2
-    one_line(capsys.readouterr().err, "counts.py, line 25: ZeroDivisionError")
+    one_line(capsys.readouterr().err, "counts.py, line 24: ZeroDivisionError")
 
 
-def test_inputs_beyond_the_memory_of_a_worker_are_refused_before_they_are_made(capsys):
+def test_inputs_beyond_the_memory_of_a_worker_are_refused_before_they_are_made(tmp_path, capsys):
     with memory_limited(1e6), pytest.raises(MemoryError):
         np.ones(10**8)
     assert np.ones(10**6).all()
-    assert main(["run", "adiabatic-limit", "--output-dim", "1000000000", "--explain"]) == 2
+    (tmp_path / "counts.py").write_text(COUNTS.replace("def measure(p, seed):", INPUTS))
+    assert main(["run", str(tmp_path / "counts.py"), "--explain"]) == 2
     one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
 
 

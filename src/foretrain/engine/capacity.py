@@ -1,4 +1,4 @@
-"""How many lanes a worker gets: as many as fit into memory and cache, and as repay their number."""
+"""Number of lanes of a worker: as many as fit into memory and cache, and as repay their number."""
 
 import time
 from dataclasses import replace

@@ -88,12 +88,12 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
         options: Further options of `foretrain.engine.sweep.execute`.
     """
     # The process that sent the plan has named its study.
-    asked = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
+    own_plan = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
     patience = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
             part = check_shard(shard)
-            return execute(asked, Path(folder), workers=1, shard=part, **options)
+            return execute(own_plan, Path(folder), workers=1, shard=part, **options)
         except LockedError:
             if time.monotonic() > patience:
                 raise
@@ -197,9 +197,9 @@ def execute_on(
     with opened as client:
         threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
         parts = integer("shards", shards or max(1, 4 * threads), minimum=1)
-        given = plan.as_dict(), str(Path(folder).resolve())
+        where = plan.as_dict(), str(Path(folder).resolve())
         futures = [
-            client.submit(run_shard, *given, (part, parts), options, pure=False, retries=5)
+            client.submit(run_shard, *where, (part, parts), options, pure=False, retries=5)
             for part in range(1, parts + 1)
         ]
         done = []

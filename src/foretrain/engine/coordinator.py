@@ -62,7 +62,7 @@ class Coordinator:
     tell: Callable[[Progress], None]
     began: float  # monotonic time of the start
     devices: list[str] = field(default_factory=list)  # what the workers compute on, once known
-    made: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
+    by_backend: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
     # What became of the runs that are done.
     outcomes: Counter = field(default_factory=Counter)
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
@@ -84,7 +84,7 @@ class Coordinator:
     _predicted_done: float = 0.0
     _actual_done: float = 0.0
     _first_move: float = 0.0
-    _told: float = 0.0
+    _reported: float = 0.0
     _last: Any = None
     _overrides: dict = field(default_factory=dict)
     _forecast: Forecast = field(default_factory=Forecast)
@@ -159,7 +159,7 @@ class Coordinator:
             else:
                 self._hear(worker, message)
             self._fill()
-            if time.monotonic() - self._told > _TELL_S:
+            if time.monotonic() - self._reported > _TELL_S:
                 self._say("running")
 
     def _fill(self):
@@ -185,7 +185,7 @@ class Coordinator:
                 worker.process.send({"do": "runs", "runs": rows})
 
     def _measured(self, group, worker):
-        """Whether another worker of its backend is timing the lanes of a large group, which is worth waiting for."""
+        """Return True while another worker of its backend times the lanes of a large group, which is worth waiting for."""
         large = group.count >= MEASURED_FROM * len(self._places)
         timing = (d.group is group and d.backend == worker.backend for d in self.living.values())
         return large and group.lanes is None and any(timing)
@@ -286,7 +286,7 @@ class Coordinator:
     def _on_durable(self, worker, message):
         for number, outcome, steps in message["runs"]:
             worker.left.discard(number)
-            self.made[worker.backend] += 1
+            self.by_backend[worker.backend] += 1
             self._count(number, outcome, steps)
 
     def _count(self, number, outcome, steps):
@@ -309,7 +309,7 @@ class Coordinator:
         if self._barren >= DEATHS:
             raise ForetrainError(f"Workers die before they begin ({reason}).")
         if worker.group is not None:
-            for lost in recall(worker, self._deaths, self._found_durable(worker)):
+            for lost in recall(worker, self._deaths, self._durable_of(worker)):
                 self._fail(lost, f"its worker died {DEATHS} times with it ({reason})")
         if set(self.outcomes) == {OUTCOMES[FAILED]} and self._killers >= _MOST_KILLERS:
             raise ForetrainError(
@@ -328,14 +328,14 @@ class Coordinator:
             if group.backend == GPU:
                 group.backend = group.lanes = None
 
-    def _found_durable(self, worker):
+    def _durable_of(self, worker):
         """Runs that a dead worker has written without having come to say so."""
-        held = worker.entered | worker.left
-        if not held:
+        begun = worker.entered | worker.left
+        if not begun:
             return set()
         journal = scan(self.folder)
         outcomes = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
-        durable = {number for number in held if self.runs[number].identity in outcomes}
+        durable = {number for number in begun if self.runs[number].identity in outcomes}
         for number in durable:
             run = self.runs[number]
             self._count(number, outcomes[run.identity], self.plan.study.estimate(run.parameters))
@@ -362,11 +362,11 @@ class Coordinator:
             process.wait()
 
     def _say(self, phase):
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self.tell(self.progress(phase))
 
     def progress(self, phase: str = "done") -> Progress:
-        """How far the sweep is."""
+        """Return the progress of the sweep."""
         now = time.monotonic()
         steps = sum(worker.steps for worker in self.started)
         remaining = None
@@ -382,7 +382,7 @@ class Coordinator:
             places=described(self._places),
             remark=self._remark,
             total=self.total,
-            found=self.total - len(self.runs),
+            stored=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),
             riding=sum(len(worker.entered) for worker in self.started),
             outcomes=dict(self.outcomes),

@@ -101,7 +101,7 @@ class Trial:
     open_s: float = 0.0  # to open the group once it is compiled
     compile_s: float = 0.0  # to compile it
     kept: float = 0.0  # bytes of a run in the labelled result, if it takes all its steps
-    held: float = 0.0  # bytes of what is observed in all lanes
+    observed: float = 0.0  # bytes of what is observed in all lanes
     peak: float = 0.0  # bytes of the worker after it
 
 
@@ -151,7 +151,8 @@ def estimate(
         _START_S + open_s / workers,
         conclude_s,
         workers,
-        max(trial.peak for trial in trials.values()) + max(trial.held for trial in trials.values()),
+        max(trial.peak for trial in trials.values())
+        + max(trial.observed for trial in trials.values()),
         HERE + COPIES * kept,
         len(trials),
         len(groups),

@@ -60,7 +60,7 @@ class Host:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is left."""
+        """True if a run is left."""
         return bool(self._queue)
 
     def board(self, runs: Iterable[Waiting]) -> None:

@@ -131,7 +131,7 @@ class Process:
                 end.close()
 
     def reason(self) -> str:
-        """How it ended and the last line it wrote to standard error."""
+        """Return its exit and the last line that it wrote to standard error."""
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         self._errors.seek(0, os.SEEK_END)

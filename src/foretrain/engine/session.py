@@ -73,12 +73,12 @@ class Session:
         self.backend = started_backend(setup["backend"])
         self._noticed = Noticed(self._folder)
         self._writer = Writer(self._folder, self._worker, setup["code"], self.backend)
-        self._told: set[str] = set()  # what went wrong and stands in the log
+        self._logged: set[str] = set()  # what went wrong and stands in the log
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
-        self._beside: dict[str, Waiting] = {}
+        self._on_host: dict[str, Waiting] = {}
         self.lanes: Any = None  # Lanes of the group, or `Nothing`
         self.program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
@@ -89,7 +89,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn would do anything but wait."""
+        """True if a turn would do anything but wait."""
         return bool(self._queue or self._unwritten or (self.lanes and self.lanes.busy))
 
     def handle(self, message: dict) -> None:
@@ -150,7 +150,7 @@ class Session:
         self.save()
 
     def _due(self, now):
-        """Whether to write now; a turn may take long, and what is done is to be on disk within seconds."""
+        """Return True if it is time to write: a turn may take long, and finished runs are to be on disk within seconds."""
         full = len(self._unwritten) >= _FLUSH_RUNS or self._unwritten_bytes >= _FLUSH_BYTES
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
@@ -167,17 +167,16 @@ class Session:
             with self._noticed.watching():  # also what a module reads as it is imported
                 self._base = self.study.Parameters(**message["parameters"])
                 self._last = ({}, self._base)
-                given = self.study.program(self._base)
-            if given is None and self.study.computes:
+                program = self.study.program(self._base)
+            if program is None and self.study.computes:
                 self.lanes = Host(self.study, self._failed, self._along_step)
                 lanes = message["lanes"] or self.lanes.lanes
                 self._say_lanes(message, lanes, stored, rate)
                 return
-            if not isinstance(given, Program):
-                got = type(given).__name__
+            if not isinstance(program, Program):
+                got = type(program).__name__
                 raise StudyError(f"`program` must return a Program, but returns {got}.")
-            program = completed(given, self._base)
-            self.program = with_snapshots(program, self._keep_state)
+            self.program = with_snapshots(completed(program, self._base), self._keep_state)
             with self._noticed.watching():
                 shared = self.study.shared(self._base)
             sample = self._sample(message["samples"], message["workers"])
@@ -197,8 +196,8 @@ class Session:
         self._say_lanes(message, lanes, stored, rate)
 
     def _say_lanes(self, message, lanes, stored, rate):
-        said = {"lanes": lanes, "bytes": stored, "rate": rate}
-        self._say({"say": "lanes", "group": message["group"], **said})
+        answer = {"lanes": lanes, "bytes": stored, "rate": rate}
+        self._say({"say": "lanes", "group": message["group"], **answer})
 
     def _sample(self, runs, workers):
         for _, identity, overrides, seed, _ in runs:
@@ -234,7 +233,7 @@ class Session:
                         if isinstance(self.lanes, Host):
                             self.lanes.board([on_host])
                             continue
-                        self._beside[identity] = on_host
+                        self._on_host[identity] = on_host
                     passenger = self.passenger(identity, overrides, seed)
                     self.lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except TooLarge:
@@ -290,12 +289,12 @@ class Session:
             self._left.append(self._numbers[run.identity])
 
     def _with_host_part(self, run):
-        asked = self._beside.pop(run.identity, None)
-        if asked is None or run.outcome == FAILED:
+        on_host = self._on_host.pop(run.identity, None)
+        if on_host is None or run.outcome == FAILED:
             return run
         try:
             with self._noticed.watching():
-                arrays = computed(self.study, asked.parameters, asked.seed)
+                arrays = computed(self.study, on_host.parameters, on_host.seed)
             _, curves, finals = by_step(arrays, self._along_step, run.steps)
         except MemoryError:
             raise
@@ -322,8 +321,8 @@ class Session:
         """
         text = str(error) if isinstance(error, ForetrainError) else place(error)
         note = " ".join(text.split())[:500]
-        if note not in self._told:
-            self._told.add(note)
+        if note not in self._logged:
+            self._logged.add(note)
             trace = "".join(traceback.format_exception(error))
             append_log(self._folder, f"Run {identity}:\n{trace}")
             if self._here and not isinstance(error, ForetrainError):

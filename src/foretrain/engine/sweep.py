@@ -18,9 +18,9 @@ from foretrain.results.lock import lock, refuse_living
 
 @dataclass(frozen=True)
 class Execution:
-    """What `execute` did."""
+    """Result of `execute`."""
 
-    found: int  # runs that were in the folder before
+    stored: int  # runs that were in the folder before
     ran: int  # runs that were done now
     device: str  # what was computed on; "" if nothing was run
     backends: tuple[str, ...]  # backends of the runs that were done now
@@ -101,10 +101,10 @@ def execute(
         )
         sweep.run()
     return Execution(
-        found=len(mine) - len(sweep.runs),
+        stored=len(mine) - len(sweep.runs),
         ran=sum(sweep.outcomes.values()),
         device="; ".join(sweep.devices),
-        backends=tuple(sorted(sweep.made)),
+        backends=tuple(sorted(sweep.by_backend)),
         wall_time_s=time.monotonic() - began,
     )
 
@@ -119,7 +119,7 @@ def check_options(
 
 
 def _overlaps(name, parts):
-    """Whether a lock of this name stands for runs that a part of so many parts may hold, too."""
+    """Return True if a lock of this name stands for runs that a part of so many parts may hold, too."""
     if name == "sweep":
         return parts > 1
     return name.startswith("shard-") and not name.endswith(f"-of-{parts}")
@@ -133,5 +133,5 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
 
 
 def in_shard(identity: str, part: int, parts: int) -> bool:
-    """Whether a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
+    """Return True if a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
     return int(identity[:15], 16) % parts == part - 1

@@ -45,11 +45,11 @@ def tried(worker: session.Session, opened: list[dict], message: dict) -> dict[st
         inputs_s = time.process_time() - began
     host_s, host_steps, kept = 0.0, 1.0, answer["bytes"][1]
     if worker.study.computes:
-        asked = worker.run_of(*message["samples"][0][2:4])
+        parameters = worker.run_of(*message["samples"][0][2:4])
         began = time.process_time()
-        arrays = computed(worker.study, *asked)
+        arrays = computed(worker.study, *parameters)
         host_s = time.process_time() - began
-        host_steps = max(1.0, worker.study.estimate(asked[0]))
+        host_steps = max(1.0, worker.study.estimate(parameters[0]))
         kept += sum(array.nbytes for array in arrays.values())
     return {
         "abreast": side_by_side,
@@ -59,7 +59,7 @@ def tried(worker: session.Session, opened: list[dict], message: dict) -> dict[st
         "inputs_s": inputs_s,
         "open_s": open_s,
         "kept": kept,
-        "held": 2 * answer["lanes"] * kept,
+        "observed": 2 * answer["lanes"] * kept,
         "peak": peak_memory(),
     }
 
@@ -70,7 +70,13 @@ def _work(setup, inbox, say):
     say({"say": "ready", "device": device()})
     try:
         while (message := inbox.get())["do"] != "stop":
-            say({"say": "tried", **tried(worker, opened, message)})
+            try:
+                answer = tried(worker, opened, message)
+            except ForetrainError:
+                raise
+            except (Exception, SystemExit) as error:  # of the author's code
+                raise ForetrainError(place(error)) from error
+            say({"say": "tried", **answer})
             cache.publish()
     finally:
         cache.close()

@@ -41,15 +41,15 @@ def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
     for other in sorted(folder.parent.glob(f"{glob.escape(plan.study.name)}-*")):
         if not wanted or other == folder or not _overlaps(other, plan):
             continue
-        found: set[str] = set()
+        ours: set[str] = set()
         for segment in segments(other):
             if segment.code == plan.study.code and (new := wanted.intersection(segment.identities)):
                 _bring(other, segment.name, folder)
-                found |= new
-        if found:
+                ours |= new
+        if ours:
             _bring_lanes(other, folder)
-            taken[other] = len(found)
-            wanted -= found
+            taken[other] = len(ours)
+            wanted -= ours
     return taken
 
 

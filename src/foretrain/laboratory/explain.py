@@ -31,9 +31,9 @@ def explain(plan: Plan, folder: Path, workers: int | None = None) -> str:
     """
     if folder.exists():
         plan = home.joined(folder, plan)
-    held = set(scan(folder).identities) if folder.exists() else set()
+    journal = set(scan(folder).identities) if folder.exists() else set()
     wanted = list(runs(plan))
-    left = [run for run in wanted if run.identity not in held]
+    left = [run for run in wanted if run.identity not in journal]
     groups = make_groups(left, plan.study.estimate)
     axes = [f"    {name}: {span(values)}" for name, values in plan.axes.items()]
     work = (
@@ -58,10 +58,10 @@ def explain(plan: Plan, folder: Path, workers: int | None = None) -> str:
     )
 
 
-def _cost(told: Estimate) -> Iterator[str]:
-    yield f"  time        {told.time}"
-    if told.worker:
-        yield f"  memory      {told.memory}"
+def _cost(whole: Estimate) -> Iterator[str]:
+    yield f"  time        {whole.time}"
+    if whole.worker:
+        yield f"  memory      {whole.memory}"
 
 
 def outlook(plan: Plan, left: Sequence[Run], workers: int | None = None) -> Estimate:

@@ -21,14 +21,14 @@ COUNTS = '''"""Counting takes time in proportion to what is counted."""
 import time
 from dataclasses import dataclass
 
-from foretrain.study import declare, parameter
+from foretrain.study import Run, declare, parameter
 
 AXES = {"number": (2, 6)}
 declare(total="What was counted.")
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(Run):
     """Numbers."""
 
     number: int = parameter(2, "hundredths of a second", minimum=1)
@@ -53,9 +53,6 @@ INPUTS = """def inputs(p, seed):
 def program(p):
     from foretrain.study import Program
     return Program(lambda i: i["x"], lambda i, w: w, lambda i, w: {"loss": w.sum()})
-
-
-steps, observe_every = 10, 10
 
 
 def other(p, seed):"""

@@ -9,6 +9,7 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
+from foretrain.engine.dispatch import TRIAL_S
 from foretrain.engine.kernel import moves_in_turn
 from foretrain.engine.lanes import FEWEST, Lanes
 from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
@@ -20,7 +21,6 @@ _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (64, 256, 1024, 4096, 16
 _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
-TRIAL_S = 0.3
 
 
 def choose_lanes(

@@ -4,7 +4,7 @@ A checkpoint that is damaged or does not fit the program is not used, and its ru
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +72,14 @@ def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlig
         return _decode(members, set(identities))
     except _DAMAGE:
         return {}
+
+
+def read_all(folder: Path, files: Mapping[str, str | None]) -> dict[str, InFlight]:
+    """Read the checkpoints of runs: identity to the name of the file, None for a run that has none."""
+    saved = {}
+    for file in {*files.values()} - {None}:
+        saved |= read(folder, file, [name for name, place in files.items() if place == file])
+    return saved
 
 
 def _decode(members, wanted) -> dict[str, InFlight]:

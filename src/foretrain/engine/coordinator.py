@@ -196,6 +196,8 @@ class Coordinator:
         waiting = group.waiting or group.suspects
         samples = [waiting[0], waiting[len(waiting) // 2], waiting[-1]]
         worker.sample = samples[0] if group.lanes is None else None
+        workers = self._backends.count(worker.backend)
+        trial = group.backend is None and len(set(self._backends)) > 1
         worker.process.send(
             {
                 "do": "group",
@@ -203,10 +205,14 @@ class Coordinator:
                 "parameters": overrides(group.parameters),
                 "lanes": group.lanes,
                 "samples": [self._row(number, worker) for number in samples],
-                "count": group.count,
-                "steps": group.steps,
-                "workers": self._backends.count(worker.backend),
-                "trial": group.backend is None and len(set(self._backends)) > 1,
+                "how": {
+                    "runs": group.count,
+                    "steps": group.steps,
+                    "workers": workers,
+                    "timed": trial,
+                },
+                "trial": trial,
+                "estimate": False,
             }
         )
 

@@ -10,6 +10,7 @@ from foretrain.plans.parameters import static_only, static_signature
 from foretrain.plans.plan import Run
 
 SMALL_S = 20.0  # runs that the cores would do in less stay there, without a trial elsewhere
+TRIAL_S = 0.3  # of a number of lanes
 DEATHS = 3  # a run that takes so many workers with it has failed
 _MOST_AHEAD = 1024  # runs a worker holds beyond its lanes
 

@@ -10,7 +10,7 @@ import heapq
 import math
 import queue
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from foretrain import errors
-from foretrain.engine.dispatch import Group, make_groups, overrides
+from foretrain.engine.dispatch import TRIAL_S, Group, make_groups, overrides
 from foretrain.engine.places import CPU, take_places, usual_workers
 from foretrain.engine.processes import Process, setup_message
 from foretrain.errors import ForetrainError
@@ -34,12 +34,11 @@ _PATIENCE_S = 60.0  # a group that takes longer to open ends the trial
 _START_S = 1.2  # of a worker: Python, JAX and XLA
 _RUN_S = 3e-4  # of a run beside its steps, see benchmarks/scaling.py
 _SHORT_S = 10.0  # a host run that takes longer is not computed twice
-_MOST_SORTED = 100_000  # runs of a group that are laid into lanes one by one
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds on idle cores and bytes that a plan's runs take; `str` gives both in words."""
+    """Seconds on idle cores and bytes that a plan's runs take."""
 
     run_s: float  # to train or compute all runs
     open_s: float  # to start workers and to open and compile programs
@@ -60,29 +59,21 @@ class Estimate:
     @property
     def time(self) -> str:
         """The seconds in words."""
-        parts = ("run", self.run_s), ("start and compile", self.open_s)
-        parts = (*parts, ("predict, judge and draw", self.conclude_s))
-        split = ", ".join(f"{_rounded(seconds)} to {what}" for what, seconds in parts if seconds)
-        bound = "more than" if self.at_least else "about"
-        part = f"{self.tried} of " * (self.tried < self.kinds)
-        trial = f"by a trial of {part}{count(self.kinds, 'kind')} of runs" * (self.kinds > 0)
-        cores = count(self.workers, "idle core")
-        return ", ".join(
-            filter(None, (f"{bound} {_rounded(self.seconds)} on {cores}: {split}", trial))
+        parts = {"run": self.run_s, "start and compile": self.open_s}
+        parts |= {"predict, judge and draw": self.conclude_s}
+        split = ", ".join(f"{_rounded(seconds)} to {what}" for what, seconds in parts.items())
+        whole = f"{'more than' if self.at_least else 'about'} {_rounded(self.seconds)}"
+        tried = f"{self.tried} of " * (self.tried < self.kinds) + count(self.kinds, "kind")
+        return (
+            f"{whole} on {count(self.workers, 'idle core')}: {split}, by a trial of {tried} of runs"
         )
 
     @property
     def memory(self) -> str:
         """The bytes in words."""
-        each = f"{memory(self.worker)}{' for each' * (self.workers > 1)}"
-        total = self.here + self.workers * self.worker
-        workers = count(self.workers, "worker")
-        return (
-            f"at most {memory(total)}: {each} of {workers}, {memory(self.here)} to judge and draw"
-        )
-
-    def __str__(self) -> str:
-        return f"time    {self.time}\nmemory  {self.memory}"
+        total = memory(self.here + self.workers * self.worker)
+        workers = f"{memory(self.worker)}{' for each' * (self.workers > 1)} of {count(self.workers, 'worker')}"
+        return f"at most {total}: {workers}, {memory(self.here)} to judge and draw"
 
 
 def _rounded(seconds: float) -> str:
@@ -112,7 +103,7 @@ def estimate(
 
     Args:
         plan: The plan.
-        left: Its runs that are to be made; none ends earlier than the study's ``estimate`` says.
+        left: Its runs that are to be made, at least one; none ends earlier than the study's ``estimate`` says.
         workers: Workers that the user asks for.
         conclude_s: Seconds to predict, judge and draw.
 
@@ -127,21 +118,13 @@ def estimate(
     if workers is None:
         workers = usual_workers(len(left), usable_cores())
     workers = max(1, min(workers, len(left)))
-    trials, at_least = _trials(plan, left, groups, workers) if groups else ({}, False)
-    if not trials:
-        return Estimate(0, 0, conclude_s, workers, 0, HERE, 0, 0, conclude_s)
+    trials, at_least = _trials(plan, left, groups, workers)
     own = max(1, workers // len(groups))  # workers of a group
     run_s = open_s = kept = 0.0
     for number, group in enumerate(groups):
         trial = trials.get(number) or _interpolated(groups, trials, number)
-        slots = own * trial.abreast
-        if group.count > _MOST_SORTED:
-            longest = group.steps / slots
-        else:
-            longest = _makespan(
-                [plan.study.estimate(left[n].parameters) for n in group.waiting], slots
-            )
-        run_s += own * longest * trial.step_s
+        steps = [plan.study.estimate(left[n].parameters) for n in group.waiting]
+        run_s += own * _makespan(steps, own * trial.abreast) * trial.step_s
         run_s += group.steps / trial.host_steps * trial.host_s
         run_s += group.count * (trial.inputs_s + _RUN_S)
         open_s += own * (trial.open_s + (number not in trials) * trial.compile_s)
@@ -151,8 +134,7 @@ def estimate(
         _START_S + open_s / workers,
         conclude_s,
         workers,
-        max(trial.peak for trial in trials.values())
-        + max(trial.observed for trial in trials.values()),
+        max(trial.peak + trial.observed for trial in trials.values()),
         HERE + COPIES * kept,
         len(trials),
         len(groups),
@@ -195,18 +177,12 @@ def _trials(
     answers: queue.SimpleQueue = queue.SimpleQueue()
     trials: dict[int, Trial] = {}
     (place,) = take_places(1, 1, CPU)
+    number = order[0]
     with TemporaryDirectory() as folder:
-        setup = setup_message(plan, Path(folder), "trial", place)
-        process = Process(0, setup, answers, place, "foretrain.engine.trial")
-        number = order[0]
+        process = Process(0, setup_message(plan, Path(folder), "trial", place), answers, place)
         try:
             for number in (order[position] for position in chosen):
-                messages = _messages(left, groups[number], number, workers)
-                first = _answer(process, answers, next(messages))
-                again = first["open_s"] + first["host_s"] < _SHORT_S
-                second = _answer(process, answers, next(messages)) if again else first
-                compile_s = first["open_s"] + first["host_s"] - second["open_s"] - second["host_s"]
-                trials[number] = Trial(**second, compile_s=max(0.0, compile_s))
+                trials[number] = _trial(process, answers, plan, left, groups[number], workers)
         except TimeoutError:
             trials[number] = Trial(host_s=_PATIENCE_S, host_steps=max(1.0, groups[number].steps))
             return trials, True
@@ -216,28 +192,52 @@ def _trials(
     return trials, False
 
 
-def _messages(
-    left: Sequence[Run], group: Group, number: int, workers: int
-) -> Iterator[dict[str, Any]]:
-    """Messages that open a group with its shortest run, and once more with the one before it."""
+def _trial(
+    process: Process,
+    answers: queue.SimpleQueue,
+    plan: Plan,
+    left: Sequence[Run],
+    group: Group,
+    workers: int,
+) -> Trial:
+    """Open a group with its shortest run, and once more, now compiled, with the one before it."""
+    message = {
+        "do": "group",
+        "group": 0,
+        "parameters": overrides(group.parameters),
+        "lanes": None,
+        # Without steps other numbers of lanes are not tried.
+        "how": {"runs": group.count, "steps": 0.0, "workers": workers, "timed": True},
+        "trial": False,
+        "estimate": True,
+    }
+    first = second = {}
     for position in (-1, -min(2, group.count)):
         run = left[group.waiting[position]]
         changes = overrides(run.parameters, group.parameters)
-        yield {
-            "do": "group",
-            "group": number,
-            "parameters": overrides(group.parameters),
-            "lanes": None,
-            "samples": [[0, run.identity, changes, run.seed.number, ""]],
-            "count": group.count,
-            "steps": 0.0,  # other numbers of lanes are not tried
-            "workers": workers,
-            "trial": True,
-        }
+        sample = [0, run.identity, changes, run.seed.number, ""]
+        process.send({**message, "samples": [sample]})
+        second = _answer(process, answers)
+        first = first or second
+        if second["open_s"] > _SHORT_S and not second["rate"]:
+            break
+    host_s, rate = second.get("host_s", 0.0), second["rate"]
+    kept = second["bytes"][1] + second.get("host_bytes", 0)
+    return Trial(
+        abreast=second["abreast"],
+        step_s=second["abreast"] / rate if rate else 0.0,
+        host_s=host_s,
+        host_steps=max(1.0, plan.study.estimate(run.parameters)),
+        inputs_s=second.get("inputs_s", 0.0),
+        open_s=max(0.0, second["open_s"] - host_s - TRIAL_S * bool(rate)),
+        compile_s=max(0.0, first["open_s"] - second["open_s"]),
+        kept=kept,
+        observed=2.0 * second["lanes"] * kept,
+        peak=second["peak"],
+    )
 
 
-def _answer(process: Process, answers: queue.SimpleQueue, message: dict) -> dict[str, Any]:
-    process.send(message)
+def _answer(process: Process, answers: queue.SimpleQueue) -> dict[str, Any]:
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
@@ -246,8 +246,9 @@ def _answer(process: Process, answers: queue.SimpleQueue, message: dict) -> dict
             raise TimeoutError from None
         if answer is None:
             raise ForetrainError(f"A trial of the runs ended its worker ({process.reason()}).")
-        match answer.pop("say"):
-            case "fatal":
-                raise getattr(errors, answer["kind"], ForetrainError)(answer["line"])
-            case "tried":
-                return answer
+        if answer["say"] == "fatal":
+            raise getattr(errors, answer["kind"], ForetrainError)(answer["line"])
+        if "error" in answer:
+            raise ForetrainError(answer["error"])
+        if answer["say"] == "lanes":
+            return answer

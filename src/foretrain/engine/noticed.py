@@ -23,17 +23,7 @@ from foretrain.plans.copies import without_copies
 from foretrain.plans.place import is_authors
 
 _SOURCES = (".py", ".pyc", ".pyd", ".so", ".pth")
-_SYSTEM = (
-    "/proc",
-    "/sys",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/share",
-)
+_SYSTEM = "/proc /sys /dev /etc /lib /lib64 /usr/lib /usr/lib64 /usr/share".split()
 _OWN = "FORETRAIN_"  # how variables of foretrain begin
 _PASSED = {os.__file__, _collections_abc.__file__, "<frozen os>", "<frozen _collections_abc>"}
 _MOST = 100  # names that are told

@@ -41,17 +41,7 @@ def setup_message(
     keep_state: str = "no",
     here: bool = False,
 ) -> dict[str, Any]:
-    """Return the ``setup`` message of a worker.
-
-    Args:
-        plan: What it runs.
-        folder: Folder of the results.
-        worker: Its name.
-        place: Where it runs.
-        checkpoint_every: Seconds between checkpoints.
-        keep_state: As in `foretrain.engine.snapshots`.
-        here: True for the calling process.
-    """
+    """Return the ``setup`` message of a worker of this name at a place; `here` stands for the calling process."""
     with words(plan.study):
         along_step = positions("step")
     return {
@@ -78,21 +68,13 @@ class Process:
         setup: Its ``setup`` message.
         answers: Queue that receives (number, message), and (number, None) when it has ended.
         place: Where it runs.
-        module: Its program, `foretrain.engine.session` or `foretrain.engine.trial`.
     """
 
-    def __init__(
-        self,
-        number: int,
-        setup: dict,
-        answers: queue.SimpleQueue,
-        place: Place,
-        module: str = "foretrain.engine.session",
-    ):
+    def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue, place: Place):
         self.backend = place.backend
         self._errors = tempfile.TemporaryFile()
         self._process: Any = subprocess.Popen(
-            [sys.executable, "-P", "-m", module],
+            [sys.executable, "-P", "-m", "foretrain.engine.session"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

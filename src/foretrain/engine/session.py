@@ -4,8 +4,9 @@ It reads messages as JSON lines and answers in kind. It is told ``setup`` (first
 when the runs of the one before are done), ``runs`` and ``stop``; it says
 
 - ``ready``: with the device;
-- ``lanes``: how many it takes for the group, the fewest bytes that a run of it takes in the labelled result, and, where the
-  group is on trial, the steps per second of all lanes (0 where they do not run);
+- ``lanes``: how many it takes for the group and how many of them move side by side, the fewest and the most bytes of a run in
+  the labelled result, and, where the group is on trial, the steps per second of all lanes (0 where they do not run); for an
+  estimate also its own seconds and bytes, and the ``error`` of a group that cannot be opened;
 - ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
 - ``durable``: (number, outcome, steps) of runs that are on disk;
 - ``fatal``: one line, after which it ends.
@@ -33,11 +34,11 @@ from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
 from foretrain.engine.forks import guard
-from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed
+from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed, seconds_and_bytes
 from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, started_backend
 from foretrain.errors import FolderError, ForetrainError, TooLarge
-from foretrain.machine import free_memory, memory_limited
+from foretrain.machine import free_memory, memory_limited, peak_memory
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.plans.data import refuse_changed
@@ -64,7 +65,7 @@ class Session:
     """
 
     def __init__(self, setup: dict, say: Callable[[dict], None]):
-        self.study = catalogue.restore(setup["study"])
+        self._study = catalogue.restore(setup["study"])
         self._data = setup["data"]
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
@@ -79,8 +80,8 @@ class Session:
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
         self._on_host: dict[str, Waiting] = {}
-        self.lanes: Any = None  # Lanes of the group, or `Nothing`
-        self.program: Any = None
+        self._lanes: Any = None  # Lanes of the group, or `Nothing`
+        self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
         self._reported = self._saved = time.monotonic()
         self._turn_s = 0.0
@@ -90,7 +91,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """True if a turn would do anything but wait."""
-        return bool(self._queue or self._unwritten or (self.lanes and self.lanes.busy))
+        return bool(self._queue or self._unwritten or (self._lanes and self._lanes.busy))
 
     def handle(self, message: dict) -> None:
         """Take in a ``group`` or ``runs`` message."""
@@ -101,14 +102,14 @@ class Session:
 
     def turn(self) -> None:
         """Move everything on by one chunk, and write what is due."""
-        if self.lanes is None:
+        if self._lanes is None:
             return
         began = time.monotonic()
-        if self._queue or self.lanes.busy:
+        if self._queue or self._lanes.busy:
             try:
                 self._board()
                 with self._noticed.watching():
-                    finished = self.lanes.advance()
+                    finished = self._lanes.advance()
                 self._keep(finished)
             except (FolderError, TooLarge):
                 raise
@@ -116,7 +117,7 @@ class Session:
                 self._fail_all(error)
         now = time.monotonic()
         self._turn_s = now - began
-        if not (self._queue or self.lanes.busy) or self._due(now):
+        if not (self._queue or self._lanes.busy) or self._due(now):
             self.flush()
         if now - self._saved > self._every_s:
             self.save()
@@ -141,7 +142,7 @@ class Session:
     def save(self) -> None:
         """Checkpoint the runs under way."""
         self._saved = time.monotonic()
-        if riding := self.lanes.in_flight() if self.lanes else []:
+        if riding := self._lanes.in_flight() if self._lanes else []:
             checkpoint.write(self._folder, self._worker, riding)
 
     def close(self) -> None:
@@ -155,55 +156,65 @@ class Session:
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        from foretrain.engine.capacity import choose_lanes
-        from foretrain.engine.lanes import Lanes
-        from foretrain.engine.sizes import result_bytes
-        from foretrain.engine.snapshots import with_snapshots
-
+        began = time.process_time()
         self._steps += self._steps_here()
-        self.program = self.error = None
-        lanes, stored, rate = message["lanes"] or 3, (0, 0), 0.0
+        self._program = self._error = None
+        answer = {"lanes": message["lanes"] or 3, "abreast": 1, "bytes": (0, 0), "rate": 0.0}
         try:
-            with self._noticed.watching():  # also what a module reads as it is imported
-                self._base = self.study.Parameters(**message["parameters"])
-                self._last = ({}, self._base)
-                program = self.study.program(self._base)
-            if program is None and self.study.computes:
-                self.lanes = Host(self.study, self._failed, self._along_step)
-                lanes = message["lanes"] or self.lanes.lanes
-                self._say_lanes(message, lanes, stored, rate)
-                return
-            if not isinstance(program, Program):
-                got = type(program).__name__
-                raise StudyError(f"`program` must return a Program, but returns {got}.")
-            self.program = with_snapshots(completed(program, self._base), self._keep_state)
-            with self._noticed.watching():
-                shared = self.study.shared(self._base)
-            sample = self._sample(message["samples"], message["workers"])
-            if sample is not None:
-                stored = result_bytes(self.program, sample.inputs, shared)
-            if message["lanes"] is None:
-                how = {"runs": message["count"], "timed": message["trial"]}
-                how |= {name: message[name] for name in ("steps", "workers")}
-                lanes, rate = choose_lanes(self.program, sample, shared, **how)
-            self.lanes = Lanes(self.program, shared, lanes)
+            answer |= self._opened(message)
         except _MISTAKES as error:
             # On trial on a GPU it is left to the cores, where it may fit.
             if isinstance(error, TooLarge) and not (message["trial"] and self.backend != CPU):
                 raise
             # Every run of the group fails with this text when it comes; nothing else does.
-            self.error, self.lanes = error, Nothing()
-        self._say_lanes(message, lanes, stored, rate)
-
-    def _say_lanes(self, message, lanes, stored, rate):
-        answer = {"lanes": lanes, "bytes": stored, "rate": rate}
+            self._error, self._lanes = error, Nothing()
+            answer["error"] = _line(error)
+        answer |= {"open_s": time.process_time() - began, "peak": peak_memory()}
         self._say({"say": "lanes", "group": message["group"], **answer})
+
+    def _opened(self, message):
+        from foretrain.engine.capacity import choose_lanes
+        from foretrain.engine.kernel import moves_in_turn
+        from foretrain.engine.lanes import Lanes
+        from foretrain.engine.sizes import result_bytes
+        from foretrain.engine.snapshots import with_snapshots
+
+        with self._noticed.watching():  # also what a module reads as it is imported
+            self._base = self._study.Parameters(**message["parameters"])
+            self._last = ({}, self._base)
+            program = self._study.program(self._base)
+        answer: dict[str, Any] = {}
+        _, *first, _ = message["samples"][0]
+        if message["estimate"]:
+            answer |= seconds_and_bytes(self._study, *self._run_of(*first[1:]))
+        if program is None and self._study.computes:
+            self._lanes = Host(self._study, self._failed, self._along_step)
+            return answer | {"lanes": message["lanes"] or self._lanes.lanes}
+        if not isinstance(program, Program):
+            got = type(program).__name__
+            raise StudyError(f"`program` must return a Program, but returns {got}.")
+        program = self._program = with_snapshots(completed(program, self._base), self._keep_state)
+        with self._noticed.watching():
+            shared = self._study.shared(self._base)
+        began = time.process_time()
+        sample = self._sample(message["samples"], message["how"]["workers"])
+        answer["inputs_s"] = time.process_time() - began
+        lanes, rate = message["lanes"], 0.0
+        if sample is None and message["estimate"]:
+            self._passenger(*first)  # raises as it did
+        if sample is not None:
+            answer["bytes"] = result_bytes(program, sample.inputs, shared)
+        if lanes is None:
+            lanes, rate = choose_lanes(program, sample, shared, **message["how"])
+        self._lanes = Lanes(program, shared, lanes)
+        abreast = 1 if moves_in_turn(program) else lanes
+        return answer | {"lanes": lanes, "rate": rate, "abreast": abreast}
 
     def _sample(self, runs, workers):
         for _, identity, overrides, seed, _ in runs:
             try:
                 with memory_limited(free_memory() / workers):
-                    return self.passenger(identity, overrides, seed)
+                    return self._passenger(identity, overrides, seed)
             except TooLarge:
                 raise
             except _MISTAKES:  # this run will fail when its turn comes; others may be sound
@@ -211,31 +222,31 @@ class Session:
         return None
 
     def _steps_here(self):
-        if self.lanes is None:
+        if self._lanes is None:
             return 0
-        return self.lanes.strides_done * (self.program.observe_every if self.program else 1)
+        return self._lanes.strides_done * (self._program.observe_every if self._program else 1)
 
     def _board(self):
-        while self._queue and self.lanes.waiting < self.lanes.lanes:
-            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self.lanes.lanes))]
+        while self._queue and self._lanes.waiting < self._lanes.lanes:
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._lanes.lanes))]
             for number, identity, *_ in batch:
                 self._numbers[identity] = number
                 self._entered.append(number)
             self._report()  # before anything of these runs can bring the process down
-            saved = self._checkpoints(batch)
+            saved = checkpoint.read_all(self._folder, {row[1]: row[4] for row in batch})
             for _, identity, overrides, seed, _ in batch:
-                if self.error:
-                    self._keep([self._failed(identity, self.error)])
+                if self._error:
+                    self._keep([self._failed(identity, self._error)])
                     continue
                 try:
-                    if self.study.computes:
-                        on_host = Waiting(identity, *self.run_of(overrides, seed))
-                        if isinstance(self.lanes, Host):
-                            self.lanes.board([on_host])
+                    if self._study.computes:
+                        on_host = Waiting(identity, *self._run_of(overrides, seed))
+                        if isinstance(self._lanes, Host):
+                            self._lanes.board([on_host])
                             continue
                         self._on_host[identity] = on_host
-                    passenger = self.passenger(identity, overrides, seed)
-                    self.lanes.board([replace(passenger, checkpoint=saved.get(identity))])
+                    passenger = self._passenger(identity, overrides, seed)
+                    self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except TooLarge:
                     raise
                 except _MISTAKES as error:
@@ -243,24 +254,13 @@ class Session:
                 if self._due(time.monotonic()):  # the inputs of a run may take long to make
                     self.flush()
 
-    def _checkpoints(self, batch):
-        files = {}
-        for _, identity, _, _, file in batch:
-            if file is not None:
-                files.setdefault(file, []).append(identity)
-        saved = {}
-        for file, identities in files.items():
-            saved.update(checkpoint.read(self._folder, file, identities))
-        return saved
-
-    def passenger(self, identity: str, overrides: dict, seed: int) -> Any:
-        """Return a run with its inputs, ready to ride; raises `TooLarge` where they do not fit into memory."""
+    def _passenger(self, identity, overrides, seed) -> Any:
         from foretrain.engine.lanes import Passenger
 
-        parameters, stream = self.run_of(overrides, seed)
+        parameters, stream = self._run_of(overrides, seed)
         try:
             with self._noticed.watching():
-                inputs = self.study.inputs(parameters, stream)
+                inputs = self._study.inputs(parameters, stream)
         except MemoryError as error:  # the same for every run of these sizes
             raise TooLarge(
                 f"The inputs of a run do not fit into memory: {error}. Try smaller sizes or fewer workers."
@@ -268,13 +268,12 @@ class Session:
         inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
 
-    def run_of(self, overrides: dict, seed: int) -> tuple[Any, Seed]:
-        """Return the parameters and the seed of a run; raises `FolderError` where its data have changed."""
+    def _run_of(self, overrides, seed):
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
         parameters, stream = self._last[1], Seed(self._root_seed, seed)
         if self._data:
-            files = self.study.reads(parameters, stream)
+            files = self._study.reads(parameters, stream)
             refuse_changed(files, self._data)
             self._noticed.know(file.path for file in files)
         return parameters, stream
@@ -294,7 +293,7 @@ class Session:
             return run
         try:
             with self._noticed.watching():
-                arrays = computed(self.study, on_host.parameters, on_host.seed)
+                arrays = computed(self._study, on_host.parameters, on_host.seed)
             _, curves, finals = by_step(arrays, self._along_step, run.steps)
         except MemoryError:
             raise
@@ -306,11 +305,11 @@ class Session:
         """The program itself raised: every run that has entered and not left has failed."""
         if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
             raise ForetrainError(
-                f"A worker has run out of memory with {self.lanes.lanes} lanes. What was finished is kept: "
+                f"A worker has run out of memory with {self._lanes.lanes} lanes. What was finished is kept: "
                 "try fewer workers, or a machine with more memory."
             ) from error
         self._steps += self._steps_here()
-        self.error, self.lanes = error, Nothing()
+        self._error, self._lanes = error, Nothing()
         written = {run.identity for run in self._unwritten}
         self._keep([self._failed(name, error) for name in self._numbers if name not in written])
 
@@ -319,8 +318,7 @@ class Session:
 
         Without a worker an author sees it, too; what a user got wrong says all in its own line.
         """
-        text = str(error) if isinstance(error, ForetrainError) else place(error)
-        note = " ".join(text.split())[:500]
+        note = _line(error)
         if note not in self._logged:
             self._logged.add(note)
             trace = "".join(traceback.format_exception(error))
@@ -336,12 +334,13 @@ class Session:
         self._entered, self._left = [], []
 
 
-def main(work: Callable[..., None] | None = None) -> None:
-    """Work for the process that holds the other ends of standard input and output.
+def _line(error):
+    text = str(error) if isinstance(error, ForetrainError) else place(error)
+    return " ".join(text.split())[:500]
 
-    Args:
-        work: ``work(setup, inbox, say)``, by default that of a sweep.
-    """
+
+def main() -> None:
+    """Work for the process that holds the other ends of standard input and output."""
     for number in (signal.SIGINT, signal.SIGTERM):  # the coordinator decides when to stop
         signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -360,7 +359,7 @@ def main(work: Callable[..., None] | None = None) -> None:
     inbox: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_read, args=(inbox,), daemon=True).start()
     try:
-        (work or _work)(setup, inbox, say)
+        _work(setup, inbox, say)
     except ForetrainError as error:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:

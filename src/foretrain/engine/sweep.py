@@ -50,11 +50,10 @@ def execute(
         folder: Folder of results; made if absent.
         workers: Number of worker processes, one per core by default. 0 runs in the calling process, for debugging; that
             pins it to one core for good, and is refused where JAX already runs on several.
-        on: "cpu" or "gpu": where all runs are made. By default, where there is a GPU, the cores and the GPU share them.
+        on: As in `foretrain.plans.options.Options`.
         checkpoint_every: Seconds between checkpoints of the runs under way.
+        keep_state: As in `foretrain.plans.options.Options`.
         shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
-        keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
-            "all" observations; see `foretrain.engine.snapshots`. Runs found in the folder stay as they are.
         again: Identities of runs that are trained again although the folder holds them.
         claimed: Called once the part of the grid is this process's own, before anything else is done.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.

@@ -43,8 +43,8 @@ def setup_message(
 ) -> dict[str, Any]:
     """Return the ``setup`` message of a worker of this name at a place; `here` stands for the calling process."""
     with words(plan.study):
-        along_step = positions("step")
-    return {
+        along = {"along_step": positions("step"), "keep_state": keep_state, "here": here}
+    return along | {
         "study": catalogue.describe(plan.study),
         "code": plan.study.code,
         "data": plan.data,
@@ -54,9 +54,6 @@ def setup_message(
         "backend": place.backend,
         "core": place.core.number if place.backend == CPU else None,
         "checkpoint_every": checkpoint_every,
-        "keep_state": keep_state,
-        "along_step": along_step,
-        "here": here,
     }
 
 

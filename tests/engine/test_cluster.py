@@ -13,7 +13,7 @@ import xarray as xr
 
 import foretrain
 from foretrain.cli import main
-from foretrain.commands.sbatch import sbatch_script
+from foretrain.laboratory.sbatch import sbatch_script
 from foretrain.engine import cluster
 from foretrain.errors import ForetrainError
 from foretrain.plans.plan import make_plan

@@ -58,7 +58,7 @@ def _sweep(arguments):
     from foretrain.plans.config import read_sweep
 
     if arguments.emit_sbatch is not None:
-        from foretrain.commands.sbatch import sbatch_script
+        from foretrain.laboratory.sbatch import sbatch_script
 
         plan, out = read_sweep(arguments.config, arguments.yes)
         folder = folder_of(plan, arguments.out or out)

@@ -61,7 +61,7 @@ def conclude(
     for name in altered(folder):
         anew = "" if name == MANIFEST else ", and was made anew"
         home.note(folder, f"{name} was not as foretrain had written it{anew}.")
-    # Who is interrupted from here on finds no page, and so nothing that looks done.
+    # Delete the page first: if this is interrupted, the folder must not look finished.
     try:
         (folder / FILE_NAME).unlink(missing_ok=True)
     except OSError as error:  # the folder of another user

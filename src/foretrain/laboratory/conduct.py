@@ -57,6 +57,14 @@ def run(study: str | Path | Study, **parameters: Any) -> Result | None:
     Raises:
         ArgumentError: a parameter breaks its rule.
         FolderError: the folder holds something else, is locked, cannot be written, or holds runs of other code.
+
+    Example:
+        >>> import foretrain
+        >>> result = foretrain.run("one-mode", init_scale=[0.1, 0.2], seeds=3, workers=0, quiet=True)
+        >>> result.simulation["strength"].dims
+        ('init_scale', 'seed', 'step')
+        >>> [claim.verdict for claim in result.claims if claim.id == "closed-form"]
+        ['holds', 'holds']
     """
     options, values = split(parameters)
     with data_from(options.data_dir, options.out):
@@ -71,6 +79,13 @@ def sweep(config: str | Path, **options: Any) -> Result | None:
     Args:
         config: The file, see `foretrain.plans.config.read_sweep`.
         **options: Those of a run.
+
+    Example:
+        >>> from pathlib import Path
+        >>> file = Path("sweep.toml")
+        >>> characters = file.write_text("study = 'one-mode'; seeds = 2".replace("; ", chr(10)))
+        >>> foretrain.sweep(file, workers=0, quiet=True).simulation.sizes["seed"]
+        2
     """
     chosen = only(options, OF_GRID)
     with data_from(chosen.data_dir, chosen.out):

@@ -86,7 +86,7 @@ def _bring(other: Path, name: str, folder: Path) -> None:
 
 
 def _bring_lanes(other: Path, folder: Path) -> None:
-    """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come shall fit those taken."""
+    """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come must fit those taken."""
     lanes = (read_manifest(other) or {}).get("lanes", {})
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}

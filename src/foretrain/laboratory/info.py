@@ -41,6 +41,11 @@ def info(study: str | Path | Study) -> Info:
     Raises:
         ArgumentError: there is no such study.
         StudyError: its file cannot be read.
+
+    Example:
+        >>> import foretrain
+        >>> foretrain.info("one-mode")["presets"]["paper"]["steps"]
+        20000
     """
     known = loaded(study, ("study", "claims"))
     plan = make_plan(known, {}, yes=True)

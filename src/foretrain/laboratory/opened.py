@@ -129,6 +129,15 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
         path: The folder of results, or the ``results.zarr`` in it.
         strict: If False, what is whole in a damaged store is read.
         lazy: If True, values are read when they are used.
+
+    Example:
+        >>> import foretrain
+        >>> stored = foretrain.run("one-mode", seeds=2, out="a", workers=0, quiet=True)
+        >>> result = foretrain.open("a")
+        >>> result.theory["strength"].equals(stored.theory["strength"])
+        True
+        >>> list(result.figures)
+        ['loss', 'strength']
     """
     result = open_result(path, strict=strict, lazy=lazy)
     if strict and result.path is not None and STORE in altered(result.path, whole=not lazy):

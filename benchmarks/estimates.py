@@ -56,7 +56,7 @@ def main(words: list[str] | None = None) -> None:
     for name in arguments.presets:
         study, _, preset = name.partition(":")
         plan = make_plan(study, {}, preset=preset or "quick")
-        expected = outlook(plan, list(runs(plan)), arguments.workers)
+        cost = outlook(plan, list(runs(plan)), arguments.workers)
         command = [sys.executable, "-c", _TAKEN, study, plan.preset, str(arguments.workers)]
         here = Path(__file__).parent
         answer = subprocess.run(
@@ -64,8 +64,8 @@ def main(words: list[str] | None = None) -> None:
         ).stdout
         core_s, seconds, size = json.loads(answer.splitlines()[-1])
         print(
-            f"| {name} | {expected.core_s:.3g} | {core_s:.3g} | {expected.core_s / core_s:.2g} | {expected.seconds:.3g} | {seconds:.3g} "
-            f"| {expected.worker / 1e6:.0f} MB | {size / 1e6:.0f} MB |",
+            f"| {name} | {cost.core_s:.3g} | {core_s:.3g} | {cost.core_s / core_s:.2g} | {cost.seconds:.3g} | {seconds:.3g} "
+            f"| {cost.worker / 1e6:.0f} MB | {size / 1e6:.0f} MB |",
             flush=True,
         )
 

@@ -13,9 +13,9 @@ import xarray as xr
 
 import foretrain
 from foretrain.cli import main
-from foretrain.laboratory.sbatch import sbatch_script
 from foretrain.engine import cluster
 from foretrain.errors import ForetrainError
+from foretrain.laboratory.sbatch import sbatch_script
 from foretrain.plans.plan import make_plan
 from foretrain.results import journal
 

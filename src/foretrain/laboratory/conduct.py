@@ -74,16 +74,17 @@ def run(study: str | Path | Study, **parameters: Any) -> Result | None:
 
 @documented(*OF_GRID)
 def sweep(config: str | Path, **options: Any) -> Result | None:
-    """Run the grid that a TOML file describes, and return its result as `run` does.
+    r"""Run the grid that a TOML file describes, and return its result as `run` does.
 
     Args:
         config: The file, see `foretrain.plans.config.read_sweep`.
         **options: Those of a run.
 
     Example:
+        >>> import foretrain
         >>> from pathlib import Path
         >>> file = Path("sweep.toml")
-        >>> characters = file.write_text("study = 'one-mode'; seeds = 2".replace("; ", chr(10)))
+        >>> characters = file.write_text("study = 'one-mode'\nseeds = 2")
         >>> foretrain.sweep(file, workers=0, quiet=True).simulation.sizes["seed"]
         2
     """

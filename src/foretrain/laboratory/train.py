@@ -66,7 +66,7 @@ def train(
         >>> import foretrain
         >>> from foretrain.study import Program
         >>> decay = Program(lambda i: 1 + 0 * i["rate"], lambda i, w: w - i["rate"] * w, lambda i, w: {"loss": w**2})
-        >>> axes, options = {"rate": [0.1, 0.2]}, {"workers": 0, "quiet": True}
+        >>> axes, options = {"rate": [0.1, 0.2]}, {"precision": "float64", "workers": 0, "quiet": True}
         >>> runs = foretrain.train(decay, axes, seeds=1, steps=10, **options)
         >>> runs["loss"].isel(seed=0, step=-1).values.round(4).tolist()
         [0.1216, 0.0115]

@@ -256,7 +256,7 @@ def test_command_under_reproduce_says_values_that_equal_a_parameters_own_default
 def remade(words: list[str]):
     """The plan that the command line makes of these words, without running it."""
     from foretrain import cli
-    from foretrain.commands import studies as commands
+    from foretrain.commands import runs as commands
     from foretrain.plans.config import read_config  # noqa: F401  # as the command does
 
     arguments = cli._parse(words[1:])

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.interactions.ablation import all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
 from foretrain.degeneracy.interactions.modularity import affinity, partition
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.study import generator
+from foretrain.training.ablation import all_bases, direction_curve, edge_curve
 from foretrain.training.modules import joined
 
 from . import transformer

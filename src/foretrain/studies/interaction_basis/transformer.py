@@ -6,9 +6,9 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.training import transformer
+from foretrain.training.ablation import all_bases
 
 from .study import BASES, DRAWN
 

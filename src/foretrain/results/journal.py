@@ -27,7 +27,7 @@ _NO_SEGMENT = {errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOO
 
 @dataclass(frozen=True)
 class ColumnOutline:
-    """What a `Column` holds, without its values."""
+    """A `Column` without its values."""
 
     name: str  # name of the variable
     kind: str  # "curves" or "finals"
@@ -38,7 +38,7 @@ class ColumnOutline:
 
 @dataclass(frozen=True)
 class Outline:
-    """What a `Segment` holds, without its values: all that is needed to know how large a result becomes."""
+    """A `Segment` without its values: all that is needed to know how large a result becomes."""
 
     name: str  # name of the file
     identities: list[str]  # identities of the runs
@@ -57,7 +57,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a journal holds, from one reading of it."""
+    """Content of a journal, from one reading of it."""
 
     identities: list[str]  # runs that are done, each once, in the order of the segments
     outcomes: np.ndarray  # their outcomes, int8, shape (run,)
@@ -116,8 +116,8 @@ class Writer:
             with contextlib.suppress(OSError):
                 left_over.unlink()
         numbers = re.compile(re.escape(worker) + r"-(\d+)\.npz")
-        found = (numbers.fullmatch(path.name) for path in self._folder.glob(f"{worker}-*.npz"))
-        self._next = 1 + max((int(match[1]) for match in found if match), default=0)
+        names = (numbers.fullmatch(path.name) for path in self._folder.glob(f"{worker}-*.npz"))
+        self._next = 1 + max((int(name[1]) for name in names if name), default=0)
 
     def append(self, runs: Sequence[FinishedRun]) -> Path:
         """Write the runs as one segment, durable on return: a millisecond, 3 us per run, one file.
@@ -136,7 +136,7 @@ class Writer:
 
 def scan(folder: Path) -> Scan:
     """List the runs that are done. Reads and checks every byte of the journal, but unpacks no variable."""
-    found: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
     notes, damaged, outlines = {}, {}, []
     codes: dict[str, int] = {}
     backends: Counter[str] = Counter()
@@ -144,17 +144,17 @@ def scan(folder: Path) -> Scan:
     for segment in segments(folder, damaged):
         code = codes.setdefault(segment.code, len(codes))
         for number, note in segment.notes.items():
-            if segment.identities[number] not in found:
+            if segment.identities[number] not in outcomes:
                 notes[segment.identities[number]] = note
-        before = len(found)
+        before = len(outcomes)
         for identity, outcome in zip(segment.identities, segment.outcomes.tolist(), strict=True):
-            found.setdefault(identity, outcome)
-        numbers.append(np.full(len(found) - before, code, np.int32))
-        backends[segment.backend] += len(found) - before
+            outcomes.setdefault(identity, outcome)
+        numbers.append(np.full(len(outcomes) - before, code, np.int32))
+        backends[segment.backend] += len(outcomes) - before
         outlines.append(_outline(segment, known))
     return Scan(
-        identities=list(found),
-        outcomes=np.array(list(found.values()), np.int8),
+        identities=list(outcomes),
+        outcomes=np.array(list(outcomes.values()), np.int8),
         notes=notes,
         damaged=damaged,
         outlines=tuple(outlines),
@@ -193,7 +193,7 @@ def segments(
     damaged: dict[str, str] | None = None,
     only: Container[str] | None = None,  # names of the segments to read; all by default
 ) -> Iterator[Segment]:
-    """Every valid segment by name, by column.
+    """Yield every valid segment by name, by column.
 
     Raises:
         FolderError: the journal or a segment is there and cannot be read: its runs are not known, and not to be done again.
@@ -246,5 +246,5 @@ def _column_outline(column, runs) -> ColumnOutline:
         shapes = np.broadcast_to(shapes[0].copy(), shapes.shape)
     else:
         shapes = shapes.copy()
-    held = slice(None) if len(column.runs) == runs else column.runs.copy()
-    return ColumnOutline(column.name, column.kind, column.values.dtype, held, shapes)
+    holders = slice(None) if len(column.runs) == runs else column.runs.copy()
+    return ColumnOutline(column.name, column.kind, column.values.dtype, holders, shapes)

@@ -120,11 +120,6 @@ def lanes(script, tmp_path):
         assert script.torch_steps_per_second(1, steps=3) > 0
 
 
-def own_networks(script, tmp_path):
-    script.STARTS = 1
-    script.main(1, 7)
-
-
 def parallelograms(script, tmp_path):
     script.DRAWS, script.LOOPED, script.ORDERS = 10, 10, 2
     script.main()
@@ -184,7 +179,7 @@ SMALLEST = {
     run.__name__: run
     for run in (
         degeneracy, degeneracy_defaults, equal_verdicts, gpu, grokking, image_routing, interaction_basis, judging,
-        lanes, own_networks, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
+        lanes, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
         translation,
     )
 }  # fmt: skip
@@ -192,7 +187,7 @@ SMALLEST = {
 
 # `nuts` has tests of its own, `verdict_changes` holds words alone.
 # Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = {"gpu", "lanes", "grokking", "own_networks", "sampler_choice", "side_by_side", "translation"}
+LONG = {"gpu", "lanes", "grokking", "sampler_choice", "side_by_side", "translation"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts", "verdict_changes"})
 
 

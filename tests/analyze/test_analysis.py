@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from foretrain.analyze.analysis import analyze
-from foretrain.analyze.analysis_text import differences, tables, text
+from foretrain.analyze.analysis_words import differences, tables
 from foretrain.degeneracy.counts import free_directions
 from foretrain.degeneracy.counts.grams import Grams
 from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum
@@ -60,39 +60,39 @@ def known_costs(network, x):
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return analyze(PLANTED, SHIFTED, EPS, seconds=0)
 
 
-def check_costs(found):
+def check_costs(result):
     """Effective parameters and costs above every scale, in numbers, on the page, and in the dataset."""
     costs = known_costs(PLANTED, SHIFTED)
     numbers = {eps: (costs / (costs + eps)).sum() for eps in (10 * EPS, EPS, 0.1 * EPS)}
     for eps, number in numbers.items():
-        assert found.costs.effective(eps)[0] == pytest.approx(number)
-        assert found.costs.above(eps)[0] == (costs > eps).sum() == 20
-    _, _, rows = dict_of(found)["Effective parameters"]
+        assert result.costs.effective(eps)[0] == pytest.approx(number)
+        assert result.costs.above(eps)[0] == (costs > eps).sum() == 20
+    rows = dict_of(result)["Effective parameters"]
     shown = [
         (f"{eps:.3g}", f"{number:.3g}", "20", "not sampled") for eps, number in numbers.items()
     ]
     assert rows == shown
-    drawn = found.dataset()
+    drawn = result.dataset()
     assert drawn.by_curvature.sel(noise_scale=EPS, method="nearest") == pytest.approx(numbers[EPS])
     assert drawn.cost.values[:20] == pytest.approx(costs)
-    assert found.plot().axes[0].get_xlabel() == "Noise scale ε (squared error)"
+    assert result.plot().axes[0].get_xlabel() == "Noise scale ε (squared error)"
 
 
-def dict_of(found):
-    return {heading: (heading, head, rows) for heading, head, rows in tables(found)}
+def dict_of(result):
+    return {table.heading: table.rows for table in tables(result)}
 
 
-def check_counts(found):
+def check_counts(result):
     """Of 58 weights 20 matter.
 
     Two hidden units too many: what both read is free, 2 x 5, and what reads them, 2 x 4; within the other four, and their
     constant, any change of basis, 4 x 5. At the scale the same, as all costs are far above it.
     """
-    assert dict_of(found)["The network"][2] == [
+    assert dict_of(result)["The network"] == [
         ("parameters", "58"),
         ("layers", "4 - 6 - 4"),
         ("examples x outputs", "256"),
@@ -101,38 +101,38 @@ def check_counts(found):
         ("free directions", "38"),
         ("of these not attributed", "0"),
     ]
-    one, two = found.exact.sections.values()
+    one, two = result.exact.sections.values()
     assert (one.activations, one.jacobians, two.activations, two.jacobians) == (0, 10, 8, 0)
     assert sum(part.synchronized + part.conditional for part in (one, two)) == 20
     by_source = "Free directions at the scale, by section and source: an estimate"
-    assert dict_of(found)[by_source][2] == [
+    assert dict_of(result)[by_source] == [
         ("1", "30", "0", "10", "20", "0", "0"),
         ("2", "28", "8", "0", "0", "0", "20"),
     ]
-    assert dict_of(found)["Synchronised blocks"][2] == [("1", "6", "0, 1, 2, 3, 4, 5", "5")]
+    assert dict_of(result)["Synchronised blocks"] == [("1", "6", "0, 1, 2, 3, 4, 5", "5")]
 
 
-def check_wiring(found):
+def check_wiring(result):
     """Each mode is a chain of two edges, both the square of its strength from end to end; nothing joins two modes."""
-    for part in found.wiring.graph.strengths:
+    for part in result.wiring.graph.strengths:
         assert part == pytest.approx(np.diag((OUTER * INNER) ** 2), abs=1e-9)
     modes = [(str(k), "1", "1", "1") for k in (1, 2, 3, 4)]
     rest = [("in none", "0", "0", "0"), ("all directions kept", "4", "4", "4")]
     assert (
-        dict_of(found)["Modules of the interaction graph, directions of each layer"][2]
+        dict_of(result)["Modules of the interaction graph, directions of each layer"]
         == modes + rest
     )
     # Modularity 1 - g sum_a v_a^2, v_a the share of module a, and of rewired graphs: the same edges on other chains.
-    g = found.wiring.modules.resolution
+    g = result.wiring.modules.resolution
 
     def modularity(order):
         return 1 - g * ((LOGS + LOGS[list(order)]) ** 2).sum() / (2 * LOGS.sum()) ** 2
 
     possible = np.array([modularity(order) for order in permutations(range(4))])
-    assert found.wiring.modules.modularity == pytest.approx(modularity(range(4)))
-    assert (abs(found.wiring.chance[:, None] - possible).min(1) < 1e-9).all()
-    mean, most = found.wiring.chance.mean(), found.wiring.chance.max()
-    assert dict_of(found)["How modular it is"][2] == [
+    assert result.wiring.modules.modularity == pytest.approx(modularity(range(4)))
+    assert (abs(result.wiring.chance[:, None] - possible).min(1) < 1e-9).all()
+    mean, most = result.wiring.chance.mean(), result.wiring.chance.max()
+    assert dict_of(result)["How modular it is"] == [
         ("cut between modules, sum of ln(w/eps^(1/2))", "0"),
         (f"modularity at resolution {g:.3g}", f"{modularity(range(4)):.4g}"),
         ("of 10 rewired graphs", f"{mean:.4g}, at most {most:.4g}"),
@@ -147,12 +147,12 @@ def check_cut(network):
     assert made.modules.cut == pytest.approx(LOGS[mode])
 
 
-def test_every_line_of_the_page_says_what_is_known(found):
-    check_costs(found)
-    check_counts(found)
-    check_wiring(found)
+def test_every_line_of_the_page_says_what_is_known(result):
+    check_costs(result)
+    check_counts(result)
+    check_wiring(result)
     check_cut(PLANTED)
-    assert set(dict_of(found)) == {
+    assert set(dict_of(result)) == {
         "The network",
         "Effective parameters",
         "Free directions at the scale, by section and source: an estimate",
@@ -161,7 +161,7 @@ def test_every_line_of_the_page_says_what_is_known(found):
         "How modular it is",
         "Time and memory",
     }
-    *times, (name, size) = dict_of(found)["Time and memory"][2]
+    *times, (name, size) = dict_of(result)["Time and memory"]
     parts = [
         "curvature",
         "free directions",
@@ -172,14 +172,21 @@ def test_every_line_of_the_page_says_what_is_known(found):
     assert [name for name, _ in times] == [*parts, "modules"]
     assert name == "most memory"
     assert float(size.removesuffix(" MB")) > 10
-    assert found.doubts == [
+    assert result.doubts == [
         "Modules: graphs that are rewired at random are as modular as this one."
     ]
-    assert differences(found) == []
-    said = [" ".join(line.split()) for line in text(found).splitlines()]
-    for _, head, rows in tables(found):  # all of it stands in the text
-        assert {" ".join(" ".join(row).split()) for row in (head, *rows)} - {""} <= set(said)
-    assert "<pre>" in found._repr_html_()
+    assert differences(result) == []
+    lines = [" ".join(line.split()) for line in str(result).splitlines()]
+    for table in tables(result):  # all of it stands in the text
+        rows = (table.head, *table.rows)
+        assert {" ".join(" ".join(row).split()) for row in rows} - {""} <= set(lines)
+    first = "Of 58 parameters 19.9 are not free at the noise scale 0.01 (as given), by curvature."
+    assert lines[0] == first == repr(result).splitlines()[1].strip()
+    assert all(table.heading in result._repr_html_() for table in tables(result))
+    numbers = result.as_dict()
+    assert numbers["effective_parameters"]["by_curvature"][1] == pytest.approx(19.9, abs=0.05)
+    assert numbers["free_directions"]["exact"]["all"] == 38
+    assert numbers["doubts"] == result.doubts
 
 
 def rank_off_by_one(change):
@@ -237,14 +244,14 @@ def test_the_page_is_not_what_is_known_where_the_code_is_made_wrong(mutant, monk
 def test_the_scale_comes_from_the_data_where_none_is_given():
     network, n = planted(), len(X)
     labels = RANDOM.integers(0, 4, n)
-    found = analyze(network, X, y=labels, seconds=0)
-    assert (found.loss, found.eps) == ("kl", 1 / (2 * n))
+    result = analyze(network, X, y=labels, seconds=0)
+    assert (result.loss, result.eps) == ("kl", 1 / (2 * n))
     outputs = as_function(network).outputs(X)
-    found = analyze(network, X, y=outputs + 0.3, seconds=0)
-    assert found.loss == "mse"
-    assert found.eps == pytest.approx(0.09 / n)
-    found = analyze(network, X, seconds=0)
-    assert found.eps == pytest.approx(1e-4 * outputs.var(0).sum())
+    result = analyze(network, X, y=outputs + 0.3, seconds=0)
+    assert result.loss == "mse"
+    assert result.eps == pytest.approx(0.09 / n)
+    result = analyze(network, X, seconds=0)
+    assert result.eps == pytest.approx(1e-4 * outputs.var(0).sum())
 
 
 def test_labels_that_do_not_fit_are_refused():
@@ -274,15 +281,15 @@ def check_samples(labelled, sampler=sampled_parameters):
     y = x @ weights.T + RANDOM.standard_normal((64, 1)) if labelled else None
     if labelled:  # the best weights for these labels, so that the loss has its minimum there
         weights = np.linalg.lstsq(x, y, rcond=None)[0].T
-    found = sampled(perceptron([weights], None, "identity"), x, y, sampler)
+    result = sampled(perceptron([weights], None, "identity"), x, y, sampler)
     for eps, value, error in zip(
-        found.sampled.eps, found.sampled.value, found.sampled.error, strict=True
+        result.sampled.eps, result.sampled.value, result.sampled.error, strict=True
     ):
-        assert abs(value - found.costs.effective(eps)[0]) < 4 * error < 0.6
-    assert found.sampled.trusted.all()
-    rows = dict_of(found)["Effective parameters"][2]
+        assert abs(value - result.costs.effective(eps)[0]) < 4 * error < 0.6
+    assert result.sampled.trusted.all()
+    rows = dict_of(result)["Effective parameters"]
     assert all(" ± " in row[-1] for row in rows)
-    assert sum("sampling and curvature agree" in line for line in differences(found)) == 3
+    assert sum("sampling and curvature agree" in line for line in differences(result)) == 3
 
 
 def check_basins():
@@ -294,12 +301,12 @@ def check_basins():
         return x * jnp.concatenate([8**0.5 * w[:1] * (w[:1] - 1.5), stiff * w[1:]])
 
     both = function_of(apply, np.array([0.0, 1.0, 0, 0, 0, 0]), np.array([[1.0], [-1.0]]))
-    found = sampled(both, np.array([[1.0], [-1.0]]))
-    assert not found.sampled.trusted[-2:].any()
+    result = sampled(both, np.array([[1.0], [-1.0]]))
+    assert not result.sampled.trusted[-2:].any()
     assert all(
-        row[-1] == "not trusted: see Trust" for row in dict_of(found)["Effective parameters"][2][1:]
+        row[-1] == "not trusted: see Trust" for row in dict_of(result)["Effective parameters"][1:]
     )
-    assert sum("chains disagree" in line for line in found.doubts) >= 2
+    assert sum("chains disagree" in line for line in result.doubts) >= 2
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -342,9 +349,9 @@ def test_samples_are_not_those_of_curvature_with_another_beta_or_with_draws_of_t
     begin = effective_parameters._Walk._cooled
 
     def cooled(walk, beta, seconds):
-        found = begin(walk, beta, seconds)
+        result = begin(walk, beta, seconds)
         walk.first = min(getattr(walk, "first", beta), beta)
-        return found
+        return result
 
     monkeypatch.setattr(effective_parameters._Walk, "_judged", counted)
     monkeypatch.setattr(effective_parameters._Walk, "_cooled", cooled)
@@ -365,19 +372,19 @@ def test_weights_that_are_no_minimum_of_the_loss_are_not_trusted():
     known = (slope @ centre + centre**2 @ costs) / eps
     moved = slope_shift(function.apply, function.params, x, slope, "mse", eps)
     assert moved == pytest.approx(known, rel=1e-3)
-    found = sampled(network, x, y)
-    assert not found.sampled.trusted.any()
-    assert all("no minimum of this loss" in lines[-1] for lines in found.sampled.doubts)
+    result = sampled(network, x, y)
+    assert not result.sampled.trusted.any()
+    assert all("no minimum of this loss" in lines[-1] for lines in result.sampled.doubts)
 
 
-def test_a_difference_of_the_witnesses_is_said(found):
+def test_a_difference_of_the_witnesses_is_said(result):
     eps, value, error = np.array([EPS]), np.array([9.0]), np.array([0.1])
     made = SampledParameters(eps, value, error, [[]], [None], np.zeros((1, 8, 4)), 1, 1.0)
-    (line,) = [one for one in differences(replace(found, sampled=made)) if "sampling" in one]
+    (line,) = [one for one in differences(replace(result, sampled=made)) if "sampling" in one]
     assert line.startswith("At 0.01 sampling finds 9 where curvature says 19.9: ")
     assert "flatter" in line
     doubted = replace(made, doubts=[["9 effective draws"]])
-    assert "sampling" not in " ".join(differences(replace(found, sampled=doubted)))
-    assert "not trusted: see Trust" in text(replace(found, sampled=doubted))
-    few = replace(found, answers=16)
+    assert "sampling" not in " ".join(differences(replace(result, sampled=doubted)))
+    assert "not trusted: see Trust" in str(replace(result, sampled=doubted))
+    few = replace(result, answers=16)
     assert any("The 16 answers are the limit" in line for line in differences(few))

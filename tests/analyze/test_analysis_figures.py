@@ -1,12 +1,11 @@
 """Pictures of chains show which of them have not mixed."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
 from foretrain.analyze.analysis_figures import chains, rank_shares
+from foretrain.degeneracy.sampled.effective_parameters import SampledParameters
 
 RANDOM = np.random.default_rng(0)
 
@@ -26,8 +25,9 @@ def test_ranks_of_mixed_chains_are_uniform_and_those_of_a_chain_apart_are_not():
 def test_the_picture_has_a_trace_and_a_histogram_of_each_chain_at_each_scale_that_was_sampled():
     traces = RANDOM.standard_normal((3, 8, 64))
     traces[1] = np.nan  # not sampled
-    sampled = SimpleNamespace(eps=[0.1, 0.01, 0.001], traces=traces)
-    axes = chains(SimpleNamespace(sampled=sampled)).figure.axes
+    eps, lines = np.array([0.1, 0.01, 0.001]), [[]] * 3
+    sampled = SampledParameters(eps, 0 * eps, 0 * eps, lines, [None] * 3, traces, 1, 1.0)
+    axes = chains(sampled).figure.axes
     assert [ax.get_title() for ax in axes] == ["ε = 0.1", "ε = 0.001", "", ""]
     assert {tuple(line.get_ydata()) for line in axes[1].lines} == {tuple(one) for one in traces[2]}
     colours = {label: line.get_color() for line in axes[1].lines for label in [line.get_label()]}

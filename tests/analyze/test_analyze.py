@@ -1,3 +1,4 @@
+import json
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import scipy.special
 
 import foretrain
 from foretrain.analyze.analysis import analyze
-from foretrain.analyze.analysis_text import tables, trust
+from foretrain.analyze.analysis_words import tables, trust
 from foretrain.cli import main
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
@@ -44,11 +45,15 @@ def test_a_model_is_analysed_told_and_shown(folder, capsys):
     words += ["--noise-scale", "seeds", "--seconds", "0", "--quiet", "--out", str(folder / "out")]
     assert main(["analyze", *words]) == 0
     said = capsys.readouterr().out
-    for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "modularity"):
+    for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "not sampled"):
         assert text in said
     page = (folder / "out" / "analysis.html").read_text("utf-8")
     assert "data:image/svg+xml" in page
     assert "Trust" in page
+    assert main(["analyze", *words, "--json"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert numbers == json.loads((folder / "out" / "analysis.json").read_text("utf-8"))
+    assert numbers["parameters"] == 25
 
 
 def stored(random, symbols=5, dim=3, hidden=4, outputs=5):
@@ -75,11 +80,11 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
     ]
     assert main(["analyze", *words, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    found = transformer_freedom(of_arrays(kept), pairs(5))
+    result = transformer_freedom(of_arrays(kept), pairs(5))
     for text in (
         "10 - 6 - 6 - 6 - 5",
         "queries and keys",
-        f"no answer  {found.free}",
+        f"no answer  {result.free}",
         "none at the",
     ):
         assert text in said
@@ -120,14 +125,14 @@ def test_a_stored_run_of_the_study_is_read(tmp_path):
 
 def test_its_parts_share_a_scale_and_doubts_are_told():
     network = perceptron(WEIGHTS)
-    found = analyze(network, X, 1e-12, seconds=0)
+    result = analyze(network, X, 1e-12, seconds=0)
     # Two neurons on one line are one: 3 free by their scales, 1 by dependence, and how they share what they do.
-    assert found.exact.free == found.freedom.free > 5
-    assert found.exact.effective == found.parameters - found.exact.free
-    assert not [line for line in found.doubts if line.startswith("Counts")]
+    assert result.exact.free == result.freedom.free > 5
+    assert result.exact.effective == result.parameters - result.exact.free
+    assert not [line for line in result.doubts if line.startswith("Counts")]
     coarse = analyze(network, X, seconds=0)
     assert coarse.source == "a hundredth of the outputs' deviation, squared"
-    assert coarse.freedom.free >= found.freedom.free
+    assert coarse.freedom.free >= result.freedom.free
     few = analyze(network, X[:4], 1e-3, seconds=0)
     assert few.exact is None
     assert "4 examples are fewer than the 6" in few.doubts[0]
@@ -144,7 +149,7 @@ def test_a_pure_function_is_analysed_as_the_network_that_it_is():
         assert one.costs.effective(1e-3)[0] == pytest.approx(
             by_network.costs.effective(1e-3)[0], rel=1e-9
         )
-    (*_, (name, rank)) = tables(by_function)[0][2]
+    (*_, (name, rank)) = tables(by_function)[0].rows
     assert (name, rank.split(",")[0]) == ("rank of the Jacobian", "rank 18 of 25")
     assert by_function.wiring is None
     assert by_function.exact is None
@@ -167,17 +172,17 @@ def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, caps
         "Free directions, all: 7 at every moment." in said
     )  # a scale of all weights frees nothing
     assert "Modules" in said
-    moments = [line.split()[0] for line in said.splitlines()[2:5]]
-    assert moments == ["9", "20", "100"]
+    table = said.partition("\nmoment")[2].splitlines()
+    assert [line.split()[0] for line in table[1:4]] == ["9", "20", "100"]
     assert "N changes most between" in said
     part = foretrain.analyze(words[:3], folder / "x.npy", part="1")
     assert part.doubts[-1] == "Part: 1 alone: 10 of 25 parameters move."
     assert part.by_source()["all"].tolist() == [2, 2, 2]
-    found = foretrain.analyze(words[:3], folder / "x.npy", noise_scale=0.01)
+    result = foretrain.analyze(words[:3], folder / "x.npy", noise_scale=0.01)
     # A network of a larger scale has larger costs, so that more of it counts; the last is the one that all are held to.
-    assert (np.diff(found.effective[:, 1]) > 0).all()
-    assert found.distance[-1] == 0
-    assert found.dataset().moment.values.tolist() == [9, 20, 100]
+    assert (np.diff(result.effective[:, 1]) > 0).all()
+    assert result.distance[-1] == 0
+    assert result.dataset().moment.values.tolist() == [9, 20, 100]
     assert "data:image/svg+xml" in (folder / "out" / "analysis.html").read_text("utf-8")
 
 
@@ -225,9 +230,9 @@ def test_a_moment_is_the_number_behind_its_word(tmp_path, names, moments):
             tmp_path / f"{name}.npz", **{f"{at}.weight": by * w for at, w in enumerate(WEIGHTS)}
         )
     np.save(tmp_path / "x.npy", X)
-    found = foretrain.analyze([tmp_path / f"{name}.npz" for name in names], tmp_path / "x.npy")
-    assert found.moments.tolist() == moments
-    assert ("order given" in found.axis) == (moments == [0, 1])
+    result = foretrain.analyze([tmp_path / f"{name}.npz" for name in names], tmp_path / "x.npy")
+    assert result.moments.tolist() == moments
+    assert ("order given" in result.axis) == (moments == [0, 1])
 
 
 def test_the_variance_between_models_is_unbiased_and_needs_several():
@@ -327,10 +332,10 @@ def test_modularity_is_told_beside_that_of_rewired_graphs(folder, capsys):
         (2, 14, 4)
     )  # all pairs of them: of others cross moments are not zero
     x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
-    found = analyze(perceptron(weights), x, 1e-6, modules=2, seconds=0)
-    assert found.wiring.chance.shape == (10,)
-    assert found.wiring.modules.modularity > found.wiring.chance.max()
-    assert not any("rewired" in line for line in found.doubts)
+    result = analyze(perceptron(weights), x, 1e-6, modules=2, seconds=0)
+    assert result.wiring.chance.shape == (10,)
+    assert result.wiring.modules.modularity > result.wiring.chance.max()
+    assert not any("rewired" in line for line in result.doubts)
     words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "0", "--quiet"]
     assert main(["analyze", *words, "--out", str(folder / "out")]) == 0
     assert "of 10 rewired graphs" in capsys.readouterr().out

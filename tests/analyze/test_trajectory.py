@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from foretrain.analyze.analysis_figures import over_training
-from foretrain.analyze.analysis_text import moments
 from foretrain.analyze.trajectory import trajectory
+from foretrain.analyze.trajectory_words import changes, changes_of, tables
 from foretrain.degeneracy.function import as_function
 from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
@@ -29,13 +28,13 @@ STEPS = [0, 10, 40]
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return trajectory(MODELS, X, 1e-3, moments=STEPS)
 
 
-def test_free_directions_over_training_are_those_known_by_source(found):
+def test_free_directions_over_training_are_those_known_by_source(result):
     """Five scales; then two neurons on one line, 2 + 5; then one that is never on, 2 weights that read it and 3 that write."""
-    assert {name: values.tolist() for name, values in found.by_source().items()} == {
+    assert {name: values.tolist() for name, values in result.by_source().items()} == {
         "activations": [0, 2, 2],
         "Jacobians": [0, 0, 3],
         "synchronised": [5, 5, 4],
@@ -43,14 +42,14 @@ def test_free_directions_over_training_are_those_known_by_source(found):
         "not attributed": [0, 0, 0],
         "all": [5, 7, 9],
     }
-    assert found.numbers()["synchronised blocks"].tolist() == [0, 1, 0]
-    assert all(one.exact for one in found.counts)
-    assert found.doubts == []
+    assert result.block_counts()["synchronised blocks"].tolist() == [0, 1, 0]
+    assert all(one.exact for one in result.counts)
+    assert result.doubts == []
 
 
-def test_every_change_of_a_count_is_told_with_its_moments(found):
-    told = [line for line in found.changes() if not line.startswith(("N ", "The loss"))]
-    assert told == [
+def test_every_change_of_a_count_is_told_with_its_moments(result):
+    lines = [line for line in changes(result) if not line.startswith(("N ", "The loss"))]
+    assert lines == [
         "Free directions, activations: 0 to 2 between 0 and 10.",
         "Free directions, Jacobians: 0 to 3 between 10 and 40.",
         "Free directions, synchronised: 5 to 4 between 10 and 40.",
@@ -58,43 +57,42 @@ def test_every_change_of_a_count_is_told_with_its_moments(found):
         "Synchronised blocks: 0 to 1 between 0 and 10; 1 to 0 between 10 and 40.",
     ]
     values = np.array([3, 4, 9, 9, 8, 7])
-    several = type(found)(**(vars(found) | {"moments": np.arange(6)}))
-    line = several._changes_of("Modules", values)
+    line = changes_of("Modules", values, np.arange(6))
     assert (
         line
         == "Modules: 3 to 7 in 4 changes; first 3 to 4 between 0 and 1; most 4 to 9 between 1 and 2."
     )
-    assert several._changes_of("Modules", values[2:4]) == "Modules: 9 at every moment."
+    assert changes_of("Modules", values[2:4], np.arange(2)) == "Modules: 9 at every moment."
 
 
-def test_tables_pictures_and_the_dataset_hold_the_counts(found):
-    _, (heading, head, rows) = moments(found)
-    assert heading == "Free directions that change nothing at all, by source"
-    assert head == ("moment", *found.by_source(), *found.numbers())
-    assert rows[1] == ("10", "2", "0", "5", "0", "0", "7", "1")
-    drawn = found.dataset()
+def test_tables_pictures_and_the_dataset_hold_the_counts(result):
+    _, table = tables(result)
+    assert table.heading == "Free directions that change nothing at all, by source"
+    assert tuple(table.head) == ("moment", *result.by_source(), *result.block_counts())
+    assert table.rows[1] == ("10", "2", "0", "5", "0", "0", "7", "1")
+    drawn = result.dataset()
     assert drawn.free_directions.sel(source="all").values.tolist() == [5, 7, 9]
     assert drawn.synchronised_blocks.values.tolist() == [0, 1, 0]
     assert drawn.exact.all()
-    axes = over_training(found).figure.axes
+    axes = result.plot().axes
     assert [ax.get_ylabel() for ax in axes] == [
         "Effective parameters", "Free directions", "Blocks, modules", "Loss",
     ]  # fmt: skip
     (whole,) = [line for line in axes[1].lines if line.get_label() == "free, all"]
     assert whole.get_ydata().tolist() == [5, 7, 9]
-    assert "Free directions, all: 5 to 7" in str(found)
+    assert "Free directions, all: 5 to 7" in str(result)
 
 
 def test_a_part_has_its_own_free_directions_by_the_rank_alone():
     """Of the second layer two weights are free for each neuron that is another's multiple, or never on."""
     parts = [as_function(one).part("1") for one in MODELS]
-    found = trajectory(parts, X, 1e-3)
-    assert {name: values.tolist() for name, values in found.by_source().items()} == {
+    result = trajectory(parts, X, 1e-3)
+    assert {name: values.tolist() for name, values in result.by_source().items()} == {
         "all": [0, 2, 2]
     }
-    assert found.parameters == 10
-    assert found.numbers() == {}
-    assert [ax.get_ylabel() for ax in over_training(found).figure.axes][1:] == [
+    assert result.parameters == 10
+    assert result.block_counts() == {}
+    assert [ax.get_ylabel() for ax in result.plot().axes][1:] == [
         "Free directions",
         "Loss",
     ]
@@ -107,13 +105,13 @@ def test_modules_are_counted_at_every_moment_where_asked():
     one, other = RANDOM.standard_normal((2, 14, 4))
     x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
     joined = RANDOM.standard_normal(first.shape)
-    found = trajectory(
+    result = trajectory(
         [perceptron([joined, second]), perceptron([first, second])], x, 1e-6, wiring=True
     )
-    assert found.numbers()["modules"][1] == 2
-    assert [one.modular for one in found.wirings] == [False, True]
-    assert any(line.startswith("Modules at 0 are those") for line in found.doubts)
-    hollow = over_training(found).figure.axes[2].lines[-1]
+    assert result.block_counts()["modules"][1] == 2
+    assert [one.modular for one in result.wirings] == [False, True]
+    assert any(line.startswith("Modules at 0 are those") for line in result.doubts)
+    hollow = result.plot().axes[2].lines[-1]
     assert hollow.get_xdata().tolist() == [0]
     with pytest.raises(ArgumentError, match="have layers where modules are asked for"):
         trajectory([as_function(one).part("1") for one in MODELS], X, 1e-3, wiring=True)

@@ -199,7 +199,6 @@ def test_the_command_prints_powers_and_refuses_what_is_not_declared(tmp_path, mo
     for words, answer in (
         (f"model.py {command}", "`--parametrisation` must be given with `widths`"),
         (f"narrow.py {declared}", "its `init` takes no width"),
-        (f"model.py {declared} --weights made", "`--weights` must be left out"),
         (f"model.py {declared} --from-zero", "`--from-zero` must be left out"),
         ("model.py data.npz --rate 0.3 --steps 2 --rates 1 2", "`--widths` must be given with"),
     ):

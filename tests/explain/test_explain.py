@@ -30,13 +30,13 @@ def init(key, width=12):
 
 
 @pytest.fixture(scope="module")
-def found():
-    said = []
+def found(tmp_path_factory):
+    said, out = [], tmp_path_factory.mktemp("explained")
     made = foretrain.explain(
-        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=3, tell=said.append
+        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=3, tell=said.append, out=out,
     )  # fmt: skip
-    assert said[1].startswith("Said before training: ")
-    assert "all 16 corners" in said[0]
+    assert said[0].startswith("Said before training: ")
+    assert made.folder == out
     return made
 
 

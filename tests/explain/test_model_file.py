@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from foretrain.cli import main
 
@@ -64,14 +63,9 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         rows = zip(record["steps"], (factor * loss for loss in curve), strict=True)
         text = "\n".join(f"{step},{loss}" for step, loss in rows)
         (folder / f"{name}.csv").write_text(f"Step,mine - train_loss\n{text}\n")
-    (folder / "weights").mkdir()
-    for step in (0, 20):
-        arrays = {"0": np.full((3, 8), 0.1 + 0.01 * step), "1": np.ones((8, 1))}
-        save_file(arrays, folder / "weights" / f"{step}.safetensors")
-    command = f"{explain} --measured same.csv --weights weights --out made"
+    command = f"{explain} --measured same.csv --out made"
     assert main(command.split()) == 0
     out, err = capsys.readouterr()
-    assert "off the linearised network" in out
     assert "The measured losses can be those of such starts" in out
     assert "Nearest to it is `the prediction" in err
     assert "Measured: 1 run" in (folder / "made" / "explanation.html").read_text("utf-8")

@@ -255,7 +255,6 @@ def test_of_every_room_it_is_decided_whether_its_code_counts():
         "commands",
         "elsewhere",
         "engine",
-        "explain",
         "figures",
         "laboratory",
     }

@@ -1,4 +1,4 @@
-"""Everything that is asked of one network at one noise scale, put together: how much of it is free, where, and what is left.
+"""All measures of one network at one noise scale: how much of it is free, where, and what is left.
 
 The noise scale eps is the loss below which a difference does not count. Three witnesses say how many parameters are not free
 at it, in the same units: curvature, sum c/(c + eps) over the costs c of unit steps; counting, the number of costs above eps;
@@ -7,7 +7,6 @@ first and the last are equal. The parts are in their own files; here they share 
 how far it is to be trusted.
 """
 
-import math
 import resource
 import sys
 import time
@@ -40,6 +39,7 @@ from foretrain.degeneracy.sampled.effective_parameters import SampledParameters,
 from foretrain.degeneracy.sampled.posterior import behavioural, posterior
 from foretrain.degeneracy.transformer import is_transformer
 from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.report.answer import Finding
 
 # Of the outputs' mean square: a scale from which on single precision resolves the loss.
 SINGLE = 1e-8
@@ -48,8 +48,8 @@ REACH = 100.0  # of the noise scale, to either side, that the curve of curvature
 
 
 @dataclass(frozen=True, repr=False)
-class Analysis:
-    """Results of `analyze`; it prints itself, in notebooks too.
+class Analysis(Finding):
+    """Results of `analyze`.
 
     Args:
         parameters, examples, answers: Numbers of them; answers are examples times outputs.
@@ -65,6 +65,7 @@ class Analysis:
         seconds: What each part took.
         memory: The most memory of this process until then, in megabytes.
         doubts: Lines on what is not to be trusted, and why; empty where nothing is.
+        label: Name of the network.
     """
 
     parameters: int
@@ -84,40 +85,33 @@ class Analysis:
     seconds: dict[str, float]
     memory: float
     doubts: list[str] = field(default_factory=list)
+    label: str = "the network"
 
     @property
     def scales(self) -> np.ndarray:
         """Noise scales at which effective parameters are drawn, (41,): eps in the middle, two decades to either side."""
         return self.eps * np.geomspace(1 / REACH, REACH, 41)
 
-    def text(self, width: float = math.inf) -> str:
-        """All of it in lines of at most `width` columns."""
-        from foretrain.analyze import analysis_text
-
-        return analysis_text.text(self, width)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        from foretrain.analyze.analysis_text import html
-
-        return html(self)
-
-    def plot(self):
-        """Effective parameters over the noise scale, by every witness: a matplotlib figure."""
-        from foretrain.analyze.analysis_figures import curve
-
-        return curve(self).figure
-
     def dataset(self):
-        """Witnesses and costs as an xarray Dataset with dims `noise_scale`, `sampled_scale` and `direction`."""
-        from foretrain.analyze.analysis_text import dataset
+        """Return witnesses and costs as an xarray Dataset with dims `noise_scale`, `sampled_scale` and `direction`."""
+        import xarray as xr
 
-        return dataset(self)
+        scales, sampled = self.scales, self.sampled
+        data, coords = {}, {"noise_scale": scales}
+        for name, (values, errors) in (
+            ("by_curvature", self.costs.effective(scales)),
+            ("costs_above", self.costs.above(scales)),
+        ):
+            data |= {name: ("noise_scale", values), f"{name}_error": ("noise_scale", errors)}
+        if sampled is not None:
+            coords["sampled_scale"] = np.asarray(sampled.eps)
+            columns = {"by_sampling": sampled.value, "by_sampling_error": sampled.error}
+            columns |= {"trusted": sampled.trusted}
+            data |= {name: ("sampled_scale", values) for name, values in columns.items()}
+        if self.jacobian is not None:
+            data["cost"] = ("direction", self.jacobian.costs)
+        names = ("parameters", "examples", "answers", "loss", "eps", "source")
+        return xr.Dataset(data, coords, {name: getattr(self, name) for name in names})
 
 
 def analyze(
@@ -176,13 +170,12 @@ def analyze(
     eps = real("noise_scale", noise_scale, above=0)
     doubts, taken = doubts_of_scale(eps, outputs, loss), {}
     doubts += function.notes
-    said = tell or (lambda line: None)
 
     def timed(name, function, *arguments, **options):
         start = time.perf_counter()
-        found = function(*arguments, **options)
+        result = function(*arguments, **options)
         taken[name] = time.perf_counter() - start
-        return found
+        return result
 
     costs, jacobian, more = timed(
         "curvature", costs_of, function, x, loss, min(SCALES) * eps, seed, tell
@@ -206,9 +199,9 @@ def analyze(
     if network is None:
         doubts += Freedom(parameters=function.size, spectrum=jacobian).doubts()
     if seconds:
-        sampled = timed(
-            "sampling", _sampled, function, x, y, loss, eps, outputs, seconds, seed, said
-        )
+        options = {"seconds": seconds, "most": outputs.size, "seed": seed}
+        options["tell"] = tell or (lambda line: None)
+        sampled = timed("sampling", _sampled, function, x, y, loss, eps, outputs, options)
         for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
             doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
     if network is not None:
@@ -265,9 +258,9 @@ def exact_counts(
     if network is not None and len(x) >= max(widths(network, x)):
         if is_transformer(network):
             return transformer_freedom(network, x, spectrum)
-        found = free_directions(network, x, spectrum=spectrum, loss=loss)
-        if found.sections:
-            return found
+        freedom = free_directions(network, x, spectrum=spectrum, loss=loss)
+        if freedom.sections:
+            return freedom
     return Freedom(parameters=function.size, spectrum=spectrum)
 
 
@@ -291,7 +284,7 @@ def _peak():
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def _sampled(function, x, y, loss, eps, outputs, seconds, seed, tell):
+def _sampled(function, x, y, loss, eps, outputs, options):
     """Effective parameters by sampling at `SCALES` times eps, in single precision where the scale allows."""
     import jax
 
@@ -301,34 +294,27 @@ def _sampled(function, x, y, loss, eps, outputs, seconds, seed, tell):
         params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, precision), function.params)
         x = jax.numpy.asarray(x, precision if x.dtype.kind == "f" else None)
         if y is None:
-            made = behavioural(function.apply, params, x, kind=loss, beta=1.0)
+            target = behavioural(function.apply, params, x, kind=loss, beta=1.0)
         else:
             y = y if loss == "kl" else y.astype(precision)
-            made = posterior(_training(function.apply, loss), params, {"x": x, "y": y}, beta=1.0)
-        scales = [scale * eps for scale in SCALES]
-        options = {"seconds": seconds, "most": outputs.size, "seed": seed, "tell": tell}
-        found = sampled_parameters(made, scales, **options)
+            losses = _training(function.apply, loss)
+            target = posterior(losses, params, {"x": x, "y": y}, beta=1.0)
+        sampled = sampled_parameters(target, [scale * eps for scale in SCALES], **options)
     if y is None:  # their own outputs are a minimum
-        return found
+        return sampled
     with jax.enable_x64(True):
-        slope = _slope(made, function.params)
-    moved = [
-        slope_shift(function.apply, function.params, x, slope, loss, float(scale))
-        for scale in found.eps
-    ]
-    doubts = [
-        [
-            *lines,
-            f"the weights are no minimum of this loss, whose slope moves the number by {by:.3g}",
-        ]
-        if abs(by) > MOVED * max(float(value), 1.0)
-        else lines
-        for by, value, lines in zip(moved, found.value, found.doubts, strict=True)
-    ]
-    return replace(found, doubts=doubts)
+        slope = _slope(target, function.params)
+    doubts = []
+    for scale, value, lines in zip(sampled.eps, sampled.value, sampled.doubts, strict=True):
+        shift = slope_shift(function.apply, function.params, x, slope, loss, float(scale))
+        why = (
+            f"the weights are no minimum of this loss, whose slope moves the number by {shift:.3g}"
+        )
+        doubts.append([*lines, why] if abs(shift) > MOVED * max(float(value), 1.0) else lines)
+    return replace(sampled, doubts=doubts)
 
 
-def _slope(made, params):
+def _slope(target, params):
     """Gradient of the mean loss at these parameters, (d,), float64."""
     import jax
     from jax.flatten_util import ravel_pytree
@@ -339,9 +325,9 @@ def _slope(made, params):
             if jax.numpy.issubdtype(leaf.dtype, "float")
             else leaf
         ),
-        (params, made.data),
+        (params, target.data),
     )
-    mean = lambda params: made.losses(params, data).mean()  # noqa: E731
+    mean = lambda params: target.losses(params, data).mean()  # noqa: E731
     return np.asarray(ravel_pytree(jax.jit(jax.grad(mean))(params))[0])
 
 
@@ -355,7 +341,7 @@ def _training(apply, loss):
         return ((apply(params, data["x"]) - data["y"]) ** 2).sum(-1)
 
     def cross_entropy(params, data):
-        said = jax.nn.log_softmax(apply(params, data["x"]))
-        return -jnp.take_along_axis(said, data["y"][:, None], 1)[:, 0]
+        logs = jax.nn.log_softmax(apply(params, data["x"]))
+        return -jnp.take_along_axis(logs, data["y"][:, None], 1)[:, 0]
 
     return squared if loss == "mse" else cross_entropy

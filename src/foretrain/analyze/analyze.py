@@ -1,7 +1,6 @@
-"""``foretrain analyze``: networks from files, or of one's own in Python, analysed on data, as text and as a page."""
+"""``foretrain analyze``: networks from files, or of one's own in Python, analysed on data."""
 
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.analyze import analysis, analysis_figures, analysis_text
+from foretrain.analyze import analysis
 from foretrain.analyze.analysis import Analysis
 from foretrain.analyze.trajectory import Trajectory, trajectory
 from foretrain.degeneracy.function import function_of
@@ -18,19 +17,15 @@ from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
 from foretrain.errors import argument_error, known_options, path_argument, real
-from foretrain.results.files import refused
 from foretrain.tasks.array_files import read_npy
 
-FILE_NAME = "analysis.html"
-PICTURES = ("effective-parameters", "chains", "graph", "over-training")
 
-
-def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
+def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     """Say how much of a network is free at a noise scale, by curvature, counting and sampling.
 
     Args:
         model: One of the following.
-        *given: What belongs to it, in this order:
+        *arrays: Parameters, data and labels, in this order:
 
             - of a pure function ``apply(params, x)`` that gives outputs (example, output), in JAX: params, x, and labels y if
               the loss of training is asked of;
@@ -49,21 +44,21 @@ def analyze(model: Any, *given: Any, **options: Any) -> Analysis | Trajectory:
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
         known_options("foretrain.analyze", options, analyze_files, analysis.analyze)
-        return analyze_files(model, *given, **options)
+        return analyze_files(model, *arrays, **options)
     part = options.pop("part", None)
     known_options("foretrain.analyze", options, analysis.analyze)
     whole = is_network(model)
-    if "y" in options and len(given) == (1 if whole else 2):
-        given = (*given, options.pop("y"))
+    if "y" in options and len(arrays) == (1 if whole else 2):
+        arrays = (*arrays, options.pop("y"))
     most = 2 if whole else 3
-    if not (whole or callable(model)) or not most - 1 <= len(given) <= most:
+    if not (whole or callable(model)) or not most - 1 <= len(arrays) <= most:
         rule = "be a file, a module, or a function followed by its parameters and data"
-        raise argument_error("model", rule, f"is {type(model).__name__} and {len(given)} more")
+        raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     if whole:
-        x, *rest = given
+        x, *rest = arrays
         function = function_from(model, x)
     else:
-        params, x, *rest = given
+        params, x, *rest = arrays
         apply: Any = model
         function = function_of(apply, params, x)
     function = _part(function, part) if part else function
@@ -124,32 +119,37 @@ def analyze_files(
     elif noise_scale is not None:
         noise_scale = real("noise_scale", noise_scale, above=0)
     if part:
-        functions = [_part(one, part) for one in functions]
+        functions = [_part(function, part) for function in functions]
     options |= {"noise_scale": noise_scale, "y": y, "source": source}
     if len(functions) == 1:
         if wiring:
             rule, got = "be left out of one model", "is given"
             raise argument_error("wiring", rule, got, "Modules of one model are found anyway.")
-        return analysis.analyze(functions[0], x, **options)
+        return replace(analysis.analyze(functions[0], x, **options), label=_label(models[0]))
     if options.pop("modules", None) is not None:
         repair = "Try --wiring, which finds their number at every moment."
         raise argument_error("modules", "be left out over training", "is given", repair)
     options.pop("seconds", None)
     options["wiring"] = wiring
-    steps = [one for path in models if (one := _step(path)) is not None]
-    if len(set(steps)) < len(models):
-        return trajectory(functions, x, axis="Model, in the order given", **options)
-    order = np.argsort(steps).tolist()
-    functions, steps = [functions[at] for at in order], [steps[at] for at in order]
-    return trajectory(functions, x, moments=steps, axis="Moment of training (step)", **options)
+    options["axis"] = "Model, in the order given"
+    steps = [step for path in models if (step := _step(path)) is not None]
+    if len(set(steps)) == len(models):
+        order = np.argsort(steps).tolist()
+        functions, steps = [functions[at] for at in order], [steps[at] for at in order]
+        options |= {"moments": steps, "axis": "Moment of training (step)"}
+    return replace(trajectory(functions, x, **options), label=_label(models[0]))
 
 
 def _part(function, names):
     """The function of these parameters alone, with a line that says so."""
     names = [names] if isinstance(names, str) else names
-    made = function.part(*names)
-    line = f"Part: {', '.join(names)} alone: {made.size:,} of {function.size:,} parameters move."
-    return replace(made, notes=(*made.notes, line))
+    part = function.part(*names)
+    line = f"Part: {', '.join(names)} alone: {part.size:,} of {function.size:,} parameters move."
+    return replace(part, notes=(*part.notes, line))
+
+
+def _label(path):
+    return Path(path).name
 
 
 def _step(path):
@@ -158,67 +158,3 @@ def _step(path):
     named = re.findall(r"(?i)(?:step|iter|epoch|checkpoint|ckpt)[a-z]*[-_= ]*(\d+)", stem)
     numbers = named or re.findall(r"\d+", stem)[-1:]
     return int(numbers[0]) if numbers else None
-
-
-def default_folder(model: str) -> Path:
-    """Where the page of a model goes that is named on the command line: by its file, and by its name in a Python file."""
-    file, _, inside = model.partition(".py:")
-    name = Path(file)
-    return Path("runs") / f"analyze-{f'{name.name}-{inside}' if inside else name.stem}"
-
-
-def check_folder(folder: str | Path) -> None:
-    """Refuse a folder that cannot be made and written, before anything is computed; leaves nothing behind.
-
-    Raises:
-        FolderError: It cannot.
-    """
-    folder = Path(folder)
-    try:
-        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-        with tempfile.TemporaryDirectory(dir=there):
-            pass
-    except OSError as error:
-        raise refused(folder, error) from error
-
-
-def write(found: Analysis | Trajectory, folder: str | Path, title: str) -> Path:
-    """Write ``analysis.html`` and its pictures into a folder, which is made if need be; returns the page's path.
-
-    Raises:
-        FolderError: The folder cannot be made or written.
-    """
-    from foretrain.report.findings import write_findings
-
-    folder = Path(folder)
-    if isinstance(found, Trajectory):
-        lists = [("Changes", found.changes()), ("Trust", found.doubts)]
-        tables = analysis_text.moments(found)
-        drawn = {"over-training": analysis_figures.over_training(found)}
-    else:
-        lists = [
-            ("Trust", analysis_text.trust(found)),
-            ("Witnesses", analysis_text.differences(found)),
-        ]
-        tables = analysis_text.tables(found)
-        drawn = {"effective-parameters": analysis_figures.curve(found)}
-        if found.sampled is not None and np.isfinite(found.sampled.traces).any():
-            drawn["chains"] = analysis_figures.chains(found)
-        if found.wiring is not None:
-            drawn["graph"] = analysis_figures.graph(found)
-    try:
-        for old in PICTURES:  # of an analysis that stood here before
-            for ending in ("csv", "png", "svg"):
-                (folder / f"{old}.{ending}").unlink(missing_ok=True)
-    except OSError as error:
-        raise refused(folder, error) from error
-    *_, page = write_findings(
-        folder,
-        FILE_NAME,
-        drawn,
-        title=title,
-        summary="How much of the network is free, where, and the basis in which the rest is visible.",
-        doubts=[(heading, lines) for heading, lines in lists if lines],
-        tables=tables,
-    )
-    return page

@@ -1,6 +1,5 @@
-"""One network at several moments of its training: what of it is free, and when that changes."""
+"""One network at several moments of its training: effective parameters, free directions, and their changes."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,16 +21,15 @@ from foretrain.degeneracy.noise_scale import (
     doubts_of_scale,
 )
 from foretrain.errors import argument_error, one_of, real
-from foretrain.words import number
+from foretrain.report.answer import Finding
 
 _WORDS = {"jacobians": "Jacobians", "synchronized": "synchronised"} | {
     name: name.replace("_", " and ") for name in ("queries_keys", "values_outputs")
 }
-LISTED = 3  # changes of a count up to which each is told
 
 
 @dataclass(frozen=True, repr=False)
-class Trajectory:
+class Trajectory(Finding):
     """Effective parameters, free directions and, if asked for, modules over training.
 
     Args:
@@ -47,6 +45,7 @@ class Trajectory:
         wirings: Graph and modules of each moment; empty where nobody asked.
         doubts: Lines on what is not to be trusted, and why.
         axis: Label of the moments.
+        label: Name of the network.
     """
 
     moments: np.ndarray
@@ -62,67 +61,31 @@ class Trajectory:
     wirings: tuple[Wiring, ...] = ()
     doubts: list[str] = field(default_factory=list)
     axis: str = "Moment of training"
+    label: str = "The network"
 
     def by_source(self) -> dict[str, np.ndarray]:
         """Free directions by each source that was counted, "not attributed" and "all", (moment,); empty without counts."""
-        known = [one for one in self.counts if one is not None]
-        if len(known) < len(self.moments):
+        counts = [freedom for freedom in self.counts if freedom is not None]
+        if len(counts) < len(self.moments):
             return {}
-        parts = [one.by_source() for one in known]
-        found = {_WORDS.get(name, name): [one[name] for one in parts] for name in parts[0]}
-        if found and all(one.spectrum is not None for one in known):
-            found["not attributed"] = [one.unattributed or 0 for one in known]
-        return {
-            name: np.array(one)
-            for name, one in (found | {"all": [one.free for one in known]}).items()
-        }
+        parts = [freedom.by_source() for freedom in counts]
+        columns = {_WORDS.get(name, name): [part[name] for part in parts] for name in parts[0]}
+        if columns and all(freedom.spectrum is not None for freedom in counts):
+            columns["not attributed"] = [freedom.unattributed or 0 for freedom in counts]
+        columns["all"] = [freedom.free for freedom in counts]
+        return {name: np.array(column) for name, column in columns.items()}
 
-    def numbers(self) -> dict[str, np.ndarray]:
+    def block_counts(self) -> dict[str, np.ndarray]:
         """Numbers of blocks of synchronised neurons, and of modules, (moment,), by name; without what was not counted."""
-        found = {}
-        sections = [one.sections.values() for one in self.counts if isinstance(one, FreeDirections)]
-        if len(sections) == len(self.moments):
-            blocks = [
-                [len(block.neurons) > 1 for one in of for block in one.blocks] for of in sections
-            ]
-            found["synchronised blocks"] = np.array([sum(one) for one in blocks])
+        columns = {}
+        if all(isinstance(freedom, FreeDirections) for freedom in self.counts):
+            columns["synchronised blocks"] = np.array([*map(_synchronised, self.counts)])
         if self.wirings:
-            found["modules"] = np.array([one.modules.modules for one in self.wirings])
-        return found
-
-    def changes(self) -> list[str]:
-        """Lines on the largest change of the loss and of N between two moments, and on every change of a count."""
-        lines = []
-        for name, values in (("The loss", self.distance), ("N", self.effective[:, 1])):
-            at = int(abs(np.diff(values)).argmax())
-            if values[at] == values[at + 1]:
-                lines.append(f"{name} does not change.")
-                continue
-            ends = " to ".join(number(one, 4) for one in values[at : at + 2])
-            lines.append(f"{name} changes most between {self._between(at)}: from {ends}.")
-        named = {f"Free directions, {name}": one for name, one in self.by_source().items()}
-        named |= {name.capitalize(): one for name, one in self.numbers().items()}
-        return lines + [self._changes_of(*one) for one in named.items() if one[1].any()]
-
-    def _between(self, at):
-        return " and ".join(f"{one:g}" for one in self.moments[at : at + 2])
-
-    def _changes_of(self, name, values):
-        """A line on when a count changes."""
-        moved = np.flatnonzero(np.diff(values))
-        if not moved.size:
-            return f"{name}: {values[0]:,} at every moment."
-        told = moved[:LISTED]
-        parts = [f"{values[at]:,} to {values[at + 1]:,} between {self._between(at)}" for at in told]
-        if len(moved) > LISTED:
-            at = int(abs(np.diff(values)).argmax())
-            most = f"{values[at]:,} to {values[at + 1]:,} between {self._between(at)}"
-            whole = f"{values[0]:,} to {values[-1]:,} in {len(moved)} changes"
-            parts = [whole, f"first {parts[0]}", f"most {most}"]
-        return f"{name}: {'; '.join(parts)}."
+            columns["modules"] = np.array([wiring.modules.modules for wiring in self.wirings])
+        return columns
 
     def dataset(self):
-        """The same as an xarray Dataset with dims `moment`, `noise_scale`, and `source` where free directions were counted."""
+        """Return an xarray Dataset with dims `moment`, `noise_scale`, and `source` where free directions were counted."""
         import xarray as xr
 
         of, sources = ("moment", "noise_scale"), self.by_source()
@@ -134,34 +97,11 @@ class Trajectory:
             data["free_directions"] = ("source", "moment"), np.array([*sources.values()])
             data["exact"] = (
                 "moment",
-                np.array([one is not None and one.exact for one in self.counts]),
+                np.array([freedom is not None and freedom.exact for freedom in self.counts]),
             )
-        for name, values in self.numbers().items():
+        for name, values in self.block_counts().items():
             data[name.replace(" ", "_")] = "moment", values
         return xr.Dataset(data, coords)
-
-    def text(self, width: float = math.inf) -> str:
-        """All of it in lines of at most `width` columns."""
-        from foretrain.analyze import analysis_text
-
-        return analysis_text.trajectory_text(self, width)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        from foretrain.analyze.analysis_text import html
-
-        return html(self)
-
-    def plot(self):
-        """Effective parameters, counts and the loss over training: a matplotlib figure."""
-        from foretrain.analyze.analysis_figures import over_training
-
-        return over_training(self).figure
 
 
 def trajectory(
@@ -208,13 +148,16 @@ def trajectory(
         raise argument_error("moments", "be as many as models", got)
     functions = [as_function(one) if isinstance(one, Network) else one for one in models]
     x = functions[-1].data(x)
-    outputs = [checked_outputs(one.outputs(x)) for one in functions]
-    for what, sizes in (
-        ("outputs", [one.shape[1] for one in outputs]),
-        ("parameters", [one.size for one in functions]),
+    outputs = [checked_outputs(function.outputs(x)) for function in functions]
+    for name, sizes in (
+        ("outputs", [values.shape[1] for values in outputs]),
+        ("parameters", [function.size for function in functions]),
     ):
         if len(set(sizes)) > 1:
-            raise argument_error("models", f"have the same {what}", f"have {sizes} {what}")
+            raise argument_error("models", f"have the same {name}", f"have {sizes} {name}")
+    if wiring and any(function.network is None for function in functions):
+        rule, repair = "have layers where modules are asked for", "Leave `wiring` out."
+        raise argument_error("models", rule, "have none", repair)
     if loss is not None:
         one_of("loss", loss, LOSSES)
     y, loss = asked_loss(y, outputs[-1], loss)
@@ -222,64 +165,67 @@ def trajectory(
         noise_scale, source = default_scale(outputs[-1], y, loss)
     eps = real("noise_scale", noise_scale, above=0)
     scales = eps * np.array(sorted(SCALES))
-    doubts = {line: None for one in functions for line in one.notes}  # each once, in order
+    doubts = {
+        line: None for function in functions for line in function.notes
+    }  # each once, in order
     doubts |= dict.fromkeys(doubts_of_scale(eps, outputs[-1], loss))
-    found, counts, wirings = [], [], []
-    for moment, one in zip(at, functions, strict=True):
+    effective, counts, wirings = [], [], []
+    for moment, function in zip(at, functions, strict=True):
         if tell:
             tell(f"At {moment:g}: curvature and counts{' and modules' * wiring}.")
-        first = tell if not found else None  # of the others time and memory are the same
-        rows, network = one.rows(x), one.network
+        first = None if effective else tell  # of the others time and memory are the same
+        rows, network = function.rows(x), function.network
         wide = layer_widths(network, rows, outputs[0].shape[1], loss) if network else ()
-        costs, spectrum, more = costs_of(one, x, loss, float(scales[0]), seed, first)
-        found.append(costs.effective(scales))
-        doubts |= dict.fromkeys(more)
+        costs, spectrum, lines = costs_of(function, x, loss, float(scales[0]), seed, first)
+        effective.append(costs.effective(scales))
+        doubts |= dict.fromkeys(lines)
         if not costs.converged(eps):
-            doubts[f"Curvature at {moment:g}: known to {found[-1][1][1]:,.0f} only."] = None
-        freedom = exact_counts(one, rows, loss, spectrum)
+            doubts[f"Curvature at {moment:g}: known to {effective[-1][1][1]:,.0f} only."] = None
+        freedom = exact_counts(function, rows, loss, spectrum)
         counts.append(freedom if spectrum is not None or freedom.by_source() else None)
-        if wiring:
-            if network is None:
-                rule, repair = "have layers where modules are asked for", "Leave `wiring` out."
-                raise argument_error("models", rule, "have none", repair)
+        if wiring and network is not None:
             options = {"loss": loss, "resolution": resolution, "points": points, "tell": first}
-            made, _ = wired(network, rows, eps, few=len(x) < max(wide), **options)
-            wirings.append(made)
+            wirings.append(wired(network, rows, eps, few=len(x) < max(wide), **options)[0])
     doubts |= dict.fromkeys(_doubts(at, counts, wirings))
-    effective, error = (np.array(kind) for kind in zip(*found, strict=True))
-    distance = np.array([_loss(one, outputs[-1] if y is None else y, loss) for one in outputs])
+    values, errors = (np.array(kind) for kind in zip(*effective, strict=True))
+    target = outputs[-1] if y is None else y
     return Trajectory(
-        at,
-        scales,
-        source,
-        effective,
-        error,
-        distance,
-        loss,
-        functions[0].size,
-        outputs[0].size,
-        tuple(counts),
-        tuple(wirings),
-        [*doubts],
-        axis,
+        moments=at,
+        scales=scales,
+        source=source,
+        effective=values,
+        error=errors,
+        distance=np.array([_loss(values, target, loss) for values in outputs]),
+        loss=loss,
+        parameters=functions[0].size,
+        answers=outputs[0].size,
+        counts=tuple(counts),
+        wirings=tuple(wirings),
+        doubts=[*doubts],
+        axis=axis,
     )
+
+
+def _synchronised(freedom):
+    blocks = (block for section in freedom.sections.values() for block in section.blocks)
+    return sum(len(block.neurons) > 1 for block in blocks)
 
 
 def _doubts(moments, counts, wirings):
     """Lines that name the moments of which a count is an estimate, or modules are those of chance."""
     kinds = (
-        ("Counts", [one is not None and not one.exact for one in counts],
+        ("Counts", [freedom is not None and not freedom.exact for freedom in counts],
          "are estimates: singular values of the Jacobian are not known, or show no gap"),
-        ("Sources", [one is not None and (one.unattributed or 0) < 0 for one in counts],
+        ("Sources", [freedom is not None and (freedom.unattributed or 0) < 0 for freedom in counts],
          "count more than are free, by effects near rounding"),
-        ("Modules", [not one.modular for one in wirings],
+        ("Modules", [not wiring.modular for wiring in wirings],
          "are those of graphs that are rewired at random, which are as modular"),
     )  # fmt: skip
-    for what, which, why in kinds:
-        if any(which):
-            named = [f"{moment:g}" for moment, one in zip(moments, which, strict=True) if one]
-            where = "every moment" if len(named) == len(moments) else ", ".join(named)
-            yield f"{what} at {where} {why}."
+    for name, which, why in kinds:
+        places = [f"{moment:g}" for moment, doubted in zip(moments, which, strict=False) if doubted]
+        if places:
+            where = "every moment" if len(places) == len(moments) else ", ".join(places)
+            yield f"{name} at {where} {why}."
 
 
 def _loss(outputs, target, loss):
@@ -288,8 +234,8 @@ def _loss(outputs, target, loss):
 
     if loss == "mse":
         return float(((outputs - target) ** 2).sum(1).mean())
-    said = log_softmax(outputs, axis=1)
+    logs = log_softmax(outputs, axis=1)
     if target.ndim == 1:
-        return float(-said[np.arange(len(said)), target].mean())
+        return float(-logs[np.arange(len(logs)), target].mean())
     own = log_softmax(target, axis=1)
-    return float((np.exp(own) * (own - said)).sum(1).mean())
+    return float((np.exp(own) * (own - logs)).sum(1).mean())

@@ -18,8 +18,7 @@ Begin with one of these:
 
 Modules:
 
-- A network, and all that is asked of it: `function`, `network`, `transformer`, `analysis`, `trajectory`, `noise_scale`,
-  `analysis_text`, `analysis_figures`.
+- A network, and all that is asked of it: `function`, `network`, `transformer`, `noise_scale`.
 - Networks made elsewhere: `own_model`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
 - Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
   `transformer_freedom`.

@@ -98,6 +98,15 @@ def pin_to_one_core(number: int = 0) -> None:
     pin(cores[number % len(cores)])
 
 
+def pin_to_free_core() -> frozenset[int]:
+    """Pin this process to a core that no worker of this user has, see `pin`; return the cores that it could use before."""
+    before = frozenset(available_cores())
+    (core,) = take_cores(1)
+    pin(core.number)
+    core.give_back()  # workers that this process starts are to have it, too
+    return before
+
+
 def pin(core: int) -> None:
     """Pin this process to the core of the system's number `core`. To be called before JAX starts.
 

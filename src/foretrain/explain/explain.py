@@ -6,46 +6,40 @@ sees all examples. Shapley's value of each says what part of the gap between the
 """
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
+from itertools import islice
 from os import PathLike
-from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 import jax
 import numpy as np
 
 from foretrain.elsewhere.measured import Measured
-from foretrain.errors import ForetrainError, integer, known_options
+from foretrain.errors import ForetrainError, integer, known_options, path_argument
 from foretrain.explain.beside import beside
-from foretrain.explain.explain_cost import cost, cost_words
+from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.explanation import Checks, Explanation
-from foretrain.explain.explanation_text import corner_words, forecast_words, miss_words
-from foretrain.explain.further import further
-from foretrain.explain.kernel.kernel_forecast import kernel_forecast
+from foretrain.explain.explanation_text import forecast_words
+from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
+from foretrain.explain.kernel.kernel_forecast import KernelForecast, kernel_forecast
 from foretrain.explain.kernel.kernel_recursion import Kernel
-from foretrain.explain.own_network import (
-    Training,
-    batches,
-    described,
-    starts,
-    whole_number,
-)
-from foretrain.explain.regime import regime
-from foretrain.explain.second_core import WORTH_S, in_turn
+from foretrain.explain.own_network import Training, described, whole_number
+from foretrain.explain.regime import Regime, regime
 from foretrain.explain.shares import Shares, lost, taken_apart
 from foretrain.explain.simulated import (
     Corner,
+    Curves,
+    Simulation,
     Simulator,
+    Train,
+    compared,
     corners,
     enough_substeps,
-    log_spaced,
     run_corner,
+    simulator_of,
+    substep_search,
 )
-from foretrain.explain.stored_curves import store_folder
-from foretrain.explain.weights_over_time import moments, read_weights
-from foretrain.words import duration
 
 PREDICTED = "the prediction of the kernel at the start"
 
@@ -60,8 +54,7 @@ def explain(
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
-    weights: str | PathLike | None = None,
-    out: Path | None = None,
+    out: str | PathLike | None = None,
     **described_by: Any,
 ) -> Explanation:
     """Predict a network before training, train it, and say which assumption of theory its deviation is due to.
@@ -73,18 +66,12 @@ def explain(
         y: Targets, as the loss reads them.
         **described_by: `rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's steps have
             no flow: its step's size is not taken apart, and nothing is predicted before training.
-        seeds, from_zero, tell, measured, weights, out: As of `explained`, which says what is raised and what it costs.
+        seeds, from_zero, tell, measured, out: As of `explained`, which says what is raised and what it costs.
     """
     known_options("foretrain.explain", described_by, explain, described)
     training = described(apply, init, x, y, **described_by)
     return explained(
-        training,
-        seeds=seeds,
-        from_zero=from_zero,
-        tell=tell,
-        measured=measured,
-        weights=weights,
-        out=out,
+        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out
     )
 
 
@@ -95,9 +82,9 @@ def explained(
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
-    weights: str | PathLike | None = None,
-    out: Path | None = None,
-    second: Callable[[Path, int, int], Popen] | None = None,
+    out: str | PathLike | None = None,
+    source: Callable[[], Training] | None = None,
+    cores: Set[int] | None = None,
 ) -> Explanation:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
@@ -106,99 +93,114 @@ def explained(
         seeds: Number of starts, each with minibatches of its own.
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
-        tell: Called with a line of the cost before anything is computed, when the prediction stands, and after every corner.
+        tell: Called with a line when the prediction stands; without it no progress is shown either.
         measured: Runs of this training made elsewhere, see `foretrain.elsewhere.measured.read_measured`; they are laid beside
             the prediction before training, and beside everything after it.
-        weights: Folder of their weights over time, see `foretrain.explain.weights_over_time.read_weights`.
-        out: Folder in which the curves of every corner are stored as soon as they are known; those that another call of the
-            same training has stored there are not trained again.
-        second: Starts another process that trains corners and stores their curves, given their folder, the number of starts
-            and the substeps; called where all take a minute or more, and `out` is given.
+        out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
+            of this training is not trained again, also after a kill.
+        source: Makes the training in a worker; by default it is sent there.
+        cores: As of `foretrain.explain.corner_runs.CornerRuns`.
 
     Raises:
-        ArgumentError: `seeds` breaks its rule, the starts do not differ, `measured` has no two steps of the training, or
-            `weights` are not those of its network.
+        ArgumentError: `seeds` breaks its rule, the starts do not differ, or `measured` has no two steps of the training.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
-        FolderError: `out` cannot be written.
+        FolderError: `out` cannot be written, is in use, or holds another training.
 
     Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; and three
         kernels a start, of four of them three more, as many gradients each as there are outputs.
     """
     began = time.monotonic()
     number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
-    folder = None if out is None else store_folder(out)
-    simulator = simulator_of(training, number, folder)
-    drawn, rows, at = simulator.starts, simulator.rows, simulator.at
-    expected = None if tell is None else cost(training, drawn)
-    tell = tell or (lambda line: None)
-    asked, run = corners(training, from_zero=from_zero), run_corner(training)
-    if expected is not None:
-        tell(cost_words(expected, training, drawn, asked, 1))
-    kernels = [Kernel(training, _one(drawn, k)) for k in range(number)]
-    forecast, twins = (None, None) if training.adaptive else kernel_forecast(kernels, rows, at)
-    if forecast is not None:
-        tell(f"Said before training: {forecast_words(forecast)}")
-        if measured is not None and not forecast.diverging:
-            for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
-                tell(line)
-    stored = () if weights is None else moments(training, read_weights(training, weights))
-    kept = np.flatnonzero(~lost(simulator.run(run).train))
-    if not kept.size:
+    simulator = simulator_of(training, number)
+    runs = CornerRuns(
+        simulator,
+        source or partial(_same, training),
+        None if out is None else path_argument("out", out),
+        cores,
+        quiet=tell is None,
+    )
+    folder = runs.folder
+    kernels = [Kernel(training, _start(simulator.starts, k)) for k in range(number)]
+    forecast, twins = (
+        (None, None)
+        if training.adaptive
+        else kernel_forecast(kernels, simulator.rows, simulator.at)
+    )
+    if tell is not None and forecast is not None:
+        _tell_before(tell, forecast, measured, simulator.at)
+    run = Simulation(run_corner(training))
+    ends = runs.train([run])[run]
+    kept = np.flatnonzero(~lost(ends.train)).tolist()
+    if not kept:
         raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
-    substeps = 1 if forecast is None else enough_substeps(simulator, forecast.edge.measured)
-    if expected is not None and substeps > 1:
-        tell(cost_words(expected, training, drawn, asked, substeps))
-    size = sum(leaf[0].size for leaf in jax.tree.leaves(drawn))
-    long = expected is not None and expected.all(training, number, asked, substeps) >= WORTH_S
-    process = second(folder, number, substeps) if second and folder and long else None
-    if process is not None:
-        tell("A second process trains corners from the last one on, with as much memory.")
-    curves = {}
-    with closing(in_turn(simulator, asked, substeps, process)) as turns:
-        for place, one in enumerate(turns):
-            here = time.monotonic()
-            curves[one] = simulator.run(one, substeps)
-            miss = miss_words(curves[one].train, simulator.run(run).train)
-            away = miss if miss == "diverges" else f"{miss} from the run"
-            said = "the run itself" if one == run else f"{corner_words(training, one)}: {away}"
-            took = duration(time.monotonic() - here)
-            tell(f"{place + 1} of {len(asked)} corners, {said}, {took}")
-    train = {one: curves[one].train for one in asked}
-    tests = {one: losses for one in asked if (losses := curves[one].test) is not None}
+    weights = [_start(ends.weights, k) for k in kept]
+    state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
+    asked = corners(training, from_zero=from_zero)
+    substeps, curves = _trained(simulator, runs.train, asked, forecast, state)
+    train = {corner: curves[corner].train for corner in asked}
+    tests = {corner: losses for corner in asked if (losses := curves[corner].test) is not None}
     test = tests or None
-    ends = [_one(curves[run].weights, k) for k in kept]
-    here = regime([kernels[k] for k in kept], ends, twins and [twins[k] for k in kept])
     return Explanation(
         training=training,
-        weights=size,
-        at=at,
+        weights=sum(leaf[0].size for leaf in jax.tree.leaves(simulator.starts)),
+        at=simulator.at,
         train=train,
         test=test,
         forecast=forecast,
-        regime=here,
-        further=further(simulator, forecast, here, substeps),
+        regime=state,
+        extra=extra_curves(simulator, runs.train, forecast, state, substeps),
         shares=gap_apart(training, train),
         test_shares=None if test is None else gap_apart(training, test),
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
+        folder=folder,
         single=simulator.large and forecast is not None,
         measured=measured,
-        moments=stored,
     )
 
 
-def simulator_of(training: Training, number: int, folder: Path | None) -> Simulator:
-    """The simulator of so many starts, with its folder of curves."""
-    with jax.enable_x64(True):
-        drawn = jax.tree.map(np.asarray, starts(training, number))
-    return Simulator(training, drawn, batches(training, number), log_spaced(training.steps), folder)
+def _same(training: Training) -> Training:
+    return training
 
 
-def _one(stacked, at):
+def _start(stacked: Any, at: int) -> Any:
+    """Weights of one start."""
     return jax.tree.map(lambda leaf: leaf[at], stacked)
+
+
+def _tell_before(tell, forecast, measured, at):
+    """Tell what can be said before training."""
+    tell(f"Said before training: {forecast_words(forecast)}")
+    if measured is not None and not forecast.diverging:
+        for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
+            tell(line)
+
+
+def _trained(
+    simulator: Simulator,
+    train: Train,
+    asked: Sequence[Corner],
+    forecast: KernelForecast | None,
+    state: Regime,
+) -> tuple[int, dict[Corner, Curves]]:
+    """The number of substeps that makes the flow, and the curves of all corners.
+
+    Simulations are trained in as few calls as can be, for each starts workers.
+    """
+    own = [Simulation(corner) for corner in asked if corner.step]
+    if forecast is None:
+        return 1, {one.corner: curves for one, curves in train(own).items()}
+    edge, few = forecast.edge.measured, simulator.large
+    first = [one for n in islice(substep_search(edge), 1) for one in compared(n, few=few)]
+    train([*own, *first])
+    substeps = enough_substeps(train, edge, few=few)
+    flows = [Simulation(corner, substeps) for corner in asked if not corner.step]
+    also = [] if uncorrected(simulator.training, forecast, state) else [corrected_flow(substeps)]
+    curves = train([*own, *flows, *also])
+    return substeps, {one.corner: curves[one] for one in (*own, *flows)}
 
 
 def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
@@ -220,7 +222,7 @@ def _checks(simulator, kernels, forecast, train):
         off = np.abs(here - there) / np.maximum(first[: len(here)], np.abs(there))
         return float(off[np.isfinite(off)].max())
 
-    run = simulator.run(run_corner(training)).train
+    run = train[run_corner(training)]
     plain = worst(run[:1], simulator.plain[None])
     if forecast is None:
         return Checks(None, None, plain)

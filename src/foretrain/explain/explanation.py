@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,12 @@ import numpy as np
 from foretrain.claims.interval import Interval
 from foretrain.elsewhere.measured import Measured
 from foretrain.explain.beside import Beside, beside
-from foretrain.explain.further import Further
+from foretrain.explain.extra_curves import ExtraCurve
 from foretrain.explain.kernel.kernel_forecast import KernelForecast
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
 from foretrain.explain.shares import Shares, apart
 from foretrain.explain.simulated import Corner, run_corner
-from foretrain.explain.weights_over_time import Moment
 from foretrain.lazy import xr
 
 
@@ -47,14 +47,14 @@ class Explanation:
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
         forecast: The prediction before training; None of Adam.
         regime: The regime of the training.
-        further: Curves beyond the corners, with the conditions under which they are drawn.
+        extra: Curves beyond the corners, with the conditions under which they are drawn.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
         checks: Independent ways to the same curves.
         substeps: Number into which every own step was cut for the flow.
         single: True if small steps are in single precision.
         seconds: Time taken.
+        folder: Folder of results, which holds the curves of every corner.
         measured: Runs of the same training made elsewhere, if there are any.
-        moments: Their weights over time.
     """
 
     training: Training
@@ -64,15 +64,15 @@ class Explanation:
     test: Mapping[Corner, np.ndarray] | None
     forecast: KernelForecast | None
     regime: Regime
-    further: tuple[Further, ...]
+    extra: tuple[ExtraCurve, ...]
     shares: Shares
     test_shares: Shares | None
     checks: Checks
     substeps: int
     seconds: float
+    folder: Path
     single: bool = False
     measured: Measured | None = None
-    moments: tuple[Moment, ...] = ()
 
     @property
     def theory(self) -> Corner:

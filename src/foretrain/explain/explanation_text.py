@@ -8,7 +8,6 @@ import numpy as np
 
 from foretrain.claims import markup
 from foretrain.claims.interval import Interval
-from foretrain.explain import weights_over_time
 from foretrain.explain.shares import FLOOR, apart, lost
 from foretrain.explain.simulated import Corner
 from foretrain.words import count, duration, fold, laid, number
@@ -115,7 +114,7 @@ def miss_rows(whole: Any) -> list[tuple[str, ...]]:
         kinds = (whole.train, whole.test)[: len(rows[0]) - 1]
         cells = [miss_words(curves[corner], curves[whole.run]) for curves in kinds]
         rows.append((name, *cells))
-    for one in whole.further:
+    for one in whole.extra:
         if one.train is not None:
             miss = miss_words(one.train, whole.train[whole.run][: len(one.train)])
             rows.append((f"{one.kind}: {one.name}", miss, *[""] * (len(rows[0]) - 2)))
@@ -192,7 +191,7 @@ def trust_lines(whole: Any) -> list[str]:
         lines.append(f"The flow is small steps, {whole.substeps} x 4 gradients in a step{held}.")
         if whole.single:
             lines.append("Small steps are in single precision, all else in double.")
-    lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in whole.further if one.why]
+    lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in whole.extra if one.why]
     away = int(lost(whole.train[whole.run]).sum())
     if away:
         lines.append(
@@ -216,9 +215,6 @@ def text(whole: Any, width: float = math.inf) -> str:
         *laid(miss_rows(whole), (0,), width),
     ]
     lines += measured_text(whole.beside(), width)
-    if whole.moments:
-        table = laid(weights_over_time.rows(whole.moments), (), width)
-        lines += ["", weights_over_time.HEADING, *table]
     for split in ("train", "test")[: 1 + (whole.test is not None)]:
         lines += ["", gap_line(whole, split)]
         rows = cause_rows(whole, split)
@@ -259,9 +255,6 @@ def page_tables(whole: Any) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
     if found is not None:
         heading, *rows = found.rows()
         tables.append((MEASURED_HEADING, heading, rows))
-    if whole.moments:
-        heading, *rows = weights_over_time.rows(whole.moments)
-        tables.append((weights_over_time.HEADING, heading, rows))
     for split in ("train", "test")[: 1 + (whole.test is not None)]:
         rows = cause_rows(whole, split)
         if len(rows) > 1:
@@ -314,8 +307,6 @@ def as_dict(whole: Any) -> dict:
     }
     if (found := whole.beside()) is not None:
         record["measured"] = found.as_dict()
-    if whole.moments:
-        record["weights_over_time"] = [vars(one) for one in whole.moments]
     if whole.test_shares is not None:
         record["test_gap"] = _ends(whole.test_shares.range)
         record["test_causes"] = causes(whole.test_shares)

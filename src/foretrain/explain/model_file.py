@@ -1,12 +1,12 @@
 """An explanation from files and to files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from subprocess import Popen
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from foretrain.elsewhere.examples import read_examples
@@ -18,7 +18,6 @@ from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
 from foretrain.explain.parametrisations import EXPONENTS
-from foretrain.explain.second_core import start
 
 PAGE = "explanation.html"
 
@@ -31,11 +30,10 @@ def explain_files(
     measured: Sequence[str | PathLike] | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
-    weights: str | PathLike | None = None,
-    out: Path | None = None,
+    out: str | PathLike | None = None,
     seeds: int | str = 16,
     from_zero: bool = False,
-    core: int | None = None,
+    cores: Set[int] | None = None,
     tell: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Explanation:
@@ -49,9 +47,8 @@ def explain_files(
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.elsewhere.measured.read_measured`.
         step_column, loss_column: Names of their columns.
-        weights, out, from_zero, tell: As of `foretrain.explain.explain.explained`.
+        out, from_zero, cores, tell: As of `foretrain.explain.explain.explained`.
         seeds: Number of starts; one where the model has no more.
-        core: Number of a core for a second process, where an explanation takes long; see `foretrain.explain.second_core`.
         **options: Of `foretrain.explain.own_network.described`; a `rate` of None is the file's. Also `labels`, an .npy file
             of ``y``.
 
@@ -62,24 +59,25 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
-    files = {"model": model, "data": data, "loss": loss, **options}
+    named = {"model": model, "data": data, "labels": options.pop("labels", None)}
+    options["loss"] = loss
+    training, single = described_files(**named, **options)
+    paths = {name: path and os.path.abspath(path) for name, path in named.items()}
+    return explained(
+        training,
+        seeds=1 if single else seeds,
+        from_zero=from_zero,
+        measured=runs,
+        out=out,
+        source=partial(_training_of, {**paths, **options}),
+        cores=cores,
+        tell=tell,
+    )
 
-    def second(folder: Path, starts: int, substeps: int) -> Popen:
-        assert core is not None, "else it is not handed on"
-        return start(core, files, folder, starts, substeps, from_zero=from_zero)
 
-    training, single = described_files(**files)
-    with TemporaryDirectory() as spare:
-        return explained(
-            training,
-            seeds=1 if single else seeds,
-            from_zero=from_zero,
-            second=None if core is None else second,
-            measured=runs,
-            weights=weights,
-            out=Path(spare) if out is None and core is not None else out,
-            tell=tell,
-        )
+def _training_of(files: dict[str, Any]) -> Training:
+    """The training of two files, made again in a worker."""
+    return described_files(**files)[0]
 
 
 def described_files(

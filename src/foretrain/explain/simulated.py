@@ -12,10 +12,10 @@ Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |gra
 """
 
 import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,14 +23,13 @@ import numpy as np
 from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
-from foretrain.explain.own_network import Training
-from foretrain.explain.stored_curves import CurveStore
+from foretrain.explain.own_network import Training, batches, starts
 from foretrain.plans.place import place
 
 STAGES = 4
 _DATA = ("x", "y", "x_test", "y_test")
 SINGLE = 1e7  # weights times examples of a step, from which on small steps are in single precision
-_FEW = 2  # starts of which so large a network's substeps are chosen
+FEW = 2  # starts of which so large a network's substeps are chosen
 _STEP = 0.5  # rate times sharpness of one substep, with which its search begins
 _AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
 _MOST = 64  # substeps
@@ -71,13 +70,49 @@ def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
     sizes = (False, True) if training.in_batches else (False,)
     outputs = (False, True) if from_zero else (True,)
     every = product(outputs, (False, True), (False, True), steps, sizes)
-    return [Corner(*one, output) for output, *one in every]
+    return [
+        Corner(layers, gates, step, batches, output)
+        for output, layers, gates, step, batches in every
+    ]
+
+
+class Simulation(NamedTuple):
+    """One training of all starts.
+
+    Attributes:
+        corner: The assumptions that are given up.
+        substeps: Number into which small steps cut an own step; 1 for own steps.
+        corrected: True for small steps of the corrected flow.
+        few: True for the first two starts alone.
+    """
+
+    corner: Corner
+    substeps: int = 1
+    corrected: bool = False
+    few: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name under which the curves are stored; `simulation_of` is the inverse."""
+        fields = zip(Corner._fields, self.corner, strict=True)
+        words = ["+".join(name for name, given_up in fields if given_up) or "none"]
+        words += [] if self.corner.step else [f"{self.substeps} substeps"]
+        words += ["corrected"] * self.corrected + ["few starts"] * self.few
+        return ", ".join(words)
+
+
+def simulation_of(name: str) -> Simulation:
+    """The simulation of a name."""
+    fields, *words = name.split(", ")
+    corner = Corner(*(field in fields.split("+") for field in Corner._fields))
+    substeps = 1 if corner.step else int(words[0].split()[0])
+    return Simulation(corner, substeps, "corrected" in words, "few starts" in words)
 
 
 class Curves(NamedTuple):
-    """Losses of one corner, (start, time) each, and the weights at its end, a leading axis of starts on every leaf.
+    """Losses of one simulation, (start, time) each, and its last weights, a leading axis of starts on every leaf.
 
-    Of stored curves there are the weights of the user's run alone, None of any other.
+    `test` is None without test examples, `weights` where they were not stored.
     """
 
     train: np.ndarray
@@ -85,37 +120,40 @@ class Curves(NamedTuple):
     weights: Any
 
 
+Train = Callable[[Sequence[Simulation]], Mapping[Simulation, Curves]]
+
+
 class Simulator:
     """Trains all starts in one program per network and size of its batches; step and substeps are arguments of it.
 
     `starts` and `rows` are those of `foretrain.explain.own_network`, `at` the steps at which losses are taken, shape (time,),
-    ascending from 0. Curves are read from a `folder` where they are stored there, and stored in it.
+    ascending from 0.
 
     Small steps of a large network are in single precision, in half the time: a flow forgets its rounding, a millionth of the
     loss. Own steps are in double precision, for at the edge of stability rounding grows.
     """
 
-    def __init__(
-        self,
-        training: Training,
-        starts: Any,
-        rows: np.ndarray,
-        at: np.ndarray,
-        folder: Path | None = None,
-    ):
+    def __init__(self, training: Training, starts: Any, rows: np.ndarray, at: np.ndarray):
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
         self.large = in_single(training, starts)
-        self._programs, self._curves = {}, {}
-        self._store = None
-        if folder is not None:
-            self._store = CurveStore(folder, training, starts, rows, at, __file__)
+        self._programs = {}
 
+    @cached_property
     def few(self) -> "Simulator":
-        """One of the first starts alone, where all would take long; nothing is stored."""
+        """The simulator of the first two starts alone."""
         import jax
 
-        first = jax.tree.map(lambda leaf: leaf[:_FEW], self.starts)
-        return Simulator(self.training, first, self.rows[:_FEW], self.at) if self.large else self
+        first = jax.tree.map(lambda leaf: leaf[:FEW], self.starts)
+        return Simulator(self.training, first, self.rows[:FEW], self.at)
+
+    def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
+        """Curves of simulations, made in this process; raises and costs as `run`."""
+        return {
+            asked: (self.few if asked.few else self).run(
+                asked.corner, asked.substeps, corrected=asked.corrected
+            )
+            for asked in simulations
+        }
 
     def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
         """Curves of a corner; `substeps` cut its small steps, and do nothing to own ones.
@@ -134,50 +172,28 @@ class Simulator:
             raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
         if corrected and (self.training.optimizer != "sgd" or not small):
             raise ForetrainError("Only small steps of plain descent can be corrected.")
-        asked = self._asked(corner, substeps, corrected)
-        if asked not in self._curves and self._store is not None:
-            stored = self._store.read(asked)
-            if stored is not None:
-                self._curves[asked] = Curves(*stored)
-        if asked not in self._curves:
-            batched = corner.batches and self.training.in_batches
-            single = small and self.large
-            program = self._program(corner, batched, corrected, single)
-            momentum = self.training.momentum
-            rates = self.training.rates / (1 - momentum if small else 1)
-            kind = np.float32 if single else np.float64
-            own = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
-            given = own, jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
-            rule = (asked[1], STAGES, 0.0) if small else (1, 1, momentum)
-            with jax.enable_x64(not single), warnings.catch_warnings():
-                warnings.simplefilter("ignore" if single else "default")  # of what becomes single
-                try:
-                    made = program(
-                        *given, self.rows if batched else None, rates.astype(kind), *rule
-                    )
-                except ForetrainError:
-                    raise
-                except Exception as error:
-                    raise ForetrainError(
-                        f"The network cannot be trained: {place(error)}"
-                    ) from error
-                train, test, weights = jax.tree.map(lambda one: np.asarray(one, float), made)
-            if single:
-                jax.clear_caches()  # JAX would hand constants on as it rounded them here
-            if self._store is not None:
-                own = corner == run_corner(self.training)
-                self._store.write(asked, train, test, weights if own else None)
-            self._curves[asked] = Curves(train, test, weights)
-        return self._curves[asked]
-
-    def take(self, corner: Corner, substeps: int, other: int | None) -> bool:
-        """Take a corner as of `foretrain.explain.stored_curves.CurveStore.take`; without a store it is free."""
-        asked = self._asked(corner, substeps, False)
-        return self._store is None or asked in self._curves or self._store.take(asked, other)
-
-    def _asked(self, corner, substeps, corrected):
-        small = not corner.step
-        return tuple(corner), substeps if small else 1, corrected, small and self.large
+        batched = corner.batches and self.training.in_batches
+        single = small and self.large
+        program = self._program(corner, batched, corrected, single)
+        momentum = self.training.momentum
+        rates = self.training.rates / (1 - momentum if small else 1)
+        kind = np.float32 if single else np.float64
+        data = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
+        begin = jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
+        rows = self.rows if batched else None
+        rule = (substeps, STAGES, 0.0) if small else (1, 1, momentum)
+        with jax.enable_x64(not single), warnings.catch_warnings():
+            warnings.simplefilter("ignore" if single else "default")  # of what becomes single
+            try:
+                curves = program(data, begin, rows, rates.astype(kind), *rule)
+            except ForetrainError:
+                raise
+            except Exception as error:
+                raise ForetrainError(f"The network cannot be trained: {place(error)}") from error
+            train, test, weights = jax.tree.map(lambda leaf: np.asarray(leaf, float), curves)
+        if single:
+            jax.clear_caches()  # JAX would hand constants on as it rounded them here
+        return Curves(train, test, weights)
 
     def _program(self, asked_corner, batched, corrected, single):
         import jax
@@ -200,38 +216,57 @@ class Simulator:
             return np.asarray(plain_run(self.training, start, self.rows[0])[1])[self.at]
 
 
+def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:
+    """The simulator of so many starts, at steps `at`, by default evenly spaced in log time."""
+    import jax
+
+    with jax.enable_x64(True):
+        weights = jax.tree.map(np.asarray, starts(training, number))
+    at = log_spaced(training.steps) if at is None else at
+    return Simulator(training, weights, batches(training, number), at)
+
+
 def log_spaced(steps: int, number: int = 60) -> np.ndarray:
     """Steps from 0 to the last one, about evenly spaced in log time."""
     return np.unique(np.r_[0, np.round(np.geomspace(1, steps, number))]).astype(int)
 
 
-def first_substeps(share: float) -> int:
-    """The number of substeps from which `enough_substeps` begins."""
-    return max(1, int(np.ceil(2 * share / _STEP)))
+def substep_search(share: float) -> Iterator[int]:
+    """Numbers of substeps that are tried one after the other; each is compared with its double.
+
+    `share` is the rate times the sharpness at the start over two, 1 at the edge: the first substep is a quarter of the way
+    to the edge.
+    """
+    substeps = max(1, int(np.ceil(2 * share / _STEP)))
+    while substeps <= _MOST:
+        yield substeps
+        substeps *= 2
 
 
-def enough_substeps(simulator: Simulator, share: float) -> int:
+def compared(substeps: int, *, few: bool) -> list[Simulation]:
+    """Simulations that say if so many substeps make the flow of a network, and of it with its gates held."""
+    numbers = (substeps, 2 * substeps)
+    return [Simulation(Corner(True, gates), n, few=few) for gates in (True, False) for n in numbers]
+
+
+def enough_substeps(train: Train, share: float, *, few: bool) -> int:
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
-    `share` is the rate times the sharpness at the start over two, 1 at the edge. From a substep a quarter of the way to
-    the edge their number doubles until the training curves of half as many agree to a thousandth of the loss at the start.
+    From the first number of `substep_search` it doubles until the training curves of half as many agree to a thousandth of the
+    loss at the start; of two starts alone if `few`.
 
     Raises:
         ForetrainError: 64 are not enough.
     """
-    simulator = simulator.few()
-    substeps = first_substeps(share)
-    while substeps <= _MOST:
-        worst = 0.0
-        for gates in (True, False):
-            here, there = (
-                np.nan_to_num(simulator.run(Corner(True, gates), n).train, nan=np.inf)
-                for n in (substeps, 2 * substeps)
-            )
-            worst = max(worst, float((np.abs(here - there) / here[:, :1]).max()))
+    curves: dict[Simulation, Curves] = {}
+    for substeps in substep_search(share):
+        asked = compared(substeps, few=few)
+        curves |= train([simulation for simulation in asked if simulation not in curves])
+        losses = [np.nan_to_num(curves[simulation].train, nan=np.inf) for simulation in asked]
+        pairs = (losses[:2], losses[2:])
+        worst = max(float((np.abs(half - whole) / half[:, :1]).max()) for half, whole in pairs)
         if worst < _AGREE:
             return substeps
-        substeps *= 2
     raise ForetrainError(
         f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `rate`."
     )

@@ -19,7 +19,7 @@ from types import CodeType
 PACKAGE = Path(__file__).parents[1]
 ROOMS = {
     *("studies", "training", "networks", "dynamics", "quantities", "tasks", "theory"),
-    *("degeneracy", "streams", "study"),
+    *("degeneracy", "explain", "streams", "study"),
 }
 WHOLE = ""  # stands for all of a file
 EFFECT = "*"  # stands for what a file does when it is imported, whatever is asked for

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from math import inf, isfinite
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from foretrain.claims import markup
@@ -220,6 +221,21 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not isfinite(value):
         return None
     return str(value) if isinstance(value, PathLike) else value
+
+
+def check_folder(folder: str | PathLike) -> None:
+    """Refuse a folder that cannot be made and written, before anything is computed; leave nothing behind.
+
+    Raises:
+        FolderError: It cannot.
+    """
+    path = Path(folder)
+    try:
+        parent = next(place for place in (path, *path.absolute().parents) if place.exists())
+        with TemporaryDirectory(dir=parent):
+            pass
+    except OSError as error:
+        raise refused(path, error) from error
 
 
 def _is_number(cell: str) -> bool:

@@ -52,7 +52,8 @@ def kernel_forecast(
     """
     made = [kernel.predicted(rows[k], at) for k, kernel in enumerate(kernels)]
     train = np.stack([one.train for one in made])
-    test = None if made[0].test is None else np.stack([one.test for one in made])
+    tests = [one.test for one in made if one.test is not None]
+    test = np.stack(tests) if tests else None
     edge = interval(np.array([kernel.edge for kernel in kernels]))
     diverging = sum(diverged(one) for one in train)
     if diverging:

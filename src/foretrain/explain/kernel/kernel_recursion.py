@@ -83,8 +83,9 @@ class Kernel:
         with jax.enable_x64(True):
             seen = rows if self.training.in_batches else None
             program = _program(self.training, self.tail, tuple(at))
-            made = program(self.values, self.outputs, self.shrinking, seen)
-        return Predicted(*(None if one is None else np.asarray(one) for one in made))
+            train, test, alpha, beta = program(self.values, self.outputs, self.shrinking, seen)
+        losses = np.asarray(train), None if test is None else np.asarray(test)
+        return Predicted(*losses, np.asarray(alpha), np.asarray(beta))
 
     def moved(self, alpha: np.ndarray, beta: float) -> Any:
         """The weights u + J^T alpha + beta u of the linearised network."""

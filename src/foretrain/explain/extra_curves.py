@@ -10,16 +10,17 @@ import numpy as np
 
 from foretrain.explain.kernel.kernel_forecast import KernelForecast
 from foretrain.explain.linear_twin import linear_twin
+from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
 from foretrain.explain.shares import lost
-from foretrain.explain.simulated import Corner, Simulator
+from foretrain.explain.simulated import Corner, Simulation, Simulator, Train
 
 CORRECTED = 0.2  # of the edge: up to it the first order of the step is enough
 
 
 @dataclass(frozen=True, eq=False)
-class Further:
-    """One further curve.
+class ExtraCurve:
+    """One curve that is no corner.
 
     Attributes:
         kind: ``predicted`` or ``explained``.
@@ -34,31 +35,41 @@ class Further:
     why: str = ""
 
 
-def further(
-    simulator: Simulator, forecast: KernelForecast | None, regime: Regime, substeps: int
-) -> tuple[Further, ...]:
+def extra_curves(
+    simulator: Simulator,
+    train: Train,
+    forecast: KernelForecast | None,
+    regime: Regime,
+    substeps: int,
+) -> tuple[ExtraCurve, ...]:
     """The kernel along its way, the linear twin and the corrected flow of a training.
 
     Cost: of the corrected flow, three times that of the flow of the network.
     """
-    way, twin = "kernel along its way, own steps", "linear twin, own steps"
-    flow = "network, flow of L + rate/4 |grad L|^2"
-    made = []
+    curves = []
     if forecast is not None and forecast.along is not None:
-        made.append(Further("predicted", way, forecast.along))
-    curve = linear_twin(simulator.training, simulator.starts, simulator.at)
-    why = curve if isinstance(curve, str) else ""
-    made.append(Further("predicted", twin, None if isinstance(curve, str) else curve, why))
-    why = _uncorrected(simulator.training, forecast, regime)
+        curves.append(ExtraCurve("predicted", "kernel along its way, own steps", forecast.along))
+    twin = linear_twin(simulator.training, simulator.starts, simulator.at)
+    refused = isinstance(twin, str)
+    losses, why = (None, twin) if refused else (twin, "")
+    curves.append(ExtraCurve("predicted", "linear twin, own steps", losses, why))
+    losses, why = None, uncorrected(simulator.training, forecast, regime)
     if not why:
-        curve = simulator.run(Corner(True, True), substeps, corrected=True).train
-        why = "it diverges" if lost(curve).any() else ""
-    made.append(Further("explained", flow, None if why else curve, why))
-    return tuple(made)
+        simulation = corrected_flow(substeps)
+        losses = train([simulation])[simulation].train
+        if lost(losses).any():
+            losses, why = None, "it diverges"
+    curves.append(ExtraCurve("explained", "network, flow of L + rate/4 |grad L|^2", losses, why))
+    return tuple(curves)
 
 
-def _uncorrected(training, forecast, regime):
-    """Why the corrected flow is not asked for, or nothing."""
+def corrected_flow(substeps: int) -> Simulation:
+    """The simulation of the corrected flow of the network."""
+    return Simulation(Corner(True, True), substeps, corrected=True)
+
+
+def uncorrected(training: Training, forecast: KernelForecast | None, regime: Regime) -> str:
+    """The condition for the corrected flow that does not hold; empty where all do."""
     if training.optimizer != "sgd" or forecast is None:
         return "the steps are not those of plain descent"
     if training.in_batches:

@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foretrain.explain.kernel.kernel_recursion import Kernel
+from foretrain.explain.own_network import described, starts
+
 TASKS = ("digits", "teacher", "waves")
 KINDS = ("perceptron", "convolution", "attention")
 ACTIVATIONS = ("tanh", "relu", "gelu", "leaky_relu")
@@ -37,9 +40,6 @@ def drawn(random: np.random.Generator) -> Drawn:
 def edge(apply: Callable, init: Callable, x, y) -> float:
     """The sharpness of the linearised network over two at the first start: the rate times it is 1 at the edge of stability."""
     import jax
-
-    from foretrain.explain.kernel.kernel_recursion import Kernel
-    from foretrain.explain.own_network import described, starts
 
     with jax.enable_x64(True):
         plain = described(apply, init, x, y, rate=1.0, steps=1)

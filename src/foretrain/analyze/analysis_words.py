@@ -1,0 +1,224 @@
+"""An `Analysis` in sentences, tables, numbers and pictures."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from foretrain.analyze import analysis_figures as figures
+from foretrain.analyze.analysis import Analysis
+from foretrain.degeneracy.counts.transformer_freedom import SOURCES
+from foretrain.degeneracy.noise_scale import SCALES
+from foretrain.report.answer import Answer, Table
+from foretrain.words import duration, number
+
+_LOSSES = {"mse": "squared error", "kl": "divergence of the softmax, in nats"}
+PICTURES = (
+    "effective-parameters",
+    "chains",
+    "graph",
+    "over-training",
+)  # of all answers of the room
+_MOST = 50  # blocks of synchronised neurons in the table
+
+
+def answer(analysis: Analysis) -> Answer:
+    """Return what is said of an analysis."""
+    sampled = analysis.sampled
+    drawings: dict[str, Any] = dict.fromkeys(PICTURES)
+    drawings["effective-parameters"] = partial(figures.curve, analysis)
+    if sampled is not None and np.isfinite(sampled.traces).any():
+        drawings["chains"] = partial(figures.chains, sampled)
+    if analysis.wiring is not None:
+        drawings["graph"] = partial(figures.graph, analysis)
+    return Answer(
+        name="analysis",
+        title=f"Analysis of {analysis.label}",
+        head=[
+            f"Of {analysis.parameters:,} parameters {with_error(*analysis.costs.effective(analysis.eps))} are not free at "
+            f"the noise scale {number(analysis.eps)} ({analysis.source}), by curvature.",
+            *differences(analysis),
+        ],
+        tables=tables(analysis),
+        drawings=drawings,
+        doubts=trust(analysis),
+        numbers=_numbers(analysis),
+    )
+
+
+def differences(analysis: Analysis) -> list[str]:
+    """Lines on the distance of curvature from sampling, and on the limit of both."""
+    lines, sampled = [], analysis.sampled
+    if analysis.costs.effective(analysis.eps)[0] > 0.9 * analysis.answers:
+        lines.append(
+            f"The {analysis.answers:,} answers are the limit: more examples may tell more."
+        )
+    if sampled is None:
+        return lines
+    for at in np.flatnonzero(sampled.trusted):
+        eps, by_chains = float(sampled.eps[at]), float(sampled.value[at])
+        value, error = analysis.costs.effective(eps)
+        if abs(by_chains - value) > 3 * np.hypot(error, sampled.error[at]):
+            shape = "flatter" if by_chains < value else "steeper"
+            both = f"{number(by_chains, 3)} where curvature says {number(float(value), 3)}"
+            lines.append(
+                f"At {number(eps, 3)} sampling finds {both}: away from the weights the loss is {shape} than at them."
+            )
+        else:
+            lines.append(f"At {number(eps, 3)} sampling and curvature agree within their errors.")
+    return lines
+
+
+def trust(analysis: Analysis) -> list[str]:
+    """Lines on what is not to be trusted; one line where nothing is doubted."""
+    chains = "nothing was sampled" if analysis.sampled is None else "chains agree with each other"
+    return analysis.doubts or [f"No check failed: ranks have enough data, {chains}."]
+
+
+def tables(analysis: Analysis) -> list[Table]:
+    """Tables of everything that was measured."""
+    parts = [Table("The network", ("", ""), _network(analysis)), _witnesses(analysis)]
+    if analysis.transformer is not None:
+        parts.append(_by_source(analysis.transformer))
+    if analysis.freedom is not None:
+        parts += _sections(analysis.freedom)
+    if analysis.wiring is not None:
+        parts += _modules(analysis.wiring, figures.layer_names(analysis))
+    rows = [(name, duration(value)) for name, value in analysis.seconds.items()]
+    rows.append(("most memory", f"{analysis.memory:.0f} MB"))
+    return [*parts, Table("Time and memory", ("", ""), rows)]
+
+
+def with_error(value, error) -> str:
+    """A number of parameters with its error, where it has one."""
+    shown = f"{value:,.0f}" if value >= 100 else number(float(value), 3)
+    return shown if error == 0 else f"{shown} ± {number(float(error), 2)}"
+
+
+def _network(analysis):
+    rows = [
+        ("parameters", f"{analysis.parameters:,}"),
+        ("examples x outputs", f"{analysis.answers:,}"),
+        ("loss", _LOSSES[analysis.loss]),
+        ("noise scale", f"{number(analysis.eps)}, {analysis.source}"),
+    ]
+    if analysis.widths is not None:
+        rows.insert(1, ("layers", " - ".join(map(str, analysis.widths))))
+    counts = analysis.exact or analysis.transformer
+    if counts is not None:
+        rows.append(("free directions", f"{counts}"))
+        if (counts.unattributed or 0) >= 0 and counts.spectrum is not None:
+            rows.append(("of these not attributed", f"{counts.unattributed:,}"))
+    elif analysis.jacobian is not None:
+        rows.append(("rank of the Jacobian", f"{analysis.jacobian}"))
+    return rows
+
+
+def _witnesses(analysis):
+    """Effective parameters at three scales: by curvature, by counting, by sampling."""
+    rows = []
+    for eps in analysis.eps * np.array(SCALES):
+        costs, sampled = analysis.costs, _by_chains(analysis.sampled, eps)
+        rows.append(
+            (
+                number(float(eps), 3),
+                with_error(*costs.effective(eps)),
+                with_error(*costs.above(eps)),
+                sampled,
+            )
+        )
+    head = ("noise scale", "by curvature", "costs above it", "by sampling")
+    return Table("Effective parameters", head, rows)
+
+
+def _by_chains(sampled, eps):
+    """The number by sampling, where it is trusted."""
+    if sampled is None:
+        return "not sampled"
+    at = int(np.argmin(abs(np.log(np.asarray(sampled.eps) / eps))))
+    if not sampled.trusted[at]:
+        word = "trusted" if np.isfinite(sampled.value[at]) else "sampled"
+        return f"not {word}: see Trust"
+    return with_error(float(sampled.value[at]), float(sampled.error[at]))
+
+
+def _sections(freedom):
+    sources = ("activations", "Jacobians", "synchronised", "conditional")
+    rows, blocks = [], []
+    for at, section in freedom.sections.items():
+        counts = (section.activations, section.jacobians, section.synchronized, section.conditional)
+        left = section.parameters - section.counted
+        rows.append((f"{at + 1}", *(f"{n:,}" for n in (section.parameters, *counts, left))))
+        blocks += [
+            (f"{at + 1}", str(len(block.neurons)), _short(block.neurons), str(block.dimension))
+            for block in section.blocks
+            if len(block.neurons) > 1
+        ]
+    blocks = blocks[:_MOST] or [("none", "", "", "")]
+    heading = "Free directions at the scale, by section and source: an estimate"
+    return [
+        Table(heading, ("section", "parameters", *sources, "left"), rows),
+        Table("Synchronised blocks", ("layer", "neurons", "which", "span"), blocks),
+    ]
+
+
+def _short(neurons):
+    return ", ".join(map(str, neurons[:12])) + (", ..." if len(neurons) > 12 else "")
+
+
+def _by_source(transformer):
+    names = [source.replace("_", " and ") for source in SOURCES]
+    parts = [(f"{at}", section) for at, section in enumerate(transformer.sections, 2)]
+    parts += [("none", transformer.whole), ("all", transformer.by_source())]
+    rows = [
+        (name, *(f"{part[source]:,}" if source in part else "-" for source in SOURCES))
+        for name, part in parts
+    ]
+    return Table("Free directions, by section and source", ("section", *names), rows)
+
+
+def _modules(wiring, names):
+    modules, chance = wiring.modules, wiring.chance
+    layers = modules.by_layer(wiring.graph.sizes)
+    members = [(f"{k + 1}", [layer == k for layer in layers]) for k in range(modules.modules)]
+    members.append(("in none", [layer < 0 for layer in layers]))
+    rows = [(name, *(str(int(inside.sum())) for inside in each)) for name, each in members]
+    rows.append(("all directions kept", *map(str, wiring.graph.sizes)))
+    rewired = f"{number(float(chance.mean()))}, at most {number(float(chance.max()))}"
+    measures = [
+        ("cut between modules, sum of ln(w/eps^(1/2))", number(modules.cut)),
+        (f"modularity at resolution {number(modules.resolution, 3)}", number(modules.modularity)),
+        (f"of {len(chance)} rewired graphs", rewired),
+    ]
+    heading = "Modules of the interaction graph, directions of each layer"
+    return [
+        Table(heading, ("module", *names), rows),
+        Table("How modular it is", ("", ""), measures),
+    ]
+
+
+def _numbers(analysis):
+    """Numbers of the tables, for a program."""
+    names = "parameters examples answers widths loss eps source seconds memory doubts".split()
+    scales = analysis.eps * np.array(SCALES)
+    columns = {"noise_scale": scales}
+    columns |= dict(zip(("by_curvature", "error"), analysis.costs.effective(scales), strict=True))
+    columns |= dict(
+        zip(("costs_above", "error_of_those"), analysis.costs.above(scales), strict=True)
+    )
+    record = {name: getattr(analysis, name) for name in names} | {"effective_parameters": columns}
+    if analysis.sampled is not None:
+        fields = ("eps", "value", "error", "trusted", "doubts")
+        record["sampled"] = {name: getattr(analysis.sampled, name) for name in fields}
+    counts = {"exact": analysis.exact or analysis.transformer, "at_the_scale": analysis.freedom}
+    record["free_directions"] = {
+        name: {"all": freedom.free, "is_exact": freedom.exact, "by_source": freedom.by_source()}
+        for name, freedom in counts.items()
+        if freedom is not None
+    }
+    if analysis.wiring is not None:
+        modules = analysis.wiring.modules
+        fields = ("modules", "cut", "resolution", "modularity")
+        record["modules"] = {name: getattr(modules, name) for name in fields}
+        record["modules"]["of_rewired_graphs"] = analysis.wiring.chance
+    return record

@@ -1,0 +1,93 @@
+"""A `Trajectory` in sentences, tables, numbers and a picture."""
+
+from functools import partial
+
+import numpy as np
+
+from foretrain.analyze.analysis_words import PICTURES, with_error
+from foretrain.analyze.trajectory import Trajectory
+from foretrain.analyze.trajectory_figures import over_training
+from foretrain.report.answer import Answer, Table
+from foretrain.words import number
+
+LISTED = 3  # changes of a count up to which each is printed
+
+
+def answer(trajectory: Trajectory) -> Answer:
+    """Return what is said of a trajectory."""
+    names = "moments scales source effective error distance loss parameters answers".split()
+    counts = trajectory.by_source() | trajectory.block_counts()
+    numbers = {name: getattr(trajectory, name) for name in (*names, "doubts")}
+    return Answer(
+        name="analysis",
+        title=f"{trajectory.label} over training",
+        head=changes(trajectory),
+        tables=tables(trajectory),
+        drawings=dict.fromkeys(PICTURES) | {"over-training": partial(over_training, trajectory)},
+        doubts=trajectory.doubts,
+        numbers=numbers | {"counts": counts},
+    )
+
+
+def changes(trajectory: Trajectory) -> list[str]:
+    """Lines on the largest change of the loss and of N between two moments, and on every change of a count."""
+    lines, moments = [], trajectory.moments
+    for name, values in (("The loss", trajectory.distance), ("N", trajectory.effective[:, 1])):
+        at = int(abs(np.diff(values)).argmax())
+        ends = " to ".join(number(value, 4) for value in values[at : at + 2])
+        if values[at] == values[at + 1]:
+            lines.append(f"{name} does not change.")
+        else:
+            lines.append(f"{name} changes most between {_between(moments, at)}: from {ends}.")
+    counts = {f"Free directions, {name}": each for name, each in trajectory.by_source().items()}
+    counts |= {name.capitalize(): each for name, each in trajectory.block_counts().items()}
+    return lines + [
+        changes_of(name, values, moments) for name, values in counts.items() if values.any()
+    ]
+
+
+def changes_of(name: str, values: np.ndarray, moments: np.ndarray) -> str:
+    """Line on the moments between which a count changes."""
+    steps = np.flatnonzero(np.diff(values))
+    if not steps.size:
+        return f"{name}: {values[0]:,} at every moment."
+
+    def change(at):
+        return f"{values[at]:,} to {values[at + 1]:,} between {_between(moments, at)}"
+
+    parts = [change(at) for at in steps]
+    if len(steps) > LISTED:
+        whole = f"{values[0]:,} to {values[-1]:,} in {len(steps)} changes"
+        largest = int(abs(np.diff(values)).argmax())
+        parts = [whole, f"first {parts[0]}", f"most {change(largest)}"]
+    return f"{name}: {'; '.join(parts)}."
+
+
+def _between(moments, at):
+    return " and ".join(f"{moment:g}" for moment in moments[at : at + 2])
+
+
+def tables(trajectory: Trajectory) -> list[Table]:
+    """Loss and effective parameters of every moment; where they were counted free directions by source, blocks, modules."""
+    names = [f"{moment:g}" for moment in trajectory.moments]
+    pairs = zip(trajectory.effective, trajectory.error, strict=True)
+    effective = [[with_error(*pair) for pair in zip(*each, strict=True)] for each in pairs]
+    losses = [number(float(loss), 4) for loss in trajectory.distance]
+    head = ("moment", "loss", *(f"N at {number(float(eps), 3)}" for eps in trajectory.scales))
+    rows = [(*cells, *more) for *cells, more in zip(names, losses, effective, strict=True)]
+    heading = (
+        f"Effective parameters N of {trajectory.parameters:,}, noise scale {trajectory.source}"
+    )
+    parts = [Table(heading, head, rows)]
+    counts = trajectory.by_source()
+    columns = {
+        name: [f"{value:,}" for value in values]
+        for name, values in (counts | trajectory.block_counts()).items()
+    }
+    if counts:
+        columns["all"] = [str(freedom) for freedom in trajectory.counts]
+    if columns:
+        heading = "Free directions that change nothing at all, by source" if counts else "Modules"
+        rows = [*zip(names, *columns.values(), strict=True)]
+        parts.append(Table(heading, ("moment", *columns), rows))
+    return parts

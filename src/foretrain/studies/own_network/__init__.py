@@ -1,1 +1,0 @@
-"""The study ``own-network``; see ``study.py``."""

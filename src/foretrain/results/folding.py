@@ -203,10 +203,10 @@ def _enlarge(sizes, column, wanted):
     if not len(shapes):
         return
     shape = tuple(shapes.max(axis=0).tolist())
-    known = sizes.setdefault(column.name, _Size(column.kind, column.dtype, shape))
+    known = sizes.setdefault(column.name, _Size(column.kind, column.values.dtype, shape))
     if known.kind != column.kind or len(known.shape) != len(shape):
         raise VocabularyError(f"Variable `{column.name}` must have the same dims in all runs.")
-    known.dtype = np.result_type(known.dtype, column.dtype)
+    known.dtype = np.result_type(known.dtype, column.values.dtype)
     known.shape = tuple(np.maximum(known.shape, shape).tolist())
 
 

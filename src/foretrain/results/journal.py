@@ -11,29 +11,18 @@ import os
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results.files import read_file, refused, unreadable, write_atomic
-from foretrain.results.segment import FinishedRun, Segment, encode, parse, runs_of
+from foretrain.results.segment import Column, FinishedRun, Segment, encode, parse, runs_of
 
 FOLDER = "journal"
 # A segment that another process has just replaced, or what no segment is, such as a folder or a pipe.
 _NO_SEGMENT = {errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP}
-
-
-@dataclass(frozen=True)
-class ColumnOutline:
-    """A `Column` without its values."""
-
-    name: str  # name of the variable
-    kind: str  # "curves" or "finals"
-    dtype: np.dtype  # of the values
-    runs: np.ndarray | slice  # numbers of the runs that have it, or a slice over all of them
-    shapes: np.ndarray  # shape of each array, (holder, axis), of a curve that of one observation
 
 
 @dataclass(frozen=True)
@@ -46,7 +35,9 @@ class Outline:
     # Step numbers of the longest run if those of all others are its first, else of all runs, end to end.
     steps: np.ndarray
     shared: bool  # which of the two
-    columns: tuple[ColumnOutline, ...]  # the variables
+    columns: tuple[
+        Column, ...
+    ]  # the variables without values; shapes of curves are those of one observation
 
     def steps_of(self, wanted: np.ndarray) -> np.ndarray:
         """The distinct step numbers of some runs; `wanted` is a mask of shape (run,)."""
@@ -240,11 +231,16 @@ def _outline(segment, known) -> Outline:
     return Outline(segment.name, segment.identities, counts, steps, shared, columns)
 
 
-def _column_outline(column, runs) -> ColumnOutline:
+def _column_outline(column, runs) -> Column:
     shapes = column.shapes[:, int(column.kind == "curves") :]
     if len(shapes) and (shapes == shapes[0]).all():
         shapes = np.broadcast_to(shapes[0].copy(), shapes.shape)
     else:
         shapes = shapes.copy()
-    holders = slice(None) if len(column.runs) == runs else column.runs.copy()
-    return ColumnOutline(column.name, column.kind, column.values.dtype, holders, shapes)
+    holders = _numbers(runs) if len(column.runs) == runs else column.runs.copy()
+    return replace(column, runs=holders, shapes=shapes, values=np.empty(0, column.values.dtype))
+
+
+@functools.cache
+def _numbers(count: int) -> np.ndarray:
+    return np.arange(count)

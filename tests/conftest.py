@@ -30,7 +30,7 @@ from foretrain.engine.cores import pin_to_one_core
 
 def pytest_configure(config):
     """Pin what runs tests: a worker of xdist to a core of its own, else this process; never the one that only deals out."""
-    config.pluginmanager.register(processor.Processor())
+    config.pluginmanager.register(processor.Processor(config))
     gc.disable()  # until all is imported, which stays to the end
     name = os.environ.get("PYTEST_XDIST_WORKER")
     if config.getoption("markexpr") == "not slow":

@@ -70,13 +70,13 @@ LINES = {
     "elsewhere": (1_700, 1_700),
     "theory, networks, tasks, dynamics": (9_834, 9_500),
     "engine": (3_650, 3_200),
-    "results, provenance": (4_264, 3_900),
-    "laboratory, registry": (4_426, 4_000),
-    "plans, claims, quantities": (6_664, 6_100),
+    "results, provenance": (4_246, 3_900),
+    "laboratory, registry": (4_435, 4_000),
+    "plans, claims, quantities": (6_665, 6_100),
     "report, figures": (4_559, 4_300),
     "ground floor": (1_583, 1_450),
-    "all rooms": (68_471, 65_500),
-    "tests": (41_387, 37_000),
+    "all rooms": (68_463, 65_500),
+    "tests": (41_341, 37_000),
 }
 
 

@@ -25,9 +25,7 @@ DOCSTRINGS = {
     "explain": 8,
     "figures": 3,
     "predict": 1,
-    "provenance": 8,
     "report": 5,
-    "results": 19,
     "tests": 46,
 }
 # Functions, fields, arguments and variables named by a word of NAMES, by room.
@@ -40,10 +38,8 @@ NAMED = {
     "explain": 166,
     "figures": 30,
     "predict": 22,
-    "provenance": 62,
     "registry": 1,
     "report": 27,
-    "results": 28,
     "studies": 48,
     "tests": 1097,
     "training": 1,

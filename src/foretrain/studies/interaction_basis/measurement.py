@@ -256,10 +256,8 @@ def powers(values):
     whole = np.where(whole > 1e-12 * whole.max(initial=1e-300), whole, np.inf)
     size = np.minimum(np.arange(p), p - np.arange(p))
     by_frequency = [(size == 0) | (size == v) for v in range(1, p // 2 + 1)]
-    return (
-        np.stack([power[:, modes][:, :, modes].sum((1, 2)) for modes in by_frequency], 1)
-        / whole[:, None]
-    )
+    parts = [power[:, modes][:, :, modes].sum((1, 2)) for modes in by_frequency]
+    return np.stack(parts, 1) / whole[:, None]
 
 
 def frequencies(network, x, bases, random):

@@ -24,7 +24,7 @@ def over_scale(network, x, gram, squares, sparse):
     scales = SCALES * unit
     counted, by_roots = [], []
     for eps in scales:
-        found = free_directions(network, x, scale=eps, found=gram)
+        found = free_directions(network, x, scale=eps, matrices=gram)
         counted.append(found.effective)
         pairs = 0
         for at in found.sections:
@@ -68,9 +68,10 @@ def sampled(seed, networks, x):
         values = np.maximum(np.linalg.eigvalsh(slopes.T @ slopes / len(x)), 0)
         params = [leaves["weight"] for leaves in network.params]
         with jax.enable_x64(True):
-            around, options = behavioural(answers, params, x), {"gradients": GRADIENTS}
-            options |= {"until_trusted": False, "seed": int(number)}
-            estimates = sampled_parameters(around, SAMPLED * unit, **options)
+            around, eps = behavioural(answers, params, x), SAMPLED * unit
+            estimates = sampled_parameters(
+                around, eps, gradients=GRADIENTS, until_trusted=False, seed=int(number)
+            )
         smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
         found.append((estimates.value, smooth))
     first, second = (np.stack(values, 1) for values in zip(*found, strict=True))

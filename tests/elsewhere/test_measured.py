@@ -138,10 +138,10 @@ def test_theories_between_their_steps_and_later_steps_are_as_they_are_said():
 def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
     (tmp_path / "prediction.json").write_text('{"times": [0, 0.1, 0.2], "loss": [1, 0.5, 0.25]}')
     curve = written(tmp_path, "step,loss\n0,1\n1,0.5\n2,0.25\n")
-    found = compare_curves(curve, tmp_path, rate=0.1)
+    found = compare_curves(curve, tmp_path, learning_rate=0.1)
     assert found.distances["the prediction"].miss == pytest.approx(0, abs=1e-12)
     assert "the prediction" in text(found, 60)
-    with pytest.raises(ForetrainError, match="`rate` must be the learning rate"):
+    with pytest.raises(ForetrainError, match="`learning_rate` must be the learning rate"):
         compare_curves(curve, tmp_path)
 
 

@@ -63,7 +63,7 @@ def standard():
 
 def checked(network, parametrisation, rate, steps, seeds=32):
     found = coordinate_check(
-        *network, X, Y, widths=WIDTHS, parametrisation=parametrisation, rate=rate, steps=steps,
+        *network, X, Y, widths=WIDTHS, parametrisation=parametrisation, learning_rate=rate, steps=steps,
         seeds=seeds,
     )  # fmt: skip
     return {one.name: one for one in found.slopes}
@@ -104,7 +104,7 @@ def test_the_best_rate_has_the_power_of_the_parametrisation(power, parametrisati
     """Without its factor 1/sqrt(n) the network's best rate goes with the inverse width."""
     grid = (largest / 2 ** np.arange(0, 14 if power == 0 else 7, 0.5)[::-1]).tolist()
     found = coordinate_check(
-        *two_layers(power), X, Y, widths=(16, 64, 256), parametrisation=parametrisation, rate=1e-4,
+        *two_layers(power), X, Y, widths=(16, 64, 256), parametrisation=parametrisation, learning_rate=1e-4,
         steps=4, seeds=16, rates=grid,
     )  # fmt: skip
     best = found.slopes[-1]
@@ -115,7 +115,7 @@ def test_the_best_rate_has_the_power_of_the_parametrisation(power, parametrisati
 
 
 def test_a_best_rate_at_the_end_of_the_grid_is_refused():
-    training = described(*fixed(two_layers(0.5), 16), X, Y, rate=1.0, steps=3)
+    training = described(*fixed(two_layers(0.5), 16), X, Y, learning_rate=1.0, steps=3)
     with (
         jax.enable_x64(True),
         pytest.raises(ForetrainError, match=r"best rate of width 16 is 5e-05, an end .* larger"),
@@ -128,7 +128,9 @@ def test_a_best_rate_at_the_end_of_the_grid_is_refused():
 def test_the_best_rate_of_one_weight_is_known_in_closed_form():
     """After one step of w from 2 on (w x)²/2 the loss is least at the rate 1 / x²; the parabola must find it off the grid."""
     apply, init = (lambda w, x: x * w["w"]), (lambda key: {"w": 2 * np.ones(1)})
-    training = described(apply, init, np.array([[2.0]]), np.zeros((1, 1)), rate=1.0, steps=1)
+    training = described(
+        apply, init, np.array([[2.0]]), np.zeros((1, 1)), learning_rate=1.0, steps=1
+    )
     grid = 0.25 * np.exp(0.1 * (np.arange(6) - 2.4))  # .0 to either side is no point of it
     assert abs(np.log(best_rates(training, 1, grid, 1)[0] / 0.25)) < 0.05
 
@@ -155,7 +157,7 @@ def test_layers_are_products_with_weights_alone():
 
 def test_widths_and_functions_that_cannot_be_used_are_refused():
     apply, init = two_layers(0.5)
-    options = {"rate": 0.3, "steps": 1, "parametrisation": "ntk"}
+    options = {"learning_rate": 0.3, "steps": 1, "parametrisation": "ntk"}
     with pytest.raises(ArgumentError, match="`widths` must be at least three growing"):
         coordinate_check(apply, init, X, Y, widths=[64, 32, 128], **options)
     with pytest.raises(ArgumentError, match="`parametrisation` must be mup for Adam"):
@@ -167,7 +169,7 @@ def test_widths_and_functions_that_cannot_be_used_are_refused():
     with pytest.raises(ForetrainError, match="The network of width 2 diverges"):
         coordinate_check(
             lambda w, x: x @ w["first"] @ w["last"], init, X, Y, widths=(2, 4, 8), seeds=2,
-            parametrisation="ntk", rate=1e9, steps=50,
+            parametrisation="ntk", learning_rate=1e9, steps=50,
         )  # fmt: skip
 
 
@@ -191,7 +193,7 @@ def test_the_command_prints_powers_and_refuses_what_is_not_declared(tmp_path, mo
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "narrow.py").write_text(MODEL.replace(", width=32", "").replace("width", "32"))
     np.savez("data.npz", x=X, y=Y)
-    command = "data.npz --rate 0.3 --steps 2 --seeds 2 --widths 8 16 32"
+    command = "data.npz --learning-rate 0.3 --steps 2 --seeds 2 --widths 8 16 32"
     declared = f"{command} --parametrisation ntk --out made"
     assert main(f"explain model.py {declared}".split()) == 0
     assert "Coordinate check of ntk: widths 8, 16, 32, 2 starts" in capsys.readouterr().out
@@ -200,7 +202,10 @@ def test_the_command_prints_powers_and_refuses_what_is_not_declared(tmp_path, mo
         (f"model.py {command}", "`--parametrisation` must be given with `widths`"),
         (f"narrow.py {declared}", "its `init` takes no width"),
         (f"model.py {declared} --from-zero", "`--from-zero` must be left out"),
-        ("model.py data.npz --rate 0.3 --steps 2 --rates 1 2", "`--widths` must be given with"),
+        (
+            "model.py data.npz --learning-rate 0.3 --steps 2 --rates 1 2",
+            "`--widths` must be given with",
+        ),
     ):
         assert main(f"explain {words}".split()) == 2
         assert answer in capsys.readouterr().err

@@ -33,7 +33,8 @@ def init(key, width=12):
 def found(tmp_path_factory):
     said, out = [], tmp_path_factory.mktemp("explained")
     made = foretrain.explain(
-        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=3, tell=said.append, out=out,
+        apply, init, X, Y, learning_rate=0.2, steps=60, batch_size=4, x_test=X_TEST, y_test=Y_TEST,
+        seeds=3, tell=said.append, out=out,
     )  # fmt: skip
     assert said[0].startswith("Said before training: ")
     assert made.folder == out
@@ -107,7 +108,7 @@ def test_a_linear_model_has_nothing_to_explain():
     made = foretrain.explain(
         lambda w, x: x @ w,
         lambda key: jax.random.normal(key, (4, 1)),
-        X, Y, rate=1e-4, steps=50, seeds=3,
+        X, Y, learning_rate=1e-4, steps=50, seeds=3,
     )  # fmt: skip
     assert made.shares.causes == ()
     assert "there is nothing to take apart" in str(made)
@@ -122,7 +123,7 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
     def smooth(w, x):
         return jnp.tanh(x @ w["in"]) @ w["out"]
 
-    made = foretrain.explain(smooth, init, X, Y, rate=1.0, steps=60, seeds=3)
+    made = foretrain.explain(smooth, init, X, Y, learning_rate=1.0, steps=60, seeds=3)
     assert made.forecast.verdict == "diverges"
     assert made.forecast.edge.measured > 1
     assert "no curve is predicted" in str(made)
@@ -134,28 +135,46 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
 
 
 def test_adam_is_split_without_its_step():
-    made = foretrain.explain(apply, init, X, Y, rate=0.03, steps=30, optimizer="adam", seeds=2)
+    made = foretrain.explain(
+        apply, init, X, Y, learning_rate=0.03, steps=30, optimizer="adam", seeds=2
+    )
     assert {one.name for one in made.shares.causes} == {"layers", "gates"}
     assert made.forecast is None
     assert made.checks.run < 1e-9
 
 
+def test_an_unknown_option_is_refused_by_the_name_of_the_public_function():
+    with pytest.raises(
+        ForetrainError, match=r"`rate` must be an option of foretrain.explain.*`learning_rate`"
+    ):
+        foretrain.explain(apply, init, X, Y, rate=0.1, steps=2)
+
+
 def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
     with pytest.raises(ForetrainError, match="The network itself diverges from every start"):
-        foretrain.explain(apply, init, X, Y, rate=50.0, steps=200, seeds=2)
+        foretrain.explain(apply, init, X, Y, learning_rate=50.0, steps=200, seeds=2)
 
     def looped(w, x):
         hidden = jax.lax.fori_loop(0, 2, lambda _, z: jnp.tanh(z), x @ w["in"])
         return hidden @ w["out"]
 
     with pytest.raises(ForetrainError, match=r"line \d+ of test_explain.py"):
-        foretrain.explain(looped, init, X, Y, rate=0.1, steps=5, seeds=2)
+        foretrain.explain(looped, init, X, Y, learning_rate=0.1, steps=5, seeds=2)
 
 
 @pytest.mark.slow
 def test_the_same_seeds_give_the_same_numbers(found):
     again = foretrain.explain(
-        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=2
+        apply,
+        init,
+        X,
+        Y,
+        learning_rate=0.2,
+        steps=60,
+        batch_size=4,
+        x_test=X_TEST,
+        y_test=Y_TEST,
+        seeds=2,
     )
     for one in itertools.islice(found.train, 3):
         assert np.allclose(again.train[one], found.train[one][:2], rtol=1e-9)
@@ -171,8 +190,8 @@ def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
         return {"in": jax.random.normal(one, (4, 8)), "out": jax.random.normal(two, (8, 3)) / 3}
 
     made = foretrain.explain(
-        wide, drawn, X, np.arange(12) % 3, rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch=4,
-        loss="cross-entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
+        wide, drawn, X, np.arange(12) % 3, learning_rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch_size=4,
+        loss="cross_entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
     )  # fmt: skip
     assert made.checks.closed is None
     assert made.checks.recursion < 1e-12

@@ -105,10 +105,10 @@ def test_a_cause_that_is_taken_out_leaves_all_else(x64, cause):
     assert np.allclose(made, factor * other, rtol=1e-4)
     slower = 10 if cause == "step" else 1
     assert without.options["steps"] == slower * whole.options["steps"]
-    same = whole.options["rate"] * factor**2, without.options["rate"] * slower
+    same = whole.options["learning_rate"] * factor**2, without.options["learning_rate"] * slower
     assert np.isclose(*same, rtol=1e-6)
-    assert (without.options["batch"] is None) == (
-        cause == "batches" or whole.options["batch"] is None
+    assert (without.options["batch_size"] is None) == (
+        cause == "batches" or whole.options["batch_size"] is None
     )
 
 

@@ -34,7 +34,9 @@ def explain(arguments):
     from foretrain.explain.explanation_text import text
     from foretrain.explain.model_file import explain_files, write
 
-    training = "labels rate steps batch loss optimizer momentum weight_decay seeds".split()
+    training = (
+        "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds".split()
+    )
     elsewhere = "measured step_column loss_column".split()
     options = {name: getattr(arguments, name) for name in training}
     given = {name: getattr(arguments, name) for name in elsewhere}
@@ -71,7 +73,7 @@ def compare(arguments):
     if arguments.first.suffix.lower() in TABLES:
         from foretrain.explain.compare_curves import compare_curves, text, write
 
-        names = ("rate", "step_column", "loss_column")
+        names = ("learning_rate", "step_column", "loss_column")
         options = {name: getattr(arguments, name) for name in names}
         found = compare_curves(arguments.first, arguments.second, **options)
         return _told(found, text, write, arguments)

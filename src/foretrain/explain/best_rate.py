@@ -41,7 +41,7 @@ def best_rates(training: Training, many: int, grid: np.ndarray, width: int) -> n
     import jax
 
     drawn, rows = starts(training, many), batches(training, many)
-    shape = training.rates / training.rates.max()
+    shape = training.learning_rates / training.learning_rates.max()
     last = max(1, training.steps // 10)
 
     @jax.jit

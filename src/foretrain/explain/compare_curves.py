@@ -33,7 +33,7 @@ def compare_curves(
     curves: str | PathLike | Sequence[str | PathLike],
     folder: str | PathLike,
     *,
-    rate: float | str | None = None,
+    learning_rate: float | str | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
 ) -> Beside:
@@ -42,17 +42,17 @@ def compare_curves(
     Args:
         curves: One file of curves or several, see `foretrain.elsewhere.measured.read_measured`.
         folder: A folder that either has written.
-        rate: Learning rate of the measured runs; for a prediction of `foretrain predict`, whose time is step x rate.
+        learning_rate: Of the measured runs; for a prediction of `foretrain predict`, whose time is step x rate.
         step_column, loss_column: Names of columns of the files.
 
     Raises:
-        ArgumentError: A file, a column or the rate cannot be used.
+        ArgumentError: A file, a column or the learning rate cannot be used.
         StoreError: The folder holds neither, or a record that cannot be read.
     """
     files = [curves] if isinstance(curves, str | PathLike) else curves
     measured = read_measured(*files, step_column=step_column, loss_column=loss_column)
     folder = path_argument("second", folder)
-    at, theories = _stored(folder, rate)
+    at, theories = _stored(folder, learning_rate)
     return beside(measured, at, theories, RUN if RUN in theories else None)
 
 
@@ -115,7 +115,7 @@ def write(found: Beside, folder: str | PathLike) -> tuple[Path, ...]:
     )
 
 
-def _stored(folder, rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
     """Steps and the losses of every theory that a folder holds."""
     explained = folder / _EXPLANATION
     try:
@@ -129,12 +129,12 @@ def _stored(folder, rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
                 f"`{folder}` holds neither {_EXPLANATION} nor {_PREDICTION}: make one by `foretrain explain` or `predict`."
             )
         record = json.loads(path.read_text("utf-8"))
-        if rate is None:
+        if learning_rate is None:
             rule = "be the learning rate of the measured runs"
             raise argument_error(
-                "rate", rule, "is not given, and the prediction's time is step x rate"
+                "learning_rate", rule, "is not given, and the prediction's time is step x rate"
             )
-        pace = real("rate", rate, above=0)
+        pace = real("learning_rate", learning_rate, above=0)
         if "candidates" in record:
             raise argument_error("second", "hold one prediction", "ranks several candidates")
         losses = {"the prediction": _array([record["loss"]])}

@@ -129,7 +129,7 @@ def _measured(training, many, steps, width):
     fans = {}
 
     def run(start, rows):
-        end, _ = plain_run(training, start, rows[:steps], training.rates[:steps])
+        end, _ = plain_run(training, start, rows[:steps], training.learning_rates[:steps])
         here, there = (layer_outputs(training.apply, w, training.x) for w in (start, end))
         fans.update({name: one[1:] for name, one in here.items()})
         change = {
@@ -141,7 +141,9 @@ def _measured(training, many, steps, width):
 
     sizes = jax.tree.map(np.asarray, jax.jit(jax.vmap(run))(drawn, rows))
     if not np.isfinite(sizes[OUTPUT]).all():
-        raise ForetrainError(f"The network of width {width} diverges: try a smaller `rate`.")
+        raise ForetrainError(
+            f"The network of width {width} diverges: try a smaller `learning_rate`."
+        )
     return fans, sizes
 
 

@@ -64,8 +64,8 @@ def explain(
         init: ``init(key)``: weights as a pytree of floating arrays.
         x: Training inputs, examples first.
         y: Targets, as the loss reads them.
-        **described_by: `rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's steps have
-            no flow: its step's size is not taken apart, and nothing is predicted before training.
+        **described_by: `learning_rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's
+            steps have no flow: its step's size is not taken apart, and nothing is predicted before training.
         seeds, from_zero, tell, measured, out: As of `explained`, which says what is raised and what it costs.
     """
     known_options("foretrain.explain", described_by, explain, described)
@@ -134,7 +134,9 @@ def explained(
     ends = runs.train([run])[run]
     kept = np.flatnonzero(~lost(ends.train)).tolist()
     if not kept:
-        raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
+        raise ForetrainError(
+            "The network itself diverges from every start: try a smaller `learning_rate`."
+        )
     weights = [_start(ends.weights, k) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
     asked = corners(training, from_zero=from_zero)
@@ -227,7 +229,7 @@ def _checks(simulator, kernels, forecast, train):
     if forecast is None:
         return Checks(None, None, plain)
     closed = recursion = None
-    if training.loss_name == "squared":
+    if training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
     if not forecast.diverging:

@@ -121,7 +121,9 @@ class Explanation:
             causes["test_value"] = self.test_shares.causes
         coords = {"corner": names, "seed": np.arange(self.starts), "step": self.at}
         whole = xr.Dataset(
-            data, coords, {"rate": self.training.rates[0], "substeps": self.substeps}
+            data,
+            coords,
+            {"learning_rate": self.training.learning_rates[0], "substeps": self.substeps},
         )
         for name, parts in causes.items():
             if parts:

@@ -73,13 +73,13 @@ def forecast_words(forecast: Any) -> str:
 def head_lines(whole: Any) -> list[str]:
     """The training, its losses, and the regime, in lines."""
     training = whole.training
-    rates = training.rates
+    rates = training.learning_rates
     rate = (
         number(rates[0])
         if (rates == rates[0]).all()
         else f"{number(rates[0])} to {number(rates[-1])}"
     )
-    batch = f"batches of {training.batch}" if training.in_batches else "all examples in a step"
+    batch = f"batches of {training.batch_size}" if training.in_batches else "all examples in a step"
     losses = (
         f"loss from {_mean(whole.train[whole.run][:, 0])} to {_mean(whole.train[whole.run][:, -1])}"
     )

@@ -51,7 +51,7 @@ def _refused(training, starts):
     """Why a training has no such recursion, or nothing."""
     import jax
 
-    if training.loss_name != "squared" or training.optimizer != "sgd":
+    if training.loss_name != "mse" or training.optimizer != "sgd":
         return "the loss is not squared, or the optimizer not plain descent"
     if training.in_batches:
         return "minibatches of symmetric data are not symmetric"
@@ -129,6 +129,6 @@ def _recursion(training, weights, c, at):
         slope = np.zeros_like(square)
         slope[:inputs, inputs:] = c * x.T @ error / n
         slope += slope.T + training.weight_decay * one
-        change = one - training.rates[step] * slope
+        change = one - training.learning_rates[step] * slope
         square = change @ square @ change.T
     return losses[at]

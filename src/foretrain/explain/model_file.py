@@ -12,7 +12,7 @@ from typing import Any
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.measured import read_measured
 from foretrain.elsewhere.own_model import own_model
-from foretrain.errors import argument_error
+from foretrain.errors import argument_error, nearest
 from foretrain.explain.coordinate_check import CoordinateCheck, coordinate_check
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
@@ -41,16 +41,16 @@ def explain_files(
 
     Args:
         model: As of `foretrain.elsewhere.own_model.own_model`; a Python file may define ``loss(outputs, y)`` and
-            ``rate(step)``, too.
+            ``learning_rate(step)``, too.
         data: An .npz file of ``x``, ``y``, and perhaps ``x_test`` and ``y_test``; or an .npy file of ``x``, with `labels`.
-        loss: By default the file's, else ``squared``.
+        loss: By default the file's, else ``mse``.
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.elsewhere.measured.read_measured`.
         step_column, loss_column: Names of their columns.
         out, from_zero, cores, tell: As of `foretrain.explain.explain.explained`.
         seeds: Number of starts; one where the model has no more.
-        **options: Of `foretrain.explain.own_network.described`; a `rate` of None is the file's. Also `labels`, an .npy file
-            of ``y``.
+        **options: Of `foretrain.explain.own_network.described`; a `learning_rate` of None is the file's. Also `labels`, an
+            .npy file of ``y``.
 
     Raises:
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explain`.
@@ -123,17 +123,19 @@ def check_files(
 
 
 def _files(model, data, loss, options):
-    """The network and the arrays of two files; sets the loss and the rate of `options`."""
+    """The network and the arrays of two files; sets the loss and the learning rate of `options`."""
     arrays = read_examples(data, options.pop("labels", None))
     if "y" not in arrays:
         repair = "An .npz file holds it beside `x`; an .npy file is named by --labels."
         raise argument_error("data", "hold the array `y`", f"has {', '.join(arrays)}", repair)
     network = own_model(model, arrays["x"])
-    if options.get("rate") is None:
-        if "rate" not in network.functions:
-            raise argument_error("rate", "be given", "neither an option nor `model` gives it")
-        options["rate"] = network.functions["rate"]
-    options["loss"] = loss or network.functions.get("loss", "squared")
+    if options.get("learning_rate") is None:
+        if "learning_rate" not in network.functions:
+            got = "neither an option nor `model` gives it"
+            repair = nearest("rate", ["learning_rate"]) if "rate" in network.functions else ""
+            raise argument_error("learning_rate", "be given", got, repair)
+        options["learning_rate"] = network.functions["learning_rate"]
+    options["loss"] = loss or network.functions.get("loss", "mse")
     return network, arrays
 
 

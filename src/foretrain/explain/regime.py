@@ -55,7 +55,7 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
         twins: Those of the linearised network; None where it diverges.
     """
     training = kernels[0].training
-    rate = float(training.rates[-1])
+    rate = float(training.learning_rates[-1])
 
     def read(ends, held):
         if ends is None:

@@ -58,7 +58,7 @@ def in_single(training: Training, starts: Any) -> bool:
     import jax
 
     weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
-    return weights * training.batch >= SINGLE
+    return weights * training.batch_size >= SINGLE
 
 
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
@@ -176,7 +176,7 @@ class Simulator:
         single = small and self.large
         program = self._program(corner, batched, corrected, single)
         momentum = self.training.momentum
-        rates = self.training.rates / (1 - momentum if small else 1)
+        rates = self.training.learning_rates / (1 - momentum if small else 1)
         kind = np.float32 if single else np.float64
         data = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
         begin = jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
@@ -268,7 +268,7 @@ def enough_substeps(train: Train, share: float, *, few: bool) -> int:
         if worst < _AGREE:
             return substeps
     raise ForetrainError(
-        f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `rate`."
+        f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `learning_rate`."
     )
 
 
@@ -376,5 +376,7 @@ def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> t
 
     before = jax.jit(loss)(start, np.arange(len(training.x)))
     state = start, descent.start(training.optimizer, start)
-    (end, _), after = jax.lax.scan(step, state, (training.rates if rates is None else rates, rows))
+    (end, _), after = jax.lax.scan(
+        step, state, (training.learning_rates if rates is None else rates, rows)
+    )
     return end, jnp.append(before, after)

@@ -70,7 +70,11 @@ def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows
     import jax
     import jax.numpy as jnp
 
-    rates, decay, momentum = jnp.asarray(training.rates), training.weight_decay, training.momentum
+    rates, decay, momentum = (
+        jnp.asarray(training.learning_rates),
+        training.weight_decay,
+        training.momentum,
+    )
     y, width = jnp.asarray(training.y), int(np.prod(tail))
 
     def step(number, state):

@@ -73,7 +73,11 @@ class Kernel:
     def edge(self) -> float:
         """`edge_share` of the linearised network at the start, at the largest rate."""
         return edge_share(
-            self.training, self.start, self.start, held=True, rate=self.training.rates.max()
+            self.training,
+            self.start,
+            self.start,
+            held=True,
+            rate=self.training.learning_rates.max(),
         )
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
@@ -104,9 +108,9 @@ class Kernel:
     def flow(self, at: np.ndarray) -> np.ndarray:
         """Training loss of the flow of squared error in closed form, shape (time,); momentum lengthens its time."""
         training, n = self.training, len(self.training.x)
-        if training.loss_name != "squared" or training.adaptive:
+        if training.loss_name != "mse" or training.adaptive:
             raise ForetrainError("Only the flow of squared error has a closed form.")
-        time = np.r_[0, np.cumsum(training.rates)][at] / (1 - training.momentum)
+        time = np.r_[0, np.cumsum(training.learning_rates)][at] / (1 - training.momentum)
         error, decay = self.outputs[: self.size] - training.y.ravel(), training.weight_decay
         values, vectors = np.linalg.eigh(self.values[: self.size] / n)
         pull = vectors.T @ (
@@ -178,7 +182,7 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
     import jax.numpy as jnp
 
     examples, width = len(training.x), int(np.prod(tail))
-    y, rates = jnp.asarray(training.y), jnp.asarray(training.rates)
+    y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
     decay, momentum = training.weight_decay, training.momentum
     by_example = kernel.reshape(-1, width, kernel.shape[1])
     first, shrinking = outputs.reshape(-1, width), shrinking.reshape(-1, width)

@@ -243,14 +243,6 @@ _ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         "runs of this training made elsewhere: .csv or .parquet files of curves",
         {"nargs": "+", "type": Path},
     ),
-    ("explain", "--widths", "at least three, growing, for init(key, width)", {"nargs": "+"}),
-    ("explain", "--parametrisation", "with --widths: standard, ntk or mup", {}),
-    (
-        "explain",
-        "--rates",
-        "with --widths: at least five, the best of which is found",
-        {"nargs": "+"},
-    ),
     (
         "explain",
         "--from-zero",

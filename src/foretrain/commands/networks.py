@@ -25,45 +25,23 @@ def predict(arguments):
 
 
 def explain(arguments):
-    """Why a network does not do what theory says; or, with widths, which powers of the width it moves by."""
+    """Why a network does not do what theory says."""
     from foretrain.engine.cores import pin_to_free_core
 
-    cores = (
-        pin_to_free_core()
-    )  # before JAX starts: it takes eigenvalues of several matrices at once
+    # Before JAX starts: it takes eigenvalues of several matrices at once.
+    cores = pin_to_free_core()
     from foretrain.explain.explanation_text import text
     from foretrain.explain.model_file import explain_files, write
 
-    training = (
-        "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds".split()
+    names = (
+        "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds measured step_column loss_column "
+        "from_zero out"
     )
-    elsewhere = "measured step_column loss_column".split()
-    options = {name: getattr(arguments, name) for name in training}
-    given = {name: getattr(arguments, name) for name in elsewhere}
-    over_widths = ("widths", "parametrisation", "rates")
-    if any(getattr(arguments, name) is not None for name in over_widths):
-        given |= {"from_zero": arguments.from_zero or None}
-        return _checked_over_widths(arguments, options, given)
-    options |= given | {"out": arguments.out, "from_zero": arguments.from_zero, "cores": cores}
-    explanation = explain_files(arguments.model, arguments.data, tell=say, **options)
+    options = {name: getattr(arguments, name) for name in names.split()}
+    options |= {"cores": cores, "tell": say}
+    explanation = explain_files(arguments.model, arguments.data, **options)
     arguments.out = explanation.folder
     return _told(explanation, text, write, arguments)
-
-
-def _checked_over_widths(arguments, options, elsewhere):
-    from foretrain.errors import argument_error
-    from foretrain.explain.coordinate_text import text, write_check
-    from foretrain.explain.model_file import check_files
-
-    for name, one in elsewhere.items():
-        if one is not None:
-            raise argument_error(name, "be left out of a coordinate check", f"is {one}")
-    if arguments.widths is None:
-        rule = "be given with `parametrisation` and `rates`"
-        raise argument_error("widths", rule, "is not")
-    options |= {name: getattr(arguments, name) for name in ("widths", "parametrisation", "rates")}
-    check = check_files(arguments.model, arguments.data, tell=say, **options)
-    return _told(check, text, write_check, arguments)
 
 
 def compare(arguments):

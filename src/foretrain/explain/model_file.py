@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.measured import read_measured
 from foretrain.elsewhere.own_model import own_model
 from foretrain.errors import argument_error, nearest
-from foretrain.explain.coordinate_check import CoordinateCheck, coordinate_check
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
-from foretrain.explain.parametrisations import EXPONENTS
 
 PAGE = "explanation.html"
 
@@ -87,39 +84,6 @@ def described_files(
     network, arrays = _files(model, data, loss, options)
     training = described(network.apply, network.init, **arrays, **options)
     return replace(training, notes=network.notes), network.single
-
-
-def check_files(
-    model: str | PathLike,
-    data: str | PathLike,
-    *,
-    loss: str | None = None,
-    parametrisation: str | None = None,
-    **options: Any,
-) -> CoordinateCheck:
-    """The coordinate check of a Python file whose ``init(key, width)`` draws networks of a width.
-
-    Args:
-        model, data, loss: As of `explain_files`; its file defines ``apply`` and ``init``.
-        parametrisation, **options: Of `foretrain.explain.coordinate_check.coordinate_check`; a `rate` of None is the file's.
-
-    Raises:
-        ArgumentError: The parametrisation is not declared, or ``init`` does not take two arguments. Also as of the check.
-    """
-    if parametrisation is None:
-        raise argument_error(
-            "parametrisation", "be given with `widths`", "is not", f"One of {', '.join(EXPONENTS)}."
-        )
-    network, arrays = _files(model, data, loss, options)
-    try:
-        signature(network.init).bind(None, 1)
-    except TypeError:
-        rule = "define the function `init(key, width)`"
-        raise argument_error("model", rule, "its `init` takes no width") from None
-    x, y = arrays["x"], arrays["y"]
-    return coordinate_check(
-        network.apply, network.init, x, y, parametrisation=parametrisation, **options
-    )
 
 
 def _files(model, data, loss, options):

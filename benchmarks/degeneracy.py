@@ -247,7 +247,7 @@ def reference() -> None:
 
 
 def main():
-    """What the command line asks for."""
+    """Run the benchmark that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("coefficient", "defaults", "basis", "reference", "one"))
     parser.add_argument("name", nargs="?")

@@ -169,7 +169,7 @@ def rejudge(folder: Path, presets: list[str], figures: Path | None, theory: bool
 
 
 def read(folder: Path, preset: str) -> dict:
-    """What `plain` gave when a preset was recorded, its variables named as now."""
+    """Return what `plain` gave when a preset was recorded, its variables named as now."""
     stored = pickle.loads((folder / f"{preset}.pkl").read_bytes())
     prefix = f"{preset.partition('.')[0]}/"
     names = {
@@ -199,7 +199,7 @@ def restored(study, stored: dict) -> Grid:
 
 
 def differences(preset: str, before: list[dict], after: list[dict]) -> list[str]:
-    """What differs between the claims of before and of now, a line each, but for what `DIFFERS` and `DROPPED` name."""
+    """List the differences between the claims of before and of now, a line each, but for what `DIFFERS` and `DROPPED` name."""
     lines = []
     now = {label(preset, claim): claim for claim in after}
     study = preset.partition(".")[0]
@@ -240,7 +240,7 @@ def label(preset: str, claim: dict) -> str:
 
 
 def equal(one, other) -> bool:
-    """Whether two entries of claims are equal, numbers to 1e-12 (relative where they are above one); nan equals nan."""
+    """Return whether two entries of claims are equal, numbers to 1e-12 (relative where they are above one); nan equals nan."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

@@ -198,7 +198,7 @@ def whole_map(side: int, workers: int, **values) -> None:
 
 
 def main():
-    """What the command line asks for."""
+    """Run the benchmark that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("rates", "map", "rate"))
     parser.add_argument("which", nargs="?")

@@ -1,4 +1,4 @@
-"""What it costs to judge and draw a grid of ten thousand cells, beside one pass over its cells alone.
+"""Cost of judging and drawing a grid of ten thousand cells, beside one pass over its cells alone.
 
 Run with ``python benchmarks/judging.py``. The runs are made up: only what comes after training is timed.
 """

@@ -1,4 +1,4 @@
-"""What lanes and workers gain over plain ways of training many small networks, ratios side by side in one run.
+"""Speed of lanes and workers over plain ways of training many small networks, ratios side by side in one run.
 
 ``python benchmarks/lanes.py`` prints tables in Markdown; each number is the median of five, compilation excluded. The
 network is a perceptron 1-200-200-30 (tanh) trained on 45 examples with AdamW, full batch; run lengths are log-uniform
@@ -312,7 +312,7 @@ def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
 
 
 def shares():
-    """What share of the core's rate of matrix products the perceptron and routing reach, and what bounds them."""
+    """Measure the share of the core's rate of matrix products that the perceptron and routing reach, and its bound."""
     from foretrain.dynamics.program import completed
     from foretrain.plans.plan import make_plan
     from foretrain.streams import Seed

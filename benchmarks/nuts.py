@@ -1,4 +1,4 @@
-"""How far sampled learning coefficients are from NUTS on the same posterior, on a set of small networks.
+"""Distance of sampled learning coefficients from NUTS on the same posterior, on a set of small networks.
 
 Where there is no closed form another setting of the same sampler is no reference: it shares its bias. NUTS on all data has
 none but that of its length. The networks are generic, singular by plan, or wider than what they realise, at a handful to some

@@ -1,4 +1,4 @@
-"""How fast random training sets are judged: the probability of a unique linear representation at all sizes.
+"""Speed of judging random training sets: the probability of a unique linear representation at all sizes.
 
 Run with ``python benchmarks/parallelograms.py``. Beside it a loop over training sets that forms each matrix A and takes its
 rank, on a few of them; the two must agree on every set.

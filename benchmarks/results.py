@@ -1,4 +1,4 @@
-"""What the bookkeeping of results costs: appending, scanning, folding, storing and opening a million runs.
+"""Cost of the bookkeeping of results: appending, scanning, folding, storing and opening a million runs.
 
 python benchmarks/results.py [runs] [runs per segment ...]
 

@@ -1,4 +1,4 @@
-"""What training from statistics costs against training on samples, and how much of the machine a step uses.
+"""Cost of training from statistics beside training on samples, and the share of the machine that a step uses.
 
 Run with ``python benchmarks/routing.py`` on an idle machine; it pins itself to one core. Ratios are measured side by
 side in one process, each the median of five.

@@ -1,4 +1,4 @@
-"""What a sweep costs per run when the runs themselves cost nothing: time, memory and files of up to a million runs.
+"""Cost of a sweep per run when the runs themselves cost nothing: time, memory and files of up to a million runs.
 
 ``python benchmarks/scaling.py`` runs the smallest study with ten steps per run on grids of growing size and prints a
 table in Markdown. Each size is one process; a million runs take some minutes.

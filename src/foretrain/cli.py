@@ -1,4 +1,4 @@
-"""The command line. Every option of a study is made from its ``Parameters``; only the named study is imported."""
+"""The command line. Every option of a study is parsers from its ``Parameters``; only the named study is imported."""
 
 import argparse
 import contextlib
@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foretrain.commands import COMMANDS, registry
-from foretrain.commands.studies import load, version
+from foretrain.commands import COMMANDS
+from foretrain.commands.studies import version
 from foretrain.errors import ArgumentError, ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
@@ -86,24 +86,24 @@ def _parse(argv, options=None):
     )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     commands = parser.add_subparsers(dest="name", metavar="command", parser_class=_Parser)
-    made = {}
-    for name, (function, about) in COMMANDS.items():
-        made[name] = commands.add_parser(name, help=about, description=about)
-        made[name].set_defaults(command=function)
-    asked = _half_typed() if "_ARGCOMPLETE" in os.environ else None
-    if asked is None:
-        _add_arguments(made, argv)
+    parsers = {}
+    for name, (function, about, _) in COMMANDS.items():
+        parsers[name] = commands.add_parser(name, help=about, description=about)
+        parsers[name].set_defaults(command=function)
+    typed = _half_typed() if "_ARGCOMPLETE" in os.environ else None
+    if typed is None:
+        _add_arguments(parsers, argv)
     else:
         import argcomplete
 
         with contextlib.suppress(ForetrainError):  # of a study that is not there
-            _add_arguments(made, asked)
+            _add_arguments(parsers, typed)
         argcomplete.autocomplete(parser)  # prints what may follow and leaves
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
         raise argument_error("command", "be known", f"is `{argv[0]}`", nearest(argv[0], COMMANDS))
     arguments, unknown = parser.parse_known_args(argv)
     typed = {word.partition("=")[0] for word in argv}
-    for action in made[arguments.name]._actions if arguments.name else ():
+    for action in parsers[arguments.name]._actions if arguments.name else ():
         words = action.option_strings
         if words and arguments.name != "sweep" and (arguments.name != "run" or typed & {*words}):
             options[action.dest.removeprefix("parameter_")] = words[-1]
@@ -113,7 +113,7 @@ def _parse(argv, options=None):
         parser.print_help()
         arguments.command = lambda _: 0
     elif unknown:
-        verb = made.get(arguments.name, parser)
+        verb = parsers.get(arguments.name, parser)
         known = [option for action in verb._actions for option in action.option_strings]
         raise argument_error(
             "command line", "have known options", f"has `{unknown[0]}`", nearest(unknown[0], known)
@@ -135,181 +135,44 @@ def _studies(prefix, **_):
     return [*catalogue.names(), *FilesCompleter(["py"])(prefix)]
 
 
-_FLAG, _PATH = {"action": "store_true"}, {"type": Path}
-_STUDY = "name of a study, see `foretrain list`, or path of one of your own"
-# Verbs, name, meaning and kind of every argument but the options of a run and the parameters of a study.
-_ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    ("run cite check info", "study", _STUDY, {}),
-    ("list", "study", _STUDY, {"nargs": "?"}),
-    ("info check", "--pilot", "folder of stored runs by which seeds are estimated", _PATH),
-    ("run", "--config", "TOML file with parameters; flags take precedence", _PATH),
-    ("sweep", "config", "TOML file: study, fixed parameters, axes, seeds", _PATH),
-    ("run sweep", "--explain", "print what would run, seconds and memory, and leave", _FLAG),
-    ("sweep", "--emit-sbatch", "print a SLURM array script of so many shards", {"type": int}),
-    ("show report export", "folder", "folder of results", _PATH),
-    ("compare", "first", "first folder of results, or a .csv or .parquet file of curves", _PATH),
-    ("compare", "second", "second folder of results, or one of predict or explain", _PATH),
-    ("compare", "--learning-rate", "that of the curves, beside a folder of predict", {}),
-    ("explain compare", "--step-column", "name of the column of steps in a file of curves", {}),
-    ("explain compare", "--loss-column", "name of the columns of losses there", {}),
-    (
-        "run sweep show",
-        "-v --verbose",
-        "every claim, why it allows what it does, its source",
-        _FLAG,
-    ),
-    ("run sweep show", "--check", "exit with 1 if a claim fails", _FLAG),
-    ("report", "--study", "path of the study, where it has moved or has another name now", {}),
-    (
-        "report",
-        "--out",
-        "folder for a page of what is stored; nothing is judged anew or written beside the results",
-        _PATH,
-    ),
-    ("show", "--markdown", "the claims alone, as a Markdown table", _FLAG),
-    ("show list info predict explain analyze compare", "--json", "as JSON, for a program", _FLAG),
-    ("list", "--claims", "the sentences of a study that are judged", _FLAG),
-    ("export", "--to", "netcdf, csv, parquet or trackio", {"required": True}),
-    ("export", "--out", "file or folder to write; default beside the results", _PATH),
-    ("compare", "--out", "folder for a page of both", _PATH),
-    ("completion", "shell", "bash, zsh or fish", {"choices": ("bash", "zsh", "fish")}),
-    ("new", "file", "file to write, such as mine.py", _PATH),
-    (
-        "predict",
-        "files",
-        "graph.toml data.npz; more data files, or more pairs, are ranked",
-        {"nargs": "+"},
-    ),
-    (
-        "predict",
-        "--init-scale",
-        "strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; default 0.01",
-        {"default": 0.01},
-    ),
-    (
-        "predict",
-        "--init-law",
-        "decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the reduction is exact and "
-        "nothing is trained, else normal",
-        {},
-    ),
-    ("predict", "--times", "times at which the loss is wanted", {"nargs": "+"}),
-    ("predict", "--until", "last time of the expected loss", {}),
-    (
-        "predict",
-        "--approximate",
-        "take the reduction even where the data allow no exact one; the residual is printed",
-        _FLAG,
-    ),
-    (
-        "predict",
-        "--train",
-        "train the graph from small random weights beside it, and judge it",
-        _FLAG,
-    ),
-    (
-        "predict",
-        "--seeds",
-        "number of networks trained, and a quarter of the draws followed; default 5",
-        {"default": 5},
-    ),
-    (
-        "predict",
-        "--learning-rate",
-        "step of the networks trained; default 0.02 over the largest curvature",
-        {},
-    ),
-    ("predict", "--out", "folder for prediction.json, the page and the figure", _PATH),
-    (
-        "explain",
-        "model",
-        "model.py with apply(weights, x) and init(key), model.py:name of a module, what makes one or (apply, init), or a file "
-        "of weights; a Python file is run",
-        {},
-    ),
-    ("explain", "data", "npz file of x, y, and perhaps x_test, y_test; or npy file of x", _PATH),
-    ("explain", "--labels", "npy file of y, beside an npy file of x", _PATH),
-    ("explain", "--learning-rate", "default learning_rate(step) of the model's file", {}),
-    ("explain", "--steps", "number of steps", {"required": True}),
-    ("explain", "--batch-size", "examples in a minibatch; default all", {}),
-    ("explain", "--loss", "mse or cross_entropy; default the file's, else mse", {}),
-    ("explain", "--optimizer", "sgd (default), momentum, adam or adamw", {"default": "sgd"}),
-    ("explain", "--momentum", "of momentum; default 0.9", {"default": 0.9}),
-    ("explain", "--weight-decay", "default 0", {"default": 0.0}),
-    ("explain", "--seeds", "number of starts; default 16", {"default": 16}),
-    (
-        "explain",
-        "--measured",
-        "runs of this training made elsewhere: .csv or .parquet files of curves",
-        {"nargs": "+", "type": Path},
-    ),
-    (
-        "explain",
-        "--from-zero",
-        "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
-        {"action": "store_true"},
-    ),
-    ("explain", "--out", "folder of results and the page; default runs/explain-<hash>", _PATH),
-    (
-        "analyze",
-        "models",
-        "model.py:name, model.py or file of weights, as of explain; several are moments of training, or seeds",
-        {"nargs": "+"},
-    ),
-    (
-        "analyze",
-        "--data",
-        "npy file of inputs (example, input), or npz file of x, y",
-        {"required": True},
-    ),
-    (
-        "analyze",
-        "--labels",
-        "classes (example,) or targets (example, output), .npy: the loss of training",
-        {},
-    ),
-    ("analyze", "--outputs", "what the model answers on the data, .npy: it is compared", {}),
-    ("analyze", "--layers", "order of the layers, or submodules that are layers", {"nargs": "+"}),
-    ("analyze", "--part", "names of parameters that move; all others stay", {"nargs": "+"}),
-    ("analyze", "--activation", "nonlinearity between layers; default relu", {"default": "relu"}),
-    (
-        "analyze",
-        "--noise-scale",
-        "loss that counts as none, or `seeds`: the variance between several models; default from the data",
-        {},
-    ),
-    ("analyze", "--loss", "mse or kl; default kl with classes as labels, else mse", {}),
-    ("analyze", "--modules", "number of modules; default as many as surprise most", {"type": int}),
-    ("analyze", "--resolution", "of the modules; default from the graph", {"type": float}),
-    ("analyze", "--wiring", "over training: modules of every moment, too", _FLAG),
-    (
-        "analyze",
-        "--points",
-        "points of the integral of an edge; default 5",
-        {"type": int, "default": 5},
-    ),
-    (
-        "analyze",
-        "--seconds",
-        "time for sampling, 0 for none; default 60",
-        {"type": float, "default": 60.0},
-    ),
-    ("analyze", "--out", "folder for the page; default runs/analyze-<model>", _PATH),
-    ("analyze", "--quiet", "no progress", _FLAG),
-)
+# Kinds of arguments by name, of those that are no text; where verbs differ, by verb and name.
+_KINDS: dict[str, dict[str, Any]] = {
+    name: kind
+    for names, kind in (
+        (
+            "--all --approximate --check --claims --explain --from-zero --json",
+            {"action": "store_true"},
+        ),
+        ("--markdown --quiet --renew --train --wiring --verbose", {"action": "store_true"}),
+        ("--config --out --pilot config explain:data explain:--labels", {"type": Path}),
+        ("file first folder second", {"type": Path}),
+        ("--layers --part --times files models", {"nargs": "+"}),
+        ("--to --steps --data", {"required": True}),
+        ("--emit-sbatch --modules --points", {"type": int}),
+        ("--resolution --seconds", {"type": float}),
+        ("--measured", {"nargs": "+", "type": Path}),
+        ("--registry", {"type": Path, "default": Path("registry")}),
+        ("list:study", {"nargs": "?"}),
+        ("shell", {"choices": ("bash", "zsh", "fish")}),
+        ("targets", {"nargs": "*"}),
+    )
+    for name in names.split()
+}
 
 
-def _add_arguments(made, argv):
-    for verbs, name, about, how in (*_ARGUMENTS, *registry.ARGUMENTS):
-        for verb in verbs.split():
-            option = made[verb].add_argument(*name.split(), help=about, **how)
+def _add_arguments(parsers, argv):
+    for verb, (_, _, arguments) in COMMANDS.items():
+        for name, meaning in arguments.items():
+            *_, long = words = name.split()
+            kind = _KINDS.get(f"{verb}:{long}", _KINDS.get(long, {}))
+            option = parsers[verb].add_argument(*words, help=meaning, **kind)
             if name == "study":
                 option.completer = _studies
     for verb in ("run", "sweep"):
         for name, item in FIELDS.items():
             if verb == "run" or name not in OF_GRID:
-                _add_option(made[verb], name, item)
-    run = made["run"]
+                _add_option(parsers[verb], name, item)
+    run = parsers["run"]
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
 
@@ -343,14 +206,15 @@ def _study_in(words, parser):
 
 
 def _add_parameters(parser, study):
+    from foretrain.plans.author import loaded
     from foretrain.plans.parameters import rules, types
 
-    found = load(study, "study")
-    kinds = types(found.Parameters)
+    parameters = loaded(study, ("study",)).Parameters
+    kinds = types(parameters)
     group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
-    for name, rule in rules(found.Parameters).items():
+    for name, rule in rules(parameters).items():
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""
-        default = found.Parameters.__dataclass_fields__[name].default
+        default = parameters.__dataclass_fields__[name].default
         option = group.add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"parameter_{name}",

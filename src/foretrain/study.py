@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from foretrain.quantities.measured import Exact as Exact
     from foretrain.quantities.measured import NotApplicable as NotApplicable
     from foretrain.quantities.measured import PerSeed as PerSeed
+    from foretrain.quantities.measured import skip_if as skip_if
     from foretrain.quantities.panels import drawn as drawn
     from foretrain.quantities.panels import figure as figure
     from foretrain.quantities.panels import panel as panel

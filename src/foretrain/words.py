@@ -150,6 +150,16 @@ def room() -> float:
     return columns() if sys.stdout.isatty() else math.inf
 
 
+def print_text(text: str) -> None:
+    """Print a text in characters that standard output has."""
+    print(encodable(text, sys.stdout.encoding))
+
+
+def print_folded(text: str, first: str = "", rest: str = "  ") -> None:
+    """Print a text, in lines that a terminal has room for; a program that reads it gets one line."""
+    print_text(fold(text, columns(), first, rest) if sys.stdout.isatty() else first + text)
+
+
 def print_json(record) -> None:
     """Print a JSON-ready record."""
     print(json.dumps(record, indent=2, ensure_ascii=False))

@@ -45,7 +45,7 @@ def test_a_model_is_analysed_told_and_shown(folder, capsys):
     words += ["--noise-scale", "seeds", "--seconds", "0", "--quiet", "--out", str(folder / "out")]
     assert main(["analyze", *words]) == 0
     said = capsys.readouterr().out
-    for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "modularity"):
+    for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "not sampled"):
         assert text in said
     page = (folder / "out" / "analysis.html").read_text("utf-8")
     assert "data:image/svg+xml" in page

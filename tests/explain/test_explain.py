@@ -10,7 +10,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ForetrainError
-from foretrain.explain.explanation_text import corner_words, miss_rows
+from foretrain.explain.corner_names import corner_name
 from foretrain.explain.shares import bounded
 from foretrain.explain.simulated import Corner
 
@@ -76,31 +76,24 @@ def test_tables_and_data_say_the_same(found):
     assert set(told["causes"]) == {"layers", "gates", "step", "batches"}
     assert sum(one["share"][0] for one in told["causes"].values()) == pytest.approx(100)
     data = found.dataset()
-    run = corner_words(found.training, found.run)
+    run = corner_name(found.training, found.run)
     np.testing.assert_array_equal(data["loss"].sel(corner=run), found.train[found.run])
     gap = (data["value"].sum("cause") - found.shares.gap).max()
     assert abs(float(gap)) < 1e-12
-    assert len(miss_rows(found)) == 9
+    assert len(found.answer().tables[0].rows) == 8
     face = found._repr_html_()
     assert face.index("data:image/png;base64,iVBOR") < face.index("<table")
-    assert max(map(len, found_lines(found, 80))) <= 80
-
-
-def found_lines(found, width):
-    from foretrain.explain.explanation_text import text
-
-    return text(found, width).splitlines()
+    assert max(map(len, found.answer().text(80).splitlines())) <= 80
 
 
 def test_the_figures_are_legible(found):
     from legible import troubles
 
-    from foretrain.explain.explanation_figure import draw
     from foretrain.figures.style import style
 
     with style():
-        for one in draw(found).values():
-            assert troubles(one.figure) == []
+        for draw in found.answer().drawings.values():
+            assert troubles(draw().figure) == []
         assert found.plot() is not None
 
 
@@ -128,7 +121,7 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
     assert made.forecast.edge.measured > 1
     assert "no curve is predicted" in str(made)
     assert "From 1 start the network itself diverges" in str(made)
-    assert ("predicted: kernel, own steps", "diverges") in miss_rows(made)
+    assert ("predicted: kernel, own steps", "diverges") in made.answer().tables[0].rows
     assert all(np.isfinite(one.values).all() for one in made.shares.causes)
     assert np.isfinite(made.regime.movement.measured)
     assert made.plot() is not None

@@ -8,7 +8,8 @@ from made_claims import made
 
 from foretrain.cli import main
 from foretrain.errors import FolderError
-from foretrain.laboratory.compare import compare, overlaid, told, write_comparison
+from foretrain.figures.overlaid import overlaid
+from foretrain.laboratory.compare import compare
 from foretrain.laboratory.index import results_below, write_index
 from foretrain.results.summary import Summary, write_summary
 
@@ -37,27 +38,30 @@ def pair(tmp_path):
 
 
 def test_what_was_asked_differently_is_told_and_nothing_else(pair):
-    found = compare(*pair)
-    assert found.differences == (("init_scale", "0.1", "0.2"), ("seeds", "3", "4"))
+    comparison = compare(*pair)
+    assert comparison.differences == (("init_scale", "0.1", "0.2"), ("seeds", "3", "4"))
     assert compare(pair[0], pair[0]).differences == ()
     assert "Nothing was asked differently." in str(compare(pair[0], pair[0]))
 
 
 def test_verdicts_that_differ_come_first_and_are_counted(pair, capsys):
-    found = compare(*pair)
-    assert found.changed == ["y", "gone"]
-    lines = [line.split() for line in str(found).splitlines()]
+    comparison = compare(*pair)
+    assert comparison.changed == ["y", "gone"]
+    lines = [line.split() for line in str(comparison).splitlines()]
+    assert " ".join(lines[0]) == "2 verdicts of 3 differ."
     place = next(n for n, words in enumerate(lines) if words[:1] == ["claim"])
     assert lines[place + 1][:4] == ["*", "y", "holds", "fails"]
     assert lines[place + 2][:4] == ["*", "gone", "holds", "-"]
     assert lines[place + 3][:3] == ["x", "holds", "holds"]
-    assert "2 verdicts of 3 differ." in str(found)
-    narrow = told(found, 40)
-    assert max(map(len, narrow.splitlines()[2:])) <= 40
+    narrow = comparison.answer().text(40)
+    assert max(len(line) for line in narrow.splitlines() if str(pair[0].parent) not in line) <= 40
     words = " ".join(narrow.split())
     assert "* y: first holds, second fails, value first 1, value second 3 * gone:" in words
     assert main(["compare", *map(str, pair), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["changed"] == ["y", "gone"]
+    (ax,) = comparison.plot().axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["y", "gone", "x"]
+    assert [line.get_label() for line in ax.lines if line.get_marker() == "o"].count("second") == 2
 
 
 def test_a_folder_without_results_is_refused(tmp_path, pair):
@@ -95,8 +99,9 @@ def test_curves_are_laid_over_each_other_where_labels_are_equal():
 @pytest.mark.slow
 def test_the_page_of_two_results_shows_both(routing_folder, tmp_path, browser, open_page):
     other = shutil.copytree(routing_folder, tmp_path / "other")
-    page = write_comparison(compare(routing_folder, other), tmp_path / "out")
-    open_page(page)
+    answer = compare(routing_folder, other).answer()
+    assert "routing" in answer._repr_html_()
+    open_page(answer.write(tmp_path / "out")[-1])
     assert len(browser.find_elements("css selector", ".strip")) == 2
     claims = json.loads((other / "summary.json").read_text())["claims"]
     rows = browser.find_elements("css selector", "table.claims tbody tr")

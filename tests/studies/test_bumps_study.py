@@ -12,7 +12,7 @@ from foretrain.plans.grid import Grid
 from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
-from foretrain.studies.bumps import figures, study, theory
+from foretrain.studies.bumps import figures, study
 from foretrain.theory.factorization.first_target import first_targets
 from foretrain.training import factorization
 
@@ -50,7 +50,7 @@ def test_the_record_that_is_drawn_is_the_run(name):
     p = dataclasses.replace(SMALL, optimizer=name, steps=30, loss_tolerance=0.0)
     target, start = study.draw_start(p, Seed(0, 0))
     rule = optax.adam(0.01) if name == "adam" else optax.sgd(0.05)
-    factors, found = tuple(start), theory.record(p, Seed(0, 0))
+    factors, found = tuple(start), study.record(p, Seed(0, 0))
     memory = rule.init(factors)
     loss = lambda pair: ((target.left @ target.right.T - pair[0] @ pair[1].T) ** 2).sum()  # noqa: E731
     for _ in range(p.steps):
@@ -63,14 +63,14 @@ def test_the_record_that_is_drawn_is_the_run(name):
 def test_the_flow_from_the_start_has_the_bumps_of_the_run():
     right = []
     for number in range(12):
-        counted = bumps_per_component(theory.record(SMALL, Seed(0, number)))
-        found = theory.predict(SMALL, np.arange(2), Seed(0, number))["predicted_bumps"]
+        counted = bumps_per_component(study.record(SMALL, Seed(0, number)))
+        found = study.predict(SMALL, np.arange(2), Seed(0, number))["predicted_bumps"]
         right += list((found[:2] > 0) == (counted > 0))
         assert (found[2:] == -1).all()
     # The sentence asks for nine in ten; 24 components leave room for two more.
     assert np.mean(right) >= 0.8
     full = dataclasses.replace(SMALL, rank=9)
-    assert (theory.predict(full, np.arange(2), Seed(0, 0))["predicted_bumps"] == -1).all()
+    assert (study.predict(full, np.arange(2), Seed(0, 0))["predicted_bumps"] == -1).all()
 
 
 def test_alignments_are_drawn_with_what_is_given_up():

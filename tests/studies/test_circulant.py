@@ -6,7 +6,7 @@ from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.circulant import study
-from foretrain.studies.circulant.theory import fit, predict
+from foretrain.studies.circulant.study import fit, predict
 from foretrain.tasks import masks
 from foretrain.theory.factorization.masked_rank_one import alignment_exponent, flow, misalignment
 from foretrain.theory.factorization.masked_rank_one_end import component_signs

@@ -2,12 +2,11 @@ import itertools
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, runs, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.deep_linear_coefficients import claims, study
@@ -65,7 +64,7 @@ def finite(name, beta):
     return value * (1 - 0.1 / np.log(beta)) - (m - 1) / np.log(beta) / 4
 
 
-def grid(change=lambda value, name, beta: value, langevin=1.02):
+def made(change=lambda value, name, beta: value, langevin=1.02):
     """Chains that do as they should, but for what is done to them."""
     random = np.random.default_rng(0)
     cells = list(itertools.product(*AXES.values()))
@@ -74,38 +73,38 @@ def grid(change=lambda value, name, beta: value, langevin=1.02):
     values = np.reshape(values, shape)[..., None] * (
         1 + 0.004 * random.standard_normal((*shape, SEEDS))
     )
-    own, other = (runs(AXES, SEEDS, {"learning_coefficient": by * values}) for by in (1, langevin))
     exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
     said = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
     said |= {"multiplicity": exact[..., 1].astype(int)}
-    theory = runs(AXES, 0, said, outcome=None)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, own, {"langevin": other}, theory)
+    networks = {"": values, "langevin": langevin * values}
+    networks = {name: {"learning_coefficient": part} for name, part in networks.items()}
+    networks["theory"] = runs(AXES, 0, said, outcome=None)
+    return grid(study.Parameters(), AXES, SEEDS, networks)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "closed-form": lambda: grid(lambda value, name, beta: 0.85 * value),
-        "from-below": lambda: grid(lambda value, name, beta: 1.3 * value),
-        "multiplicity": lambda: grid(lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]),
-        "at-larger-beta": lambda: grid(lambda value, name, beta: 0.9 * limit(name)[0]),
-        "finite-beta": lambda: grid(lambda value, name, beta: 1.07 * value),
-        "langevin": lambda: grid(langevin=1.08),
-        "langevin.corrected": grid,
+        "closed-form": lambda: made(lambda value, name, beta: 0.85 * value),
+        "from-below": lambda: made(lambda value, name, beta: 1.3 * value),
+        "multiplicity": lambda: made(lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]),
+        "at-larger-beta": lambda: made(lambda value, name, beta: 0.9 * limit(name)[0]),
+        "finite-beta": lambda: made(lambda value, name, beta: 1.07 * value),
+        "langevin": {"langevin": 1.08},
+        "langevin.corrected": {},
     }
-    good = dict.fromkeys(spoilt, grid) | {"langevin.corrected": lambda: grid(langevin=1.12)}
-    check("deep-linear-coefficients", good, spoilt)
+    check("deep-linear-coefficients", made, spoilt, {"langevin.corrected": {"langevin": 1.12}})
 
 
 def test_what_vanishes_at_once_is_no_logarithm():
     """Nothing missing at the larger beta: two layers at zero miss what one determinant says."""
-    whole = grid(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
+    whole = made(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
     (claim,) = verdicts("deep-linear-coefficients", whole, "at-larger-beta")["at-larger-beta"]
     assert claim.verdict == FAILS
     assert 0.05 < claim.allowed[0] < 0.5
 
 
 def test_networks_known_at_finite_beta_are_those_of_two_layers_at_zero():
-    cell = next(iter(grid().cells(keep=("network",)))).along("network")
+    cell = next(iter(made().cells(keep=("network",)))).along("network")
     names = claims.at_zero(Cell(cell))
     assert len(names) == 14
     assert all(name.count("-") == 2 and name.endswith("r0") for name in names)

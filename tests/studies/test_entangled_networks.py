@@ -1,10 +1,9 @@
 import jax
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid, runs
 
 from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.entangled_networks import chains, measurement, study
 
@@ -54,7 +53,7 @@ def test_a_regular_network_of_tanh_has_its_number_of_parameters_without_scatter(
     assert abs(found.effective_parameters[0, 0] - limit("twice", 1)) < 0.01
 
 
-def grid(gap=1e-6, theory=0, **moved):
+def made(gap=1e-6, **moved):
     """Coefficients as derived, but for scatter and for what is moved by the name of the network."""
     random = np.random.default_rng(2)
     known = np.array([[limit(name, units) for units in AXES["units"]] for name in AXES["network"]])
@@ -71,19 +70,19 @@ def grid(gap=1e-6, theory=0, **moved):
         "function_gap": gap,
     }
     theory = runs(AXES, 0, {"learning_coefficient": known / 2}, outcome=None)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, runs(AXES, SEEDS, own), {}, theory)
+    return grid(study.Parameters(), AXES, SEEDS, {"": own, "theory": theory})
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "one-function": lambda: grid(gap=1e-3),
-        "modular-is-lower": grid,
-        "modular-is-lower.corrected": lambda: grid(rotated=2),
-        "as-derived": lambda: grid(within=3),
-        "within-as-across": lambda: grid(within=-0.5),
-        "beyond-rank": lambda: grid(idle=-4),
-        "trained-apart": lambda: grid(apart=2),
-        "trained-apart.corrected": lambda: grid(whole=3),
+        "one-function": {"gap": 1e-3},
+        "modular-is-lower": {},
+        "modular-is-lower.corrected": {"rotated": 2},
+        "as-derived": {"within": 3},
+        "within-as-across": {"within": -0.5},
+        "beyond-rank": {"idle": -4},
+        "trained-apart": {"apart": 2},
+        "trained-apart.corrected": {"whole": 3},
     }
-    as_conjectured = {"modular-is-lower": lambda: grid(rotated=2, once=20, whole=2)}
-    check("entangled-networks", dict.fromkeys(spoilt, grid) | as_conjectured, spoilt)
+    as_conjectured = {"modular-is-lower": {"rotated": 2, "once": 20, "whole": 2}}
+    check("entangled-networks", made, spoilt, as_conjectured)

@@ -11,7 +11,7 @@ from foretrain.engine.lanes import Passenger
 from foretrain.plans import catalogue
 from foretrain.quantities import bump_counter
 from foretrain.streams import Seed
-from foretrain.studies.s_curves import theory
+from foretrain.studies.s_curves import study
 from foretrain.studies.s_curves.study import Parameters
 from foretrain.training import factorization
 
@@ -58,27 +58,27 @@ def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(
         steepest = -np.diff(predicted).min() / DECAYED.observe_every
         return np.abs(measured / zero - predicted).max() / steepest
 
-    sound = theory.predict(DECAYED, step, Seed(0, 0))
+    sound = study.predict(DECAYED, step, Seed(0, 0))
     low, high = allowed("weight-decay-end")
     assert low < measured[-1] / sound["decayed_loss"] < high
-    theory._flow.cache_clear()
+    study._flow.cache_clear()
     with monkeypatch.context() as planted:
         decay = factorization.weight_decay(DECAYED)
-        planted.setattr(theory, "weight_decay", lambda p: share * decay)
-        wrong = theory.predict(DECAYED, step, Seed(0, 0))
+        planted.setattr(study, "weight_decay", lambda p: share * decay)
+        wrong = study.predict(DECAYED, step, Seed(0, 0))
         assert not low < measured[-1] / max(wrong["decayed_loss"], 1e-12) < high
-    theory._flow.cache_clear()
+    study._flow.cache_clear()
     if share:
         rate = factorization.learning_rate(DECAYED)
-        monkeypatch.setattr(theory, "learning_rate", lambda p: share * rate)
-        wrong = theory.predict(DECAYED, step, Seed(0, 0))
+        monkeypatch.setattr(study, "learning_rate", lambda p: share * rate)
+        wrong = study.predict(DECAYED, step, Seed(0, 0))
         assert deviation(wrong["flow_loss"]) > 2 * deviation(sound["flow_loss"])
-    theory._flow.cache_clear()
+    study._flow.cache_clear()
 
 
 def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predicts(decayed):
     step, curves = np.arange(0, DECAYED.steps + 1, DECAYED.observe_every), decayed.curves
-    found = theory.predict(DECAYED, step, Seed(0, 0))
+    found = study.predict(DECAYED, step, Seed(0, 0))
     for name in ("inside", "outside"):
         # First order in the step, .05.
         np.testing.assert_allclose(curves[name], found[f"flow_{name}"], atol=0.06)
@@ -91,7 +91,7 @@ def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predic
     lengths = sum(np.sum(own**2) for own in start)
     assert curves["inside"][0] + curves["outside"][0] == pytest.approx(lengths / 2, rel=1e-9)
     assert np.isnan(found["flow_half_step"][1:]).all()
-    adam = theory.predict(dataclasses.replace(DECAYED, optimizer="adam"), step, Seed(0, 0))
+    adam = study.predict(dataclasses.replace(DECAYED, optimizer="adam"), step, Seed(0, 0))
     assert np.isnan(adam["flow_loss"]).all()
 
 

@@ -5,19 +5,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import add, check, grid, runs, spoil, times, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
-from foretrain.studies.initialization import theory
+from foretrain.studies.initialization import study
 from foretrain.studies.initialization.study import Parameters, variants
 from foretrain.training.routing import LAYERS, mask
 from foretrain.training.routing_to_loss import inputs
-from foretrain.vocabulary import CONVERGED
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 24}
 P = Parameters(**{**SMALL, "hidden_width": 16}, init_scale=0.1, steps=12000, observe_every=20)
@@ -30,7 +28,7 @@ ONE_REPRESENTATION = np.kron(np.ones((3, 3)), np.eye(4))
 @cache
 def _predicted():
     cells = [replace(P, init_scale=scale) for scale in AXES["init_scale"]]
-    predicted = [[theory.predict(p, STEP, Seed(0, n)) for n in range(SEEDS)] for p in cells]
+    predicted = [[study.predict(p, STEP, Seed(0, n)) for n in range(SEEDS)] for p in cells]
     return {
         name: np.array([[one[name] for one in cell] for cell in predicted])
         for name in predicted[0][0]
@@ -40,13 +38,13 @@ def _predicted():
 @cache
 def _lazy(faster=1.0):
     p = replace(P, **{k: v for k, v in variants(P)["lazy"].items() if k != "seeds"})
-    kernels = [theory.kernel_of_seed(p, Seed(0, number)) for number in range(SEEDS)]
+    kernels = [study.kernel_of_seed(p, Seed(0, number)) for number in range(SEEDS)]
     falls = [np.log(kernel.errors(NEAR, p.rate, p.init_scale)[0]) for kernel in kernels]
     loss = [np.exp(np.interp(NEAR / faster, NEAR, fall)) for fall in falls]
-    return np.array(loss), np.array([theory.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
+    return np.array(loss), np.array([study.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
 
 
-def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
+def made(changes=None, faster=1.0):
     """Small networks that race, large ones that are linear, and one between; each begins where it is linearised.
 
     `changes` are functions of an array, by variable, or by network and variable as in ``lazy/weight_change``.
@@ -87,24 +85,12 @@ def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
         },
         "theory": predicted,
     }
-    for name, change in (changes or {}).items():
-        network, _, variable = name.rpartition("/")
-        networks[network][variable] = change(np.array(networks[network][variable]))
+    networks = spoil(networks, changes or {})
     rate = [replace(P, init_scale=scale).rate for scale in AXES["init_scale"]]
     time = {"time": (("init_scale", "step"), np.outer(rate, STEP))}
     layer = {"layer": ("layer", list(LAYERS))}
-    own = runs(AXES, SEEDS, networks[""], step=STEP, outcome=outcome, labels={**time, **layer})
-    lazy = runs(AXES, SEEDS, networks["lazy"], step=NEAR, labels=layer)
-    prediction = runs(AXES, SEEDS, predicted, step=STEP, outcome=None, labels=time)
-    return Grid(P, AXES, SEEDS, 0, own, {"lazy": lazy}, prediction)
-
-
-def times(factor):
-    return lambda values: values * factor
-
-
-def add(more):
-    return lambda values: values + more
+    networks["lazy"] = runs(AXES, SEEDS, networks["lazy"], step=NEAR, labels=layer)
+    return grid(P, AXES, SEEDS, networks, step=STEP, labels=time | layer)
 
 
 def at(place, value):
@@ -149,14 +135,13 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    spoilt = {id: lambda changes=changes: made(changes) for id, changes in SPOILT.items()}
-    check("initialization", made, spoilt)
+    check("initialization", made, {id: {"changes": changes} for id, changes in SPOILT.items()})
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.8, 1.2, 2.0])
 def test_theories_at_another_pace_are_noticed(factor):
-    grid = made({"loss": stretched(0, factor)}, faster=factor)
-    claims = {id: verdicts("initialization", grid, id)[id][0] for id in ("stage-times", "lazy")}
+    whole = made({"loss": stretched(0, factor)}, faster=factor)
+    claims = {id: verdicts("initialization", whole, id)[id][0] for id in ("stage-times", "lazy")}
     assert {claim.verdict for claim in claims.values()} == {FAILS}
 
 
@@ -190,17 +175,17 @@ def test_kernel_is_of_the_weights_that_the_run_starts_from():
     )
     error = 0.5 * ((fed["task_targets"] - outputs) ** 2).sum((2, 3))
     trained = fed["trained_pairs"] == 1
-    kernel = theory.kernel_of_seed(parameters, Seed(0, 1))
+    kernel = study.kernel_of_seed(parameters, Seed(0, 1))
     loss, untrained = kernel.errors(np.array([0]), parameters.rate, 0.7)
     assert loss[0] == pytest.approx(error[trained].mean(), rel=1e-12)
     assert untrained[0] == pytest.approx(error[~trained].mean(), rel=1e-12)
 
 
 def test_one_kernel_serves_every_scale_and_step():
-    one = theory.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
+    one = study.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
     other = Parameters(**SMALL, init_scale=2.0, learning_rate=0.01, steps=7)
-    assert theory.kernel_of_seed(other, Seed(0, 1)) is one
-    assert theory.kernel_of_seed(other, Seed(0, 2)) is not one
+    assert study.kernel_of_seed(other, Seed(0, 1)) is one
+    assert study.kernel_of_seed(other, Seed(0, 2)) is not one
 
 
 def test_curve_is_compared_until_one_percent_is_left_for_good():

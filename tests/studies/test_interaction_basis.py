@@ -2,13 +2,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up import changed, check, runs, verdicts
+from made_up import add, changed, check, grid, times, verdicts
 
 from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.interaction_basis import study, transformer
 from foretrain.studies.interaction_basis.measurement import needed
@@ -107,7 +106,7 @@ def needs():
     }
 
 
-def grid():
+def made():
     """Networks that need what the study says; a transformer whose directions have a frequency, 0.3 by chance."""
     power = np.array([[[0.35] * 5] * 5, [[0.95] * 5] * 2 + [[0.8] * 5] * 3])
     modules = scattered([0.8])[..., 0]
@@ -120,15 +119,14 @@ def grid():
         "module_purity": modules,
     }
     between = 1 / np.array(study.SAMPLES, float)
-    made = {
+    networks = {
+        "": needs(),
         "modular": needs(),
         "transformer": attentive,
         "linear": {f"{name}_gap": 1e-14 for name in ("identity", "importance", "edge")},
         "blocks": {"cross_on_product": 1e-15, "cross_on_samples": scattered(between)},
     }
-    beside = {name: runs(AXES, SEEDS, values, labels=LABELS) for name, values in made.items()}
-    own = runs(AXES, SEEDS, needs(), labels=LABELS)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, own, beside)
+    return grid(study.Parameters(), AXES, SEEDS, networks, labels=LABELS)
 
 
 def scaled(factor, basis):
@@ -138,20 +136,20 @@ def scaled(factor, basis):
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "identity": ("linear/edge_gap", lambda v: v + 1e-9),
-        "product-blocks": ("blocks/cross_on_product", lambda v: v + 1e-7),
+        "identity": ("linear/edge_gap", add(1e-9)),
+        "product-blocks": ("blocks/cross_on_product", add(1e-7)),
         "sampled-blocks": ("blocks/cross_on_samples", lambda v: v**0.5),
         "fewer-directions": ("transformer/directions_needed", scaled(2, "global")),
         "fewer-edges": ("modular/edges_needed", scaled(10, "global")),
-        "frequencies-at-the-end": ("transformer/frequency_share", lambda v: 0.6 * v),
-        "frequencies-when-fitted": ("transformer/frequency_share", lambda v: v + 0.35),
+        "frequencies-at-the-end": ("transformer/frequency_share", times(0.6)),
+        "frequencies-when-fitted": ("transformer/frequency_share", add(0.35)),
         "frequencies-of-this-basis": ("transformer/frequency_share", scaled(0.7, "global")),
-        "modules-are-frequencies": ("transformer/module_agreement", lambda v: 0.2 * v),
-        "modules-are-frequencies.corrected": ("transformer/module_purity", lambda v: 0.2 * v),
+        "modules-are-frequencies": ("transformer/module_agreement", times(0.2)),
+        "modules-are-frequencies.corrected": ("transformer/module_purity", times(0.2)),
         "local-edges": ("edges_needed", scaled(2, "local")),
         "local-edges.corrected": ("edges_needed", scaled(2, "local")),
     }
-    check("interaction-basis", grid, spoilt, drawn=False)
+    check("interaction-basis", made, spoilt, drawn=False)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +160,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_networks_that_did_not_learn_or_generalise_say_nothing(variable, ids):
-    judged = verdicts("interaction-basis", changed(grid(), variable, lambda v: 0.5 * v))
+    judged = verdicts("interaction-basis", changed(made(), variable, times(0.5)))
     for id in ids:
         assert {claim.verdict for claim in judged[id]} == {"inconclusive"}
 

@@ -4,7 +4,7 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import predict, told_pairs
+from foretrain.studies.masked_rank_one.theory import pair_ends, predict
 from foretrain.tasks import masks as routing
 from foretrain.theory.factorization import masked_rank_one as model
 from foretrain.theory.factorization.masked_rank_one_escape import (
@@ -40,7 +40,7 @@ def test_sparse_masks_are_rectangular_and_of_every_kind():
         labels = np.concatenate([rows, columns])
         parts.add(np.unique(labels[trained]).size)
         idle += not trained.all()
-        told = told_pairs(10, 1e-2, Seed(0, seed))
+        told = pair_ends(10, 1e-2, Seed(0, seed))
         np.testing.assert_array_equal(told.within, (rows[:, None] == columns) & ~told.idle)
     assert {1, 2, 3, 4} <= parts
     assert 10 < idle <= 60

@@ -7,7 +7,7 @@ from riding import ride
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger
 from foretrain.streams import Seed
-from foretrain.studies.optimizers import study, theory
+from foretrain.studies.optimizers import study
 from foretrain.theory import published_rules
 from foretrain.training import factorization
 
@@ -38,7 +38,7 @@ def test_how_components_learn_is_followed_at_every_step():
         change = np.abs(((moved[0] @ a) * (moved[1] @ b)).sum(1) - old)
         weights, logs, changes = moved, logs + change * np.log(count), changes + change
     np.testing.assert_allclose(run.finals["log_learning_step"], logs / changes, rtol=1e-6)
-    found = theory.predict(p, np.arange(0, 31, 10), Seed(0, 0))["loss"]
+    found = study.predict(p, np.arange(0, 31, 10), Seed(0, 0))["loss"]
     np.testing.assert_allclose(run.curves["loss"], found, rtol=1e-6)
     assert set(run.curves) == {"loss"}
     assert run.finals["zero_loss"] == pytest.approx(((a @ b.T) ** 2).sum())

@@ -5,7 +5,7 @@ import pytest
 
 import foretrain
 from foretrain.streams import Seed
-from foretrain.studies.rank_one import study, theory
+from foretrain.studies.rank_one import study
 from foretrain.theory.factorization import rank_one as reduction
 
 SMALL = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20}
@@ -43,7 +43,7 @@ def test_claims_hold_where_they_are_exact_and_name_their_cell(result):
 
 def test_prediction_starts_at_the_start_and_has_its_plateau():
     p = study.Parameters(dimension=100, steps=100)
-    found = theory.predict(p, np.arange(0, 101, 5), Seed(0, 1))
+    found = study.predict(p, np.arange(0, 101, 5), Seed(0, 1))
     start = reduction.reduce(**study.inputs(p, Seed(0, 1)))
     assert found["loss"][0] == pytest.approx(float(reduction.loss(start)), rel=1e-12)
     assert found["signal"][0] == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)

@@ -14,7 +14,7 @@ from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
-from foretrain.studies.s_curves import theory
+from foretrain.studies.s_curves import study
 from foretrain.studies.s_curves.study import Parameters
 from foretrain.training import factorization
 
@@ -107,7 +107,7 @@ def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
     )
     drawn = draw(parameters, 0)
     (run,) = train(parameters, [drawn])
-    expected = theory.end_of_decay(parameters, Seed(0, 0))
+    expected = study.end_of_decay(parameters, Seed(0, 0))
     assert run.curves["loss"][-1] == pytest.approx(expected, rel=1e-6)
 
 

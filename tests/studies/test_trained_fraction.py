@@ -12,7 +12,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.trained_fraction import study, theory
+from foretrain.studies.trained_fraction import study
 from foretrain.studies.trained_fraction.claims import threshold
 from foretrain.training.routing_to_loss import inputs, zero_error
 
@@ -41,16 +41,16 @@ def _ride(parameters, seeds=3):
 def test_graph_predicts_zero_within_components_and_unrelated_bases_across(monkeypatch):
     p, power = study.Parameters(domains=4), 2 * zero_error(study.Parameters())
     step, seed = np.arange(2), Seed(0, 0)
-    apart = theory.predict(dataclasses.replace(p, trained_outputs=1), step, seed)
+    apart = study.predict(dataclasses.replace(p, trained_outputs=1), step, seed)
     assert np.allclose(apart["pair_error"], power * (1 - np.eye(4)))
     assert apart["component_count"] == 4
-    joined = theory.predict(dataclasses.replace(p, trained_outputs=2), step, seed)
+    joined = study.predict(dataclasses.replace(p, trained_outputs=2), step, seed)
     assert np.allclose(joined["pair_error"], 0)
     idle = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0]])
-    monkeypatch.setattr(theory, "mask", lambda p, seed: idle)
+    monkeypatch.setattr(study, "mask", lambda p, seed: idle)
     expected = np.zeros((3, 3))
     expected[:, 2] = power / 2
-    assert np.allclose(theory.predict(p, step, seed)["pair_error"], expected)
+    assert np.allclose(study.predict(p, step, seed)["pair_error"], expected)
 
 
 def test_a_seed_starts_from_the_same_draw_at_every_scale_and_mask():

@@ -135,7 +135,14 @@ class Sentence:
 
 
 def claim(
-    id: str, words: str, quantity: Callable[[Any], Any], *, inside: Any, why: str, **row: Any
+    id: str,
+    words: str,
+    quantity: Callable[[Any], Any],
+    *,
+    why: str,
+    inside: Any = None,
+    at_most: Any = None,
+    **row: Any,
 ) -> Sentence:
     """Make one row of a study's ``CLAIMS``; raises `SentenceError` where an argument cannot be judged.
 
@@ -143,14 +150,19 @@ def claim(
         id: Short name, unique within the study.
         words: The statement: one whole sentence that can be understood alone.
         quantity: Function of the cell that gives one value per seed.
-        inside: Interval (low, high) allowed for the measured value, or a function of the cell.
         why: Reason for just this interval.
+        inside: Interval (low, high) allowed for the measured value, or a function of the cell.
+        at_most: Bound of an exact fact, a number or a function of the cell: the largest deviation, by size, of all that the
+            quantity gives is at most this. It stands for ``exact=True, near=0, inside=(0, at_most)``.
         **row: The other attributes of `Sentence`: ``near``, ``source``, ``rank``, ``exact``, ``along``, ``where``, ``domain``,
             ``of``, ``statistic``, ``within``, ``at_end``, ``among``, ``corrects``, ``note``, ``unit``.
     """
     unknown = set(row) - {field.name for field in fields(Sentence)}
     if unknown:
         raise SentenceError(f"A claim has no `{sorted(unknown)[0]}`.")
+    if at_most is not None:
+        row = {"exact": True, "near": 0, **row}
+        inside = (lambda c: (0, at_most(c))) if callable(at_most) else (0, at_most)
     row = {"source": ""} | _tuples(row)
     return Sentence(id=id, statement=words, quantity=quantity, inside=_ends(inside), why=why, **row)
 

@@ -1,5 +1,5 @@
-"""The commands, given their parsed arguments; each returns the exit code."""
+"""The commands, a module for each group; a verb is its function, its help, and the meanings of its arguments by name."""
 
-from foretrain.commands import registry, studies
+from foretrain.commands import networks, registry, runs, studies
 
-COMMANDS = studies.COMMANDS | registry.COMMANDS
+COMMANDS = studies.COMMANDS | runs.COMMANDS | networks.COMMANDS | registry.COMMANDS

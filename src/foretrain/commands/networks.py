@@ -1,19 +1,23 @@
-"""The commands that predict, explain and compare, given their parsed arguments; each returns the exit code."""
+"""The verbs that answer a question about networks and results: predict, explain, analyze, compare."""
 
+import os
 import sys
+from pathlib import Path
+from typing import Any
 
-from foretrain.words import columns, encodable, print_json, room, say
+from foretrain.commands.studies import JSON
+from foretrain.words import complain, print_json, print_text, room, say
+
+_STEP_COLUMN = "name of the column of steps in a file of curves"
+_LOSS_COLUMN = "name of the columns of losses there"
 
 
-def predict(arguments):
-    """What gated networks will learn and when."""
+def _predict(arguments):
     from foretrain.predict import files as prediction_files
     from foretrain.predict import predict as prediction
     from foretrain.predict.text import told
 
-    names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
-    options = {name: getattr(arguments, name) for name in names}
-    options["tell"] = say
+    options = _options(arguments, "init_scale init_law approximate train seeds learning_rate")
     times = prediction_files.read_times(arguments.times, arguments.until)
     candidates = prediction_files.read_candidates(arguments.files)
     if len(candidates) > 1:
@@ -24,47 +28,77 @@ def predict(arguments):
     return _told(found, told, prediction_files.write, arguments)
 
 
-def explain(arguments):
-    """Why a network does not do what theory says."""
+def _explain(arguments):
     from foretrain.engine.cores import pin_to_free_core
 
-    # Before JAX starts: it takes eigenvalues of several matrices at once.
-    cores = pin_to_free_core()
-    from foretrain.explain.explanation_text import text
-    from foretrain.explain.model_file import explain_files, write
+    cores = pin_to_free_core()  # before JAX, which takes eigenvalues of several matrices at once
+    from foretrain.explain.model_file import explain_files
 
     names = (
         "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds measured step_column loss_column "
         "from_zero out"
     )
-    options = {name: getattr(arguments, name) for name in names.split()}
-    options |= {"cores": cores, "tell": say}
-    explanation = explain_files(arguments.model, arguments.data, **options)
-    arguments.out = explanation.folder
-    return _told(explanation, text, write, arguments)
+
+    def find():
+        options = _options(arguments, names)
+        explanation = explain_files(arguments.model, arguments.data, cores=cores, **options)
+        arguments.out = explanation.folder
+        return explanation
+
+    return _answered(find, arguments)
 
 
-def compare(arguments):
-    """Two folders of results side by side, or measured curves and a folder of a prediction."""
+def _analyze(arguments):
+    from foretrain.analyze.analyze import analyze_files
+
+    if arguments.out is None:
+        arguments.out = _default_folder(arguments.models[0])
+    names = "labels outputs layers part activation noise_scale loss modules resolution points seconds wiring quiet"
+    options = _options(arguments, names)
+    if options.pop("quiet", False):
+        del options["tell"]
+
+    def find():
+        try:
+            return analyze_files(arguments.models, arguments.data, **options)
+        except KeyboardInterrupt:
+            complain("interrupted.")
+            os._exit(130)  # at an orderly end what XLA still computes would crash
+
+    return _answered(find, arguments)
+
+
+def _default_folder(model):
+    """Folder of the page of a model: named by the model's file, and by its name in a Python file."""
+    file, _, inside = model.partition(".py:")
+    name = Path(file)
+    return Path("runs") / f"analyze-{f'{name.name}-{inside}' if inside else name.stem}"
+
+
+def _compare(arguments):
     from foretrain.elsewhere.measured import TABLES
 
     if arguments.first.suffix.lower() in TABLES:
-        from foretrain.explain.compare_curves import compare_curves, text, write
+        from foretrain.explain.compare_curves import compare_curves
 
-        names = ("learning_rate", "step_column", "loss_column")
-        options = {name: getattr(arguments, name) for name in names}
-        found = compare_curves(arguments.first, arguments.second, **options)
-        return _told(found, text, write, arguments)
-    from foretrain.laboratory.compare import compare, told, write_comparison
+        options = _options(arguments, "learning_rate step_column loss_column")
+        del options["tell"]
+        return _answered(
+            lambda: compare_curves(arguments.first, arguments.second, **options), arguments
+        )
+    from foretrain.laboratory.compare import compare
 
-    def page(found, out):
-        return (write_comparison(found, out),)
-
-    found = compare(arguments.first, arguments.second)
-    return _told(found, lambda one, _: told(one, columns()), page, arguments)
+    return _answered(lambda: compare(arguments.first, arguments.second), arguments)
 
 
-def answered(find, arguments):
+def _options(arguments, names) -> dict[str, Any]:
+    """Options that were typed, by name, and the function that is to be called with lines on progress."""
+    values = {name: getattr(arguments, name) for name in names.split()}
+    typed = {name: value for name, value in values.items() if not (value is None or value is False)}
+    return {"tell": say} | typed
+
+
+def _answered(find, arguments):
     """Print the answer of what a verb finds, as text or as JSON, and write it into the folder where one is named."""
     from foretrain.report.answer import check_folder
 
@@ -74,7 +108,7 @@ def answered(find, arguments):
     if arguments.json:
         print_json(answer.as_dict())
     else:
-        print(encodable(answer.text(room()), sys.stdout.encoding))
+        print_text(answer.text(room()))
     if arguments.out is not None:
         lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
         print(lines, file=sys.stderr if arguments.json else sys.stdout)
@@ -86,8 +120,91 @@ def _told(found, text, write, arguments):
     if arguments.json:
         print_json(found.as_dict())
     else:
-        print(encodable(text(found, room()), sys.stdout.encoding))
+        print_text(text(found, room()))
     if arguments.out is not None:
         lines = "\n".join(f"Written: {path}" for path in write(found, arguments.out))
         print(lines, file=sys.stderr if arguments.json else sys.stdout)
     return 0
+
+
+COMMANDS = {
+    "predict": (
+        _predict,
+        "what a gated network will learn and when, from its graph and data",
+        {
+            "files": "graph.toml data.npz; more data files, or more pairs, are ranked",
+            "--init-scale": "strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; "
+            "default 0.01",
+            "--init-law": "decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the "
+            "reduction is exact and nothing is trained, else normal",
+            "--times": "times at which the loss is wanted",
+            "--until": "last time of the expected loss",
+            "--approximate": "take the reduction even where the data allow no exact one; the residual is printed",
+            "--train": "train the graph from small random weights beside it, and judge it",
+            "--seeds": "number of networks trained, and a quarter of the draws followed; default 5",
+            "--learning-rate": "step of the networks trained; default 0.02 over the largest curvature",
+            "--out": "folder for prediction.json, the page and the figure",
+            "--json": JSON,
+        },
+    ),
+    "explain": (
+        _explain,
+        "why a network of one's own does not do what theory says",
+        {
+            "model": "model.py with apply(weights, x) and init(key), model.py:name of a module, what makes one or (apply, "
+            "init), or a file of weights; a Python file is run",
+            "data": "npz file of x, y, and perhaps x_test, y_test; or npy file of x",
+            "--labels": "npy file of y, beside an npy file of x",
+            "--learning-rate": "default learning_rate(step) of the model's file",
+            "--steps": "number of steps",
+            "--batch-size": "examples in a minibatch; default all",
+            "--loss": "mse or cross_entropy; default the file's, else mse",
+            "--optimizer": "sgd (default), momentum, adam or adamw",
+            "--momentum": "of momentum; default 0.9",
+            "--weight-decay": "default 0",
+            "--seeds": "number of starts; default 16",
+            "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
+            "--step-column": _STEP_COLUMN,
+            "--loss-column": _LOSS_COLUMN,
+            "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
+            "--out": "folder of results and the page; default runs/explain-<hash>",
+            "--json": JSON,
+        },
+    ),
+    "analyze": (
+        _analyze,
+        "how much of a network is free, where, and what is left of it",
+        {
+            "models": "model.py:name, model.py or file of weights, as of explain; several are moments of training, or seeds",
+            "--data": "npy file of inputs (example, input), or npz file of x, y",
+            "--labels": "npy file of classes (example,) or targets (example, output): the loss of training",
+            "--outputs": "npy file of the model's answers on the data: they are compared",
+            "--layers": "order of the layers, or submodules that are layers",
+            "--part": "names of parameters that move; all others stay",
+            "--activation": "nonlinearity between layers; default relu",
+            "--noise-scale": "loss that counts as none, or `seeds`: variance between several models; default from the data",
+            "--loss": "mse or kl; default kl with classes as labels, else mse",
+            "--modules": "number of modules; default as many as surprise most",
+            "--resolution": "of the modules; default from the graph",
+            "--wiring": "over training: modules of every moment, too",
+            "--points": "points of the integral of an edge; default 5",
+            "--seconds": "time for sampling, 0 for none; default 60",
+            "--out": "folder for the page; default runs/analyze-<model>",
+            "--json": JSON,
+            "--quiet": "no progress",
+        },
+    ),
+    "compare": (
+        _compare,
+        "two folders of results side by side, or measured curves and a prediction",
+        {
+            "first": "first folder of results, or a .csv or .parquet file of curves",
+            "second": "second folder of results, or one of predict or explain",
+            "--learning-rate": "that of the curves, beside a folder of predict",
+            "--step-column": _STEP_COLUMN,
+            "--loss-column": _LOSS_COLUMN,
+            "--out": "folder for a page of both",
+            "--json": JSON,
+        },
+    ),
+}

@@ -1,11 +1,10 @@
-"""What the commands of the registry do, given their parsed arguments; each returns the exit code."""
+"""The verbs on the registry: its records, their checks, its pages. Each returns the exit code."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import argument_error, one_of
-from foretrain.words import columns, duration, encodable, laid
+from foretrain.words import duration, laid, print_text, room
 
 
 def _registry(arguments):
@@ -43,9 +42,7 @@ def _list(arguments):
             counts = ((name, judged.count(name)) for name in VERDICTS)
             counted = ", ".join(f"{number} {name}" for name, number in counts if number)
             table.append((record.study, record.size, *facts, changed(record), counted))
-    room = columns() if sys.stdout.isatty() else float("inf")
-    text = "\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room))
-    print(encodable(text, sys.stdout.encoding))
+    print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
     return 0
 
 
@@ -136,7 +133,7 @@ def _publish(arguments):
     from foretrain.registry.publish import publish
     from foretrain.registry.record import records
 
-    written = publish(records(arguments.registry), arguments.out)
+    written = publish(records(arguments.registry), arguments.out or Path("site"))
     print(f"Page: {written[0]}, with {len(written) - 1} more.")
     return 0
 
@@ -148,38 +145,25 @@ def _wanted(arguments, what):
 
 
 _ACTIONS = {"add": _add, "list": _list, "check": _check, "render": _render}
+_REGISTRY = "its folder; default registry"
 COMMANDS = {
-    "registry": (_registry, "verdicts at each study's sizes: add, list, check, render"),
-    "publish": (_publish, "the registry as a static site"),
+    "registry": (
+        _registry,
+        "verdicts at each study's sizes: add, list, check, render",
+        {
+            "action": "add results, list, check by running again, or render pages",
+            "targets": "folders to add; studies to list or check; pages to render",
+            "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
+            "small runs alone",
+            "--all": "check every record whose code has changed by the small run of its study, which takes seconds",
+            "--size": "name of the size; default that of the preset",
+            "--registry": _REGISTRY,
+            "--out": "folder for the runs of a check; default none",
+        },
+    ),
+    "publish": (
+        _publish,
+        "the registry as a static site",
+        {"--out": "folder for the site; default site", "--registry": _REGISTRY},
+    ),
 }
-_PATH = {"type": Path}
-ARGUMENTS = (
-    ("registry", "action", "add results, list, check by running again, or render pages", {}),
-    (
-        "registry",
-        "targets",
-        "folders to add; studies to list or check; pages to render",
-        {"nargs": "*"},
-    ),
-    (
-        "registry",
-        "--renew",
-        "check by running all of it again, and write the record anew if it comes out the same; with --all by small runs alone",
-        {"action": "store_true"},
-    ),
-    (
-        "registry",
-        "--all",
-        "check every record whose code has changed by the small run of its study, which takes seconds",
-        {"action": "store_true"},
-    ),
-    ("registry", "--size", "name of the size; default that of the preset", {}),
-    ("publish", "--out", "folder for the site; default site", {**_PATH, "default": Path("site")}),
-    (
-        "registry publish",
-        "--registry",
-        "its folder; default registry",
-        {**_PATH, "default": Path("registry")},
-    ),
-    ("registry", "--out", "folder for the runs of a check; default none", _PATH),
-)

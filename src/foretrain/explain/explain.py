@@ -17,10 +17,11 @@ import numpy as np
 
 from foretrain.elsewhere.measured import Measured
 from foretrain.errors import ForetrainError, integer, known_options, path_argument
-from foretrain.explain.beside import beside
 from foretrain.explain.corner_runs import CornerRuns
+from foretrain.explain.curve_comparison import curve_comparison
+from foretrain.explain.curve_comparison_words import sentences
 from foretrain.explain.explanation import Checks, Explanation
-from foretrain.explain.explanation_text import forecast_words
+from foretrain.explain.explanation_words import forecast_words
 from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
 from foretrain.explain.kernel.kernel_forecast import KernelForecast, kernel_forecast
 from foretrain.explain.kernel.kernel_recursion import Kernel
@@ -94,8 +95,8 @@ def explained(
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
         tell: Called with a line when the prediction stands; without it no progress is shown either.
-        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.measured.read_measured`; they are laid beside
-            the prediction before training, and beside everything after it.
+        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.measured.read_measured`; they are compared
+            with the prediction before training, and with all curves after it.
         out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
             of this training is not trained again, also after a kill.
         source: Makes the training in a worker; by default it is sent there.
@@ -177,7 +178,7 @@ def _tell_before(tell, forecast, measured, at):
     """Tell what can be said before training."""
     tell(f"Said before training: {forecast_words(forecast)}")
     if measured is not None and not forecast.diverging:
-        for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
+        for line in sentences(curve_comparison(measured, at, {PREDICTED: forecast.train})):
             tell(line)
 
 

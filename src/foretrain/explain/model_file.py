@@ -1,11 +1,10 @@
-"""An explanation from files and to files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
+"""An explanation from files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
 import os
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from foretrain.elsewhere.examples import read_examples
@@ -15,8 +14,6 @@ from foretrain.errors import argument_error, nearest
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
-
-PAGE = "explanation.html"
 
 
 def explain_files(
@@ -101,32 +98,3 @@ def _files(model, data, loss, options):
         options["learning_rate"] = network.functions["learning_rate"]
     options["loss"] = loss or network.functions.get("loss", "mse")
     return network, arrays
-
-
-def write(explanation: Explanation, folder: str | PathLike) -> tuple[Path, ...]:
-    """Write ``explanation.json``, the figure and ``explanation.html`` into a folder, which is made if need be.
-
-    Raises:
-        FolderError: The folder cannot be made or written.
-    """
-    from foretrain.explain import explanation_text as words
-    from foretrain.explain.explanation_figure import draw
-    from foretrain.report.findings import write_findings
-
-    summary, *said = words.head_lines(explanation)
-    beside = explanation.beside()
-    return write_findings(
-        Path(folder),
-        PAGE,
-        draw(explanation),
-        record=("explanation.json", explanation.as_dict()),
-        above=1,
-        title="Why the run is not what theory says",
-        summary=summary,
-        doubts=[("Said", said)],
-        closing=[
-            *([] if beside is None else [("Measured", beside.lines())]),
-            ("Self-check, and what to trust", words.trust_lines(explanation)),
-        ],
-        tables=words.page_tables(explanation),
-    )

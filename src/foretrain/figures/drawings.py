@@ -113,7 +113,7 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     _label_abscissas(axes, evaluated)
     cell = Cell(next(grid.cells()))
     title, caption = (
-        words(cell) if callable(words) else words for words in (row.title, row.caption)
+        str(words(cell) if callable(words) else words) for words in (row.title, row.caption)
     )
     places = dict.fromkeys(board.words for board in evaluated if board.words)
     drawing = finished(figure, title, caption + "".join(places), row.legend)

@@ -37,7 +37,7 @@ def block_maps(
         look |= {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": -top if low else 0, "vmax": top}
     shown = np.arange(0, domains, max(1, domains // 10))
     for ax, (title, values) in zip(axes, pictures.items(), strict=True):
-        image = ax.imshow(values, **{"cmap": SEQUENTIAL, **look})
+        ax.imshow(values, **{"cmap": SEQUENTIAL, **look})
         height, width = (size // domains for size in values.shape)
         ax.set_xticks((shown + 0.5) * width - 0.5, shown + 1)
         ax.set_yticks((shown + 0.5) * height - 0.5, shown + 1)
@@ -50,7 +50,7 @@ def block_maps(
         ax.set_title(title, loc="left")
         ax.set_xlabel(words[1])
     axes[0].set_ylabel(words[2])
-    axes[0].figure.colorbar(image, ax=axes, label=words[0], shrink=0.8)
+    axes[0].figure.colorbar(axes[-1].images[0], ax=axes, label=words[0], shrink=0.8)
 
 
 def output_blocks(run: Any) -> np.ndarray:

@@ -19,6 +19,12 @@ def alignment(left, right, target_left, target_right):
 
     Returns:
         Shape (..., target, component), in [-1, 1]. A column of zeros is aligned with nothing (0).
+
+    Example:
+        >>> import numpy as np
+        >>> alignment(np.eye(2), np.eye(2), np.eye(2)[:, ::-1], np.eye(2)[:, ::-1])
+        array([[0., 1.],
+               [1., 0.]])
     """
     cosines_left = _unit_columns(target_left).mT @ _unit_columns(left)
     return cosines_left * (_unit_columns(target_right).mT @ _unit_columns(right))

@@ -12,6 +12,12 @@ class NotApplicable(ForetrainError):
     """A quantity has no value in a cell: a network was not trained, a variable not stored, or an axis is too short."""
 
 
+def skip_if(condition: Any, reason: str) -> None:
+    """Raise `NotApplicable`, with the reason in words, where a condition holds."""
+    if condition:
+        raise NotApplicable(reason)
+
+
 @dataclass(frozen=True)
 class PerSeed:
     """One value per seed, with a note that depends on the values.

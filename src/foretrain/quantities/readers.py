@@ -24,6 +24,13 @@ def slope(values: xr.DataArray, axis: str, least: int = 3) -> xr.DataArray:
 
     Raises:
         NotApplicable: the axis has fewer positive values.
+
+    Example:
+        >>> import xarray as xr
+        >>> scale = xr.DataArray([0.01, 0.1, 1.0], dims="init_scale", name="init_scale")
+        >>> loss = (scale**2).assign_coords(init_scale=scale)
+        >>> float(slope(loss, "init_scale").round(6))
+        2.0
     """
     values = values.where(values[axis] > 0, drop=True)
     if values.sizes[axis] < least:

@@ -1,6 +1,7 @@
 // Curves that can be looked into: values under the pointer, seeds and theory switched, scales, a slider per swept axis, CSV.
 (() => {
   const box = document.getElementById("curves-board");
+  if (!box) return;
   const data = JSON.parse(document.getElementById("curves-data").textContent);
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
   const chosen = { variable: 0, place: data.axes.map(() => 0), seeds: true, theory: true, logx: false, logy: false };

@@ -27,6 +27,10 @@ def deep_linear(widths, rank: int) -> Coefficient:
 
     `widths` H_0 (inputs) to H_L (outputs) are at least two whole numbers from 1 on, `rank` r at most the least of them. The
     loss is quadratic in the map, inputs have full rank, and there is no bias.
+
+    Example:
+        >>> deep_linear([5, 4, 5], 2)
+        Coefficient(coefficient=10.5, multiplicity=1)
     """
     widths = [integer("widths", width, minimum=1) for width in widths]
     if len(widths) < 2:

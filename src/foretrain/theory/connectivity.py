@@ -152,6 +152,10 @@ def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float
     The usual recursion over the component of one marked domain counts connected graphs by their edges, in whole numbers. With
     the diagonal, input i and output i are merged into one of M nodes, with two possible edges between any two.
     M is 1 to 16, or to 25 with the diagonal, which trains input i with output i always; `pairs` includes the diagonal.
+
+    Example:
+        >>> round(connection_probability(8, 24, diagonal=False), 3)
+        0.73
     """
     domains, pairs = _sizes(domains, pairs, diagonal, LARGEST_EXACT[bool(diagonal)])
     if diagonal:

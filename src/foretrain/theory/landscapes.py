@@ -49,6 +49,11 @@ def power(k: int) -> Landscape:
     """w^(2k): lambda(eps) = 1/(2k) for eps < 1, and of the box lambda_Z = gamma(1 + s, beta) / gamma(s, beta), s = 1/(2k).
 
     k is at least 1. There gamma is the lower incomplete gamma function; on the whole line lambda_Z is 1/(2k) at every beta.
+
+    Example:
+        >>> landscape = power(2)
+        >>> landscape.limit, float(landscape.by_temperature(1e3).round(4))
+        (0.25, 0.25)
     """
     exponent = 1 / (2 * k)
     return Landscape(

@@ -1,1 +1,1 @@
-"""What several studies train: parameter blocks, draws on the host, programs, and what they observe."""
+"""Training that several studies share: parameter blocks, draws on the host, programs, and their observations."""

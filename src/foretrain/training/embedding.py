@@ -17,6 +17,7 @@ from foretrain.vocabulary import declare
 
 DELAY = 1000  # steps from training to validation from which on it is grokking
 WIDE = 128  # hidden units from which on the state of a run fills the cache of a core
+SLACK = 1e-6  # rounding of shares in float32
 VECTOR = 16  # samples; products of whole vectors are the fast ones
 
 declare(
@@ -93,6 +94,17 @@ def operation(p: Toy) -> Operation:
     return operation_of(p.operation, p.symbols, ordered=p.ordered)
 
 
+def fractions(c):
+    """Return the training sizes as fractions of all samples, with the dim training_size."""
+    return c.axis("training_size") / len(operation(c.p).samples)
+
+
+def accuracy(c, network=""):
+    """Return the fraction of all samples that a network answers right at the end of its runs."""
+    end, trained = c[network].end, fractions(c)
+    return trained * end.train_accuracy + (1 - trained) * end.validation_accuracy
+
+
 def check(p: Toy) -> None:
     """Refuse impossible sizes of a group, of a training set, of a batch."""
     if p.ordered and p.operation != "cyclic":
@@ -124,14 +136,14 @@ def shared(p: Toy) -> dict[str, np.ndarray]:
 def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
     """Return the start of one run, and the predictions of its training set."""
     task = operation(p)
-    given = start(p, task, seed)
-    training = given.pop("training")
+    arrays = start(p, task, seed)
+    training = arrays.pop("training")
     ideal, rate = parallelograms.ideal(task, training), np.nan
     if task.commutative:
         size = p.embedding_dim * (task.symbols - 1)  # of unbiased variance 1 in each dimension
         rate = effective_loss.grokking_rate(task, training, size)
     return {
-        **given,
+        **arrays,
         "training": training.astype(float),
         "ideal_accuracy": np.float64(parallelograms.predicted_accuracy(task, training, ideal)),
         "ideal_rqi": np.float64(parallelograms.fraction(ideal)),
@@ -164,10 +176,10 @@ def program(p: Toy) -> Program:
     from foretrain.networks import embedding as network
 
     task = operation(p)
-    alone = p.hidden_width >= WIDE and jax.default_backend() == "cpu"
+    large = p.hidden_width >= WIDE and jax.default_backend() == "cpu"
     samples = len(task.samples)
     # With at most so many training samples, the slopes of the others need not be formed.
-    most = (samples - 1) // VECTOR * VECTOR if alone else 0
+    most = (samples - 1) // VECTOR * VECTOR if large else 0
 
     def joined(embedding, inputs):
         left, right = inputs["left"], inputs["right"]
@@ -253,8 +265,8 @@ def program(p: Toy) -> Program:
             by = slope_of(samples)
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
-        seen = marked(state, levels(which, outputs, inputs), inputs)
-        return State(*two_rates(inputs, state, slope), state.taken + 1, seen, state.batches)
+        marks = marked(state, levels(which, outputs, inputs), inputs)
+        return State(*two_rates(inputs, state, slope), state.taken + 1, marks, state.batches)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""
@@ -298,4 +310,4 @@ def program(p: Toy) -> Program:
         known = {name: inputs[name] for name in ("ideal_accuracy", "ideal_rqi", "lambda_3")}
         return {**dict(zip(names, steps, strict=True)), "phase": code.astype(jnp.int32), **known}
 
-    return Program(init, step, observe, done, finish, in_turn=alone)
+    return Program(init, step, observe, done, finish, in_turn=large)

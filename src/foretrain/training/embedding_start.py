@@ -1,4 +1,4 @@
-"""Where a run of the toy model starts: drawn, or from arrays that were made elsewhere."""
+"""Start of a run of the toy model: drawn, or from arrays in a file."""
 
 from functools import cache
 from typing import Any
@@ -65,21 +65,21 @@ def _imported(p, operation, seed, sizes):
     file = reads(p, seed)[0]
     arrays = read_npz(file.path or file.name)
     known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
-    given = {}
+    known_arrays = {}
     for name, values in arrays.items():
         if name not in known:
             names = ", ".join(sorted(known))
             raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
         if name == "training_samples":
-            given["training"] = _training(p, operation, values)
+            known_arrays["training"] = _training(p, operation, values)
             continue
         array, wanted = finite_array(name, values), sizes[name]
         if name.startswith("weight"):  # PyTorch keeps a linear layer as (out, in).
             array, wanted = array.T, wanted[::-1]
         if array.shape != sizes[name]:
             raise argument_error(name, f"have shape {wanted}", f"has shape {values.shape}")
-        given[name] = array
-    return given
+        known_arrays[name] = array
+    return known_arrays
 
 
 def _training(p, operation, pairs):

@@ -144,12 +144,12 @@ def draw(p: Factorization, seed: Seed):
 
 
 def inputs(p: Factorization, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program."""
+    """Return the inputs of one run."""
     return inputs_from(p, *draw(p, seed))
 
 
 def inputs_from(p: Factorization, target, start) -> dict[str, Any]:
-    """What a run from a given target and start, factors of shape (n, component) each, feeds to the program."""
+    """Return the inputs of a run from a given target and start, factors of shape (n, component) each."""
     return arrays(p.loss_function, target, start, learning_rate(p), weight_decay(p))
 
 
@@ -174,7 +174,7 @@ def program(p: Factorization) -> Program:
 
 
 def learner(loss_function: str, optimizer: str, components: int, floats: np.dtype) -> Program:
-    """Two factors of that many components learn what `arrays` gives; see `foretrain.dynamics.program.Program`.
+    """Return the program of two factors of that many components, from the inputs that `arrays` makes.
 
     Alignments of all components, or of the first ten, which stand for all by symmetry, are followed at every step, and
     what came of them is stored. Its inputs also hold ``prominence``, ``aligned_at`` and ``loss_tolerance``.

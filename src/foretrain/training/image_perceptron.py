@@ -1,4 +1,4 @@
-"""A rectified perceptron from a start of any size learns few images: what several numbers make of grokking."""
+"""A rectified perceptron learns few images, from a start of any size; grokking depends on several of its numbers."""
 
 import functools
 from dataclasses import dataclass
@@ -63,8 +63,8 @@ def check(p: ImagePerceptron) -> None:
 
 
 def _enough(p, images):
-    there = {"training_size": images.train_labels, "validation_size": images.heldout_labels}
-    for name, labels in there.items():
+    available = {"training_size": images.train_labels, "validation_size": images.heldout_labels}
+    for name, labels in available.items():
         if (size := getattr(p, name)) > len(labels):
             raise argument_error(name, f"be at most {len(labels)} for `{p.data}`", f"is {size}")
 
@@ -106,7 +106,7 @@ def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
 
 
 class State(NamedTuple):
-    """A run: weights, what AdamW remembers of the hidden layers and of the last one, steps taken, and its own stream."""
+    """State of a run: weights, AdamW's memory of hidden layers and of the last one, steps taken, and its own stream."""
 
     weights: Any
     memory: Any
@@ -172,8 +172,8 @@ def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the first stored steps at which runs have fitted and generalised, infinity for never, without ``step``."""
     levels = p.train_threshold, p.validation_threshold
     # Accuracies are shares in single precision.
-    there = (data[name] >= np.float32(level) for name, level in zip(CURVES, levels, strict=True))
-    fitted, generalised = (data["step"].where(now, np.inf).min("step") for now in there)
+    reached = (data[name] >= np.float32(level) for name, level in zip(CURVES, levels, strict=True))
+    fitted, generalised = (data["step"].where(now, np.inf).min("step") for now in reached)
     return fitted, generalised
 
 

@@ -1,4 +1,4 @@
-"""The masked rank-one model in flow: what every study that trains it has in common but for its mask.
+"""The masked rank-one model in flow: the common part of every study that trains it, all but its mask.
 
 It is solved by an adaptive method of order 5, whose steps grow with the time that nothing happens. The state of a run is kept
 at three stages: the first accepted step at which the loss of zero weights has fallen by each fraction of `STAGES`.
@@ -83,7 +83,7 @@ declare(kind="bool", connected="Whether all domains lie in one component.")
 
 
 class Draw(NamedTuple):
-    """What chance gives to one run: a mask and a start of unit scale, the same at every init_scale."""
+    """Random draws of one run: a mask and a start of unit scale, the same at every init_scale."""
 
     trained_pairs: np.ndarray
     left: np.ndarray
@@ -92,7 +92,7 @@ class Draw(NamedTuple):
 
 
 class Flight(NamedTuple):
-    """State of a run: where it is, when, where it was at each stage, and what it should conserve."""
+    """State of a run: position, time, position at each stage, and the conserved quantities."""
 
     position: Any
     clock: Any

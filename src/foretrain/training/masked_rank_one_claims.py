@@ -1,4 +1,4 @@
-"""What claims of several studies of the masked rank-one model share."""
+"""Readings and claims that several studies of the masked rank-one model share."""
 
 import numpy as np
 
@@ -32,25 +32,23 @@ def remaining(logs: np.ndarray, stuck: np.ndarray, exponent: np.ndarray) -> np.n
     return np.array([stuck[:-1].sum(0), (stuck[1:] * left).sum(0)])
 
 
-def ratio(seen: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return one number per seed whose mean is the number seen over that expected; nan where none is expected at all.
+def ratio(counted: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return one number per seed whose mean is the count over the expected count; nan where none is expected at all.
 
     The expected number of a seed is taken from its seen one, seed by seed, which leaves the mean as it is and the chance of
     the start out.
     """
-    known = np.isfinite(seen)
+    known = np.isfinite(counted)
     each = expected[known].mean() if known.any() else 0.0
-    return 1 + (seen - expected) / each if each > 0 else np.full(seen.shape, np.nan)
+    return 1 + (counted - expected) / each if each > 0 else np.full(counted.shape, np.nan)
 
 
 invariants = claim(
     "invariants",
     "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
     lambda c: c.invariant_drift,
-    exact=True,
     source=OURS,
-    near=0,
-    inside=lambda c: (0, 2 * c.p.solver_tolerance * c.p.steps),
+    at_most=lambda c: 2 * c.p.solver_tolerance * c.p.steps,
     why="Each step may err by the solver's tolerance relative to the weights, twice that in their squares.",
     note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
     rank="control",
@@ -59,9 +57,7 @@ invariants = claim(
 
 def curve_ends(c) -> np.ndarray:
     """Return where the recorded loss of every run of every network ends, less its final loss, over its start."""
-    trained = [
-        runs for runs in (c.simulation, *dict(c.variants.items()).values()) if "loss" in runs
-    ]
+    trained = [c[name] for name in ("", *c.variants) if "loss" in c[name]]
     gaps = [(runs.end["loss"] - runs["final_loss"]) / runs.start["loss"] for runs in trained]
     return np.concatenate([gap.values.ravel() for gap in gaps])
 
@@ -70,10 +66,8 @@ recorded = claim(
     "recorded",
     "The recorded loss of every run ends at the final loss that is judged.",
     curve_ends,
-    exact=True,
     source=OURS,
-    near=0,
-    inside=(0, 1e-9),
+    at_most=1e-9,
     why="Two readings of one state; rounding.",
     note="Largest difference over all runs and networks, over the loss at the start.",
     rank="control",

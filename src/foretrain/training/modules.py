@@ -31,14 +31,14 @@ def joined(pair, activation: str, mediators: int, strength: float):
 
 def owners(network) -> np.ndarray:
     """Return the module of every parameter in the order of `jacobian`: 1 or 2, and 0 between the modules."""
-    found = []
+    parts = []
     for leaves in network.params:
         rows, columns = (size // 2 for size in leaves["weight"].shape)
         bias, weight = np.ones(2 * rows, int), np.zeros((2 * rows, 2 * columns), int)
         bias[rows:] = 2
         weight[:rows, :columns], weight[rows:, columns:] = 1, 2
-        found += [bias, weight.ravel()]
-    return np.concatenate(found)
+        parts += [bias, weight.ravel()]
+    return np.concatenate(parts)
 
 
 def of_first_layer(network, x, activation: str) -> np.ndarray:
@@ -84,5 +84,5 @@ def around(losses, centre, slopes, moving, scale, share, place=None, **data):
     parts = {"moving": moving.astype(float)}
     # Gamma is part of the density: nothing is extrapolated.
     options = {"pull": localisation, "units": units, "share": share, "richardson": False}
-    made = posterior(losses, basis.T @ (centre - origin), data, beta=beta, parts=parts)
-    return made, options | {"controlled": controlled}
+    density = posterior(losses, basis.T @ (centre - origin), data, beta=beta, parts=parts)
+    return density, options | {"controlled": controlled}

@@ -1,4 +1,4 @@
-"""What networks of parallel pathways share: start, training, and which of candidate gatings trained ReLU units take."""
+"""Networks of parallel pathways: start, training, and the candidate gating that trained ReLU units take."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def descent(
 
     def step(inputs, weights):
         rate = inputs["learning_rate"]
-        velocity = lambda w, given: jax.tree.map(jnp.negative, jax.grad(loss)(w, given))  # noqa: E731
+        velocity = lambda w, data: jax.tree.map(jnp.negative, jax.grad(loss)(w, data))  # noqa: E731
         if flow:
             return fixed_step(velocity, weights, inputs, rate)
         return jax.tree.map(lambda w, v: w + rate * v, weights, velocity(weights, inputs))

@@ -1,4 +1,4 @@
-"""Four phases of learning, told by the first steps at which training and validation accuracy are reached."""
+"""Four phases of learning, by the first steps at which training and validation accuracy are reached."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -76,7 +76,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Images:
-    """How images are made into domains."""
+    """Transforms that make images into domains."""
 
     transform: str = choice(
         "a domain of images: a pixel permutation (absorbed by the encoder), or a rotation",

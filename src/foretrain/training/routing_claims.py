@@ -1,4 +1,4 @@
-"""Of every study of routing networks: the claim that the mask alone decides which routes are trained, and a domain.
+"""The claim of every study of routing networks that the mask alone decides which routes are trained, and a domain.
 
 The domain is that of the closed form for wide random weights.
 """
@@ -51,7 +51,7 @@ def means_gap(c, drawn) -> xr.DataArray:
     return np.maximum(*gaps).where(np.isfinite(each).all(PAIR) & np.isfinite(scale), 0)
 
 
-def mask_gap(c) -> xr.DataArray:
+def mask_gap(c):
     """Return the largest of three gaps of every run: of its trained routes, its means over them, and its first step."""
     drawn = masks_again(c)
     routes = abs(c.trained_pairs - drawn).max(PAIR, skipna=False)
@@ -66,7 +66,7 @@ def leading(c) -> float:
 
 
 def closed_form_within(most: Callable) -> Callable:
-    """Return the domain in which the closed form is wrong by at most `most(c)`, relative to what single domains keep.
+    """Return the domain in which the closed form errs by at most `most(c)` of the part that single domains keep.
 
     In layers of finite width vectors overlap by 1/sqrt(N_h), which moves the pole of a mode by half of that. What a part keeps
     goes as (1 - lambda)^-2 of its distance from the pole, so that on average it keeps 3/(4 N_h (1 - lambda_1)^2) more.
@@ -88,9 +88,7 @@ trained_routes_alone = claim(
     "The routes of the mask are trained, the gradient comes from these alone, and the errors on trained and untrained routes "
     "are the means over these and over the others.",
     mask_gap,
-    exact=True,
-    near=0,
-    inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-3),
+    at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-3,
     rank="control",
     along=AXES,
     source="docs/theory/routing.md",

@@ -74,7 +74,7 @@ class Modular(TwoRates):
 
 
 def check(p: Modular) -> None:
-    """Refuse a training set without samples, and a toy model with what it has not."""
+    """Refuse a training set without samples, and dropout in a toy model."""
     if not round(p.training_share * p.symbols**2):
         raise argument_error("training_share", "leave a training sample", f"is {p.training_share}")
     if p.architecture == "toy" and p.dropout:
@@ -102,7 +102,7 @@ def snapshot_steps(p: Modular) -> np.ndarray:
 
 
 def labels(p: Modular) -> dict[str, Any]:
-    """Symbols, ranks of projections, and what their axes are of."""
+    """Return symbols, ranks of projections, and the kinds of their axes."""
     return {"symbol": np.arange(p.symbols), "rank": ranks(p), "axes_of": np.array(AXES_OF)}
 
 
@@ -136,7 +136,7 @@ def inputs(p: Modular, seed: Seed) -> dict[str, Any]:
 
 
 class State(NamedTuple):
-    """A run: weights, what the optimizers remember, steps taken, the first step at each threshold (-1: not yet), snapshots."""
+    """State of a run: weights, optimizer memories, steps taken, first step at each threshold (-1: not yet), snapshots."""
 
     embedding: Any
     decoder: Any
@@ -173,7 +173,7 @@ def program(p: Modular) -> Program:
         return (each * inputs["training"]).sum() / inputs["training"].sum(), outputs
 
     def accuracies(outputs, inputs):
-        """In training and validation; a tie is no right answer."""
+        """Return accuracy in training and in validation; a tie is no right answer."""
         own = (outputs * inputs["chosen"]).sum(-1)
         others = jnp.where(inputs["chosen"] > 0, -jnp.inf, outputs).max(-1)
         right = (own > others).astype(outputs.dtype)
@@ -189,7 +189,7 @@ def program(p: Modular) -> Program:
         return jnp.minimum(jnp.searchsorted(jnp.asarray(times), state.taken), p.snapshots - 1)
 
     def keep(state):
-        """Keep these weights in the first snapshot whose step is not over, until it is."""
+        """Store these weights in the first snapshot whose step is not over yet."""
         weights = state.embedding, state.decoder
         place = snapshot(state)
         return jax.tree.map(lambda every, now: every.at[place].set(now), state.kept, weights)
@@ -242,7 +242,7 @@ def program(p: Modular) -> Program:
         embedding, decoder = weights
         mean = embedding.mean(0)
 
-        def one(choice):
+        def accuracy_on(choice):
             basis, number = choice
             kept = bases[basis] * (jnp.arange(numbers[-1]) < number)[:, None]
             flat = mean + (embedding - mean) @ kept.T @ kept
@@ -250,7 +250,7 @@ def program(p: Modular) -> Program:
 
         which = np.indices((len(AXES_OF), len(numbers))).reshape(2, -1)
         pairs = jnp.asarray(which[0]), jnp.asarray(numbers[which[1]])
-        return jax.lax.map(one, pairs).reshape(len(AXES_OF), len(numbers))
+        return jax.lax.map(accuracy_on, pairs).reshape(len(AXES_OF), len(numbers))
 
     def finish(inputs, state):
         outputs = answers(state.embedding, state.decoder)

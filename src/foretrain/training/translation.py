@@ -1,4 +1,4 @@
-"""What translation networks share: parameters, program, what it stores, and the prediction from the trained pairs."""
+"""Translation networks: parameters, program, stored variables, and the prediction from the trained pairs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -104,11 +104,11 @@ def estimate(p: Any) -> float:
 
 def predicted(trained: np.ndarray) -> dict[str, Any]:
     """Error of every pair, its mean over untrained pairs, number of components and `frame_exponent`, from the mask alone."""
-    found = predict_masks([trained])
+    graph = predict_masks([trained])
     return {
-        "predicted_pair_error": found.pair_error[0],
-        "predicted_untrained_error": found.untrained_error[0],
-        "component_count": found.component_count[0],
+        "predicted_pair_error": graph.pair_error[0],
+        "predicted_untrained_error": graph.untrained_error[0],
+        "component_count": graph.component_count[0],
         "frame_exponent": np.float64(frame_exponent(trained)),
     }
 
@@ -147,8 +147,8 @@ def program(
 
     def loss(every, trained):
         full = loss_mask == "full"
-        seen = network.pair_errors(every) if full else network.pair_diagonal_errors(every)
-        return routing.mean_over(trained, seen)
+        visible = network.pair_errors(every) if full else network.pair_diagonal_errors(every)
+        return routing.mean_over(trained, visible)
 
     def init(inputs):
         random = key(inputs["root_seed"], inputs["seed"], "weights")
@@ -174,11 +174,11 @@ def program(
     def misalignment(every, trained):
         left, _, right = jnp.linalg.svd(trained)
         leading = (left[:, :1] * right[:1])[..., None, None]
-        apart = every - leading * (leading * every).sum((0, 1))
-        return jnp.sqrt((apart**2).sum() / (every**2).sum())
+        rest = every - leading * (leading * every).sum((0, 1))
+        return jnp.sqrt((rest**2).sum() / (every**2).sum())
 
     def bound(flow, trained, loss):
-        """The loss below which the flow never comes again, 0 where none is told."""
+        """Return the loss below which the flow never comes again, 0 where none is known."""
         if loss_mask != "full" or p.hidden_width != p.words:
             return jnp.zeros_like(loss)
         encoders, hidden, decoders = (jnp.linalg.slogdet(w)[0] for w in flow.position)
@@ -190,9 +190,9 @@ def program(
         if until == "departure":
             departed = observed["loss"] <= 0.5 - DEPARTED / (2 * p.words)
             return jnp.where(departed, CONVERGED, RUNNING).astype(jnp.int8)
-        loss, held = observed["loss"], bound(state[0], inputs["trained_pairs"], observed["loss"])
+        loss, lowest = observed["loss"], bound(state[0], inputs["trained_pairs"], observed["loss"])
         tolerance = inputs["loss_tolerance"]
-        stuck = jnp.where((held > tolerance) & (loss <= SETTLED * held), STALLED, RUNNING)
+        stuck = jnp.where((lowest > tolerance) & (loss <= SETTLED * lowest), STALLED, RUNNING)
         return jnp.where(loss <= tolerance, CONVERGED, stuck).astype(jnp.int8)
 
     def step(inputs, state):

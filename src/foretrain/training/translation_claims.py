@@ -7,7 +7,7 @@ import xarray as xr
 
 from foretrain.claims.sentence import Sentence, claim
 from foretrain.quantities.learning_curves.settling import unsettled
-from foretrain.quantities.measured import Exact, NotApplicable
+from foretrain.quantities.measured import Exact, skip_if
 from foretrain.training.translation import GRAPH, PAIR
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS, STALLED
 
@@ -29,7 +29,7 @@ def mean_over(errors: xr.DataArray, pairs: xr.DataArray) -> xr.DataArray:
     return errors.where(pairs).mean(PAIR)
 
 
-def within(c) -> xr.DataArray:
+def within_components(c) -> xr.DataArray:
     """Return which pairs are untrained ones within a component."""
     return (c.trained_pairs == 0) & (c.theory.predicted_pair_error == 0)
 
@@ -53,8 +53,7 @@ def all_done(c, over: tuple[str, ...]) -> xr.DataArray:
 
 def both_ends(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the values at the smallest and at the largest initial scale; raise `NotApplicable` where there is one scale."""
-    if values.sizes["init_scale"] < 2:
-        raise NotApplicable("`init_scale` has one value")
+    skip_if(values.sizes["init_scale"] < 2, "`init_scale` has one value")
     return values.isel(init_scale=0, drop=True), values.isel(init_scale=-1, drop=True)
 
 
@@ -64,9 +63,9 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
     def gap(c):
         # The largest distance of the first direction from descent, over the latter's length; 1 where other pairs are stored.
         worst = float(c.gradient_gap.max())
-        for one in c.cells():
-            drawn = np.stack([mask(one.parameters, one.seed(seed)) for seed in range(c.seeds)])
-            stored = one.simulation["trained_pairs"].transpose("seed", *PAIR).values
+        for cell in c.cells():
+            drawn = np.stack([mask(cell.parameters, cell.seed(seed)) for seed in range(c.seeds)])
+            stored = cell.simulation["trained_pairs"].transpose("seed", *PAIR).values
             worst = max(worst, float(np.any((stored != drawn) & np.isfinite(stored))))
         return Exact(worst, "Largest relative distance of the directions.")
 
@@ -75,8 +74,7 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
         "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
         gap,
         source=GRAPH,
-        near=0,
-        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
+        at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-4,
         why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
         along=over,
         rank="control",

@@ -13,6 +13,10 @@ def crossing_time(time, values, threshold):
 
     Returns:
         Shape (...), float64; nan where the threshold is never reached, `time[0]` where it is reached at once.
+
+    Example:
+        >>> crossing_time([0, 1, 2], [[0.0, 1.0, 4.0], [0.0, 0.1, 0.2]], 2.0)
+        array([1.33333333,        nan])
     """
     time, values = np.asarray(time, float), np.asarray(values, float)
     threshold = np.broadcast_to(np.asarray(threshold, float), values.shape[:-1])[..., None]

@@ -58,6 +58,12 @@ def plateaus(
     Raises:
         ArgumentError: curves of different lengths, times out of order, a first loss that is not
             positive, a threshold out of its range.
+
+    Example:
+        >>> times = np.arange(200.0)
+        >>> losses = 1 / (1 + np.exp((times - 60) / 3)) + 0.1 / (1 + np.exp((times - 140) / 3))
+        >>> [round(plateau.end) for plateau in plateaus(times, losses)]
+        [56, 134]
     """
     times, fallen = _falling_curve(times, losses, floor)
     depth = _fraction("depth", depth)

@@ -20,6 +20,11 @@ def tail_exponent(times: np.ndarray, values: np.ndarray) -> float:
 
     Returns:
         The slope; nan with fewer than three observations, or where a value is not positive.
+
+    Example:
+        >>> times = np.arange(1.0, 100.0)
+        >>> round(tail_exponent(times, 1 / times), 6)
+        -1.0
     """
     tail = _tail(times, values)
     if tail is None:

@@ -1,1 +1,0 @@
-"""The study ``adiabatic-limit``; see ``study.py``."""

@@ -45,7 +45,7 @@ class Parameters(Run):
 
 
 def inputs(p, seed):
-    """Label, inputs, and a map of independent entries of variance 1/k, so that A'A is about the identity."""
+    """Draw label, inputs, and a map of independent entries of variance 1/k, so that A'A is about the identity."""
     weights = generator(seed, "weights").standard_normal((p.output_dim, p.dimension))
     data = generator(seed, "data")
     points = p.init_scale * data.standard_normal((p.samples, p.dimension))
@@ -55,7 +55,7 @@ def inputs(p, seed):
 
 
 def program(p):
-    """The flow of all on |A x + b - y|²/2 + gamma/2 |A|², the mean over inputs for map and bias, and of the propagator."""
+    """Return the flow on |A x + b - y|²/2 + gamma/2 |A|², the mean over inputs for map and bias, and of the propagator."""
     import jax.numpy as jnp
 
     from foretrain.dynamics import flow
@@ -77,33 +77,33 @@ def program(p):
 
     def observe(inputs, state):
         weights, bias, points, propagator = state
-        apart, before = (x - x.mean(0) for x in (points, inputs["points"]))
+        centred, before = (x - x.mean(0) for x in (points, inputs["points"]))
         error, label = points @ weights.T + bias - inputs["label"], inputs["label"]
         return {
             "loss": (error**2).sum(1).mean() / 2 + inputs["weight_decay"] / 2 * (weights**2).sum(),
-            "deviations": apart,
-            "pair_energy": (apart**2).sum(),
+            "deviations": centred,
+            "pair_energy": (centred**2).sum(),
             "learned_bias": bias @ label / (label @ label),
-            "pair_gap": jnp.abs(apart - before @ propagator.T).max() / jnp.abs(before).max(),
+            "pair_gap": jnp.abs(centred - before @ propagator.T).max() / jnp.abs(before).max(),
         }
 
     return Program(init, step, observe)
 
 
 def predict(p, step, seed):
-    """To first order in the ratio: deviations decay as exp(-A'A t) and the bias integrates what the frozen map leaves.
+    """Predict to first order in the ratio: deviations decay as exp(-A'A t), the bias integrates what the frozen map leaves.
 
     Directions that a map to fewer dimensions does not see, the other rows of `right`, stay as they are.
     """
     drawn, time = inputs(p, seed), step * p.learning_rate
     weights, points, label = drawn["map"], drawn["points"], drawn["label"]
     left, singular, right = np.linalg.svd(weights)
-    left, mean, seen = left[:, : len(singular)], points.mean(0), singular**2
-    rates = np.pad(seen, (0, len(right) - len(seen)))
+    left, mean, squares = left[:, : len(singular)], points.mean(0), singular**2
+    rates = np.pad(squares, (0, len(right) - len(squares)))
     decayed = np.exp(-rates * time[:, None])[:, None] * ((points - mean) @ right.T)
     within = left.T @ (label - weights @ mean)
     outside = label - left @ (left.T @ label)
-    integral = -np.expm1(-seen * time[:, None]) / seen * within @ left.T
+    integral = -np.expm1(-squares * time[:, None]) / squares * within @ left.T
     bias = p.rate_ratio * (integral + time[:, None] * outside)
     pairs = np.exp(-2 * time) * ((points - mean) ** 2).sum()
     learned = bias @ label / (label @ label)

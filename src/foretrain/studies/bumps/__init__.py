@@ -1,1 +1,0 @@
-"""The study ``bumps``; see ``study.py``."""

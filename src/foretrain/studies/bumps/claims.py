@@ -1,42 +1,86 @@
-"""Claims of the thread on bumps, on competition and on where components end, and what the flow from the start predicts."""
+"""Claims of the thread on bumps, competition and final targets, and predictions of the flow from the start."""
 
 import numpy as np
 
-from foretrain.quantities import competition
-from foretrain.quantities.allowed import (
-    FOUND,
-    NOT_FOUND,
-    POSITIVE,
-    around,
-    by_settings,
-    over_settings,
-)
+from foretrain.quantities import allowed, competition
+from foretrain.quantities.cell import Cell
+from foretrain.quantities.curves import mean_of_known
+from foretrain.quantities.learning_curves.stability import is_stable
 from foretrain.quantities.learning_curves.steps import plateau_strengths
-from foretrain.study import NotApplicable, PerSeed, claim
+from foretrain.study import DIVERGED, PerSeed, claim, skip_if
 from foretrain.theory.factorization.first_target import random_mixture
 from foretrain.training.factorization import THREAD, learning_rate
-
-from .cells import (
-    PAIR,
-    STABLE,
-    bumps,
-    calm,
-    first_and_bumps,
-    matched_bumps,
-    mean,
-    per_component,
-    proportion,
-    stable,
-)
 
 OURS = "docs/studies/bumps.md"
 CLOSE = 0.8  # alignment of a component that is primarily one target: cosines of .9
 MEMORY = 10  # steps that Adam remembers, 1/(1 - beta_1)
 FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscillates
+STABLE = {"among": "runs at stable learning rates"}
+PAIR = ("", "exchanged")  # the study's own network, and its partner with overlaps exchanged
 RATES = {"along": "relative_rate", **STABLE}
 STARTS = {"along": ("init_scale", "relative_rate"), **STABLE}
 ALL = {"along": ("optimizer", "init_scale", "relative_rate"), **STABLE}
 NINE_IN_TEN = {"near": 1, "inside": (0.9, np.inf), "rank": "headline", **RATES}
+
+
+def stable(c):
+    """Return True where no run diverged and half of the runs leave at most a percent of the loss and hardly rise again."""
+    curves = c.relative_loss.transpose("seed", "step").values
+    started = np.isfinite(curves[:, 0])
+    diverged = (c.outcome.values == DIVERGED).any()
+    return bool(started.any() and not diverged) and is_stable(curves[started])
+
+
+def stable_cells(c, **wanted):
+    """Return the cells along the axes that are left in which training was stable and parameters are these."""
+    return [
+        cell
+        for cell in map(Cell, c.cells())
+        if all(getattr(cell.p, name) == value for name, value in wanted.items()) and stable(cell)
+    ]
+
+
+def per_component(c, name, network=""):
+    """Return a variable of a network or of "theory", shape (seed, component), without padding to other cells' components."""
+    values = c[network][name].transpose("seed", "component").values
+    return values[:, : 2 if network == "exchanged" else c.p.components or c.p.rank]
+
+
+def first_and_bumps(c, network="", bumps="component_bumps"):
+    """Return first targets and bumps of the components of every run, shape (seed, component) each."""
+    return per_component(c, "first_target", network), per_component(c, bumps, network)
+
+
+def bumps(c):
+    """Return bumps per component that is followed, shape (seed,)."""
+    return per_component(c, "component_bumps").mean(1)
+
+
+def matched_bumps(c):
+    """Return the bumps of the run that shares a first target and of its partner without; nan where that decides nothing."""
+    return competition.matched_bumps(
+        *(value for network in PAIR for value in first_and_bumps(c, network))
+    )
+
+
+def mean(cells, measure):
+    """Return the mean over cells of a measure that gives one number per seed; nan where no cell gives one."""
+    return mean_of_known(np.asarray([measure(cell) for cell in cells] or [[np.nan]], float))
+
+
+def proportion(measure):
+    """Return the quantity "mean of a proportion over stable cells".
+
+    Where it is 0 in all seeds, or 1 in all, it has no spread and is given as booleans: then seeds are counted.
+    """
+
+    def quantity(c):
+        share = mean(stable_cells(c), measure)
+        known = share[np.isfinite(share)]
+        constant = known.size and known[0] in (0, 1) and (known == known[0]).all()
+        return known == 1 if constant else share
+
+    return quantity
 
 
 def rank(*ranks):
@@ -59,11 +103,10 @@ def strengths(c, floor=0.0):
 
 
 def adam_more(c):
-    if not {"sgd", "adam"} <= set(c.values("optimizer")):
-        raise NotApplicable("one of the two optimizers is not in the grid")
-    sgd, adam = (calm(c, optimizer=name) for name in ("sgd", "adam"))
+    skip_if(not {"sgd", "adam"} <= set(c.values("optimizer")), "one optimizer is not in the grid")
+    sgd, adam = (stable_cells(c, optimizer=name) for name in ("sgd", "adam"))
     rates = [
-        ", ".join(dict.fromkeys(f"{one.p.relative_rate:g}" for one in cells)) or "none"
+        ", ".join(dict.fromkeys(f"{cell.p.relative_rate:g}" for cell in cells)) or "none"
         for cells in (adam, sgd)
     ]
     note = f"Adam at relative rates {rates[0]}, descent at relative rates {rates[1]}."
@@ -72,32 +115,37 @@ def adam_more(c):
 
 def varies_by_seed(c):
     # With less than a bump in twenty components the variance over the squared mean says only that bumps are rare.
-    samples = [one for one in map(bumps, calm(c, relative_rate=1.0)) if one.mean() >= 0.05]
-    if not samples:
-        raise NotApplicable("there are hardly any bumps")
-    return np.mean([(one / one.mean() - 1) ** 2 for one in samples], 0)
+    samples = [
+        count for count in map(bumps, stable_cells(c, relative_rate=1.0)) if count.mean() >= 0.05
+    ]
+    skip_if(not samples, "there are hardly any bumps")
+    return np.mean([(count / count.mean() - 1) ** 2 for count in samples], 0)
 
 
-def first_as_predicted(one):
-    first, predicted = (per_component(one, "first_target", of) for of in ("", "theory"))
+def first_as_predicted(c):
+    first, predicted = (per_component(c, "first_target", of) for of in ("", "theory"))
     return (first == predicted).mean(1)
 
 
 def first_as_of_signs(c):
-    """Return the share of first targets that descent by signs has, too, at rates at which Adam forgets soon enough."""
-    short = [one for one in calm(c) if MEMORY * learning_rate(one.p) <= one.p.dimension**-0.5]
-    if not short:
-        raise NotApplicable("no learning rate is small enough")
+    """Return the share of first targets that descent by signs has as well, at rates at which Adam forgets soon enough."""
+    cells = [
+        cell for cell in stable_cells(c) if MEMORY * learning_rate(cell.p) <= cell.p.dimension**-0.5
+    ]
+    skip_if(not cells, "no learning rate is small enough")
     pairs = [
-        [per_component(one, *of) for of in (("first_target",), ("first_target_of_signs", "theory"))]
-        for one in short
+        [
+            per_component(cell, *of)
+            for of in (("first_target",), ("first_target_of_signs", "theory"))
+        ]
+        for cell in cells
     ]
     return np.mean([(first == signs).mean(1) for first, signs in pairs], 0)
 
 
-def bumps_as_predicted(one):
-    predicted = per_component(one, "predicted_bumps", "theory") > 0
-    return (predicted == (per_component(one, "component_bumps") > 0)).mean(1)
+def bumps_as_predicted(c):
+    predicted = per_component(c, "predicted_bumps", "theory") > 0
+    return (predicted == (per_component(c, "component_bumps") > 0)).mean(1)
 
 
 CLAIMS = [
@@ -106,7 +154,7 @@ CLAIMS = [
         "Adam makes more bumps than gradient descent.",
         adam_more,
         source=THREAD,
-        inside=POSITIVE,
+        inside=allowed.POSITIVE,
         why="More, or fewer, by whatever the seeds establish.",
         along=("optimizer", "relative_rate"),
         note="Bumps per component, Adam minus descent, paired by seed.",
@@ -127,7 +175,7 @@ CLAIMS = [
     claim(
         "common-at-rank-2",
         "At rank two bumps are relatively common, though not in all runs.",
-        proportion(lambda one: np.where(bumps(one) > 0, 1.0, 0.0)),
+        proportion(lambda c: np.where(bumps(c) > 0, 1.0, 0.0)),
         source=THREAD,
         inside=(0.25, 0.75),
         why="Between a quarter of the runs and three quarters.",
@@ -138,7 +186,7 @@ CLAIMS = [
     *claim(
         "one-target",
         "Usually each component grows primarily towards one target.",
-        proportion(lambda one: (per_component(one, "final_alignment") >= CLOSE).mean(1)),
+        proportion(lambda c: (per_component(c, "final_alignment") >= CLOSE).mean(1)),
         source=THREAD,
         inside=(0.75, np.inf),
         why="Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four.",
@@ -150,7 +198,7 @@ CLAIMS = [
         source=OURS,
         near=lambda c: random_mixture(c.p.rank, CLOSE),
         inside=lambda c: (
-            around(random_mixture(2, CLOSE), 0.1) if c.p.rank == 2 else (-np.inf, 0.01)
+            allowed.around(random_mixture(2, CLOSE), 0.1) if c.p.rank == 2 else (-np.inf, 0.01)
         ),
         why="Two targets: one component in ten more or fewer. Many targets: next to none, as the mixture has.",
     ),
@@ -188,7 +236,7 @@ CLAIMS = [
         "competition-makes-bumps",
         "If two components grow towards the same target, one of them has to back off.",
         proportion(
-            lambda one: competition.backed_off(*first_and_bumps(one, bumps="first_target_bumps"))
+            lambda c: competition.backed_off(*first_and_bumps(c, bumps="first_target_bumps"))
         ),
         source=THREAD,
         why='"Has to": nine targets in ten.',
@@ -205,7 +253,7 @@ CLAIMS = [
     *claim(
         "competition-matched",
         "Two components that first align with one target have a bump, and two that do not have none.",
-        lambda c: mean(calm(c), lambda one: np.subtract(*matched_bumps(one))),
+        lambda c: mean(stable_cells(c), lambda cell: np.subtract(*matched_bumps(cell))),
         source=THREAD,
         near=1,
         inside=(0.5, np.inf),
@@ -225,25 +273,25 @@ CLAIMS = [
     *claim(
         "low-rank-needed",
         "At full rank gradient descent has no plateau.",
-        lambda c: over_settings(strengths(c)) if stable(c) else None,
+        lambda c: allowed.over_settings(strengths(c)) if stable(c) else None,
         where=full("sgd"),
-        **by_settings(THREAD, NOT_FOUND, **STABLE),
+        **allowed.by_settings(THREAD, allowed.NOT_FOUND, **STABLE),
     ).and_corrected(
         "From starts smaller than the target descent has a plateau at full rank, too.",
         where=full("sgd", small=True),
-        **by_settings(OURS, FOUND),
+        **allowed.by_settings(OURS, allowed.FOUND),
     ),
     *claim(
         "adam-full-rank-plateau",
         "Under Adam the full-rank case regains a plateau.",
-        lambda c: over_settings(strengths(c)),
+        lambda c: allowed.over_settings(strengths(c)),
         where=full("adam"),
-        **by_settings(THREAD, FOUND),
+        **allowed.by_settings(THREAD, allowed.FOUND),
     ).and_corrected(
         "From a start of the target's size Adam has no plateau at full rank above a tenth of the loss.",
-        quantity=lambda c: over_settings(strengths(c, 0.1)),
+        quantity=lambda c: allowed.over_settings(strengths(c, 0.1)),
         where=full("adam", small=False),
-        **by_settings(OURS, NOT_FOUND),
+        **allowed.by_settings(OURS, allowed.NOT_FOUND),
     ),
     *claim(
         "adam-full-rank-bumps",

@@ -1,4 +1,4 @@
-"""Figures of ``bumps``: bumps against everything, matched pairs, the loss at full rank, and alignments over time."""
+"""Figures of ``bumps``: bumps by optimizer, scale and rate, matched pairs, the loss at full rank, alignments over time."""
 
 from dataclasses import replace
 
@@ -17,9 +17,8 @@ from foretrain.figures.style import (
 from foretrain.quantities.bumps import bumps as bumps_of
 from foretrain.study import Seed, drawn, figure, panel
 
-from .cells import bumps, matched_bumps, stable
-from .study import AXES
-from .theory import flow, record
+from .claims import bumps, matched_bumps, stable
+from .study import AXES, flow, record
 
 TRIES = 10  # seeds looked through for one with a bump
 
@@ -38,7 +37,7 @@ def draw_full_rank(grid):
     board, axes = panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
     rates = part.values("relative_rate")
     colours = dict(zip(rates, shades(len(rates)), strict=True))
-    for p, c in ((one.parameters, one.simulation) for one in part.cells()):
+    for p, c in ((cell.parameters, cell.simulation) for cell in part.cells()):
         if p.rank == p.dimension and p.optimizer in names:
             ax = axes[scales.index(p.init_scale), names.index(p.optimizer)]
             look = {"linewidth": 1.1, "label": f"relative rate {p.relative_rate:g}"}
@@ -59,7 +58,7 @@ def draw_full_rank(grid):
 
 
 def draw_alignments(grid):
-    """A figure for every rank and optimizer of descent and Adam, at the reference rate and the first start scale."""
+    """Draw a figure for every rank, and for descent and Adam, at the reference rate and the first start scale."""
     part, words = grid.first(tuple(AXES))
     return {
         f"alignments-{rank}-{name}": alignments_of(
@@ -74,13 +73,13 @@ def draw_alignments(grid):
 
 
 def alignments_of(p, root_seed, words):
-    """Alignment of every component with every target over time, with the moments at which one gives way."""
-    low = p.rank < p.dimension
-    for number in range(TRIES if low else 1):
-        seed = Seed(root_seed, number)
+    """Draw the alignment of every component with every target over time, with the moments at which a component gives way."""
+    low, seed = p.rank < p.dimension, Seed(root_seed, 0)
+    run = record(p, seed)
+    while low and seed.number < TRIES - 1 and not bumps_of(run, prominence=p.prominence):
+        seed = Seed(root_seed, seed.number + 1)
         run = record(p, seed)
-        if given_up := bumps_of(run, prominence=p.prominence):
-            break
+    run_bumps = bumps_of(run, prominence=p.prominence)
     step = p.observe_every * np.arange(len(run))
     # At full rank the imbalance is as large as all else, and alignments drift once the loss is gone.
     predicted = flow(p, seed)[: len(step)] if p.optimizer == "sgd" and low else None
@@ -89,10 +88,10 @@ def alignments_of(p, root_seed, words):
     shared = {"squeeze": False, "sharey": True, "sharex": True}
     board, axes = panels(rows, min(shown, 5), height=2.1 + 1.7 * rows, **shared)
     for component, ax in enumerate(axes.flat[:shown]):
-        given = [one for one in given_up if one.component == component]
+        own_bumps = [bump for bump in run_bumps if bump.component == component]
         looks = {int(run[-1, :, component].argmax()): (PALETTE["blue"], "target it ends on")}
         gave = (PALETTE["vermillion"], "target it gives up")
-        looks |= dict.fromkeys((one.target for one in given), gave)
+        looks |= dict.fromkeys((bump.target for bump in own_bumps), gave)
         others = np.delete(run[:, :, component], list(looks), axis=1)
         thin = simulation_line("0.75", linewidth=0.6, alpha=0.7, label="all other targets")
         ax.plot(step, others, **thin)
@@ -102,7 +101,7 @@ def alignments_of(p, root_seed, words):
             if predicted is not None:
                 look = theory_line(colour, label="flow from the same start")
                 ax.plot(step[: len(predicted)], predicted[:, target, component], **look)
-        peaks = [step[one.index] for one in given], [one.height for one in given]
+        peaks = [step[bump.index] for bump in own_bumps], [bump.height for bump in own_bumps]
         ax.plot(*peaks, "v", color=INK, markersize=6, zorder=8, label="gives way")
         ax.set_title(f"{component + 1}", fontsize=11, loc="right")
         ax.set(xlabel="Step", ylabel="Alignment")

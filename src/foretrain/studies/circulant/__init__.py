@@ -1,1 +1,0 @@
-"""The study ``circulant``; see ``study.py``."""

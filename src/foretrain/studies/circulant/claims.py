@@ -1,4 +1,4 @@
-"""Claims of the note on circulant masks, and what the linearised flow says of them."""
+"""Claims of the note on circulant masks, and predictions of the linearised flow."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import xarray as xr
 
 from foretrain.quantities.allowed import around
 from foretrain.quantities.learning_curves.slopes import slopes
-from foretrain.study import CONVERGED, Exact, NotApplicable, PerSeed, claim
+from foretrain.study import CONVERGED, Exact, PerSeed, claim, skip_if
 from foretrain.theory.factorization.masked_rank_one import opposing_signs
 from foretrain.training import masked_rank_one_claims as shared
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
@@ -24,12 +24,12 @@ DRAWN = ("drawn", "drawn_above")
 
 
 def small(c):
-    """Return the initial scales at which the linearised flow is asked."""
+    """Return the initial scales at which the linearised flow is compared."""
     return [scale for scale in c.values("init_scale") if scale <= SMALL]
 
 
 def partial(c):
-    """Return True for a mask that is not full, where the linearised flow is asked."""
+    """Return True for a mask that is not full, where the linearised flow is compared."""
     return bool(small(c)) and c.p.width < c.p.domains
 
 
@@ -50,8 +50,7 @@ def generalises(c):
 def generalises_connected(c):
     wide = np.array(c.values("width")) > 1
     drawn = c["drawn"].isel(init_scale=0)
-    if not wide.any():
-        raise NotApplicable("a shift has as many components as domains")
+    skip_if(not wide.any(), "a shift has as many components as domains")
     done = np.where(drawn["connected"].values == 1, shared.generalised(drawn), 1.0)[wide]
     both = np.concatenate([shared.generalised(c.simulation)[wide][:, 0], done])
     return np.where(np.isfinite(both).all(0), both.all(0), np.nan)
@@ -59,15 +58,14 @@ def generalises_connected(c):
 
 def stuck_rate(c):
     scales = small(c)
-    if len(scales) < 2:
-        raise NotApplicable("there are fewer than two small scales")
+    skip_if(len(scales) < 2, "there are fewer than two small scales")
     runs = c.simulation.sel(init_scale=scales)
     stuck = np.where(np.isfinite(runs["final_loss"]), shared.generalised(runs) == 0, np.nan)
     exponent = c.theory.alignment_exponent.isel(init_scale=0).values
-    rows = [shared.remaining(np.log(scales), *one) for one in zip(stuck, exponent, strict=True)]
-    seen, expected = np.array(rows).transpose(1, 0, 2)
-    note = f"{seen.sum():.0f} are seen, {expected.sum():.1f} expected."
-    return PerSeed(shared.ratio(seen.sum(0), expected.sum(0)), note)
+    rows = [shared.remaining(np.log(scales), *width) for width in zip(stuck, exponent, strict=True)]
+    counted, expected = np.array(rows).transpose(1, 0, 2)
+    note = f"{counted.sum():.0f} are seen, {expected.sum():.1f} expected."
+    return PerSeed(shared.ratio(counted.sum(0), expected.sum(0)), note)
 
 
 def components_by_chance(c):
@@ -75,8 +73,7 @@ def components_by_chance(c):
     law = c.theory.isel(init_scale=0)
     parts, agree = law["drawn_components"].values, law["drawn_agreement"].values == 1
     split, shifted = (parts > 1) & np.isfinite(low), np.isfinite(shifts)
-    if not shifted.any():
-        raise NotApplicable("no shift has run")
+    skip_if(not shifted.any(), "no shift has run")
     wrong = (low != agree)[split].sum()
     wrong += (shifts != (law["shift_agreement"].values[0] == 1))[shifted].sum()
     expected = (2.0 ** (1 - parts[split])).sum() + shifted.sum() * 2.0 ** (1 - c.p.domains)
@@ -104,8 +101,7 @@ def signs_decide(c):
 
 def exponents(c):
     """Return the slope of log misalignment at escape against log sigma, where the law is in range; nan where it is not."""
-    if len(c.values("init_scale")) < 2:
-        raise NotApplicable("there is one scale")
+    skip_if(len(c.values("init_scale")) < 2, "there is one scale")
     sigma = c.axis("init_scale")
     law = sigma ** c.theory.alignment_exponent.isel(init_scale=0)
     logs = np.log(c.stage_misalignment.isel(stage=ESCAPE))
@@ -126,25 +122,21 @@ def alignment_exponent(c):
 def gap_grows(c):
     slope = exponents(c).transpose("width", "seed").values
     slope = slope[np.isfinite(slope).any(1)]
-    if len(slope) < 2:
-        raise NotApplicable("there are fewer than two widths")
+    skip_if(len(slope) < 2, "there are fewer than two widths")
     return np.where(np.isfinite(slope).all(0), (np.diff(slope, axis=0) > 0).all(0), np.nan)
 
 
 def narrowest(c):
     scales = [scale for scale in c.values("init_scale") if scale >= REACHED]
-    if not scales or len(c.values("width")) < 2:
-        raise NotApplicable("there are fewer than two widths, or none of the scales of the note")
+    skip_if(not scales or len(c.values("width")) < 2, "one width, or none of the note's scales")
     return shared.generalised(c.simulation.isel(width=0).sel(init_scale=scales[0]))
 
 
 def narrowest_by_chance(c):
     width, scales = min(c.values("width")), small(c)
-    if not scales or not 1 < width < c.p.domains:
-        raise NotApplicable("there are no small scales, or the narrowest mask is a shift or full")
+    skip_if(not scales or not 1 < width < c.p.domains, "no small scale, or no band of its width")
     expected = sum(opposing_signs(c.p.domains, width, scale) for scale in scales)
-    if expected < 0.1:
-        raise NotApplicable("hardly a run is stuck at the narrowest width")
+    skip_if(expected < 0.1, "hardly a run is stuck at the narrowest width")
     stuck = 1 - shared.generalised(c.simulation.sel(width=width, init_scale=scales))
     return PerSeed(stuck.sum(0) / expected, f"Of {len(scales)} scales {expected:.2f} are expected.")
 
@@ -161,7 +153,7 @@ _only_wide = claim(
     note=f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, "
     "which is what the note could reach.",
     rank="headline",
-    **{**ROW, "source": NOTE},
+    **ROW | {"source": NOTE},
 )
 CLAIMS = [
     replace(shared.invariants, along=GRID),
@@ -177,7 +169,7 @@ CLAIMS = [
         "together with shifts.",
         of=(*DRAWN, "shift"),
         rank="headline",
-        **{**ROW, "source": NOTE},
+        **ROW | {"source": NOTE},
     ).and_corrected(
         "Any connected circulant T, a band or not, generalises perfectly as sigma tends to 0.",
         quantity=generalises_connected,
@@ -207,8 +199,7 @@ CLAIMS = [
         "components-by-chance",
         "A circulant mask of c components generalises if by chance all components take one sign: once in 2^(c - 1).",
         components_by_chance,
-        near=0,
-        inside=(0, 0),
+        at_most=0,
         why="A count: in the limit the signs of the linearised flow are those of the network.",
         note=f"Number of drawn circulants in components and of shifts at {LIMIT:g} that generalise where signs differ in the "
         "linearised flow, or do not where they agree.",

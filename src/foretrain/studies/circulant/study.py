@@ -1,12 +1,17 @@
 """Circulant masks of growing width: generalisation against alignment, down to the smallest weights."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from foretrain.study import Seed, argument_error, declare, default, generator, parameter
 from foretrain.tasks import masks
+from foretrain.theory.factorization import masked_rank_one_escape as escape
+from foretrain.theory.factorization.masked_rank_one import alignment_exponent, misalignment
+from foretrain.theory.factorization.random_matrix import circulant_singular_values
 from foretrain.training import masked_rank_one as flight
+from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
 SOURCE = "Note on shared representations, section 3, end"
 COST = "50 s"
@@ -76,7 +81,7 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside the bands: circulants that are none, some of them not connected, from weights in the limit, and shifts."""
+    """Return networks on drawn circulants, some not connected, and on shifts, from weights in the limit."""
     if p.offsets == "drawn":
         return {}
     return {
@@ -87,19 +92,64 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def sample(domains: int, width: int, offsets: str, seed: Seed) -> flight.Draw:
-    """The mask, and the unit start of one seed: the same at every width and init_scale."""
+    """Draw the mask, and the unit start of one seed: the same at every width and init_scale."""
     trained = masks.circulant(domains, width)
     if offsets == "drawn":
         random = generator(seed, "mask")
-        # A single offset makes a shift, which is not the identity.
-        chosen = (
-            1 + random.permutation(domains - 1)[:1]
-            if width == 1
-            else random.permutation(domains)[:width]
-        )
+        least = int(width == 1)  # a single offset makes a shift, which is not the identity
+        chosen = least + random.permutation(domains - least)[:width]
         trained = sum(np.roll(np.eye(domains), offset, axis=1) for offset in chosen)
     return flight.Draw(np.asarray(trained, float), *flight.unit_start(domains, seed))
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     return flight.flight_inputs(sample(p.domains, p.width, p.offsets, seed), p.init_scale)
+
+
+def predict(p, step, seed):
+    """Predict the exponent of the mask, and agreement of signs where the linearised flow reaches a stage."""
+    _, unit = unit_flow(p.domains, p.width, p.offsets, seed)
+    band = p.offsets == "band"
+    values = circulant_singular_values(p.domains, p.width) if band else unit.singular_values
+    early = escape.rescaled(unit, p.init_scale)
+    known = {
+        "alignment_exponent": alignment_exponent(values),
+        "predicted_agreement": [
+            escape.signs_agree(escape.weights_when(early, level)) for level in STAGES
+        ],
+    }
+    if not band:
+        return known
+    shift = drawn_outcome(p.domains, 1, seed)["drawn_agreement"]
+    return {**known, **drawn_outcome(p.domains, p.width, seed), "shift_agreement": shift}
+
+
+def fit(cell):
+    """Return the misalignment of the linearised flow where each run departs from zero, nan for those that do not."""
+    p, runs = cell.parameters, cell.simulation.isel(stage=DEPARTURE)
+    places = zip(runs["stage_progress"].values, runs["stage_scale"].values, strict=True)
+    gaps = []
+    for number, place in enumerate(places):
+        trained, unit = unit_flow(p.domains, p.width, p.offsets, cell.seed(number))
+        left, right, _ = escape.weights_at(escape.rescaled(unit, p.init_scale), *map(float, place))
+        gaps.append(misalignment(left, right, trained))
+    return {"predicted_misalignment": np.array(gaps)}
+
+
+@lru_cache(maxsize=100_000)
+def drawn_outcome(domains, width, seed):
+    """Return agreement of all signs on the drawn circulant in the limit of small weights, and its number of components."""
+    trained, unit = unit_flow(domains, width, "drawn", seed)
+    inputs, outputs = masks.components(trained)
+    at_escape = escape.weights_when(escape.rescaled(unit, LIMIT), STAGES[ESCAPE])
+    return {
+        "drawn_agreement": escape.signs_agree(at_escape),
+        "drawn_components": int(max(inputs.max(), outputs.max())) + 1,
+    }
+
+
+@lru_cache(maxsize=100_000)
+def unit_flow(domains, width, offsets, seed):
+    """Return the mask of a seed, and the linearised flow from the start of unit scale."""
+    trained, *start = sample(domains, width, offsets, seed)
+    return trained, escape.early_flow(start, trained)

@@ -1,1 +1,0 @@
-"""The study ``class-collapse``; see ``study.py``."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import declare, default, generator, parameter, size
+from foretrain.study import choice, declare, default, generator, parameter, size
 from foretrain.tasks import images
 from foretrain.training.image_perceptron import images_of, reads  # noqa: F401
 
@@ -29,7 +29,7 @@ declare("step", _CURVES)
 
 @dataclass(frozen=True)
 class Parameters(lab.Run):
-    """Images, where a random encoder puts them, and what is trained then."""
+    """Images, the encoder that draws their points, and the training of points or encoder."""
 
     data: str = parameter(
         "digits",
@@ -40,19 +40,18 @@ class Parameters(lab.Run):
     per_class: int = size(20, "images of each class", 5000, minimum=2)
     output_dim: int = size(2, "dimension of a point", 1000)
     hidden_width: int = parameter(200, "width of the encoder", minimum=1, static=True)
-    trained: str = parameter(
-        "points", "the points themselves or the encoder", choices=("points", "encoder"), **FIXED
+    trained: str = choice(
+        "the points themselves or the encoder", ("points", "encoder"), sweepable=False
     )
     normalised: bool = parameter(True, "whether the loss is divided by Z", **FIXED)
     centred: bool = parameter(
         False, "whether that Z is taken about the mean of all points", **FIXED
     )
     repulsion: float = parameter(0.0, "strength of Coulomb forces between class means", minimum=0)
-    dynamics: str = parameter(
-        "adam",
+    dynamics: str = choice(
         "Adam, or the flow of points, whose deviations decay at rate 1",
-        choices=("adam", "flow"),
-        **FIXED,
+        ("adam", "flow"),
+        sweepable=False,
     )
     learning_rate: float = parameter(0.01, "step of Adam or of the flow's solver", above=0)
     steps: int = default(100)
@@ -61,7 +60,7 @@ class Parameters(lab.Run):
 
 
 def check(p):
-    """Refuse a flow of anything but free points under the plain loss, whose unit of time it has, and more digits than are."""
+    """Refuse more digits than there are, and a flow of anything but free points under the plain loss."""
     if p.data == "digits":
         inputs(p, lab.Seed(0, 0))
     if p.dynamics == "flow" and (p.trained == "encoder" or p.repulsion or p.centred):
@@ -70,9 +69,9 @@ def check(p):
 
 
 def variants(p):
-    """The flow, a trained encoder, both without normalisation, and as many dimensions as a frame needs, with repulsion."""
-    alone = p.repulsion or p.centred or not p.normalised
-    if alone or p.dynamics == "flow" or p.trained == "encoder":
+    """Return flow and trained encoder, with and without normalisation, and points in the dimensions that a frame needs."""
+    changed = p.repulsion or p.centred or not p.normalised
+    if changed or p.dynamics == "flow" or p.trained == "encoder":
         return {}
     flow = {"dynamics": "flow", "learning_rate": FLOW_STEP}
     encoder = {"trained": "encoder", "steps": 400, "observe_every": 20, "learning_rate": 0.002}
@@ -90,7 +89,7 @@ def variants(p):
 
 
 def inputs(p, seed):
-    """As many images of each class, in order of classes, and an encoder of random weights; points are what it gives."""
+    """Draw equally many images of each class, in order of classes, and the weights of the encoder that maps them to points."""
     draw = generator(seed, "data")
     if p.data == "normal":
         pixels = draw.standard_normal((CLASSES * p.per_class, 64))
@@ -114,7 +113,7 @@ def inputs(p, seed):
 
 
 def encode(pixels, layers, biases=(0.0, 0.0, 0.0)):
-    """Points of images, shape (sample, output_dim), by two ReLU layers and a linear one; NumPy in, NumPy out."""
+    """Return points of images, shape (sample, output_dim), by two ReLU layers and a linear one; NumPy in, NumPy out."""
     for layer, bias in zip(layers[:2], biases, strict=False):
         pixels = pixels @ layer + bias
         pixels = pixels * (pixels > 0)
@@ -122,7 +121,7 @@ def encode(pixels, layers, biases=(0.0, 0.0, 0.0)):
 
 
 def energies(points):
-    """Within, between and Z of points in order of classes, and the class means less the mean of all; any array library."""
+    """Return within, between and Z of points in order of classes, and the centred class means; in any array library."""
     grouped = points.reshape(CLASSES, -1, points.shape[1])
     means = grouped.mean(1)
     within = ((grouped - means[:, None]) ** 2).sum()
@@ -131,7 +130,7 @@ def energies(points):
 
 
 def program(p):
-    """Training of points or encoder on l_0, or l_0/Z, and repulsion."""
+    """Return the training of points or encoder on l_0, or l_0/Z, and repulsion."""
     import jax
     import jax.numpy as jnp
 
@@ -147,8 +146,8 @@ def program(p):
         within, between, size, means = energies(points)
         size = within + between if p.centred else size
         value = p.per_class * within  # the sum over pairs of one class is the sum about its mean
-        apart = jnp.sqrt(((means[pairs[0]] - means[pairs[1]]) ** 2).sum(1))
-        coulomb = (jnp.sqrt(size / len(points)) / apart).mean()
+        distances = jnp.sqrt(((means[pairs[0]] - means[pairs[1]]) ** 2).sum(1))
+        coulomb = (jnp.sqrt(size / len(points)) / distances).mean()
         return (value / size if p.normalised else value) + inputs["repulsion"] * coulomb
 
     def init(inputs):
@@ -180,7 +179,7 @@ def program(p):
 
 
 def closed_form(start, decayed, normalised):
-    """Points under the flow once deviations from class means have fallen to shares `decayed`, shape (share, sample, 2).
+    """Return points under the flow once deviations from class means have fallen to shares `decayed`, (share, sample, 2).
 
     Means of classes stay; under l_0/Z all points are then rescaled to the Z of the start.
     """

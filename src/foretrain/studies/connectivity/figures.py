@@ -3,7 +3,7 @@
 from foretrain.study import figure, panel
 from foretrain.training import translation_claims as pairs
 
-from .claims import all_came, fraction, missed, precision, recall
+from .claims import all_generalise, fraction, missed_pairs, precision, recall
 
 
 def error_of(predicted):
@@ -23,7 +23,7 @@ FIGURES = {
         "Fraction of random masks with which every untrained pair generalises, against the number of trained pairs. Stuck "
         "runs are left out. Dashed, the exact probability that the graph is connected, computed before training.",
         panel(
-            all_came,
+            all_generalise,
             x="trained_count",
             by="init_scale",
             label="Runs that generalise",
@@ -91,7 +91,9 @@ FIGURES = {
             for label, quantity in {
                 "Stuck runs": lambda c: pairs.stuck(c) if pairs.is_square(c) else None,
                 "Missed pairs": lambda c: (
-                    fraction(c, missed(c), pairs.within(c)) if pairs.is_wide(c) else None
+                    fraction(c, missed_pairs(c), pairs.within_components(c))
+                    if pairs.is_wide(c)
+                    else None
                 ),
             }.items()
         ),

@@ -71,15 +71,15 @@ def variants(p: Parameters) -> dict[str, dict]:
         return {}
     small = {"init_scale": p.init_scale**1.5, "seeds": 5}
     more = {"languages": 4 * p.languages, "trained_count": 4 * p.trained_count}
-    found, outputs = {"sparse": small | more}, max(1, 2 * p.languages // 3)
+    networks, outputs = {"sparse": small | more}, max(1, 2 * p.languages // 3)
     if p.trained_count <= 2 * p.languages * outputs:
         other = {"languages": 2 * p.languages, "output_languages": outputs}
-        found["rectangular"] = small | other
-    return found
+        networks["rectangular"] = small | other
+    return networks
 
 
 def is_square(p: Parameters) -> bool:
-    """Whether as many languages are translated into as are read."""
+    """Return True where as many languages are translated into as are read."""
     return p.output_languages in (0, p.languages)
 
 
@@ -112,21 +112,21 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """Which pairs generalise, from the mask alone, and how often such masks are connected."""
+    """Predict the pairs that generalise, from the mask alone, and how often such masks are connected."""
     return _predicted(replace(p, hidden_width=p.words, init_scale=1.0), seed)  # the same for all
 
 
 @lru_cache(10**4)
 def _predicted(p, seed):
     trained = mask(p, seed)
-    found = translation.predicted(trained)
+    graph = translation.predicted(trained)
     exact = p.languages <= connectivity.LARGEST_EXACT[p.diagonal]
     chance = connectivity.connection_probability if exact else connectivity.isolation_estimate
     size = p.languages, p.trained_count
     probability = chance(*size, diagonal=p.diagonal) if is_square(p) else np.nan
     return {
-        **found,
+        **graph,
         "across_scale": connectivity.across_scale(trained),
-        "connected": found["component_count"] == 1,
+        "connected": graph["component_count"] == 1,
         "connection_probability": np.float64(probability),
     }

@@ -1,1 +1,0 @@
-"""The study ``context``; see ``study.py``."""

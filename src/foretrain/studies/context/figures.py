@@ -22,10 +22,10 @@ def draw_task(grid):
         ax.set(xlabel="x1", xticks=(-1, 1), yticks=(-1, 1))
         ax.set_title(f"y = {name}", loc="left")
     axes[0].set_ylabel("x2")
-    other, one = (PALETTE[name] for name in ("blue", "vermillion"))
+    blue, red = (PALETTE[name] for name in ("blue", "vermillion"))
     pathways = (
-        [Pathway((0, 1), (0,), one, "always")],
-        [Pathway((0, 1), (0,), other, f"context {number}") for number in (1, 2)],
+        [Pathway((0, 1), (0,), red, "always")],
+        [Pathway((0, 1), (0,), blue, f"context {number}") for number in (1, 2)],
     )
     for ax, some in zip(axes[2:], pathways, strict=True):
         draw_scheme(ax, ("x1", "x2"), some, ("y",))

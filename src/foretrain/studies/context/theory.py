@@ -1,4 +1,4 @@
-"""What the general reduction predicts of the contextual task, and which gating it expects to be learned first."""
+"""Predictions of the general reduction on the contextual task, and the gating that it expects to be learned first."""
 
 from dataclasses import replace
 
@@ -11,7 +11,6 @@ from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import gates_by_features
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.gated import reduced_dynamics
-from foretrain.theory.gated.reduced_dynamics import grown_start
 from foretrain.theory.gated.reduction import find_reduction
 
 from .study import GATINGS, NETWORKS, Parameters
@@ -25,10 +24,10 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     """
     losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
     for number, network in enumerate(NETWORKS.values()):
-        one = replace(p, **network)
-        statistics = gather_statistics(data(one, seed))
+        of_network = replace(p, **network)
+        statistics = gather_statistics(data(of_network, seed))
         reduction = find_reduction(statistics, approximate=True)
-        start = grown_start(start_weights(one, seed), reduction)
+        start = reduced_dynamics.grown_start(start_weights(of_network, seed), reduction)
         states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
         losses.append(reduced_dynamics.loss(states, reduction))
         solution = statistics.least_squares()
@@ -51,11 +50,11 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:
     """Gates of every candidate on some examples: name to array of shape (pathway, sample)."""
-    (x1, x2), asked = shown.inputs["x"].T > 0, shown.targets["y"][:, 0] > 0
-    known = {"context": in_first_context(shown), "x1": x1, "x2": x2, "asked": asked}
+    (x1, x2), target = shown.inputs["x"].T > 0, shown.targets["y"][:, 0] > 0
+    known = {"context": in_first_context(shown), "x1": x1, "x2": x2, "asked": target}
     always = np.zeros(shown.samples)  # one value, one pathway
     return {
-        name: gates_by_features({"": always, **{one: known[one] for one in features}})
+        name: gates_by_features({"": always, **{feature: known[feature] for feature in features}})
         for name, features in GATINGS.items()
     }
 

@@ -1,4 +1,4 @@
-"""The training of study ``context``: gated pathways, or a ReLU network that is told the context."""
+"""The training of study ``context``: gated pathways, or a ReLU network with cues of the context among its inputs."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def data(p: Parameters, seed: Seed) -> GatedData:
 
 
 def in_first_context(shown: GatedData) -> np.ndarray:
-    """Whether each example is shown in the first context, shape (sample,)."""
+    """Return True for each example of the first context, shape (sample,)."""
     return np.arange(shown.samples) < shown.samples // 2
 
 
@@ -34,7 +34,7 @@ def cued_inputs(shown: GatedData) -> np.ndarray:
 
 
 def network(p: Parameters) -> Graph:
-    """Graph of the network; of a ReLU network the one pathway whose units it rectifies."""
+    """Return the graph of the network, for a ReLU network that of the one pathway whose units it rectifies."""
     if p.network == "relu":
         return pathways_graph(1, p.hidden_width, input_width=4)
     return pathways_graph(2 if p.gating == "per_context" else 1, p.hidden_width)

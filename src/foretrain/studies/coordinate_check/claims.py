@@ -19,7 +19,7 @@ def smallest(values):
     """Return values at the smallest learning rate."""
     if "learning_rate" not in values.dims:
         return values
-    return values.isel(learning_rate=int(values.learning_rate.argmin()), drop=True)
+    return values.isel(learning_rate=int(np.argmin(values.learning_rate.values)), drop=True)
 
 
 def exponent(name):
@@ -32,13 +32,19 @@ def within(name):
     return lambda c: tuple(exponent(name)(c) + end for end in (-NEAR, NEAR))
 
 
+def layers_of_kind(c, kind):
+    """Return the numbers of the layers of a kind."""
+    return np.flatnonzero(
+        np.asarray(c.layer_kind).reshape(-1, c.layer_kind.sizes["layer"])[0] == kind
+    )
+
+
 def layers_of(kind, name):
     """Return the power of that layer of a kind which deviates most from what is derived, as a function of the cell."""
 
     def power(c):
         slopes = slope(smallest(c.layer_change), "width")
-        kinds = np.asarray(c.layer_kind).reshape(-1, slopes.sizes["layer"])[0]
-        chosen = np.flatnonzero(kinds == kind)
+        chosen = layers_of_kind(c, kind)
         if not chosen.size:
             raise NotApplicable("the network has no such layer")
         off = np.abs(slopes.mean("seed").values - exponent(name)(c))
@@ -66,7 +72,7 @@ def best_rate_power(c):
 
 def vertex(at, losses):
     """Return where a parabola through the lowest loss and its neighbours is lowest; nan at an end of the grid."""
-    lowest = int(losses.argmin())
+    lowest = int(np.argmin(losses))
     if lowest in (0, len(at) - 1):
         return np.nan
     near = slice(lowest - 1, lowest + 2)

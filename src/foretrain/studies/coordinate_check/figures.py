@@ -1,16 +1,33 @@
 """Figures of ``coordinate-check``."""
 
+import numpy as np
+
 from foretrain.study import figure, panel
 
-from .claims import smallest
+from .claims import layers_of_kind, smallest
+from .study import FIRST, HIDDEN
 
 _ACROSS = {"across": "parametrisation", "scale": "loglog", "theory": False}
+
+
+def size_of(kind):
+    """Return the geometric mean over layers of a kind of how far they move, nan without any, as a function of the cell."""
+
+    def size(c):
+        sizes = smallest(c.layer_change).isel(layer=layers_of_kind(c, kind))
+        return np.exp(np.log(sizes).mean("layer"))
+
+    return size
+
+
 FIGURES = {
     "changes": figure(
         "Changes over the width",
-        "How far the outputs of every layer move, over their size at the start, at the smallest learning rate: after the "
+        "How far the outputs of layers move, over their size at the start, at the smallest learning rate: after the "
         "first step of standard, after all steps of the others.",
-        panel(lambda c: smallest(c.layer_change), x="width", by="layer", **_ACROSS),
+        panel(
+            {"first layer": size_of(FIRST), "hidden layers": size_of(HIDDEN)}, x="width", **_ACROSS
+        ),
         sharey=True,
     ),
     "output": figure(

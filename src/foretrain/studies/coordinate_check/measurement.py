@@ -21,7 +21,7 @@ def measure(p, seed):
     """Return sizes of changes, kinds of layers and losses."""
     with jax.enable_x64(True):
         training, kinds, run = _prepared(replace(p, learning_rate=1.0))
-        start = jax.tree.map(jnp.asarray, training.init(key(*seed, "weights")))
+        start = jax.tree.map(jnp.asarray, training.init(key(seed.root, seed.number, "weights")))
         start = jax.tree.map(lambda leaf: leaf.astype(float), start)
         arrays = {name: np.asarray(value) for name, value in run(start, p.learning_rate).items()}
     return arrays | {"layer_kind": kinds}

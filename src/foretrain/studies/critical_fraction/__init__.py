@@ -1,1 +1,0 @@
-"""The study ``critical-fraction``; see ``study.py``."""

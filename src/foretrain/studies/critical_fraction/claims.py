@@ -4,11 +4,10 @@ import numpy as np
 
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.rank_correlation import concordance, jackknifed
-from foretrain.study import NotApplicable, at_end, claim
-from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import fractions
+from foretrain.study import at_end, claim, skip_if
+from foretrain.training.embedding import fractions, operation
 
-from .theory import critical_sizes
+from .study import critical_sizes
 
 PAPER = "Liu et al. (2022), section 3.2, "
 OURS = "docs/studies/critical-fraction.md"
@@ -28,8 +27,7 @@ def steps(c):
 
 def half_unique(c):
     """Return the distance from 0.4 of the fraction at which half of random training sets are enough; trains nothing."""
-    if "unique_probability" not in c.theory:
-        raise NotApplicable("nothing is predicted")
+    skip_if("unique_probability" not in c.theory, "nothing is predicted")
     count = np.arange(len(operation(c.p).samples) + 1)
     probability = (critical_sizes(c.p.operation, c.p.symbols)[:, None] <= count).mean(0)
     return np.interp(0.5, probability, count) / count[-1] - FRACTION
@@ -42,16 +40,15 @@ def learned_from(c):
 
 
 def learned_where_unique(c):
-    if not (unique := c.lambda_3.values > 0).any():
-        raise NotApplicable("no training set determines the representation")
+    unique = c.lambda_3.values > 0
+    skip_if(not unique.any(), "no training set determines the representation")
     return c.rqi_step.notnull().values[unique]
 
 
 def rate_exceptions(c):
     """Return the number of training sets of which the rate is at odds with their freedom, or below that of a smaller one."""
     rate = c.lambda_3
-    if rate.isnull().all():
-        raise NotApplicable("matrices have no rate")
+    skip_if(rate.isnull().all(), "matrices have no rate")
     wrong = (rate > 0) != (c.ideal_rqi > 1 - 1e-6)
     falls = rate.diff("training_size") < -1e-6 * rate
     return wrong.sum() + falls.sum()
@@ -72,7 +69,7 @@ def ranked(c, name):
     return concordances(*(x.values[enough, runs] for x in (predicted, measured)))
 
 
-def told_apart(c):
+def learners_apart(c):
     """Return the jackknifed concordance of Adam's step with which runs never learn, of training sets that are enough."""
     never = c.rqi_step.isnull().where(c.lambda_3 > 0)
     return concordances(c.theory.adam_step.fillna(np.inf).values, never.values)
@@ -81,8 +78,7 @@ def told_apart(c):
 def concordances(predicted, measured):
     """Return the jackknifed concordance of values (size, seed) within each size, shape (seed,)."""
     values = jackknifed(lambda x, y: concordance(x.T, y.T), predicted.T, measured.T)
-    if not np.isfinite(values).all():
-        raise NotApplicable("no pair of runs differs")
+    skip_if(not np.isfinite(values).all(), "no pair of runs differs")
     return values
 
 
@@ -96,8 +92,8 @@ def same_direction(c):
     flow = c.theory.flow_embedding.where(c.embedding.notnull())
     reached = c.rqi_step.notnull()
     same = slope(c.embedding) * slope(flow) > 0
-    if not (learners := reached.any("training_size").values).any():
-        raise NotApplicable("no run learns the representation")
+    learners = reached.any("training_size").values
+    skip_if(not learners.any(), "no run learns the representation")
     return (same | ~reached).all("training_size").values[learners]
 
 
@@ -125,10 +121,8 @@ CLAIMS = [
         "half-unique",
         "A random training set determines the representation with probability one half at a fraction of 0.4.",
         half_unique,
-        exact=True,
         source=PAPER + "Fig. 4a",
-        near=0,
-        inside=lambda c: (0, 1 / len(operation(c.p).samples)),
+        at_most=lambda c: 1 / len(operation(c.p).samples),
         why="A number of samples is whole: the fraction is known to one sample.",
         **HEADLINE,
     ),
@@ -160,10 +154,8 @@ CLAIMS = [
         "rate-grows",
         "The grokking rate lambda_3 is zero exactly where the training set leaves freedom, and grows with every sample.",
         rate_exceptions,
-        exact=True,
         source=PAPER + "Fig. 5a; docs/theory/grokking.md",
-        near=0,
-        inside=(0, 0),
+        at_most=0,
         why="A count. Implied parallelograms and eigenvalues are computed apart; the sets of a seed are nested.",
         rank="control",
         **ALONG,
@@ -199,7 +191,7 @@ CLAIMS = [
     claim(
         "who-learns",
         "Adam on the effective loss tells, from the same start, which of two training sets of one size is learned at all.",
-        told_apart,
+        learners_apart,
         source=OURS,
         **{**RANKS, "among": "runs whose training set is enough"},
     ),

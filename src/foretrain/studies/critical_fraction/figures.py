@@ -6,7 +6,7 @@ from foretrain.figures import finished
 from foretrain.figures.style import few_log_ticks, theory_line, titled_panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
-from foretrain.training.embedding_claims import fractions
+from foretrain.training.embedding import fractions
 
 from .claims import steps
 

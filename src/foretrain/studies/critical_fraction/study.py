@@ -1,10 +1,14 @@
 """Critical fraction: how many samples determine a representation, and when do networks learn it?"""
 
 from dataclasses import dataclass
+from functools import cache
 
-from foretrain.study import declare, default
-from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
-from foretrain.training.embedding_start import reads  # noqa: F401
+import numpy as np
+
+from foretrain.study import Seed, declare, default, generator
+from foretrain.theory.grokking import effective_loss, grokking_time, parallelograms
+from foretrain.training.embedding import Toy, check, inputs, labels, operation, program, shared  # noqa: F401
+from foretrain.training.embedding_start import operation_of, reads  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 4, 5"
 COST = "2 min"
@@ -18,6 +22,8 @@ PRESETS = {
         "training_size": (10, 14, 18, 20, 22, 24, 26, 28, 30, 35, 40, 45, 50, 54),
     }
 }
+DRAWS = 10_000
+ADAM_STEPS = 5000  # after which Adam on the effective loss counts as one that never gets there
 declare(
     unique_probability="Share of random training sets of this size that determine the representation."
 )
@@ -36,3 +42,30 @@ class Parameters(Toy):
 
     steps: int = default(3000)
     stop: str = default("representation")
+
+
+@cache
+def critical_sizes(name: str, symbols: int) -> np.ndarray:
+    """Samples in random order after which the representation is unique, int (draw,)."""
+    task = operation_of(name, symbols)
+    return parallelograms.critical_sizes(task, DRAWS, generator(Seed(0, 0), "critical"))
+
+
+def predict(p, step, seed):
+    """Probability of a unique representation; normalised flow of the effective loss from the run's start; Adam on it."""
+    task, rate = operation(p), p.embedding_learning_rate
+    if not task.commutative or not rate or p.symbols < 3:
+        return {}
+    start = inputs(p, seed)
+    training, place = start["training"] > 0, start["embedding"]
+    wanted = p.rqi_threshold, p.parallelogram_tolerance
+    path = effective_loss.exact_flow(parallelograms.normalised(place), rate * step, task, training)
+    adam = grokking_time.adam_descent(place, rate, ADAM_STEPS, task, training)
+    return {
+        "unique_probability": (critical_sizes(p.operation, p.symbols) <= p.training_size).mean(),
+        "theory_step": effective_loss.grokking_time(start["lambda_3"], rate),
+        "flow_step": grokking_time.flow_time(place, task, training, *wanted) / rate,
+        "adam_step": grokking_time.first_step(adam, task, *wanted),
+        "flow_embedding": path,
+        "rqi": parallelograms.rqi(path, task, p.parallelogram_tolerance),
+    }

@@ -1,1 +1,0 @@
-"""The study ``cross-entropy``; see ``study.py``."""

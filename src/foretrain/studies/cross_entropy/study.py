@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from foretrain.study import Program, declare, default
+from foretrain.theory.softmax_curve import descent
 from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on cross-entropy and softmax"
@@ -12,7 +15,7 @@ SEEDS = 20
 AXES = {"rank": (2, 10), "target_scale": (1.0, 100.0)}
 PRESETS = {"paper": {"seeds": 20, "rank": (2, 10, 100), "steps": 12000, "observe_every": 40}}
 LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order one
-
+DIRECT_SEEDS, END, SUBSTEPS = 20, 60.0, 4
 _PART = "part of the gradient that trains the first factor, over all components"
 declare(
     "step",
@@ -39,7 +42,7 @@ check, time, inputs = factorization.check, factorization.time, factorization.inp
 
 
 def program(p: Parameters) -> Program:
-    """The network of the S-curves, its gradient's two parts, and what its softmax says of every row."""
+    """Return the program of the S-curves, which also observes both parts of the gradient and the softmax of every row."""
     import jax
     import jax.numpy as jnp
 
@@ -53,7 +56,7 @@ def program(p: Parameters) -> Program:
         parts = network.split(p.loss_function, factors, goal)
         wanted, own = goal.left.T @ goal.right, factors.left.T @ factors.right
         likeliest = wanted.argmax(1)[:, None]
-        given, learned = (
+        target, learned = (
             jnp.take_along_axis(jax.nn.softmax(logits, axis=1), likeliest, 1).mean()
             for logits in (wanted, own)
         )
@@ -62,8 +65,18 @@ def program(p: Parameters) -> Program:
             **base.observe(inputs, state),
             **{f"{name}_length": jnp.linalg.norm(part) for name, part in parts.items()},
             "decay_ratio": network.decay_ratio(p.loss_function, factors, goal),
-            "probability_share": (learned - chance) / (given - chance),
+            "probability_share": (learned - chance) / (target - chance),
             "row_accuracy": (own.argmax(1)[:, None] == likeliest).mean(dtype=own.dtype),
         }
 
     return Program(base.init, base.step, observe, base.done, base.finish)
+
+
+def predict(p, step, seed):
+    """Probability of the likeliest entry of the target, stored at even times up to `END`, of the first twenty seeds."""
+    if p.target_scale < LARGE_SCALE or seed.number >= DIRECT_SEEDS or step.size < 2:
+        return {"direct_probability": np.full(step.size, np.nan)}
+    target, start = (f.left @ f.right.T for f in factorization.draw(p, seed))
+    rate, steps = END / (step.size - 1) / SUBSTEPS, (step.size - 1) * SUBSTEPS
+    path = descent(start.ravel(), rate, steps, int(target.argmax()), every=SUBSTEPS)
+    return {"direct_probability": path}

@@ -1,1 +1,0 @@
-"""The study ``deep-linear-coefficients``; see ``study.py``."""

@@ -1,1 +1,0 @@
-"""The study ``degeneracy-over-training``; see ``study.py``."""

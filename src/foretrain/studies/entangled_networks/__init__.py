@@ -1,1 +1,0 @@
-"""The study ``entangled-networks``; see ``study.py``."""

@@ -1,1 +1,0 @@
-"""The study ``free-directions``; see ``study.py``."""

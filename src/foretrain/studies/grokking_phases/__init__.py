@@ -1,1 +1,0 @@
-"""The study ``grokking-phases``; see ``study.py``."""

@@ -1,16 +1,16 @@
-"""Claims on phases, their causes and their times; what is predicted is in ``theory.py``."""
+"""Claims on phases, their causes and their times; ``theory.py`` holds the predictions."""
 
 import numpy as np
 
 from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
-from foretrain.quantities.rank_correlation import rank_correlation
-from foretrain.study import Exact, NotApplicable, PerSeed, claim
-
-from . import reading
-from .reading import CAUSES, RATES, agreement, by_seed, generalised, is_map, learned, learners
+from foretrain.quantities.rank_correlation import rank_correlation, ranks
+from foretrain.study import Exact, PerSeed, claim, skip_if
+from foretrain.training.embedding import SLACK, operation
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/grokking-phases.md"
+RATES = ("decoder_learning_rate", "embedding_learning_rate")
+CAUSES = ("data", "representation", "decoder")
 LEARNERS = {"along": RATES, "among": "seeds whose training set tells enough"}
 TOGETHER = {"along": RATES, "among": "seeds that generalise in enough cells"}
 BETTER = {"inside": POSITIVE, "why": "A difference that the seeds establish.", **TOGETHER}
@@ -24,9 +24,139 @@ NEARLY = {
 }
 
 
+def learned(c):
+    """Return the runs that reached both accuracies, bool, and those that reached that of training."""
+    return c.phase < 2, c.phase < 3
+
+
+def tells_enough(c):
+    """Return the runs of which the ideal model of the training set has the validation accuracy wanted, bool."""
+    total = len(operation(c.p).samples)
+    if not (rest := total - c.p.training_size):
+        return c.ideal_accuracy >= 0
+    ideal = (c.ideal_accuracy * total - c.p.training_size) / rest
+    return ideal >= c.p.accuracy_threshold - SLACK * total
+
+
+def learners(c):
+    """Return the seeds whose training set tells enough, bool (seed,)."""
+    which = tells_enough(c)
+    return which.isel({dim: 0 for dim in which.dims if dim != "seed"}, drop=True)
+
+
+def causes(c):
+    """Return the place in `CAUSES` of the cause of every run that does not generalise, -1 of others."""
+    decoder = c.end.rqi > c.p.rqi_threshold
+    why = (1 + decoder.astype(int)).where(tells_enough(c), 0)
+    return why.where(c.phase >= 2, -1)
+
+
+def log_ratio(c):
+    """Return log10 of embedding rate over decoder rate, shape (decoder rate, embedding rate)."""
+    decoder, embedding = (np.log10(c.values(name)) for name in RATES)
+    return np.round(embedding[None] - decoder[:, None], 2)
+
+
+def is_map(c, least=3):
+    """Return True where both rates take so many values at least, above zero."""
+    return all(len(rates) >= least and min(rates) > 0 for rates in map(c.values, RATES))
+
+
+def has_boundary(c):
+    """Return True where there are rates of three ratios at least, above zero: one swept rate is enough."""
+    return is_map(c, 1) and np.unique(log_ratio(c)).size > 2
+
+
+def agreement(groups, ends, known=True):
+    """Return the share of the runs of a seed that end as most runs of other seeds in their group; ties count in part.
+
+    Groups are numbers of shape (decoder rate, embedding rate); ends, codes, and known, the runs that count, bool, have a
+    dim more, of seeds; the result has the shape (seed,).
+    """
+    known = np.broadcast_to(known, ends.shape)
+    kinds = (ends[..., None] == np.unique(ends)) & known[..., None]
+    credit = np.zeros(ends.shape)
+    for group in np.unique(groups):
+        own = kinds[groups == group]  # (cell, seed, kind)
+        counts = own.sum((0, 1)) - own.sum(0)  # of the others, (seed, kind)
+        most = (counts == counts.max(1, keepdims=True)) & (counts > 0)
+        credit[groups == group] = (own * most / np.maximum(most.sum(1, keepdims=True), 1)).sum(2)
+    with np.errstate(invalid="ignore"):
+        return credit.sum((0, 1)) / known.sum((0, 1))
+
+
+def measured_boundary(c):
+    """Return log10 of the ratio of rates above which fitted runs generalise, with the fewest exceptions, shape (seed,)."""
+    good, fit = (which.values for which in learned(c))
+    ratio = log_ratio(c)
+    places = np.unique(ratio)
+    middles = (places[1:] + places[:-1]) / 2
+    boundary = np.full(c.seeds, np.nan)
+    for seed in range(c.seeds):
+        which, x = good[..., seed][fit[..., seed]], ratio[fit[..., seed]]
+        if which.any() and not which.all():
+            wrong = ((x[:, None] > middles) != which[:, None]).sum(0)
+            boundary[seed] = middles[wrong == wrong.min()].mean()
+    return boundary
+
+
+def head_start(c):
+    """Return log10 of the decoder's time over that of the representation: above 0 the representation is first."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.log10(c.theory.decoder_step) - np.log10(c.theory.rqi_step)
+
+
+def predicted_boundary(c):
+    """Return log10 of the ratio of rates at which representation and decoder take equally long, shape (seed,)."""
+    return log_ratio(c)[0, 0] - head_start(c).values[0, 0]
+
+
+def generalised(c):
+    """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each."""
+    good = learned(c)[0] & learners(c)
+    skip_if(not good.any(), "no run generalises")
+    steps = c.theory.validation_step, c.validation_step
+    predicted, measured = (x.where(good).values.reshape(-1, c.seeds) for x in steps)
+    return predicted, np.maximum(measured, 1)
+
+
+def by_seed(predicted, measured, measure, fewest=1):
+    """Return a measure of predicted and measured steps of the cells in which a seed generalised; nan with too few."""
+    values = np.full(predicted.shape[1], np.nan)
+    for seed in range(values.size):
+        known = ~np.isnan(predicted[:, seed])
+        if known.sum() >= fewest:
+            values[seed] = measure(predicted[known, seed], measured[known, seed])
+    return values
+
+
+def order_of_seeds(predictor, measured, which):
+    """Return what each seed adds to the rank correlation over seeds, mean over cells, times the number of seeds.
+
+    Args:
+        predictor: Predictor of the order, (cell, seed), or anything that broadcasts to it.
+        measured: Steps, (cell, seed); nan where a run does not generalise.
+        which: Seeds that count, bool (seed,). Cells count in which all of these generalise.
+    """
+    predictor, measured = (x[:, which] for x in np.broadcast_arrays(predictor, measured))
+    known = ~np.isnan(measured).any(1)
+    skip_if(which.sum() < 4 or not known.any(), "too few seeds generalise")
+    places = np.stack([ranks(x[known]) for x in (predictor, measured)])
+    parts = places - places.mean(2, keepdims=True)
+    size = np.sqrt((parts**2).mean(2, keepdims=True)).prod(0)
+    values = np.full(which.shape, np.nan)
+    values[which] = (parts.prod(0) / np.maximum(size, 1e-12)).mean(0)
+    return values
+
+
+def off(predicted, measured):
+    """Return the median over cells of |log2 (predicted / measured)|."""
+    return np.median(np.abs(np.log2(predicted / measured)))
+
+
 def lost_by_ratio(c, ends, known=True):
     """Return the share of ends that the ratio of rates tells, less the share that both rates tell, shape (seed,)."""
-    ratio = reading.log_ratio(c)
+    ratio = log_ratio(c)
     cells = np.arange(ratio.size).reshape(ratio.shape)
     return agreement(ratio, ends, known) - agreement(cells, ends, known)
 
@@ -38,56 +168,54 @@ def one_dimensional_corrected(c):
 
 
 def boundary_gap(c):
-    measured = reading.measured_boundary(c)
+    measured = measured_boundary(c)
     known = measured[learners(c).values & ~np.isnan(measured)]
     note = f"Measured at {known.mean():.2f} decades." if known.size else "No boundary in the map."
-    gap = reading.predicted_boundary(c) - measured
+    gap = predicted_boundary(c) - measured
     return PerSeed(np.where(learners(c), gap, np.nan), note)
 
 
 def within_two(c):
-    reach = np.log10(2) + np.diff(np.unique(reading.log_ratio(c))).max() / 2
+    reach = np.log10(2) + np.diff(np.unique(log_ratio(c))).max() / 2
     return -reach, reach
 
 
 def share(part, whole):
     """Return the share of a part of the runs in the whole, shape (seed,), with the number of runs in the whole."""
-    if not (count := int(whole.sum())):
-        raise NotApplicable("there are no such runs")
+    skip_if(not (count := int(whole.sum())), "there are no such runs")
     return PerSeed(part.sum(RATES) / whole.sum(RATES), f"Of {count} runs.")
 
 
 def memorised_without(c):
     memorised = (c.phase == 2) & learners(c)
-    return share(memorised & (reading.causes(c) == CAUSES.index("representation")), memorised)
+    return share(memorised & (causes(c) == CAUSES.index("representation")), memorised)
 
 
 def lucky(c):
     """Return the number of runs that generalise though their training set does not tell enough."""
     which = ~learners(c)
-    if not which.any():
-        raise NotApplicable("all training sets tell enough")
+    skip_if(not which.any(), "all training sets tell enough")
     return Exact(int((learned(c)[0] & which).sum()), seeds=int(which.sum()))
 
 
 def rate_alone(c):
     """Return 1 / (lambda_3 rate) of every run, infinity for never, (cell, seed)."""
     with np.errstate(divide="ignore"):
-        alone = 1 / (c.lambda_3 * c.axis(RATES[1]))
-    return alone.transpose(*c.phase.dims).values.reshape(-1, c.seeds)
+        steps = 1 / (c.lambda_3 * c.axis(RATES[1]))
+    return steps.transpose(*c.phase.dims).values.reshape(-1, c.seeds)
 
 
 def better_than_rate(c):
     predicted, measured = generalised(c)
     which = learners(c).values
-    ours, others = (reading.order_of_seeds(x, measured, which) for x in (predicted, rate_alone(c)))
+    ours, others = (order_of_seeds(x, measured, which) for x in (predicted, rate_alone(c)))
     return ours - others
 
 
 def decoder_counts(c):
-    (predicted, measured), alone = generalised(c), rate_alone(c)
-    values = by_seed(np.where(np.isnan(predicted), np.nan, alone), measured, reading.off)
-    return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, reading.off)
+    (predicted, measured), steps = generalised(c), rate_alone(c)
+    values = by_seed(np.where(np.isnan(predicted), np.nan, steps), measured, off)
+    return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, off)
 
 
 CLAIMS = [
@@ -130,7 +258,7 @@ CLAIMS = [
         why="Within a factor of two, as thresholds of accuracy and RQI are conventions; the map knows it to half a step.",
         unit="decades",
         note="Predicted over measured ratio of rates; no constant is fitted.",
-        where=reading.has_boundary,
+        where=has_boundary,
         rank="headline",
         **LEARNERS,
     ),
@@ -162,8 +290,7 @@ CLAIMS = [
         "Where the training set does not determine the representation, networks generalise at no learning rates.",
         lucky,
         source=PAPER + "appendix E",
-        near=0,
-        inside=(0, 0),
+        at_most=0,
         why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
         along=RATES,
         rank="headline",

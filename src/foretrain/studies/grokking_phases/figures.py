@@ -10,7 +10,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
 from foretrain.training.phases import PHASES
 
-from .reading import CAUSES, RATES, causes, generalised, head_start, learners
+from .claims import CAUSES, RATES, causes, generalised, head_start, learners
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 
@@ -47,14 +47,14 @@ def draw_phases(grid):
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(name.replace("_", " ").capitalize())
         ax.set(xlim=(-0.5, len(bits) - 0.5), ylim=(-0.5, bits.shape[1] - 0.5))
-    none, some = (interval(np.arange(c.seeds) < count) for count in (0, c.seeds // 2))
+    never, often = (interval(np.arange(c.seeds) < count) for count in (0, c.seeds // 2))
     medians = (
         ", and from above median steps of training, representation and validation (– is never)"
     )
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
-        f"Of {c.seeds} seeds, a phase that none is in has a probability of at most {none.high:.2f}, "
-        f"one that {c.seeds // 2} are in of {some.low:.2f} to {some.high:.2f} (95%, Clopper-Pearson). "
+        f"Of {c.seeds} seeds, a phase that none is in has a probability of at most {never.high:.2f}, "
+        f"one that {c.seeds // 2} are in of {often.low:.2f} to {often.high:.2f} (95%, Clopper-Pearson). "
         f"Right: entropy of the phase{medians if small else ''}."
     )
     if "decoder_step" in c.theory and min(share.shape[:2]) > 1:

@@ -1,10 +1,17 @@
 """Grokking phases: which of four phases does a network end in, how surely, why, and when?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
-from foretrain.study import declare, default
-from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
-from foretrain.training.embedding_start import reads  # noqa: F401
+import numpy as np
+from scipy.special import softmax
+
+from foretrain.networks import embedding as network
+from foretrain.study import Seed, declare, default
+from foretrain.theory import published_rules
+from foretrain.theory.grokking.grokking_time import flow_time
+from foretrain.training.embedding import Toy, check, inputs, labels, operation, program, shared  # noqa: F401
+from foretrain.training.embedding_start import decoder_of, reads  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
 COST = "3 min"
@@ -23,6 +30,8 @@ PRESETS = {
     "scale": {**_KNOB, "init_scale": (0.1, 0.3, 1.0, 3.0)},
     "embedding-decay": {**_KNOB, "embedding_decay": (0.0, 0.1, 1.0)},
 }
+RATE = 1e-3  # of the decoder alone
+PATH = 3.0  # rate times steps after which it counts as never
 declare(
     unit="step",
     decoder_step="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",
@@ -36,3 +45,61 @@ class Parameters(Toy):
     hidden_width: int = default(50)
     steps: int = default(20_000)
     observe_every: int = default(500)
+
+
+def predict(p, step, seed):
+    """Return the first steps of a run whose representation and decoder are learned one after the other; infinity = never."""
+    task = operation(p)
+    if not task.commutative or p.symbols < 3:
+        return {}
+    times = at_start(_plain(p), seed)
+    with np.errstate(divide="ignore"):
+        flow, decoder = np.array(times) / (p.embedding_learning_rate, p.decoder_learning_rate)
+    return {"rqi_step": flow, "decoder_step": decoder, "validation_step": flow + decoder}
+
+
+def _plain(p):
+    """Return the parameters of the toy model alone, equal where times do not depend on them."""
+    toy = Toy(**{field.name: getattr(p, field.name) for field in fields(Toy)})
+    free = {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
+    return replace(toy, batch_size=0, steps=1, observe_every=1, stop="never", **free)
+
+
+@lru_cache(maxsize=1024)
+def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
+    """Return rate times steps of the flow of the effective loss, and of the decoder on a line."""
+    arrays, task = inputs(p, seed), operation(p)
+    start, training = arrays["embedding"], arrays["training"] > 0
+    flow = flow_time(start, task, training, p.rqi_threshold, p.parallelogram_tolerance)
+    number = np.arange(p.symbols) - (p.symbols - 1) / 2
+    line = np.outer(number / number.std(), start.std(0)) + start.mean(0)
+    return float(flow), decoder_time(p, arrays, line)
+
+
+def decoder_time(p: Toy, arrays: dict, embedding: np.ndarray) -> float:
+    """Return rate times steps in which the decoder alone, on still embeddings (symbol, coordinate), has both accuracies."""
+    task, targets, training = operation(p), arrays["targets"], arrays["training"] > 0
+    joined, wanted = embedding[task.samples].sum(1), targets[task.labels]
+    parts = [part for part in (training, ~training) if part.any()]
+    decoder = network.turned(decoder_of(arrays))
+    memories = [(np.zeros_like(weights), np.zeros_like(weights)) for weights in decoder]
+    for step in range(int(PATH / RATE)):
+        first = np.tanh(joined @ decoder.weight_1 + decoder.bias_1)
+        second = np.tanh(first @ decoder.weight_2 + decoder.bias_2)
+        outputs = second @ decoder.weight_3.T + decoder.bias_3
+        right = network.nearness(outputs, targets).argmax(0) == task.labels
+        if all(right[part].mean() >= p.accuracy_threshold for part in parts):
+            return step * RATE
+        regression = p.objective == "regression"
+        slope = (
+            2 * (outputs - wanted) / len(outputs.T) if regression else softmax(outputs, 1) - wanted
+        )
+        back = slope.T * training / training.sum()
+        slopes, _ = network.slopes(decoder, joined, first, second, back)
+        moved = [
+            published_rules.step("adamw", part, slope, memory, step + 1, RATE, p.decoder_decay)
+            for part, slope, memory in zip(decoder, slopes, memories, strict=True)
+        ]
+        weights, memories = zip(*moved, strict=True)
+        decoder = network.Decoder(*weights)
+    return np.inf

@@ -1,1 +1,0 @@
-"""The study ``image-grokking``; see ``study.py``."""

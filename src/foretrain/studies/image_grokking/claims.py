@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import MOST
-from foretrain.study import NotApplicable, PerSeed, claim, slope
+from foretrain.study import PerSeed, claim, skip_if, slope
 from foretrain.theory.grokking.lazy_perceptron import shrinking
 from foretrain.training import image_perceptron
 from foretrain.training.phases import PHASES
@@ -42,12 +42,11 @@ def late(c, network=""):
 
 
 def four_phases(c):
-    if any(len(c.values(name)) < 2 for name in MAP):
-        raise NotApplicable("a map has two values of each axis")
+    skip_if(any(len(c.values(name)) < 2 for name in MAP), "a map has two values of each axis")
     runs = [phase(c) == code for code in range(len(PHASES))]
     shares = [f"{name} {float(run.mean()):.2f}" for name, run in zip(PHASES, runs, strict=True)]
-    seen = np.all([run.any(MAP) for run in runs], axis=0)
-    return PerSeed(seen, f"Mean probability: {', '.join(shares)}.")
+    all_occur = np.all([run.any(MAP) for run in runs], axis=0)
+    return PerSeed(all_occur, f"Mean probability: {', '.join(shares)}.")
 
 
 def larger_is_later(c):
@@ -61,7 +60,7 @@ def logarithm(c):
 
 
 def waited_for(p, step):
-    """Return True where decay is what a typical run waits for, and within the budget."""
+    """Return True where a typical run waits for decay, within the budget."""
     return (2 * p.delay <= step) & (step <= 0.8 * p.steps)
 
 

@@ -54,8 +54,8 @@ class Parameters(ImagePerceptron):
 
 def compared(p):
     """Return True where other sizes of the start and of the training set are trained beside it: in one cell of the map."""
-    here = (p.weight_decay, p.last_learning_rate) == (p.compared_decay, p.compared_rate)
-    return here and p.init_scale >= 3 and p.training_size >= 2
+    in_cell = (p.weight_decay, p.last_learning_rate) == (p.compared_decay, p.compared_rate)
+    return in_cell and p.init_scale >= 3 and p.training_size >= 2
 
 
 def variants(p):
@@ -64,8 +64,8 @@ def variants(p):
         return {}
     scales = {name: p.init_scale * factor for name, factor in STARTS.items()} | {"usual": 1.0}
     sizes = {name: round(p.training_size * factor) for name, factor in SIZES.items()}
-    there = MNIST if p.data == "mnist" else len(image_perceptron.images_of(p.data).train_labels)
-    if p.batch_size > sizes["fewer"] or sizes["more"] > there:
+    available = MNIST if p.data == "mnist" else len(image_perceptron.images_of(p.data).train_labels)
+    if p.batch_size > sizes["fewer"] or sizes["more"] > available:
         sizes = {}
     starts = {name: {"init_scale": scale} for name, scale in scales.items()}
     return starts | {name: {"training_size": size} for name, size in sizes.items()}
@@ -73,15 +73,15 @@ def variants(p):
 
 def predict(p, step, seed):
     """Return the step of generalisation as decay alone, and as decay and the tangent kernel predict it."""
-    given = inputs(p, seed)
+    arrays = inputs(p, seed)
     per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
     with np.errstate(divide="ignore"):
         forgotten = max(np.log(p.init_scale), 0.0) / np.float64(per_step)
     images = (
-        given[f"{part}{name}"] for part in ("", "validation_") for name in ("images", "labels")
+        arrays[f"{part}{name}"] for part in ("", "validation_") for name in ("images", "labels")
     )
     lazy = lazy_step(
-        Decoder(*(given[name] for name in Decoder._fields)),
+        Decoder(*(arrays[name] for name in Decoder._fields)),
         *images,
         hidden_learning_rate=p.learning_rate,
         last_learning_rate=p.last_learning_rate,

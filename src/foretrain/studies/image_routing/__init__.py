@@ -1,1 +1,0 @@
-"""The study ``image-routing``; see ``study.py``."""

@@ -1,4 +1,4 @@
-r"""What is known beforehand of an image-routing study: least squares, chance, and the time at which all routes learn as one.
+r"""Predictions for image routing: least squares, chance, and the time at which all routes learn as one.
 
 Where all domains have the same statistics, the mean E of the encoders and D of the decoders (sums over sqrt(M)) and the hidden
 matrix H obey, as long as what each domain keeps of its own plays no part,
@@ -27,19 +27,19 @@ SMALLEST = 0.01  # an explicit method waits on its plateaus in proportion to 1 /
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, float]:
-    """Where a linear network with squared error ends on every trained route, chance, and the time of learning as one."""
+    """Predict the end of a linear network with squared error on trained routes, chance, and the time of learning as one."""
     linear = p.loss_function == "squared" and p.negative_slope == 1 and not p.biases
     # Least squares depends neither on training nor on the start or K, the start does not depend on K.
-    one = replace(p, trained_outputs=1)
+    single = replace(p, trained_outputs=1)
     alike = p.training == "statistics" and p.transform == "permutation"
-    common = replace(one, training="statistics", init_scale=1.0)
-    loss, accuracy = _least_squares(common, p.evaluation_samples) if linear else (math.nan,) * 2
+    whole = replace(single, training="statistics", init_scale=1.0)
+    loss, accuracy = _least_squares(whole, p.evaluation_samples) if linear else (math.nan,) * 2
     known = alike and SMALLEST <= p.init_scale <= 1
     return {
         "least_squares_loss": loss,
         "least_squares_accuracy": accuracy,
         "chance_accuracy": 1 / domain_data(p)[0].classes,
-        "shared_half_time": half_time(one, seed) if known else math.nan,
+        "shared_half_time": half_time(single, seed) if known else math.nan,
     }
 
 
@@ -50,7 +50,7 @@ def _least_squares(p: Parameters, samples: int) -> tuple[float, float]:
 
 @functools.lru_cache(maxsize=256)
 def half_time(p: Parameters, seed: Seed) -> float:
-    """Time at which the mean of the network, from the start of this seed, has learned half of what can be learned.
+    """Return the time at which the mean of the network has learned half of its task from the start of this seed.
 
     Cost: one network of three layers to half of the loss, some 100 / `init_scale` steps.
     """

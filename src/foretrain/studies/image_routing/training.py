@@ -1,4 +1,4 @@
-"""How a run of the study ``image-routing`` is trained: by gradient flow from statistics, or from minibatches."""
+"""The training of study ``image-routing``: gradient flow from statistics, or descent on minibatches."""
 
 import functools
 from typing import Any
@@ -30,8 +30,8 @@ def _domain_data(source, known, division, with_statistics):
     data, heldout, features_file = source
     draw = generator(Seed(0, 0), "data")
     images = image_files.load(data, heldout, draw, features_file=features_file)
-    found = image_domains.divided(images, *division)
-    return found, image_domains.statistics(found) if with_statistics else None
+    domains = image_domains.divided(images, *division)
+    return domains, image_domains.statistics(domains) if with_statistics else None
 
 
 def kept(p: Parameters) -> Any:
@@ -180,7 +180,7 @@ def _minibatch(p):
 
 
 def _is_large(p, input_size) -> bool:
-    """Whether the encoders of one run fill the cache of a core, so that runs side by side gain nothing."""
+    """Return True where the encoders of one run fill the cache of a core, so that runs side by side gain nothing."""
     return 4 * p.domains * p.hidden_width * input_size > 2**20
 
 
@@ -212,7 +212,7 @@ def _heldout(p, inputs, trained, slope):
 
 
 def _observed(trained, loss, accuracy):
-    """Means over trained and over untrained routes of what is known of each."""
+    """Return means of loss and accuracy over trained and over untrained routes."""
     from foretrain.networks.routing import mean_over
 
     return {

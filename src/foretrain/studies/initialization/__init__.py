@@ -1,1 +1,0 @@
-"""The study ``initialization``; see ``study.py``."""

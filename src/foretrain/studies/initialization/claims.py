@@ -13,8 +13,7 @@ from foretrain.training.routing import items_task
 from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
-from .study import Parameters, variants
-from .theory import kernel_of_seed, lazy_limit
+from .study import Parameters, kernel_of_seed, lazy_limit, variants
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
 OURS = "docs/studies/initialization.md"
@@ -55,12 +54,12 @@ def race_start(c):
 def map_at_start(c) -> float:
     """Return the largest length of the start's answers over that of targets, at the smallest scale: layers are isometries."""
     data = items_task(c.p.level_weights)
-    asked = (data.inputs[0] ** 2).sum() / (data.targets[0] ** 2).sum()
-    return float(c.values("init_scale")[0] ** 3 * asked**0.5)
+    power_ratio = (data.inputs[0] ** 2).sum() / (data.targets[0] ** 2).sum()
+    return float(c.values("init_scale")[0] ** 3 * power_ratio**0.5)
 
 
 def left_of_linearised(c) -> float:
-    """Return the root of what the linearised network leaves of its loss when its prediction ends, at the largest scale."""
+    """Return the root of the share of its loss that the linearised network ends with, at the largest scale."""
     loss = c.theory.lazy_loss.isel(init_scale=-1).dropna("step")
     return float((loss.isel(step=-1) / loss.isel(step=0)).max() ** 0.5)
 
@@ -153,10 +152,8 @@ CLAIMS = [
         "linearised-start",
         "The network linearised at its start begins with the errors of the network, on trained and untrained routes.",
         linearised_start,
-        exact=True,
         source=OURS,
-        near=0,
-        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-4),
+        at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-4,
         rank="control",
         why="Two ways to the mean of some thousand squares differ by rounding.",
         note="Largest |predicted / measured - 1| at step 0, over all scales and seeds.",
@@ -166,10 +163,8 @@ CLAIMS = [
         "linearised-end",
         "The untrained error of the linearised network has come to its limit when its training loss has come to zero.",
         linearised_end,
-        exact=True,
         source=OURS,
-        near=0,
-        inside=lambda c: (0, 4 * left_of_linearised(c)),
+        at_most=lambda c: 4 * left_of_linearised(c),
         rank="control",
         why="Answers are linear in what is left of the training errors, of which they take over twice the size at most where "
         "the kernel of untrained routes is no larger than that of trained ones; errors are squares.",
@@ -181,10 +176,8 @@ CLAIMS = [
         "race-start",
         "The race begins with the loss of small random weights.",
         race_start,
-        exact=True,
         source=RACE,
-        near=0,
-        inside=lambda c: (0, map_at_start(c) * (2 + map_at_start(c)) + 1e-6),
+        at_most=lambda c: map_at_start(c) * (2 + map_at_start(c)) + 1e-6,
         rank="control",
         why="All singular values of the start's three layers are init_scale: answers are at most its third power of inputs, "
         "and the loss is off by twice that and its square over targets, and rounding.",

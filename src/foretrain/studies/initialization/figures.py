@@ -40,8 +40,8 @@ def draw_representations(grid):
     words, look = ("Cosine", "", "Input domain"), {"cmap": DIVERGING, "interpolation": "nearest"}
     block_maps(axes[0], cosines, domains, words, parted=True, vmin=-1, vmax=1, **look)
     words, trained = ("Output", "Input domain", "Output domain"), trained_blocks(runs[0])
-    look |= {"aspect": "auto", "vmin": -6, "vmax": 6}
-    block_maps(axes[1], outputs, domains, words, trained, **look)
+    look |= {"aspect": "auto"}
+    block_maps(axes[1], outputs, domains, words, trained, parted=False, vmin=-6, vmax=6, **look)
     return finished(
         drawing,
         "Representations and outputs from small to large weights",

@@ -1,1 +1,0 @@
-"""The study ``interaction-basis``; see ``study.py``."""

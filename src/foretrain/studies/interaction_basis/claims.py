@@ -11,7 +11,7 @@ OWN = "docs/studies/interaction-basis.md"
 OTHERS = ["pca", "svd", "neurons"]
 
 
-def here(c):
+def on_digits(c):
     return c.p.task == "digits"  # beside other tasks no network stands
 
 
@@ -56,11 +56,11 @@ FEWER = {
     "inside": (0, 0.999),
     "rank": "headline",
     "source": SOURCE,
-    "where": here,
+    "where": on_digits,
     "why": "Of the three networks the largest ratio; below 1 the interaction basis is sparser than each of the others.",
 }
 GENERALISED = {
-    "where": here,
+    "where": on_digits,
     "among": "seeds whose transformer answers nine tenths of the pairs held out",
     "source": "Nanda et al. (2023): modular addition by Fourier modes; docs/studies/interaction-basis.md",
 }
@@ -70,24 +70,20 @@ CLAIMS = [
         "In the interaction bases of a deep linear network every layer map is the identity, all layers have the same "
         "importances, and edges join each direction to its own and are as strong as it is important.",
         lambda c: c["linear"][["identity_gap", "importance_gap", "edge_gap"]].to_array(),
-        exact=True,
-        near=0,
-        inside=(0, 1e-10),
+        at_most=1e-10,
         rank="headline",
         source=APPENDIX,
         why="Exact; double precision leaves 1e-14 times the condition of the activations.",
-        where=here,
+        where=on_digits,
     ),
     claim(
         "product-blocks",
         "Blocks that share nothing have no edge between them, on data that are a product of samples of each.",
         lambda c: c["blocks"].cross_on_product,
-        exact=True,
-        near=0,
-        inside=(0, 1e-8),
+        at_most=1e-8,
         source=SOURCE,
         why="Cross moments vanish but for rounding; an edge is a square, and its root is compared.",
-        where=lambda c: here(c) and c.p.centring == "mean",
+        where=lambda c: on_digits(c) and c.p.centring == "mean",
     ),
     claim(
         "sampled-blocks",
@@ -97,7 +93,7 @@ CLAIMS = [
         inside=(-1.3, -0.7),
         source=OWN,
         why="Sampled cross moments are of order n^(-1/2) and an edge is a square; where importances agree directions mix.",
-        where=lambda c: here(c) and c.p.centring == "mean",
+        where=lambda c: on_digits(c) and c.p.centring == "mean",
     ),
     claim(
         "fewer-directions",
@@ -166,7 +162,7 @@ CLAIMS = [
         inside=(0, 0.999),
         source=APPENDIX + ": gradients to the next layer, to sparsify interactions",
         why="Below 1 the local basis is sparser; the interval over seeds must lie below.",
-        where=here,
+        where=on_digits,
     ).and_corrected(
         "The local basis needs as many edges as the global one, within a quarter.",
         near=1,

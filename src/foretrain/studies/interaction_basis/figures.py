@@ -53,12 +53,12 @@ def draw_graphs(grid):
 def _graph(data, words):
     strength = data["edge_strength"].isel(seed=0)
     modules = data["module"].isel(seed=0).values
-    met = modules >= 0
-    met[1:] |= (strength.values > 0).any(2)
-    met[:-1] |= (strength.values > 0).any(1)
-    sizes = [int(np.flatnonzero(one)[-1]) + 1 for one in met]
+    linked = modules >= 0
+    linked[1:] |= (strength.values > 0).any(2)
+    linked[:-1] |= (strength.values > 0).any(1)
+    sizes = [int(np.flatnonzero(layer)[-1]) + 1 for layer in linked]
     edges = [part[: sizes[at + 1], : sizes[at]] for at, part in enumerate(strength.values)]
-    kept = [one[:size] for one, size in zip(modules, sizes, strict=True)]
+    kept = [layer[:size] for layer, size in zip(modules, sizes, strict=True)]
     graph = layered_graph(edges, kept, names=LAYERS if len(sizes) == len(LAYERS) else None)
     more = f" Of each layer the {DRAWN} most important directions of the local basis, for the first seed of {words}"
     return dataclasses.replace(graph, caption=graph.caption + more)

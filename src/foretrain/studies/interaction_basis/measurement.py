@@ -1,4 +1,4 @@
-"""The networks, and what is measured on them."""
+"""Networks of the study, and measurements on them."""
 
 from functools import lru_cache
 from itertools import pairwise
@@ -61,9 +61,9 @@ def _adamw():
     def run(params, numbers, data, rows):
         rule = optax.adamw(numbers[0], weight_decay=numbers[1])
 
-        def step(carry, some):
+        def step(carry, batch):
             params, state = carry
-            slopes = jax.grad(loss)(params, *(one[some] for one in data))
+            slopes = jax.grad(loss)(params, *(array[batch] for array in data))
             change, state = rule.update(slopes, state, params)
             return (optax.apply_updates(params, change), state), None
 
@@ -77,14 +77,14 @@ def examples(p):
     if p.task == "digits":
         from sklearn.datasets import load_digits
 
-        found: Any = load_digits()
-        return found.data / 16, found.target
+        digits: Any = load_digits()
+        return digits.data / 16, digits.target
     symbols = np.arange(p.modulus)
     return pairs(p.modulus), (np.add.outer(symbols, symbols) % p.modulus).ravel()
 
 
 def needed(counts, losses, allowed):
-    """The count from which on a loss stays within what is allowed, between counts by straight lines of logarithms.
+    """Return the count from which on a loss stays within a bound, between counts by straight lines of logarithms.
 
     nan where it does not; the smallest count where it always does.
     """
@@ -99,7 +99,7 @@ def needed(counts, losses, allowed):
 
 
 def classified(p, seed):
-    """A classifier is trained, and cut in every basis."""
+    """Train a classifier, and cut it in every basis."""
     x, targets = examples(p)
     widths = (x.shape[1], p.hidden_width, p.hidden_width, int(targets.max()) + 1)
     start = drawn(generator(seed, "weights"), widths)
@@ -108,14 +108,14 @@ def classified(p, seed):
 
 
 def attentive(p, seed):
-    """A transformer is trained, and cut in every basis; and the frequencies of its bases, twice."""
+    """Train a transformer, cut it in every basis, and measure the frequencies of its bases at both moments."""
     networks, x, targets, own = transformer.trained(p, seed)
-    found = cut(networks[-1], x, targets, p)
+    values = cut(networks[-1], x, targets, p)
     random = generator(seed, "shuffles")
-    found |= transformer.structure(networks, x, p, random)
-    found |= transformer.agreement(found["module"], found["direction_frequency"], random)
-    heldout = [right(one, x, targets)[~own].mean() if not own.all() else 1.0 for one in networks]
-    return found | {"unseen_accuracy": np.array(heldout)}
+    values |= transformer.structure(networks, x, p, random)
+    values |= transformer.agreement(values["module"], values["direction_frequency"], random)
+    heldout = [right(net, x, targets)[~own].mean() if not own.all() else 1.0 for net in networks]
+    return values | {"unseen_accuracy": np.array(heldout)}
 
 
 def right(network, x, targets):
@@ -127,7 +127,7 @@ def cut(network, x, targets, p):
     centre = p.centring == "mean"
     some = x[:: max(1, len(x) // SOME)]
     names = ("direction_loss", "edge_loss", "directions_needed", "edges_needed")
-    found: dict[str, Any] = {name: [] for name in names}
+    lists: dict[str, Any] = {name: [] for name in names}
     for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
@@ -135,25 +135,25 @@ def cut(network, x, targets, p):
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
         limits = needed(KEPT, directions, allowed), needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
-            found[place].append(values)
+            lists[place].append(values)
         if name == "local" and p.task != "modular":
-            found |= of_graph(graph)
-    measured = {name: np.asarray(values) for name, values in found.items()}
+            lists |= of_graph(graph)
+    measured = {name: np.asarray(values) for name, values in lists.items()}
     return measured | {"fitted_accuracy": right(network, x, targets).mean()}
 
 
 def of_graph(graph):
-    """Edges of the most important directions, and their modules, of which the number is found too."""
+    """Return edges of the most important directions, and their modules, whose number is chosen too."""
     top = max(part.max() for part in graph.strengths)
     roots = [np.sqrt(part[:DRAWN, :DRAWN]) for part in graph.strengths]
     kept = [np.pad(part, [(0, DRAWN - size) for size in part.shape]) for part in roots]
-    found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
-    modules = np.array(found.by_layer([DRAWN] * (len(kept) + 1)))
+    chosen = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
+    modules = np.array(chosen.by_layer([DRAWN] * (len(kept) + 1)))
     return {"edge_strength": np.array(kept), "module": modules}
 
 
 def linear(p, seed):
-    """Four layers of random widths and what is not the identity in their bases, the worst of both kinds."""
+    """Measure how far four linear layers of random widths are from the identity in their bases, the worst of both kinds."""
     random = generator(seed, "weights")
     widths = random.integers(3, 12, 5)
     network = perceptron(*drawn(random, widths), "identity")
@@ -171,13 +171,13 @@ def linear(p, seed):
                 (below.importance - top) / top[0],
                 (edges - np.diag(below.importance)) / top[0],
             )
-            gaps.append([np.abs(one).max() for one in off])
+            gaps.append([np.abs(gap).max() for gap in off])
     names = ("identity_gap", "importance_gap", "edge_gap")
     return dict(zip(names, np.max(gaps, axis=0), strict=True))
 
 
 def cross(network, x, widths, points):
-    """Of the edges: between two blocks of so many activations, the largest and the sum, over those of all."""
+    """Return largest and sum of the edges between two blocks of so many activations, over those of all edges."""
     basis = interaction_basis(network, x, centre=True)
     graph = interaction_graph(network, x, basis, points=points)
     first = [
@@ -191,7 +191,7 @@ def cross(network, x, widths, points):
 
 
 def blocks(p, seed):
-    """Networks of two blocks that share nothing, on a product of two samples, and on independent samples."""
+    """Measure networks of two blocks that share nothing, on a product of two samples, and on independent samples."""
     random, data = generator(seed, "weights"), generator(seed, "data")
     widths = (3, 6, 5, 2)
     worst, sampled = 0.0, []

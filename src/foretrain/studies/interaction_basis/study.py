@@ -96,7 +96,7 @@ class Parameters:
 
 
 def variants(p):
-    """Beside the classifier: addition modulo p by two networks, a deep linear one, and two blocks that share nothing."""
+    """Return addition modulo p by two networks, a deep linear network, and two blocks that share nothing."""
     if p.task != "digits":
         return {}
     attention = {"task": "transformer", "updates": 10 * p.updates, "weight_decay": 1.0}

@@ -16,11 +16,11 @@ ACCURACY, SHUFFLES = 0.95, 20  # accuracy on training samples that counts as fit
 
 
 @lru_cache(maxsize=8)
-def _compiled(of):
-    """From inputs to the first state, and from one state to that at the end, or when the training set is fitted."""
+def _compiled(p):
+    """Compile the first state from inputs, and the training from a state to the end or until the training set is fitted."""
     import jax
 
-    program = transformer.program(of)
+    program = transformer.program(p)
 
     def until(inputs, state, fitted):
         def going(state):
@@ -32,22 +32,22 @@ def _compiled(of):
 
 
 def trained(p, seed):
-    """Networks at both moments, all pairs, their labels, and which of them were trained."""
+    """Return the networks of both moments, all pairs, their labels, and which pairs were trained."""
     names = ("embedding_dim", "hidden_width", "training_share")
-    given = {name: getattr(p, name) for name in names}
-    of = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **given)
-    made = transformer.inputs(of, seed) | transformer.shared(of)
+    sizes = {name: getattr(p, name) for name in names}
+    modular = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **sizes)
+    arrays = transformer.inputs(modular, seed) | transformer.shared(modular)
     for part in ("embedding", "decoder"):
-        made |= {f"{part}_learning_rate": p.learning_rate, f"{part}_decay": p.weight_decay}
-    made["accuracy_threshold"] = ACCURACY
+        arrays |= {f"{part}_learning_rate": p.learning_rate, f"{part}_decay": p.weight_decay}
+    arrays["accuracy_threshold"] = ACCURACY
     with arithmetic("float32"):
-        values: dict = {name: np.asarray(one, np.float32) for name, one in made.items()}
+        values: dict = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
         values["max_steps"] = np.int32(p.updates)
-        init, until = _compiled(of)
+        init, until = _compiled(modular)
         fitted = until(values, init(values), True)
         states = fitted, until(values, fitted, False)
-    networks = [of_arrays(one.decoder._asdict() | {"embedding": one.embedding}) for one in states]
-    labels, training = made["chosen"].argmax(-1).ravel(), made["training"].ravel() > 0
+    networks = [of_arrays(end.decoder._asdict() | {"embedding": end.embedding}) for end in states]
+    labels, training = arrays["chosen"].argmax(-1).ravel(), arrays["training"].ravel() > 0
     return networks, pairs(p.modulus), labels, training
 
 
@@ -63,15 +63,18 @@ def powers(values):
     whole = power.sum((1, 2))
     whole = np.where(whole > 1e-12 * whole.max(initial=1e-300), whole, np.inf)
     size = np.minimum(np.arange(p), p - np.arange(p))
-    of = [(size == 0) | (size == v) for v in range(1, p // 2 + 1)]
-    return np.stack([power[:, one][:, :, one].sum((1, 2)) for one in of], 1) / whole[:, None]
+    by_frequency = [(size == 0) | (size == v) for v in range(1, p // 2 + 1)]
+    return (
+        np.stack([power[:, modes][:, :, modes].sum((1, 2)) for modes in by_frequency], 1)
+        / whole[:, None]
+    )
 
 
 def frequencies(network, x, bases, random):
     """Measure how far the directions of every layer have one frequency each, in each of the bases.
 
     A direction weighs by its variance times its mean squared effect on the outputs, by the first basis, of which symbols are
-    shuffled too. For what is returned by name see the declarations of the study, at one moment.
+    shuffled too. The declarations of the study explain the arrays, here of one moment.
     """
     p = round(len(x) ** 0.5)
     first = next(iter(bases.values()))
@@ -82,21 +85,21 @@ def frequencies(network, x, bases, random):
     for number, (name, basis) in enumerate(bases.items()):
         layers = zip(basis.layers, first.layers, values, strict=True)
         for at, (layer, whole, f) in enumerate(layers):
-            made = layer.coordinates(f)
-            weight = made.var(0) * ((whole.forward @ layer.backward) ** 2).sum(0)
+            coordinates = layer.coordinates(f)
+            weight = coordinates.var(0) * ((whole.forward @ layer.backward) ** 2).sum(0)
             weight = weight / weight.sum()
-            grid = made.T.reshape(-1, p, p)
-            found = powers(grid)
-            shares[number, at] = weight @ found.max(1)
+            grid = coordinates.T.reshape(-1, p, p)
+            power = powers(grid)
+            shares[number, at] = weight @ power.max(1)
             if number == 0:
                 orders = [random.permutation(p) for _ in range(SHUFFLES)]
-                mixed = [weight @ powers(grid[:, one][:, :, one]).max(1) for one in orders]
+                mixed = [weight @ powers(grid[:, order][:, :, order]).max(1) for order in orders]
                 shuffled[at] = np.mean(mixed)
             if at == 0:
                 most = np.argsort(-weight, kind="stable")[:DRAWN]
-                spectra[number, : len(most)] = found[most]
+                spectra[number, : len(most)] = power[most]
             if name == "local":
-                best[at, : len(found)] = found.argmax(1)[:DRAWN] + 1
+                best[at, : len(power)] = power.argmax(1)[:DRAWN] + 1
     return {
         "frequency_share": shares,
         "shuffled_share": shuffled,
@@ -106,11 +109,11 @@ def frequencies(network, x, bases, random):
 
 
 def structure(networks, x, p, random):
-    """Of both moments, by name: what `frequencies` finds in all bases; best frequencies at the end alone."""
+    """Return the results of `frequencies` in all bases at both moments, by name; best frequencies at the end alone."""
     options = {"names": BASES, "centre": p.centring == "mean", "few": True}
-    found = [frequencies(one, x, all_bases(one, x, **options), random) for one in networks]
-    both = {name: np.stack([one[name] for one in found]) for name in found[0]}
-    return both | {"direction_frequency": found[-1]["direction_frequency"]}
+    by_moment = [frequencies(net, x, all_bases(net, x, **options), random) for net in networks]
+    both = {name: np.stack([values[name] for values in by_moment]) for name in by_moment[0]}
+    return both | {"direction_frequency": by_moment[-1]["direction_frequency"]}
 
 
 def agreement(modules, best, random):
@@ -120,7 +123,7 @@ def agreement(modules, best, random):
     labels, own = modules[modules >= 0], best[modules >= 0]
 
     def purity(own):
-        commonest = [np.bincount(own[labels == one]).max() for one in np.unique(labels)]
+        commonest = [np.bincount(own[labels == module]).max() for module in np.unique(labels)]
         return sum(commonest) / len(own)
 
     chance = np.mean([purity(random.permutation(own)) for _ in range(5 * SHUFFLES)])

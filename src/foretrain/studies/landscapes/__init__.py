@@ -1,1 +1,0 @@
-"""The study ``landscapes``; see ``study.py``."""

@@ -1,1 +1,0 @@
-"""The study ``mask-spectrum``; see ``study.py``."""

@@ -1,4 +1,4 @@
-"""What the note says of the spectrum of a random mask and of its outlier in training, and whether it is so."""
+"""Claims of the note on the spectrum of a random mask and on its outlier in training."""
 
 from dataclasses import replace
 

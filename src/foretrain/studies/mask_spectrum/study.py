@@ -21,7 +21,7 @@ PLACES = np.linspace(0, 1.1, 201)  # of the bulk, in units of its edge
 
 @dataclass(frozen=True)
 class Parameters(flight.Flow):
-    """A random mask; what the flow adds is for the networks that are trained on some."""
+    """A random mask, and the flow of the networks that are trained on small masks."""
 
     mask_size: int = parameter(
         200,
@@ -89,7 +89,7 @@ def program(p: Parameters) -> Program | None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside the spectra: the rank-one model trained on masks of 64 domains, or of fewer if these are smaller.
+    """Return the rank-one model trained on masks of at most 64 domains.
 
     It is trained from weights of `init_scale`, and of the square of that, to see where it tends.
     """

@@ -1,1 +1,0 @@
-"""The study ``masked-rank-one``; see ``study.py``."""

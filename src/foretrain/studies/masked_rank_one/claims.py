@@ -1,4 +1,4 @@
-"""What the note says of the simple case, and whether it is so; and the connectivity law of masks of any kind."""
+"""Claims of the note on the simple case, and the connectivity law of masks of any kind."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import around
-from foretrain.study import CONVERGED, NotApplicable, claim, slope
+from foretrain.study import CONVERGED, claim, skip_if, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
 from foretrain.training.masked_rank_one_claims import OURS, invariants, recorded
 
@@ -24,8 +24,7 @@ RIGHT = 0.05  # a pair is right if s u_i v_j is within this of 1
 def small(values, largest=SMALL, least=2):
     """Return the values at the initial scales up to a largest; raise `NotApplicable` where they are fewer than `least`."""
     kept = values.isel(init_scale=np.flatnonzero(values.init_scale <= largest))
-    if kept.sizes["init_scale"] < least:
-        raise NotApplicable(f"`init_scale` has fewer than {least} values up to {largest:g}")
+    skip_if(kept.sizes["init_scale"] < least, f"fewer than {least} scales up to {largest:g}")
     return kept
 
 
@@ -53,7 +52,7 @@ def known(condition, values):
 
 
 def other_sign(c):
-    """Return 1 for seeds whose S does not end with the sign of the start, turned where the linearised flow turns."""
+    """Return the fraction of seeds whose S has another sign at the end than at the start, unless the linearised flow turns."""
     progress = escape_progress(c)
     up = (smallest(c.start_scale) > 0) ^ (smallest(c.theory.turns) == 1)
     return known((progress > 0) != up, progress).mean(skipna=False)
@@ -89,8 +88,8 @@ def right_or_stuck(c):
 
 
 def pairs(c, network):
-    """Return s u_i v_j of the runs of a network that converged, `product`, beside what is told of them, see `Told`."""
-    from .theory import Told, told_pairs
+    """Return s u_i v_j of the runs of a network that converged, `product`, with their predictions, see `PairEnds`."""
+    from .theory import PairEnds, pair_ends
 
     scales = [LIMIT] if network == "limit" else c.values("init_scale")
     at = {"init_scale": slice(len(scales))}
@@ -99,52 +98,51 @@ def pairs(c, network):
         for name in ("final_left", "final_right", "final_scale", "outcome")
     )
     seeds = [c.seed(seed) for seed in range(left.sizes["seed"])]
-    told = [[told_pairs(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
+    by_scale = [[pair_ends(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
     dims = ("init_scale", "seed", *PAIR)
     stacked = {
-        name: (dims, [[getattr(one, name) for one in row] for row in told]) for name in Told._fields
+        name: (dims, [[getattr(ends, name) for ends in row] for row in by_scale])
+        for name in PairEnds._fields
     }
     product = (scale * left * right).where(outcome == CONVERGED)
     return xr.Dataset(stacked).assign(product=product.drop_vars(("init_scale", "seed")))
 
 
-def across(found):
+def across(ends):
     """Return pairs of two components, each domain trained with some other."""
-    return ~found.within & ~found.idle
+    return ~ends.within & ~ends.idle
 
 
 def ends(c):
-    """Return the largest distance of pairs from what is told of them, in units of what the tolerances allow."""
+    """Return the largest distance of pairs from their prediction, in units of what the tolerances allow."""
     worst = []
     for network in BOTH:
-        found = pairs(c, network)
-        domains = sum(found.sizes[dim] for dim in PAIR)
+        data = pairs(c, network)
+        domains = sum(data.sizes[dim] for dim in PAIR)
         allowed = (domains - 1) * np.sqrt(2 * c.p.loss_tolerance)
         allowed += 2 * c.p.solver_tolerance * c.p.steps
-        gap = xr.where(
-            found.within, abs(found.product - 1), abs(abs(found.product) - found["size"])
-        )
-        worst.append(float((gap / np.maximum(found["size"], 1) / allowed).max()))
+        gap = xr.where(data.within, abs(data.product - 1), abs(abs(data.product) - data["size"]))
+        worst.append(float((gap / np.maximum(data["size"], 1) / allowed).max()))
     return np.fmax(*worst)
 
 
 def other_signs(c):
     """Return the number of runs with a pair across components that has another sign than that of the starts."""
-    found = pairs(c, "limit")
-    apart = across(found) & found.product.notnull()
-    other = (apart & (np.sign(found.product) != found.sign)).any(PAIR)
-    return other.where(apart.any(PAIR)).sum(min_count=1)
+    ends = pairs(c, "limit")
+    crossing = across(ends) & ends.product.notnull()
+    other = (crossing & (np.sign(ends.product) != ends.sign)).any(PAIR)
+    return other.where(crossing.any(PAIR)).sum(min_count=1)
 
 
-def told_right(c):
+def pairs_as_predicted(c):
     """Return the fraction of untrained pairs of which components, and chance across them, tell whether they are right.
 
     It is 0 for a run that did not reach zero loss.
     """
-    found, final_loss = smallest(pairs(c, "limit")), smallest(c["limit"].final_loss)
-    by_chance = across(found) & (abs(found.limit - 1) < RIGHT) & (found.sign > 0)
-    agree = (abs(found.product - 1) < RIGHT) == (found.within | by_chance)
-    return known(agree & found.product.notnull(), final_loss).where(~found.trained).mean(PAIR)
+    ends, final_loss = smallest(pairs(c, "limit")), smallest(c["limit"].final_loss)
+    by_chance = across(ends) & (abs(ends.limit - 1) < RIGHT) & (ends.sign > 0)
+    agree = (abs(ends.product - 1) < RIGHT) == (ends.within | by_chance)
+    return known(agree & ends.product.notnull(), final_loss).where(~ends.trained).mean(PAIR)
 
 
 def slope_within(c):
@@ -155,7 +153,7 @@ def slope_within(c):
 
 CONVERGE = "runs that converge"
 ROW = {"along": ALONG, "source": OURS}
-EXACT = {**ROW, "exact": True, "near": 0}
+LIMITING = {**ROW, "near": 1, "inside": (0.95, 1), "at_end": True, "rank": "headline"}
 
 CLAIMS = [
     replace(invariants, along=ALONG),
@@ -164,8 +162,8 @@ CLAIMS = [
         "zero-loss-generalises",
         "A run on connected T has zero training loss and generalises, at any sigma, or is stuck at a loss above 1/2.",
         right_or_stuck,
-        **EXACT,
-        inside=(0, 1),
+        **ROW,
+        at_most=1,
         why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2. A "
         "trained pair of the wrong sign costs 1/2.",
         note="Largest mean error of untrained pairs over (2n - 1)^2 times the tolerance of the loss, and of stuck runs 1/2 "
@@ -179,11 +177,9 @@ CLAIMS = [
         "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity, "
         "and t from dS/s.",
         closed_forms,
-        exact=True,
         along=ALONG,
         source=NOTE + "section 3 (u, v); s and t: " + OURS,
-        near=0,
-        inside=(0, 1),
+        at_most=1,
         why="The neglected term grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
         "integrals of them, by no more than the whole.",
         note="Largest relative deviation at equal S, in units of the relative size of the neglected term; init_scale <= "
@@ -264,24 +260,20 @@ CLAIMS = [
         "every-connected-mask",
         "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
         lambda c: smallest(learned(c)),
-        **ROW,
-        near=1,
-        inside=(0.95, 1),
+        **LIMITING,
         why="One seed in twenty may not be there yet.",
         note="Fraction of seeds at the smallest init_scale.",
         statistic="fraction",
         among="runs on connected masks",
-        at_end=True,
-        rank="headline",
     ),
     claim(
         "ends",
         "On any mask zero training loss leaves only the sign of each component open: all pairs within a component are"
         " right, the rest follows from what the flow conserves.",
         ends,
-        **EXACT,
+        **ROW,
         among=CONVERGE,
-        inside=(0, 1),
+        at_most=1,
         why="Each pair on a path of at most n + m - 1 trained pairs may be off by sqrt(2 loss), and each step by the "
         "solver's tolerance.",
         note="Largest | |s u_i v_j| - told | in units of what the tolerances allow; within components signs are told as well.",
@@ -292,9 +284,9 @@ CLAIMS = [
         "In the limit of small weights a pair across components has the sign of the starts of their leading modes: "
         "each sign once in two runs.",
         other_signs,
-        **EXACT,
+        **ROW,
         among=CONVERGE,
-        inside=(0, 0),
+        at_most=0,
         why="A count.",
         note=f"Number of runs with a pair that has another sign, at sigma = {LIMIT:g}.",
         at_end=True,
@@ -303,15 +295,11 @@ CLAIMS = [
         "connectivity-law",
         "In the limit of small weights an untrained pair is right if one component holds both domains, and otherwise "
         "only by chance: if both components have like proportions and take one sign.",
-        told_right,
+        pairs_as_predicted,
         within=(0, 1),
-        **ROW,
+        **LIMITING,
         among="runs on masks with untrained pairs",
-        near=1,
-        inside=(0.95, 1),
         why="One pair in twenty may be told wrong.",
         note=f"Fraction of untrained pairs told right or wrong correctly, sigma = {LIMIT:g}; none of a run that is stuck.",
-        at_end=True,
-        rank="headline",
     ),
 ]

@@ -34,10 +34,10 @@ def draw_escape(grid):
     for seed in np.flatnonzero(followed)[:1]:
         run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
         for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
-            amplitudes = run["mode_amplitude"], fit["early_mode_amplitude"]
-            curves = (one.isel(mode=mode) / scale for one in amplitudes)
-            labels = f"mode {mode + 1}", None if mode else "linearised flow"
-            both(right, abs(run["progress"]), *curves, colour, *labels)
+            flow = run["mode_amplitude"].isel(mode=mode) / scale
+            early = fit["early_mode_amplitude"].isel(mode=mode) / scale
+            label = None if mode else "linearised flow"
+            both(right, abs(run["progress"]), flow, early, colour, f"mode {mode + 1}", label)
         right.set_yscale("log")
     left.axhline(0, color=INK, linewidth=0.6)
     left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
@@ -65,14 +65,14 @@ def draw_components(grid):
     part, where = grid.first(("init_scale",))
     if "sparse" not in part.variants:
         return None
-    found = pairs(Cell(part), "sparse")
-    told, ended = (
-        abs(found[name].where(~found.within)).clip(FLOOR) for name in ("size", "product")
+    ends = pairs(Cell(part), "sparse")
+    predicted, ended = (
+        abs(ends[name].where(~ends.within)).clip(FLOOR) for name in ("size", "product")
     )
     figure, ax = panels(height=4.4)
     scales = part.values("init_scale")
     for place, (scale, colour) in enumerate(zip(scales, shades(len(scales)), strict=True)):
-        sizes = (each.isel(init_scale=place).values.ravel() for each in (told, ended))
+        sizes = (each.isel(init_scale=place).values.ravel() for each in (predicted, ended))
         ax.plot(*sizes, ".", color=colour, markersize=4, label=rf"$\sigma$ = {scale:g}")
     ax.axline((1, 1), slope=1, **theory_line(label="as predicted"))
     ax.set(xlabel="$|s u v|$ predicted before training", ylabel="$|s u v|$ at the end")

@@ -70,7 +70,7 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside the nested masks: sparse, rectangular ones, most of which fall into components; and from weights in the limit."""
+    """Return networks on sparse, rectangular masks, most of which fall into components, also from weights in the limit."""
     if p.mask == "sparse":
         return {}
     any_mask = {"mask": "sparse", "trained_fraction": 0.4, "seeds": SPARSE_SEEDS}

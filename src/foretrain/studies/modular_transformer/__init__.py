@@ -1,1 +1,0 @@
-"""The study ``modular-transformer``; see ``study.py``."""

@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.quantities.learning_curves.power_law import power
-from foretrain.study import NotApplicable, claim
+from foretrain.study import claim, skip_if
 from foretrain.training.phases import PHASES
 from foretrain.training.transformer import axes
 
@@ -110,8 +110,7 @@ def fewest_axes(c):
 
 def borders(c):
     phase = c.phase.values
-    if min(phase.shape[:2]) < 2:
-        raise NotApplicable("a map has two values of each axis")
+    skip_if(min(phase.shape[:2]) < 2, "a map has two values of each axis")
     pairs = (phase[1:], phase[:-1]), (phase[:, 1:], phase[:, :-1])
 
     def number(code):
@@ -126,26 +125,23 @@ def forgetting(c):
     product = (c.axis(MAP[0]) * c.axis(MAP[1])).values
     steps = c.validation_step.values
     kept = np.isfinite(steps).all(2) & (product > 0)
-    if len(np.unique(product[kept].round(12))) < 3:
-        raise NotApplicable("fewer than three products of rate and decay")
+    skip_if(len(np.unique(product[kept].round(12))) < 3, "fewer than three products of the two")
     return power(product[kept], np.maximum(steps[kept], 1))
 
 
 def without_delay(c):
     grokked = (c.phase == GROKKING).values
-    if grokked.sum() < 2:
-        raise NotApplicable("fewer than two runs grok")
+    skip_if(grokked.sum() < 2, "fewer than two runs grok")
     return (c["dropout"].phase == COMPREHENSION).values[grokked]
 
 
 def helped(c, network=""):
     """Return the seeds of which some decay makes a network generalise at least twice as soon as none does, bool."""
     decays = c.values("decoder_decay")
-    if decays[0] or len(decays) < 2:
-        raise NotApplicable("decay is not swept from zero")
-    none, *some = c[network].validation_step.fillna(np.inf).transpose("decoder_decay", ...)
-    best = np.minimum.reduce(some)
-    return np.isfinite(best) & (none >= 2 * best)
+    skip_if(decays[0] or len(decays) < 2, "decay is not swept from zero")
+    undecayed, *decayed = c[network].validation_step.fillna(np.inf).transpose("decoder_decay", ...)
+    best = np.minimum.reduce(decayed)
+    return np.isfinite(best) & (undecayed >= 2 * best)
 
 
 CLAIMS = [

@@ -1,1 +1,0 @@
-"""The study ``one-mode``; see ``study.py``."""

@@ -34,7 +34,7 @@ def check(p):
 
 
 def variants(p):
-    """Return random starts beside the balanced one, whose imbalance is zero by symmetry."""
+    """Return the random start, which the balanced one lacks: a balanced imbalance is zero by symmetry."""
     return {"random": {"start": "random"}} if p.start == "balanced" else {}
 
 
@@ -49,16 +49,20 @@ def program(p):
     """Descend the loss of both weights."""
     import jax
 
-    def loss(w, given):
-        return 0.5 * (given["singular_value"] - w[0] * w[1]) ** 2
+    def loss(w, inputs):
+        return 0.5 * (inputs["singular_value"] - w[0] * w[1]) ** 2
 
-    def observe(given, w):
-        return {"loss": loss(w, given), "strength": w[0] * w[1], "imbalance": w[0] ** 2 - w[1] ** 2}
+    def observe(inputs, w):
+        return {
+            "loss": loss(w, inputs),
+            "strength": w[0] * w[1],
+            "imbalance": w[0] ** 2 - w[1] ** 2,
+        }
 
-    def step(given, w):
-        return w - given["learning_rate"] * jax.grad(loss)(w, given)
+    def step(inputs, w):
+        return w - inputs["learning_rate"] * jax.grad(loss)(w, inputs)
 
-    return lab.Program(lambda given: given["weights"], step, observe)
+    return lab.Program(lambda inputs: inputs["weights"], step, observe)
 
 
 def predict(p, step, seed):
@@ -73,8 +77,8 @@ def predict(p, step, seed):
 def gap(c):
     """Return the gap of `late`, of the strength and of that for which the loss (s - strength)^2 / 2 stands."""
     runs = c.simulation, c.theory
-    of_loss = late(c, *(c.p.singular_value - np.sqrt(2 * one.loss) for one in runs))
-    of_strength = late(c, *(one.strength for one in runs)).to_dataset(name="strength")
+    of_loss = late(c, *(c.p.singular_value - np.sqrt(2 * data.loss) for data in runs))
+    of_strength = late(c, *(data.strength for data in runs)).to_dataset(name="strength")
     return of_strength.assign(loss=of_loss).to_array()
 
 

@@ -1,1 +1,0 @@
-"""The study ``optimizers``; see ``study.py``."""

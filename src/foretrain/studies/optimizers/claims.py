@@ -1,16 +1,13 @@
-"""Claims of the thread on Adam and AdamW: what is accelerated, what decay changes, and when components learn."""
+"""Claims of the thread on Adam and AdamW: acceleration, effects of decay, and times at which components learn."""
 
 import math
 
 import numpy as np
 
-from foretrain.quantities.learning_curves.curve_deviation import (
-    largest_deviation,
-    largest_difference,
-)
+from foretrain.quantities.learning_curves import curve_deviation
 from foretrain.quantities.learning_curves.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import at_end, curves
-from foretrain.study import Exact, NotApplicable, PerSeed, claim
+from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.theory.published_rules import forgetting
 from foretrain.training.factorization import THREAD
 
@@ -27,26 +24,29 @@ def relative_loss(runs):
 def published_rules(c):
     worst = [deviation(c.loss, c.theory.loss, c.p.rank == 1)]
     if "strong_loss" in c.theory:
-        told = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
+        expected = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
         strong = c["strong_decay"].loss.sel(optimizer="adamw")
-        strong = strong.isel(step=slice(told.sizes["step"]))
-        told = told.isel(step=slice(strong.sizes["step"])).assign_coords(step=strong["step"])
-        worst.append(deviation(strong, told, False))
+        strong = strong.isel(step=slice(expected.sizes["step"]))
+        expected = expected.isel(step=slice(strong.sizes["step"])).assign_coords(
+            step=strong["step"]
+        )
+        worst.append(deviation(strong, expected, False))
     return Exact(max(worst), seeds=c.loss.isel(step=0).size)
 
 
 def deviation(loss, predicted, whole):
-    """Return the largest deviation of losses; of what nothing is predicted only if that is to be the whole."""
+    """Return the largest deviation of losses; unless `whole`, steps without a prediction are left out."""
     loss = loss.transpose(..., "step")
     if not predicted.indexes["step"].equals(loss.indexes["step"]):
         predicted = predicted.reindex(step=loss["step"].values)
-    return largest_deviation(loss if whole else loss.where(predicted.notnull()), predicted)
+    return curve_deviation.largest_deviation(
+        loss if whole else loss.where(predicted.notnull()), predicted
+    )
 
 
 def require(c, *names):
     """Raise `NotApplicable` where one of these optimizers is not in the cell."""
-    if set(names) - set(c.values("optimizer")):
-        raise NotApplicable("one of the optimizers is not in the grid")
+    skip_if(set(names) - set(c.values("optimizer")), "one of the optimizers is not in the grid")
 
 
 def of_each(runs, name):
@@ -70,14 +70,15 @@ def differences(c):
     """Return the largest difference of loss between Adam and AdamW at equal step, as far as both went, shape (seed,)."""
     require(c, "adam", "adamw")
     pairs = zip(*(of_each(c.simulation, name) for name in ("adam", "adamw")), strict=True)
-    return np.array([largest_difference(one, other) for (_, one), (_, other) in pairs])
+    return np.array(
+        [curve_deviation.largest_difference(adam, adamw) for (_, adam), (_, adamw) in pairs]
+    )
 
 
 def decay_forgotten(c):
     require(c, "adamw")
     steps = forgotten(c.p)
-    if steps[1] > c.p.steps:
-        raise NotApplicable("the runs are too short")
+    skip_if(steps[1] > c.p.steps, "the runs are too short")
     left = relative_loss(c["strong_decay"]).sel(optimizer="adamw")
     left = left.reindex(step=list(steps))  # nan where every run has ended before
     first, last = (left.sel(step=step).values for step in steps)
@@ -94,14 +95,14 @@ def similar_times(c):
     return adam.drop_vars("optimizer") / sgd.drop_vars("optimizer")
 
 
+ROW = {"source": THREAD, "along": "optimizer", "rank": "headline"}
 CLAIMS = [
     claim(
         "published-rules",
         "Every optimizer trains the network by its published rule.",
         published_rules,
         source="Kingma & Ba (2015); Loshchilov & Hutter (2019)",
-        near=0,
-        inside=lambda c: (0, 1e-9 if c.p.precision == "float64" else 1e-4),
+        at_most=lambda c: 1e-9 if c.p.precision == "float64" else 1e-4,
         why="Rounding, 1e-7 in single precision and 1e-16 in double, that the growth on the plateau makes a hundred to a "
         "thousand times larger. A decay of .01 that is left out makes 2e-4, a beta_2 of .99 for .999 some 2e-3.",
         along=("optimizer", "init_scale", "learning_rate"),
@@ -114,14 +115,12 @@ CLAIMS = [
         "adamw-just-accelerates",
         "AdamW just accelerates: its loss is that of gradient descent with time rescaled.",
         rescaling_leaves,
-        source=THREAD,
         near=0,
         inside=(0, 0.1),
         why="'Just': at no level is the time off by more than some 10% after the best rescaling.",
-        along="optimizer",
         note="SD over loss levels of the log ratio of times.",
         where=lambda c: c.p.rank == 1,
-        rank="headline",
+        **ROW,
     ).and_corrected(
         "AdamW also changes the shape of the loss curve: after the best rescaling of time, times differ by more than 20%.",
         source=OURS,
@@ -132,12 +131,10 @@ CLAIMS = [
         "adamw-differs",
         "The results of AdamW differ from those of Adam.",
         differences,
-        source=THREAD,
         inside=(0.02, math.inf),
         why="A difference that a figure shows: 2% of the plateau's height somewhere.",
-        along="optimizer",
         note="Largest difference at equal step of the loss over that of zero weights.",
-        rank="headline",
+        **ROW,
     ).and_corrected(
         "AdamW differs from Adam as much as decay changes Adam's step, by lambda/sqrt(n) of it.",
         quantity=lambda c: differences(c) * c.p.dimension**0.5 / c.p.weight_decay,
@@ -155,19 +152,17 @@ CLAIMS = [
         "The effect of AdamW's decay on the loss is forgotten as beta_2 forgets: even a decay of one keeps no run "
         "from zero loss.",
         decay_forgotten,
-        source=OURS,
         near=lambda c: 1 - 5 * STRONG**2 / c.p.dimension,
         inside=lambda c: (1 - 10 * STRONG**2 / c.p.dimension, 1.0),
         why="Adam's step and decay balance where g = -lambda w sqrt(v); v = (1 - beta_2) g^2 + beta_2 v then falls by (1 - "
         "beta_2)(1 - lambda^2 w^2) of it a step, and the loss with g^2, as v does. Entries count by w^2 v, and v goes at most "
         "with w^2: between none and twice the 5 lambda^2/n that w^2 is in the mean by w^4, for normal entries.",
-        along="optimizer",
         of="strong_decay",
         statistic="median",
         where=lambda c: c.p.learning_rate <= 0.1 / c.p.dimension**0.5,
         note="Fall of the log loss over 500 steps, after those of learning, over that of v/(1 - beta_2^t) without a "
         "gradient, lambda = 1; learning rates of at most .1/sqrt(n), beyond which the steps overshoot by then.",
-        rank="headline",
+        **ROW | {"source": OURS},
     ).and_corrected(
         "At any rank the effect of AdamW's decay is forgotten at the rate of beta_2 to a quarter.",
         inside=(0.75, 1.25),
@@ -178,14 +173,12 @@ CLAIMS = [
         "similar-times",
         "Adam makes different vectors learn at more similar times than gradient descent does.",
         similar_times,
-        source=THREAD,
         inside=(0, 1 - 1e-9),
         why="'More similar': any spread below that under descent from the same start at the same learning rate.",
-        along="optimizer",
         statistic="median",
         among="the seeds that learn to a percent of the loss under both",
         where=lambda c: c.p.rank > 1,
         note="SD over components of the log of the step at which they learn, Adam over descent, median over seeds.",
-        rank="headline",
+        **ROW,
     ),
 ]

@@ -1,8 +1,8 @@
-"""Figures of ``optimizers``: one time-scale or not, and what strong decay leaves."""
+"""Figures of ``optimizers``: one time-scale or not, and the loss that strong decay leaves."""
 
 import numpy as np
 
-from foretrain.study import NotApplicable, figure, panel
+from foretrain.study import figure, panel, skip_if
 from foretrain.theory.published_rules import forgetting
 
 from .claims import relative_loss
@@ -17,8 +17,7 @@ def law(c):
     """Return the loss of v without a gradient, slowed by decay, from the median loss after the steps of learning on."""
     first, last = forgotten(c.p)
     left = strong_loss(c)
-    if first not in left["step"]:
-        raise NotApplicable("the runs are too short")
+    skip_if(first not in left["step"], "the runs are too short")
     steps = left["step"].where((left["step"] >= first) & (left["step"] <= last), drop=True)
     fell = [forgetting(int(step)) / forgetting(first) for step in steps.values]
     slowed = 1 - 5 * STRONG**2 / c.p.dimension

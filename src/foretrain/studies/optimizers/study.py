@@ -1,12 +1,14 @@
 """Optimizers: does AdamW only accelerate, what does its decay do, and does Adam make vectors learn at more similar rates?"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from foretrain.study import Program, Seed, Training, declare, default, float_type, generator
+from foretrain.theory.published_rules import factorization_losses
 from foretrain.training.factorization import Factors, arrays, learner
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
@@ -28,7 +30,8 @@ PRESETS = {
     }
 }
 STRONG = 1.0  # a tenth of Adam's step at n = 100, where entries are of order 1/sqrt(n)
-
+_BLOCK = 32  # seeds that go together, for speed
+_SEEDS, _STEPS = 8, 300  # of higher rank, where a step takes longer
 declare(
     "component",
     log_learning_step="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "
@@ -57,13 +60,13 @@ class Parameters(Factors, Training):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside it: AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
+    """Return AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
     strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": min(p.steps, forgotten(p)[1])}
     return {"strong_decay": {**strong, "loss_tolerance": 0.0}}
 
 
 def forgotten(p: Parameters) -> tuple[int, int]:
-    """Stored steps between which it is followed how fast what strong decay leaves of the loss is forgotten.
+    """Return the stored steps between which the loss that strong decay leaves is compared with the forgetting of beta_2.
 
     They begin after a memory of beta_2, a thousand steps, and fifteen times the steps 1/(eta sqrt(n)) in which Adam moves
     entries as far as they are to go.
@@ -87,9 +90,9 @@ def decay(p: Parameters) -> float:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program; of its bumps nothing is said."""
-    given = arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
-    return {**given, "prominence": np.float64(0.1), "aligned_at": np.float64(0.25)}
+    """Return the inputs of one run; nothing is claimed of its bumps."""
+    known = arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
+    return {**known, "prominence": np.float64(0.1), "aligned_at": np.float64(0.25)}
 
 
 def program(p: Parameters) -> Program:
@@ -135,3 +138,37 @@ def program(p: Parameters) -> Program:
         lambda inputs, state, _: done(inputs, state[0], network.observe(inputs, state[0])),
         finish,
     )
+
+
+def predict(p, step, seed):
+    """The loss of a run's own target and start, and that of AdamW with strong decay.
+
+    At rank one until the run and some other seeds are below the tolerance; at higher rank, and with strong decay, the first
+    steps of the first seeds, nan elsewhere. Computed in double precision, given in that of the runs.
+    """
+    losses = {"loss": _curve(p, step, seed, p.rank == 1)}
+    if p.optimizer == "adamw":
+        strong = replace(p, **variants(p)["strong_decay"])
+        losses["strong_loss"] = _curve(strong, step[: _STEPS // p.observe_every + 1], seed, False)
+    return losses
+
+
+def _curve(p, step, seed, whole):
+    losses = np.full(len(step), np.nan, float_type(p.precision))  # many long curves
+    if whole or seed.number < _SEEDS:
+        size = _BLOCK if whole else _SEEDS
+        short = p if whole else replace(p, steps=min(p.steps, _STEPS))
+        curve = _losses(short, seed.root, seed.number // size, size)[:, seed.number % size]
+        losses[: len(curve)] = curve[: len(step)]
+    return losses
+
+
+@lru_cache(maxsize=4)
+def _losses(p, root, block, size):
+    """Losses at the stored steps of a block of seeds, shape (step, seed)."""
+    seeds = (Seed(root, number) for number in range(block * size, (block + 1) * size))
+    drawn = np.array([[[f.T for f in pair] for pair in draw(p, seed)] for seed in seeds])
+    # Shape (a or b, seed, r, n), (x or y, seed, r, n).
+    target, start = drawn.transpose(1, 2, 0, 3, 4)
+    stored = {"steps": p.steps, "every": p.observe_every, "tolerance": p.loss_tolerance}
+    return factorization_losses(start, p.learning_rate, target, p.optimizer, decay(p), **stored)

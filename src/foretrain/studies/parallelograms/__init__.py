@@ -1,1 +1,0 @@
-"""The study ``parallelograms``; see ``study.py``."""

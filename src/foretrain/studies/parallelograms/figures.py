@@ -8,7 +8,7 @@ from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.frequency import frequency_shares
 from foretrain.study import drawn, figure, panel
-from foretrain.training.embedding_claims import accuracy, fractions
+from foretrain.training.embedding import accuracy, fractions
 
 from .claims import four
 

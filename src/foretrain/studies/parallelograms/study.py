@@ -32,7 +32,7 @@ class Parameters(Toy):
 
 
 def variants(p):
-    """Beside the line: four numbers under a slow and a fast decoder, and embeddings in the plane."""
+    """Return four numbers under a slow and a fast decoder, and embeddings in the plane."""
     if p.operation != "addition" or p.embedding_dim > 1 or p.start_file:
         return {}
     four = {"symbols": 4, "training_size": 10, "steps": min(2000, p.steps)}

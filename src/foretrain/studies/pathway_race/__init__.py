@@ -1,1 +1,0 @@
-"""The study ``pathway-race``; see ``study.py``."""

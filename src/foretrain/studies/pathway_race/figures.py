@@ -2,18 +2,11 @@
 
 from foretrain.figures import finished
 from foretrain.figures.schemes import Pathway, draw_scheme
-from foretrain.figures.style import (
-    PALETTE,
-    panels,
-    shades,
-    simulation_line,
-    theory_line,
-    titled_panels,
-)
+from foretrain.figures.style import PALETTE, shades, simulation_line, theory_line, titled_panels
 from foretrain.study import drawn, figure, panel
 from foretrain.training.routing import items_task
 
-from .claims import alone, duels, half, share
+from .claims import duels, half, modules_alone, share
 from .study import DUELS
 from .theory import half_times
 
@@ -21,10 +14,11 @@ _TIME = "Time (step × learning rate)"
 
 
 def draw_schemes(grid, domains=4):
-    figure, axes = panels(1, 3, height=3.6)
+    sizes = (1, 2, domains)
+    figure, axes = titled_panels([f"P = {size**2}" for size in sizes], 3.6)
     names = [str(number + 1) for number in range(domains)]
     colours = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
-    for ax, size in zip(axes, (1, 2, domains), strict=True):
+    for ax, size in zip(axes, sizes, strict=True):
         groups = [range(first, first + size) for first in range(0, domains, size)]
         # As many colours as groups of inputs, or as modules where these are few.
         single = len(groups) ** 2 <= len(colours)
@@ -34,7 +28,6 @@ def draw_schemes(grid, domains=4):
             for b, outputs in enumerate(groups)
         ]
         draw_scheme(ax, names, pathways, names)
-        ax.set_title(f"P = {size**2}", loc="left")
     return finished(
         figure,
         "Gating schemes that share more and more",
@@ -76,7 +69,7 @@ def shared_half_time(c):
 
 
 def lost_share(network):
-    """Return the quantity "share of the loser in what is learned", mean over modes."""
+    """Return the quantity "share of the loser in the learned map", mean over modes."""
     return lambda c: share(c[network].end.part_strength, DUELS[network]).mean("mode")
 
 
@@ -121,6 +114,6 @@ FIGURES = {
             label="Share of the loser",
             **PATHS,
         ),
-        where=alone,
+        where=modules_alone,
     ),
 }

@@ -143,5 +143,5 @@ def labels(p: Parameters) -> dict:
 
 
 def time(p: Parameters, step: np.ndarray) -> np.ndarray:
-    """Not known beforehand, nan: steps adapt to the run, whose time is ``elapsed``."""
+    """Return nan: steps adapt to the run, whose time is ``elapsed``."""
     return np.full(step.shape, np.nan)

@@ -1,4 +1,4 @@
-"""What the closed forms of the race predict of a pathway-race study."""
+"""Predictions of the closed forms of the race for a pathway-race study."""
 
 import math
 from dataclasses import replace
@@ -53,13 +53,13 @@ def _race(p: Parameters, ratio: float) -> list[schemes.Scheme]:
 
 def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
     """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
-    fed, data, starts = inputs(p, seed), items_task(p.level_weights), []
+    start, data, starts = inputs(p, seed), items_task(p.level_weights), []
     names = ("encoders", "hidden", "decoders")
     for number in range(len(part_scales(p))):
-        encoders, hidden, decoders = (fed[f"part{number}_{name}"] for name in names)
+        encoders, hidden, decoders = (start[f"part{number}_{name}"] for name in names)
         # The mean over the domains of every module.
-        first = (encoders @ fed["input_modes"]).mean(2)
-        last = np.einsum("bajoh,om->bahm", decoders, fed["output_modes"]) / decoders.shape[2]
+        first = (encoders @ start["input_modes"]).mean(2)
+        last = np.einsum("bajoh,om->bahm", decoders, start["output_modes"]) / decoders.shape[2]
         width, modes = first.shape[2:]
         first, last = (part.reshape(-1, width, modes) for part in (first, last))
         starts.append(planes(first, hidden.reshape(-1, width, width), last))
@@ -67,12 +67,12 @@ def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
 
 
 def overlap(p: Parameters, paths: int) -> float:
-    """What the limit of wide layers leaves out of modules of P routes: overlaps of 1/sqrt(N_h), mean over M^2/P modules."""
+    """Return the error of the limit of wide layers for modules of P routes: 1/sqrt(N_h), mean over M^2/P modules."""
     return math.sqrt(paths / p.hidden_width) / p.domains
 
 
 def unshared(p: Parameters) -> float:
-    """What the means of a module's domains leave out of the first mode's learning, relatively.
+    """Return the relative error, in the first mode's learning, of taking the mean of a module's domains.
 
     A strength of sigma^3 at the start; and what domains do not share, sigma/B1 of an encoder, which over sqrt(N_h) moves
     routes of a module apart and their mean by the square of that.
@@ -84,7 +84,7 @@ def unshared(p: Parameters) -> float:
 
 
 def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
-    """Bound the share of the loser over what its own start leads to, full sharing starting at `full_scale` of the modules'.
+    """Bound the loser's share over the prediction of its own start, full sharing starting at `full_scale` of the modules.
 
     The overlaps of the start are known, which leaves the finite step and what domains do not share.
     """
@@ -93,7 +93,7 @@ def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """Half-learning times of every seed, and what its initial weights lead to, alone and in both duels.
+    """Return half-learning times of every seed, and the predictions of its initial weights, alone and in both duels.
 
     The latter are nan with shared encoders, where the means of domains do not close.
     """

@@ -31,7 +31,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     data, random = items_task(p.level_weights), generator(seed, "weights")
     x, u, v = data.inputs[0], data.output_modes, data.input_modes[0]
     scales, factors = part_scales(p), part_factors(p)
-    fed = {
+    arrays = {
         "task_inputs": x,
         "task_targets": data.targets[0],
         "output_modes": u,
@@ -53,8 +53,8 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
         else:
             part = random_modules(random, *size, len(x), len(u), shared_encoders=shared)
         for name, weights in part._asdict().items():
-            fed[f"part{number}_{name}"] = scale * weights
-    return fed
+            arrays[f"part{number}_{name}"] = scale * weights
+    return arrays
 
 
 def program(p: Parameters) -> Program:

@@ -1,1 +1,0 @@
-"""The study ``permutation-group``; see ``study.py``."""

@@ -5,10 +5,9 @@ from scipy.spatial import ConvexHull, QhullError
 
 from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, around
 from foretrain.quantities.rank_correlation import rank_correlation
-from foretrain.study import Exact, NotApplicable, PerSeed, claim
+from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.tasks.groups import permutation_matrices
-from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import SLACK, accuracy, fractions
+from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), appendix H, "
 ALONG = {"along": "training_size"}
@@ -28,8 +27,7 @@ def beyond_deduction(c):
 
 def step_against_size(c):
     sizes = c.axis("training_size").values
-    if sizes.size < 3:
-        raise NotApplicable("fewer than three training sizes")
+    skip_if(sizes.size < 3, "fewer than three training sizes")
     # Steps that are the same at every size do not go with it.
     return np.nan_to_num(rank_correlation(c.rqi_step.fillna(np.inf).values.T, sizes))
 
@@ -53,8 +51,7 @@ def best_from(c):
 def _from_on(c, never):
     fraction = fractions(c)
     deduction(c)  # of what nothing can be deduced in theory, nothing is claimed
-    if fraction.size < 3:
-        raise NotApplicable("fewer than three training sizes")
+    skip_if(fraction.size < 3, "fewer than three training sizes")
     last = fraction.where(never).max("training_size").fillna(-1)
     return fraction.where(fraction > last).min("training_size").fillna(2.0)
 
@@ -86,7 +83,7 @@ def in_plane(c, measure):
     good = (c.end.rqi > c.p.rqi_threshold).values
     place = c.end.embedding.transpose("training_size", "seed", "symbol", "coordinate").values
     with_property = np.zeros(good.shape)
-    with_property[good] = [measure(plane(one)) for one in place[good]]
+    with_property[good] = [measure(plane(matrices)) for matrices in place[good]]
     with np.errstate(invalid="ignore"):
         return PerSeed(with_property.sum(0) / good.sum(0), f"{good.sum()} runs.")
 
@@ -109,8 +106,7 @@ CLAIMS = [
         "No network has more parallelograms than can be deduced from its training set.",
         beyond_deduction,
         source=PAPER + "generalised parallelograms",
-        near=0,
-        inside=(0, SLACK),
+        at_most=SLACK,
         why="A bound; rounding of shares.",
         rank="control",
         **ALONG,
@@ -150,8 +146,7 @@ CLAIMS = [
         "The best run learns the representation from the fraction of samples on from which all products can be deduced.",
         best_from,
         source=PAPER + "Fig. 18 (a), (b), whose lines are the best of eleven runs",
-        near=0,
-        inside=(0, 0.125),
+        at_most=0.125,
         why="An eighth, as for the median run.",
         unit="fraction of samples",
         **ALONG,

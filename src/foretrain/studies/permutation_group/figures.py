@@ -7,7 +7,7 @@ from foretrain.figures.style import panels
 from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
-from foretrain.training.embedding_claims import accuracy
+from foretrain.training.embedding import accuracy
 
 from .claims import plane
 

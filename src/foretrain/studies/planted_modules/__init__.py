@@ -1,1 +1,0 @@
-"""The study ``planted-modules``; see ``study.py``."""

@@ -1,1 +1,0 @@
-"""The study ``rank-one``; see ``study.py``."""

@@ -8,7 +8,7 @@ from foretrain.quantities.allowed import around
 from foretrain.quantities.learning_curves.curve_deviation import largest_deviation
 from foretrain.quantities.learning_curves.plateaus import plateau_lengths
 from foretrain.quantities.trajectory import at_end, furthest, half_gone
-from foretrain.study import Exact, NotApplicable, claim
+from foretrain.study import Exact, claim, skip_if
 from foretrain.theory.factorization.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.factorization.rank_one_plateau import early_solution
 from foretrain.training.factorization import THREAD
@@ -29,8 +29,7 @@ def four_numbers(c):
 
 def weight_decay_end(c):
     decays = [decay for decay in c.values("weight_decay") if 0 < decay < 2]
-    if not decays:
-        raise NotApplicable("nothing decays")
+    skip_if(not decays, "nothing decays")
     loss = c.loss.sel(weight_decay=decays)
     return furthest(at_end(loss) / (loss["weight_decay"] ** 2 / 4))
 
@@ -65,7 +64,7 @@ def halfway(measured, predicted):
             early_solution(RankOneState(*map(float, start)), half)
             for half, *start in zip(halves.values, *starts, strict=True)
         ]
-        return read_at(measured(c), halves) / np.array([float(predicted(one)) for one in early])
+        return read_at(measured(c), halves) / np.array([float(predicted(state)) for state in early])
 
     return quantity
 
@@ -95,8 +94,7 @@ def with_decay(measure):
 
     def quantity(c):
         values = c.values("weight_decay")
-        if values[0] != 0 or len(values) == 1:
-            raise NotApplicable("the grid has no runs with and without weight decay")
+        skip_if(values[0] != 0 or len(values) == 1, "no runs with and without weight decay")
         values = measure(c)
         return values.isel(weight_decay=slice(1, None)) / values.isel(weight_decay=0, drop=True)
 
@@ -120,8 +118,7 @@ CLAIMS = [
         "Descent of 2n parameters is descent of four numbers, step for step, with and without weight decay.",
         four_numbers,
         source=OURS,
-        near=0,
-        inside=lambda c: (0, 1e-12 if c.p.precision == "float64" else 1e-4),
+        at_most=lambda c: 1e-12 if c.p.precision == "float64" else 1e-4,
         why="The same arithmetic in another order: some hundred rounding errors of 1e-16, of 1e-7 in single precision.",
         along=GRID,
         note="Largest deviation of loss, overlaps, irrelevant parts, signal and decay, all runs of the grid.",

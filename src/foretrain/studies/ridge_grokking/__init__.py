@@ -1,1 +1,0 @@
-"""The study ``ridge-grokking``; see ``study.py``."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.quantities.allowed import MOST, around
 from foretrain.quantities.learning_curves.slopes import slopes
-from foretrain.study import NotApplicable, claim, float_type, slope
+from foretrain.study import claim, float_type, skip_if, slope
 from foretrain.theory.grokking.ridge import typical_generalisation
 
 from .study import SOURCE
@@ -37,13 +37,12 @@ def curve_gaps(c):
 def law_gap(c):
     """Return |measured over predicted step - 1| of the runs that have bounds, infinity where they never generalise."""
     known = np.isfinite(c.theory.law_room)
-    if not known.any():
-        raise NotApplicable("no run has bounds")
+    skip_if(not known.any(), "no run has bounds")
     return abs(c.generalisation_step / c.theory.law - 1)[known].fillna(np.inf)
 
 
 def bent(c):
-    """Return in words how far the law, whose floor decay raises, is from an inverse; "" where by half of `SLOPE` at most."""
+    """Return in words how far the floor raised by decay bends the law from an inverse; "" where by at most half of `SLOPE`."""
     off = float(abs(slope(c.theory.law, "weight_decay").mean() + 1))
     return f"decay raises the floor, which bends the law by {off:.2g}" if off > SLOPE / 2 else ""
 
@@ -51,8 +50,7 @@ def bent(c):
 def samples_slope(c):
     steps = np.array([typical(c, samples=n) for n in c.values("samples")])
     kept = np.isfinite(steps) & (steps > 0)
-    if kept.sum() < 3:
-        raise NotApplicable("the typical run generalises at fewer than three numbers of samples")
+    skip_if(kept.sum() < 3, "the typical run generalises at fewer than three numbers of samples")
     measured = c.generalisation_step[kept]
     return slopes(steps[kept], measured.where(measured.notnull().all("samples")).values)
 
@@ -64,10 +62,8 @@ CLAIMS = [
         "predicted-steps",
         "Every run fits and generalises at the very step that the closed form of descent predicts, or never.",
         step_gaps,
-        exact=True,
         source=SOURCE,
-        near=0,
-        inside=(0, 1),
+        at_most=1,
         why="Both are one recursion; rounding may move a crossing.",
         unit="step",
         rank="control",
@@ -76,10 +72,8 @@ CLAIMS = [
         "predicted-curves",
         "Training and validation error of every run are at every step those of the closed form of descent.",
         curve_gaps,
-        exact=True,
         source=SOURCE,
-        near=0,
-        inside=lambda c: (0, c.p.steps * float(np.finfo(float_type(c.p.precision)).eps)),
+        at_most=lambda c: c.p.steps * float(np.finfo(float_type(c.p.precision)).eps),
         why="Both are one recursion, which contracts: every step adds one rounding at most.",
         note="Largest difference, over the start.",
         rank="control",
@@ -88,9 +82,7 @@ CLAIMS = [
         "law",
         "A run generalises when the null space of its data alone has forgotten the start.",
         law_gap,
-        exact=True,
-        near=0,
-        inside=lambda c: (0, np.nanmax(c.theory.law_room)),
+        at_most=lambda c: np.nanmax(c.theory.law_room),
         why="The law lies between rigorous bounds, of which this is the wider side; a step is whole.",
         note="Largest |measured over predicted step - 1| of the runs that have bounds.",
         **FROM_SOURCE,

@@ -1,1 +1,0 @@
-"""The study ``routing``; see ``study.py``."""

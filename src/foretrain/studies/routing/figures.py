@@ -128,10 +128,10 @@ def draw_outputs(grid):
     figure, axes = panels(1, 2, height=4.6, sharey=True)
     p, run = cell.parameters, cell.simulation.isel(seed=0)
     _, wanted = hierarchical_items(LEVEL_WEIGHTS[p.level_weights])
-    asked = np.kron(maps(p.domains, p.disagreement).T, wanted)
+    targets = np.kron(maps(p.domains, p.disagreement).T, wanted)
     features, number = wanted.shape
     of = f"Input domain ({number} items each)", f"Output domain ({features} features each)"
-    pictures = {"network": output_blocks(run), "asked for": asked}
+    pictures = {"network": output_blocks(run), "asked for": targets}
     block_maps(axes, pictures, p.domains, ("Output", *of), trained_blocks(run), aspect="auto")
     return finished(
         figure,

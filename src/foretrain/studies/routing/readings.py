@@ -121,7 +121,7 @@ def below_root(c) -> float:
 
 
 def power(missing, ends) -> xr.DataArray:
-    """Return the power of init_scale with which what is missing vanishes, from the ends of training at two scales."""
+    """Return the power of init_scale with which a missing part vanishes, from the ends of training at two scales."""
     large, small = (missing(end) for end in ends)
     return np.log((large / small).where((large > 0) & (small > 0))) / np.log(SMALLER)
 

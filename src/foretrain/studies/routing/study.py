@@ -3,16 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from foretrain.study import (
-    DescentOrFlow,
-    Seed,
-    argument_error,
-    choice,
-    declare,
-    default,
-    generator,
-    parameter,
-)
+from foretrain import study as lab
+from foretrain.study import Seed, argument_error, choice, declare, default, parameter
 from foretrain.tasks.domains import Task, digits_task
 from foretrain.training.routing import Images, Items, Routes, check_routes, items_task
 from foretrain.training.routing import labels as labels
@@ -29,7 +21,7 @@ CONDITIONAL_DEFAULTS = {("data", "digits"): {"learning_rate": 0.2, "observe_ever
 
 
 @dataclass(frozen=True)
-class Parameters(Items, Images, Routes, DescentOrFlow):
+class Parameters(Items, Images, Routes, lab.DescentOrFlow):
     """Parameters of the routing study; each field's rule says what it may be."""
 
     init_scale: float = default(0.2, "scale of the initial weights", symbol="σ_0")
@@ -117,18 +109,18 @@ def task(p: Parameters, seed: Seed) -> Task:
 
 @lru_cache(maxsize=16)
 def _digits(domains, transform, scaling, heldout_fraction, seed):
-    return digits_task(domains, transform, scaling, heldout_fraction, generator(seed, "data"))
+    return digits_task(domains, transform, scaling, heldout_fraction, lab.generator(seed, "data"))
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Return the networks trained beside the one asked for, by the parameters that differ; seeds have the same numbers.
+    """Return the networks trained beside the study's own, by the parameters that differ; seeds have the same numbers.
 
     ``decoupled``: the network that is the reduction. ``flow``: conservation laws. ``islands``: chains of routes end.
     ``small-init``: limits of small weights. ``xavier``, ``xavier-small``: the start that the paper's text names.
     ``disagreeing``: sharing splits. For digits there are the first three.
     """
     half, longer = max(1, p.steps // 2), SMALLER * p.steps  # a flow's step costs seven gradients
-    apart = max(1, min(p.trained_outputs, p.domains // 2))
+    island_outputs = max(1, min(p.trained_outputs, p.domains // 2))
 
     def trained(outputs):
         """Return parameters of networks with so many trained outputs, at the same step in the paper's time."""
@@ -138,7 +130,7 @@ def variants(p: Parameters) -> dict[str, dict]:
     networks: dict[str, dict] = {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
-        "islands": {**trained(apart), "mask": "islands"},
+        "islands": {**trained(island_outputs), "mask": "islands"},
     }
     if p.data == "hierarchy":
         smaller = {"init_scale": p.init_scale / SMALLER, "steps": longer, "seeds": 3}

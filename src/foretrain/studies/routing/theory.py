@@ -27,8 +27,10 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     run = _of_run(p, seed, step)
     if p.data != "hierarchy":
         return run
-    given = {name: value for name, value in variants(p)["disagreeing"].items() if name != "seeds"}
-    split = _alike(_of_seed(replace(p, **given)), Seed(seed.root, 0))
+    overrides = {
+        name: value for name, value in variants(p)["disagreeing"].items() if name != "seeds"
+    }
+    split = _alike(_of_seed(replace(p, **overrides)), Seed(seed.root, 0))
     return {**run, **split, "start_singular_values": own_layers(p, seed, step)}
 
 

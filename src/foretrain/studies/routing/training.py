@@ -58,13 +58,13 @@ def program(p: Parameters) -> Program:
         decoupled = weights._replace(
             encoders=jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
         )
-        given = Weights(*(inputs[f"start_{name}"].astype(dtype) for name in Weights._fields))
+        orthogonal = Weights(*(inputs[f"start_{name}"].astype(dtype) for name in Weights._fields))
         drawn = [
             network.random_weights(random, *size, *ends, scale, law=law, dtype=dtype)
             for law in INIT_LAWS[1:-1]
         ]
         choice = jnp.argmax(inputs["law"])
-        weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], given, *drawn, decoupled)
+        weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], orthogonal, *drawn, decoupled)
         loss = lambda w: network.mean_over(inputs["trained_pairs"], errors(w, inputs))  # noqa: E731
         slope = jax.tree.map(jnp.negative, jax.grad(loss)(weights))
         return weights, network.conserved(weights), gradient_gap(velocity(weights, inputs), slope)

@@ -1,1 +1,0 @@
-"""The study ``s-curves``; see ``study.py``."""

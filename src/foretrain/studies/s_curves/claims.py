@@ -1,4 +1,4 @@
-"""Claims of the thread on loss curves at ranks above one, and what the flow from a run's own start predicts of them."""
+"""Claims of the thread on loss curves at ranks above one, and predictions of the flow from a run's own start."""
 
 import numpy as np
 import xarray as xr
@@ -10,13 +10,13 @@ from foretrain.quantities.trajectory import curves
 from foretrain.study import DIVERGED, claim, crossing
 from foretrain.training.factorization import THREAD, components, learning_rate
 
-from .theory import FLOW_SEEDS, follows
+from .study import FLOW_SEEDS, follows
 
 THEORY = "docs/theory/s-curves.md"
 FROM_START = {"source": THEORY, "among": f"the first {FLOW_SEEDS} seeds"}
 
 
-def of(loss, *optimizers, low=False, ranks=None):
+def cells_of(loss, *optimizers, low=False, ranks=None):
     """Return the cells of this loss and these optimizers, of low rank alone, or of ranks for which a function says so."""
 
     def where(c):
@@ -37,7 +37,7 @@ def trained(c, name):
     return first(c.simulation, name).where(~diverged)
 
 
-def apart(c, shift=0):
+def gap_to_flow(c, shift=0):
     """Return the largest difference from the flow from the start of a seed, in steps of the steepest fall of the flow."""
     predicted = first(c.theory, "flow_loss").roll(seed=shift, roll_coords=False)
     steepest = (-predicted.diff("step")).max("step", skipna=False).clip(min=1e-12)
@@ -58,8 +58,10 @@ def mode_order(c):
     """Return the share of pairs of modes in the order predicted, shape (seed,); nan where no two are known to differ."""
     halves = crossing(trained(c, "mode_strengths"), 0.5, "step").transpose("seed", "mode").values
     predicted = first(c.theory, "flow_half_step").transpose("seed", "mode").values
-    one, other = np.triu_indices(halves.shape[1], 1)
-    order, foretold = (np.sign(steps[:, one] - steps[:, other]) for steps in (halves, predicted))
+    first_mode, second_mode = np.triu_indices(halves.shape[1], 1)
+    order, foretold = (
+        np.sign(steps[:, first_mode] - steps[:, second_mode]) for steps in (halves, predicted)
+    )
     pairs = np.isfinite(order) & np.isfinite(foretold) & (order != 0)
     count = pairs.sum(1)
     return np.where(count > 0, ((order == foretold) & pairs).sum(1) / np.maximum(count, 1), np.nan)
@@ -130,11 +132,11 @@ def percent_left(c):
     steps = crossing(-curve, np.log(100), "step")
     steps = steps.fillna(curve["step"].max()).where(curve.isel(step=-1).notnull())
     crossed, squared = (steps.sel(loss_function=name) for name in ("cross_entropy", "mse"))
-    return np.log(crossed / squared).transpose("seed").values
+    return np.log((crossed / squared).transpose("seed").values)
 
 
 def largest_logit(p):
-    """Return what n^2 normal entries of variance r s^2/n^2, those of target or learner, reach in the mean."""
+    """Return the mean largest of n^2 normal entries of variance r s^2/n^2, those of target or learner."""
     size = max(p.target_scale, p.init_scale**2) * np.sqrt(p.rank) / p.dimension
     return float(size * np.sqrt(2 * np.log(p.dimension**2)))
 
@@ -143,7 +145,7 @@ CLAIMS = [
     claim(
         "flow-loss",
         "At every rank the loss follows the gradient flow from the run's own start to within half a step of descent.",
-        apart,
+        gap_to_flow,
         near=0,
         inside=(0, 0.5),
         why="A step of descent takes the slope of its beginning, that of the flow its middle: half a step between them.",
@@ -155,7 +157,7 @@ CLAIMS = [
     claim(
         "flow-start",
         "The flow from the start of another seed predicts the loss of a run less well than the flow from its own start.",
-        lambda c: apart(c, shift=1) - apart(c),
+        lambda c: gap_to_flow(c, shift=1) - gap_to_flow(c),
         inside=allowed.POSITIVE,
         why="Further: by whatever the seeds establish.",
         where=lambda c: follows(c.p),
@@ -167,9 +169,7 @@ CLAIMS = [
         "flow-begins",
         "The flow begins with the loss of every run, and with its alignments inside and outside of the target's span.",
         begins,
-        exact=True,
-        near=0,
-        inside=lambda c: (0, 1e-10 if c.p.precision == "float64" else 1e-5),
+        at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-5,
         why="Two readings of one start, of order one; rounding.",
         where=lambda c: follows(c.p) and c.p.loss_function == "mse",
         note="Largest difference at step 0.",
@@ -183,7 +183,7 @@ CLAIMS = [
         near=1,
         inside=(0.9, np.inf),
         why="Nine pairs of modes in ten: those learned within a few steps of each other may change places.",
-        where=of("mse", "sgd", ranks=lambda p: p.rank > 1),
+        where=cells_of("mse", "sgd", ranks=lambda p: p.rank > 1),
         note="Share of the pairs among the ten first modes of the target that are half learned in the order predicted.",
         rank="headline",
         **FROM_START,
@@ -195,7 +195,7 @@ CLAIMS = [
         inside=allowed.MOST,
         why="To a half at least, and growth at all, in a majority of runs: it is said of the typical one.",
         statistic="fraction",
-        where=of("mse", "sgd", low=True),
+        where=cells_of("mse", "sgd", low=True),
         note="Fraction of runs in which, half way to the first half of a mode, the squared length outside is at most half "
         "of what it was and that inside is larger than it was.",
         **{**FROM_START, "source": THREAD},
@@ -207,7 +207,7 @@ CLAIMS = [
         near=1,
         inside=(0.8, 1.25),
         why="Components lean on each other by sqrt(k/n), at most .3, in second order; a step of descent adds a twentieth.",
-        where=of("mse", "sgd", low=True),
+        where=cells_of("mse", "sgd", low=True),
         note="Squared length half way to the first half of a mode, over that at the start, times 1 + 4 sigma^2 t.",
         **FROM_START,
     ),
@@ -215,7 +215,7 @@ CLAIMS = [
         "low-rank-plateau",
         "At a rank below the dimension the loss stays on a plateau before it falls.",
         plateau(),
-        where=of("mse", "sgd", ranks=lambda p: p.rank < p.dimension),
+        where=cells_of("mse", "sgd", ranks=lambda p: p.rank < p.dimension),
         rank="headline",
         **allowed.by_settings(THREAD, allowed.FOUND),
     ),
@@ -223,7 +223,7 @@ CLAIMS = [
         "full-rank-no-plateau",
         "At full rank the loss has no plateau: a plateau needs a target of low rank.",
         plateau(),
-        where=of("mse", "sgd", ranks=lambda p: p.rank == p.dimension),
+        where=cells_of("mse", "sgd", ranks=lambda p: p.rank == p.dimension),
         rank="headline",
         **allowed.by_settings(THREAD, allowed.NOT_FOUND),
     ),
@@ -231,7 +231,7 @@ CLAIMS = [
         "adam-full-rank-plateau",
         "Under Adam the full-rank case regains a plateau.",
         plateau(),
-        where=of("mse", "adam", ranks=lambda p: p.rank == p.dimension),
+        where=cells_of("mse", "adam", ranks=lambda p: p.rank == p.dimension),
         **allowed.by_settings(THREAD, allowed.FOUND),
     ),
     claim(
@@ -243,7 +243,7 @@ CLAIMS = [
         inside=(0, 0.2),
         why="Alike by eye: 20% in time at equal loss.",
         along="rank",
-        where=lambda c: of("mse", "sgd")(c) and {1, 2} <= set(c.values("rank")),
+        where=lambda c: cells_of("mse", "sgd")(c) and {1, 2} <= set(c.values("rank")),
         note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
         rank="headline",
     ),
@@ -251,7 +251,7 @@ CLAIMS = [
         "symmetry-adds-s",
         "Breaking the symmetry between two targets adds another S.",
         plateau(2),
-        where=of("mse", "sgd", ranks=lambda p: p.rank == 2),
+        where=cells_of("mse", "sgd", ranks=lambda p: p.rank == 2),
         rank="headline",
         **allowed.by_settings(THREAD, allowed.FOUND, "second "),
     ),
@@ -263,22 +263,20 @@ CLAIMS = [
         near=1,
         inside=(0.95, 1.05),
         why="A twentieth of where the singular values of the target say it ends: those near lambda/2 are learned slowly.",
-        where=of("mse", "sgd_decay", ranks=lambda p: p.rank > 1 and p.weight_decay > 0),
+        where=cells_of("mse", "sgd_decay", ranks=lambda p: p.rank > 1 and p.weight_decay > 0),
         at_end=True,
         note="Loss at the end over the sum of min(s, lambda/2)^2 over the singular values s of the target that can be "
         "learned and of s^2 over the others.",
     ),
-    claim(
+    *claim(
         "cross-entropy-two-plateaus",
         "With cross-entropy the loss has two plateaus at rank two.",
         plateau(2),
-        where=of("cross_entropy", "sgd", "adam", ranks=lambda p: p.rank == 2),
+        where=cells_of("cross_entropy", "sgd", "adam", ranks=lambda p: p.rank == 2),
         **allowed.by_settings(THREAD, allowed.FOUND, "second "),
-    ),
-    claim(
-        "cross-entropy-two-plateaus.corrected",
+    ).and_corrected(
         "For small logits the second plateau of cross-entropy at rank two is as strong as that of the squared error.",
-        second_plateaus,
+        quantity=second_plateaus,
         source="docs/studies/s-curves.md",
         near=0,
         inside=(-0.1, 0.1),
@@ -286,40 +284,38 @@ CLAIMS = [
         statistic="median",
         along="loss_function",
         where=small_of_both_losses(2),
-        corrects="cross-entropy-two-plateaus",
         note="Log ratio of the strengths of the second plateau, paired by seed.",
     ),
-    claim(
+    *claim(
         "cross-entropy-rank-10",
         "With cross-entropy training at rank ten does not find the zero-loss solution.",
         loss_left,
         source=THREAD,
         inside=allowed.MOST,
         why="Loss is left if more than a percent is, as a figure shows; in most runs, or in hardly any.",
-        where=of("cross_entropy", "sgd", "adam", ranks=lambda p: p.rank == 10),
+        where=cells_of("cross_entropy", "sgd", "adam", ranks=lambda p: p.rank == 10),
         at_end=True,
         statistic="fraction",
         note="Fraction of runs with more than a percent of the loss left.",
-    ),
-    claim(
-        "cross-entropy-rank-10.corrected",
+    ).and_corrected(
         "For small logits cross-entropy at rank ten leaves a percent of its loss after as many steps as the squared error.",
-        percent_left,
+        quantity=percent_left,
         source="docs/studies/s-curves.md",
+        at_end=False,
+        statistic="mean",
         near=0,
         inside=lambda c: allowed.around(0, largest_logit(c.p)),
         why="The curvature along an entry is n^2 Q times that of the squared error / (2 n^2), which is one up to the largest "
         "logit: rates, and times with them, differ by no more.",
         along="loss_function",
         where=small_of_both_losses(10),
-        corrects="cross-entropy-rank-10",
         note="Log ratio of the steps at which a percent of the loss is left, paired by seed.",
     ),
     claim(
         "cross-entropy-full-rank",
         "With cross-entropy, too, the loss has no plateau at full rank.",
         plateau(),
-        where=of("cross_entropy", "sgd", ranks=lambda p: p.rank == p.dimension),
+        where=cells_of("cross_entropy", "sgd", ranks=lambda p: p.rank == p.dimension),
         **allowed.by_settings(THREAD, allowed.NOT_FOUND),
     ),
 ]

@@ -1,6 +1,6 @@
-"""Figures of ``s-curves``: loss curves of every optimizer and of both losses, and what lies in the span of the target."""
+"""Figures of ``s-curves``: losses of every optimizer and of both kinds, and factors within the span of the target."""
 
-from foretrain.study import NotApplicable, figure, panel
+from foretrain.study import figure, panel, skip_if
 
 from .claims import first
 
@@ -18,8 +18,7 @@ def below_full(name):
     """Return the quantity "a variable of the first seeds", at ranks below the dimension."""
 
     def quantity(c):
-        if c.p.rank >= c.p.dimension:
-            raise NotApplicable("at full rank nothing is outside")
+        skip_if(c.p.rank >= c.p.dimension, "at full rank nothing is outside")
         return first(c.simulation, name)
 
     return quantity

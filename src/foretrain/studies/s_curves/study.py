@@ -1,12 +1,16 @@
 """S-curves: a low-rank matrix learned by two factors, against rank, optimizer and loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from foretrain.study import Program, Seed, declare, default
+from foretrain.theory.factorization import factorization_flow
+from foretrain.theory.factorization.factorization_flow import decayed_loss
 from foretrain.training import factorization
+from foretrain.training.factorization import components, draw, learning_rate, weight_decay
 
 SOURCE = "Jermyn & Shlegeris (2022), Multi-Component Learning and S-Curves, and its comments"
 COST = "90 s"
@@ -18,7 +22,7 @@ AXES = {
 }
 PRESETS = {"paper": {"seeds": 100}}
 MODES = 10  # of the target, largest first, that are followed
-
+FLOW_SEEDS = 20  # those that figures draw
 declare(decayed_loss="Squared error at which descent with weight decay ends.")
 declare(
     "step",
@@ -47,7 +51,7 @@ check, time = factorization.check, factorization.time
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program: as in the other studies, and singular vectors of the target."""
+    """Return the inputs of one run: those of the other studies, and singular vectors of the target."""
     target, start = factorization.draw(p, seed)
     left, values, right = np.linalg.svd(target.left @ target.right.T)
     count = p.rank if p.rank < p.dimension else min(MODES, p.dimension)
@@ -78,3 +82,44 @@ def program(p: Parameters) -> Program:
         }
 
     return Program(base.init, base.step, observe, base.done, base.finish)
+
+
+def follows(p):
+    """Return True where descent trains a loss that is, or for small logits nearly is, the squared error."""
+    return p.optimizer in ("sgd", "sgd_decay") and p.target_scale < p.dimension
+
+
+def predict(p, step, seed):
+    """The flow from the start of the first twenty seeds of descent, and the end under weight decay; nan elsewhere.
+
+    Cross-entropy of small logits is the squared error over 2 n^2, which its learning rate gives back.
+    """
+    unknown = np.full(step.size, np.nan)
+    flow = {name: unknown for name in ("flow_loss", "flow_inside", "flow_outside")}
+    flow |= {"flow_half_step": np.full(MODES, np.nan)}
+    if follows(p) and seed.number < FLOW_SEEDS:
+        flow = _flow(replace(p, loss_function="mse"), tuple(step.tolist()), seed)
+    ends = p.loss_function == "mse" and p.optimizer == "sgd_decay"
+    return {**flow, "decayed_loss": np.asarray(end_of_decay(p, seed) if ends else np.nan)}
+
+
+@lru_cache(maxsize=200)
+def _flow(p, step, seed):
+    target, start = draw(p, seed)
+    rate, decay = learning_rate(p), weight_decay(p)
+    curves = factorization_flow.descent_curves(start, rate, np.array(step), target, decay)
+    values = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
+    modes = slice(min(p.rank, MODES))
+    ends = np.maximum(values[modes] - decay / 2, 1e-9)
+    halves = factorization_flow.half_steps(np.array(step), curves.modes[:, modes], ends)
+    return {
+        "flow_loss": curves.loss / np.sum(values**2),
+        "flow_inside": curves.inside / (2 * values.sum()),
+        "flow_outside": curves.outside / (2 * values.sum()),
+        "flow_half_step": np.pad(halves, (0, MODES - halves.size), constant_values=np.nan),
+    }
+
+
+def end_of_decay(p, seed):
+    target, _ = draw(p, seed)
+    return decayed_loss(target.left @ target.right.T, components(p), weight_decay(p))

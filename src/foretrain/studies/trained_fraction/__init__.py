@@ -1,1 +1,0 @@
-"""The study ``trained-fraction``; see ``study.py``."""

@@ -1,11 +1,15 @@
-"""How many routes must be trained before all the others come for free: error against K/M."""
+"""Error against K/M: how many routes must be trained before all the others come for free?"""
 
 from dataclasses import dataclass
+from typing import Any
 
-from foretrain.study import default
+import numpy as np
+
+from foretrain.study import Seed, default
+from foretrain.theory.connectivity import error_across_components, predict_masks
 from foretrain.training import routing_to_loss
 from foretrain.training.routing import check_routes as check  # noqa: F401
-from foretrain.training.routing import labels  # noqa: F401
+from foretrain.training.routing import items_task, labels, mask  # noqa: F401
 from foretrain.training.routing_to_loss import inputs, program  # noqa: F401
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5c"
@@ -36,3 +40,20 @@ class Parameters(routing_to_loss.ToLoss):
 def variants(p: Parameters) -> dict[str, dict]:
     """Return the same draws at an eighth of the study's own scale, nearer to the limit of small weights."""
     return {"small-init": {"init_scale": p.init_scale / SMALLER, "seeds": 5}}
+
+
+def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
+    """Predict the error of every pair in the limit of small initial weights.
+
+    Zero within a connected component of the graph of trained pairs, the error of unrelated bases across components, and
+    that of answering zero, <|y|^2>/2, where a domain is never trained: its small weights stay as they were.
+    """
+    data = items_task(p.level_weights)
+    modes, power = (data.singular_values, data.variances), data.output_power
+    across = error_across_components(*modes, output_power=power)
+    graph = predict_masks([mask(p, seed)], across, power / 2)
+    return {
+        "pair_error": graph.pair_error[0],
+        "converged_untrained_error": graph.untrained_error[0],
+        "component_count": graph.component_count[0],
+    }

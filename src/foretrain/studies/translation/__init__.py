@@ -1,1 +1,0 @@
-"""The study ``translation``; see ``study.py``."""

@@ -1,26 +1,15 @@
-"""What the note says of its Fig. 1 and of how translation begins, and whether it is so."""
+"""Claims of the note on its Fig. 1 and on how translation begins."""
 
 import numpy as np
 import xarray as xr
 
 from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.quantities.learning_curves.threshold import lasting_threshold
-from foretrain.study import NotApplicable, claim
+from foretrain.study import claim, skip_if
 from foretrain.theory.connectivity import joining_times
 from foretrain.theory.factorization.masked_rank_one import misalignment_slope
+from foretrain.training import translation_claims as shared
 from foretrain.training.translation import GRAPH, LEARNED, PAIR, SETTLED
-from foretrain.training.translation_claims import (
-    CONVERGE,
-    all_done,
-    both_ends,
-    converged,
-    is_square,
-    is_wide,
-    mean_over,
-    stuck,
-    trained_pairs_alone,
-    within,
-)
 
 from .study import departure_scale, mask
 
@@ -36,7 +25,7 @@ ALIGNED = (1e-4, 0.5)
 
 def error_over(c, pairs):
     """Return the mean error of some pairs of the runs that converged."""
-    return mean_over(c.pair_error, pairs).where(converged(c))
+    return shared.mean_over(c.pair_error, pairs).where(shared.converged(c))
 
 
 def smallest_fraction(c, error):
@@ -44,15 +33,14 @@ def smallest_fraction(c, error):
 
     It is 1 where the error stays larger, nan where no run converged or one is not done.
     """
-    if error.sizes["trained_fraction"] < 2:
-        raise NotApplicable("`trained_fraction` has one value")
-    error = error.where(converged(c))
+    skip_if(error.sizes["trained_fraction"] < 2, "`trained_fraction` has one value")
+    error = error.where(shared.converged(c))
     threshold = xr.apply_ufunc(
         lambda values: lasting_threshold(error.trained_fraction.values, values, GENERALISES),
         error,
         input_core_dims=[["trained_fraction"]],
     )
-    known = error.notnull().any("trained_fraction") & all_done(c, ("trained_fraction",))
+    known = error.notnull().any("trained_fraction") & shared.all_done(c, ("trained_fraction",))
     return threshold.fillna(1.0).where(known)
 
 
@@ -67,26 +55,26 @@ def beyond_graph(c):
 
 
 def threshold_falls(c):
-    small, large = both_ends(threshold(c))
+    small, large = shared.both_ends(threshold(c))
     return large - small
 
 
 def spread_of_thresholds(c):
     """Return the mean distance of a seed's threshold from those of the others, at the smallest scale."""
-    one = threshold(c).isel(init_scale=0)
-    other = one.rename(seed="other")
-    return abs(one - other).where(one.seed != other.other).mean("other")
+    own = threshold(c).isel(init_scale=0)
+    other = own.rename(seed="other")
+    return abs(own - other).where(own.seed != other.other).mean("other")
 
 
 def across_error(c):
     """Return the error of pairs across components whose languages both are trained, at the smallest scale."""
     error = error_over(c, c.theory.predicted_pair_error == 1).mean("trained_fraction")
-    return error.where(all_done(c, ("trained_fraction",))).isel(init_scale=0)
+    return error.where(shared.all_done(c, ("trained_fraction",))).isel(init_scale=0)
 
 
 def spikes(c):
     """Return 1 for runs whose untrained error within components is above `SPIKE`, 0 for others; nan without such pairs."""
-    error = mean_over(c.pair_error, within(c))
+    error = shared.mean_over(c.pair_error, shared.within_components(c))
     return (error > SPIKE).astype(float).where(error.notnull())
 
 
@@ -98,29 +86,29 @@ def bounds(c):
 
 def determinants(c):
     """Return the fraction of runs that are stuck if and only if factors are square and the bound is above zero."""
-    told = is_square(c) & (bounds(c) > 0)
-    return (stuck(c) == told).astype(float).where(stuck(c).notnull()).mean(OVER)
+    bounded = shared.is_square(c) & (bounds(c) > 0)
+    return (shared.stuck(c) == bounded).astype(float).where(shared.stuck(c).notnull()).mean(OVER)
 
 
 def stuck_loss(c):
     """Return the fraction of stuck runs whose loss came down to `SETTLED` times its bound, 0 if any run is below its own."""
     ratio = c.converged_loss / bounds(c)
-    settled = (ratio <= SETTLED).astype(float).where(stuck(c) == 1).mean(OVER)
+    settled = (ratio <= SETTLED).astype(float).where(shared.stuck(c) == 1).mean(OVER)
     below = (ratio < 1 - 1e-4).any(OVER)  # by more than rounding
     return settled.where(~below | settled.isnull(), 0.0)
 
 
 def wide_bias(c):
-    small, large = both_ends(error_over(c, within(c)))
+    small, large = shared.both_ends(error_over(c, shared.within_components(c)))
     return xr.apply_ufunc(np.log10, large / small).mean("trained_fraction")
 
 
 def seeming(c):
-    """Return the untrained error, all entries counted, of runs whose untrained error on the diagonal is small."""
+    """Return the untrained error over all entries of runs whose untrained error on the diagonal is small."""
     runs = c["diagonal_only"]
     untrained = runs.trained_pairs == 0
-    good = mean_over(runs.pair_diagonal_error, untrained) <= GENERALISES
-    return mean_over(runs.pair_error, untrained).where(good).isel(init_scale=0).mean(OVER[1])
+    good = shared.mean_over(runs.pair_diagonal_error, untrained) <= GENERALISES
+    return shared.mean_over(runs.pair_error, untrained).where(good).isel(init_scale=0).mean(OVER[1])
 
 
 def alignment_exponent(c):
@@ -129,35 +117,40 @@ def alignment_exponent(c):
     Masks with fewer than two scales in the range `ALIGNED` are left out.
     """
     left, masks = (
-        c["departure"][name].where(converged(c.of("departure"))).transpose(*OVER, "seed", ...)
+        c["departure"][name]
+        .where(shared.converged(c.of("departure")))
+        .transpose(*OVER, "seed", ...)
         for name in ("misalignment", "trained_pairs")
     )
-    both_ends(left)  # of one scale there is no slope
+    shared.both_ends(left)  # of one scale there is no slope
     scales = np.array([departure_scale(scale) for scale in left.init_scale.values])
     curves = np.log(left.where((left >= ALIGNED[0]) & (left <= ALIGNED[1])))
     ratio = left[0].copy(data=np.full(left.shape[1:], np.nan))
     for place in np.argwhere(curves.notnull().sum("init_scale").values >= 2):
         at = (slice(None), *place)
-        seen = np.isfinite(curves.values[at])
-        singular_values = np.linalg.svd(masks.values[at][seen][0], compute_uv=False)
-        law = misalignment_slope(singular_values, scales[seen])
+        known = np.isfinite(curves.values[at])
+        singular_values = np.linalg.svd(masks.values[at][known][0], compute_uv=False)
+        law = misalignment_slope(singular_values, scales[known])
         ratio[*place] = slopes(np.log(scales), curves.values[at][:, None])[0] / law
     return ratio.mean("trained_fraction")
 
 
 def learned_with_path(c):
     """Return the median time at which an untrained pair is learned over that of the last pair of its quickest path."""
-    times = c.learned_time.where(converged(c)).transpose(..., *PAIR).isel(init_scale=[0])
+    times = c.learned_time.where(shared.converged(c)).transpose(..., *PAIR).isel(init_scale=[0])
     joined = times.copy(data=joining_times(times.where(c.trained_pairs == 1).values))
-    ratio = (times / joined).where(within(c))
+    ratio = (times / joined).where(shared.within_components(c))
     return ratio.median((*OVER, *PAIR))
 
 
-ROW = {"along": OVER, "among": CONVERGE}
+ROW = {"along": OVER, "among": shared.CONVERGE}
 HEADLINE = {**ROW, "rank": "headline"}
-HALF_STEP = (
-    "Half a step of the note's grid of fractions: more than the grid can make of equal thresholds."
-)
+AT_END = {"along": OVER, "source": OURS, "at_end": True, "near": 1}
+DIFFERENCE = {
+    "source": NOTE,
+    "inside": (STEP / 2, 1),
+    "why": "Half a step of the note's grid of fractions: more than the grid can make of equal thresholds.",
+}
 SEEMING = "Untrained error of all entries, at the smallest scale, of runs whose untrained error on the diagonal is at most"
 
 
@@ -173,7 +166,7 @@ CLAIMS = [
         why="An exponent 8% off, or s_3 in place of s_2 (15% off on average), lies outside.",
         note="Slope of log misalignment against log sigma over that of the law with all modes of T, 1 - s_k/s_1, which tends "
         f"to the first; where the misalignment lies between {ALIGNED[0]:g} and {ALIGNED[1]:g}, mean over masks.",
-        where=is_square,
+        where=shared.is_square,
     ),
     claim(
         "learned-with-path",
@@ -188,7 +181,7 @@ CLAIMS = [
         "this is earliest, median over untrained pairs within components, smallest scale.",
         **ROW,
     ),
-    trained_pairs_alone(mask, OVER),
+    shared.trained_pairs_alone(mask, OVER),
     *claim(
         "threshold",
         "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
@@ -213,9 +206,7 @@ CLAIMS = [
         "threshold-falls",
         "The generalisation threshold decreases as the initialisation scale decreases.",
         threshold_falls,
-        source=NOTE,
-        inside=(STEP / 2, 1),
-        why=HALF_STEP,
+        **DIFFERENCE,
         note="Threshold at the largest minus threshold at the smallest scale.",
         **ROW,
     ),
@@ -247,7 +238,7 @@ CLAIMS = [
         why="More than half of them should then vanish.",
         at_end=True,
         note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
-        where=is_square,
+        where=shared.is_square,
         **HEADLINE | {"among": "seeds with a spike"},
     ).and_corrected(
         "Spikes of the test loss belong to the gradient flow: double precision gives them again.",
@@ -260,32 +251,26 @@ CLAIMS = [
         "determinants",
         "A run is stuck if and only if its factors are square and some trained pair has a negative determinant at the end.",
         determinants,
-        along=OVER,
-        source=OURS,
-        at_end=True,
-        near=1,
-        inside=lambda c: (0.95 if is_square(c) else 0.99, 1),
+        **AT_END,
+        inside=lambda c: (0.95 if shared.is_square(c) else 0.99, 1),
         why="That determinants forbid the loss is exact; one run in twenty may be merely slow at H = D, one in a hundred at "
         "H = 2D.",
         note="Fraction of runs in which the two agree; at H = 2D, of runs that converge.",
-        where=lambda c: is_square(c) or is_wide(c),
+        where=lambda c: shared.is_square(c) or shared.is_wide(c),
     ),
     claim(
         "stuck-loss",
         "The loss of a stuck run falls to F/(2 D |T|), and not below: one mode is missing for each of F trained pairs of "
         "negative determinant.",
         stuck_loss,
-        along=OVER,
-        source=OURS,
-        at_end=True,
-        near=1,
+        **AT_END,
         inside=(0.95, 1),
         why="Two modes of a pair would be twice the bound. One run in twenty may be slow: the bound is reached only at "
         "infinity.",
         among="seeds with a stuck run",
         note=f"Fraction of stuck runs whose loss comes down to {SETTLED:g} of that, where they end if they are stuck for "
         "good; 0 for a seed of which any run lies below its bound by more than 1e-4 of rounding.",
-        where=is_square,
+        where=shared.is_square,
     ),
     claim(
         "wide-bias",
@@ -297,16 +282,14 @@ CLAIMS = [
         at_end=True,
         unit="decades",
         note="log10 of untrained error within components, largest over smallest scale, mean over fractions.",
-        where=is_wide,
+        where=shared.is_wide,
         **ROW,
     ),
     claim(
         "varies",
         "The generalisation threshold varies considerably across random seeds.",
         spread_of_thresholds,
-        source=NOTE,
-        inside=(STEP / 2, 1),
-        why=HALF_STEP,
+        **DIFFERENCE,
         note="Mean distance of a seed's threshold from those of the others, smallest scale.",
         **ROW,
     ),

@@ -33,7 +33,7 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Parameters(common.Languages):
-    """Languages, how many pairs are trained, and what the loss sees of them."""
+    """Languages, the number of trained pairs, and the entries of them that the loss sees."""
 
     trained_fraction: float = parameter(
         0.3, "fraction of all L^2 pairs that are trained", above=0, maximum=1
@@ -80,9 +80,9 @@ def variants(p: Parameters) -> dict[str, dict]:
         "steps": 3 * p.steps,  # a thirtieth of the error takes three times the steps
         "seeds": BESIDE,
     }
-    found = {"diagonal_only": diagonal, "precise": precise}
+    networks = {"diagonal_only": diagonal, "precise": precise}
     if SMALLEST <= p.init_scale < 1:
-        found["departure"] = {
+        networks["departure"] = {
             "until": "departure",
             "init_scale": departure_scale(p.init_scale),
             "precision": "float64",
@@ -91,7 +91,7 @@ def variants(p: Parameters) -> dict[str, dict]:
             "start_orientation": "random",
             "seeds": BESIDE,
         }
-    return found
+    return networks
 
 
 def departure_scale(init_scale: float) -> float:

@@ -1,1 +1,0 @@
-"""The study ``xor``; see ``study.py``."""

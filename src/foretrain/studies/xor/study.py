@@ -1,20 +1,29 @@
 """Exclusive-or: a small ReLU network learns it as four gated linear pathways would, one per example."""
 
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 import numpy as np
+import xarray as xr
 
+from foretrain.predict.gatings import rank_gatings
+from foretrain.quantities.cell import Runs
+from foretrain.quantities.gates import gate_agreement
 from foretrain.study import DescentOrFlow, argument_error, declare, default, parameter
+from foretrain.tasks.gatings import partitions
 from foretrain.tasks.logic import xor
+from foretrain.theory.pathways.rectified_start import self_consistent
 from foretrain.training.pathways import Pathways
-
-from .gatings import gatings
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
 COST = "15 s"
 REFERENCES = ("saxe2022",)
 # The paper's size is small enough to be the default; its preset only halves the step.
 PRESETS = {"paper": {"learning_rate": 0.005, "steps": 8000, "observe_every": 20}}
+# A unit is open on an example where it answers at least a tenth as much as on its best one: units slide along the
+# border of two further examples and flicker there by a learning rate's worth of angle.
+OPEN = 0.1
+SINGLE = "1 | 2 | 3 | 4"  # one pathway per example
 
 
 @dataclass(frozen=True)
@@ -98,3 +107,42 @@ def labels(p: Parameters) -> dict:
         "input": ["x1", "x2"],
         "gating": list(gatings()),
     }
+
+
+@cache
+def gatings() -> dict[str, np.ndarray]:
+    """Return the 15 ways to divide the four examples among pathways: name to gates of shape (pathway, example)."""
+    ways = {}
+    for groups in partitions(range(4)):
+        groups = sorted(sorted(group) for group in groups)
+        name = " | ".join(",".join(str(example + 1) for example in group) for group in groups)
+        ways[name] = np.array([[float(e in group) for e in range(4)] for group in groups])
+    return ways
+
+
+@lru_cache(maxsize=64)
+def candidates(init_scale: float) -> dict[str, np.ndarray]:
+    """Return predicted learning time, lowest loss and self-consistency of every gating, shape (gating,) each.
+
+    Args:
+        init_scale: Strength of every edge at the start.
+    """
+    data = xor(1)
+    x, y = data.inputs["x"], data.targets["y"]
+    table, predictions = rank_gatings(x, y, gatings(), init_scale)
+    fits = [
+        self_consistent(predictions[name].reduction, x, gates, OPEN)
+        for name, gates in gatings().items()
+    ]
+    return {**table, "gating_consistent": np.array(fits)}
+
+
+def agreement(run: Runs | xr.Dataset) -> np.ndarray:
+    """Return the agreement of a trained ReLU network's gates with each gating, shape (gating,); nan where it diverged."""
+    weights = run["input_weights"].transpose("unit", "input").values
+    arriving = weights @ xor(1).inputs["x"].T
+    if not np.isfinite(arriving).all():
+        return np.full(len(gatings()), np.nan)
+    is_open = arriving > OPEN * arriving.max(1, keepdims=True)
+    part = np.abs(run["output_weights"].values) * np.linalg.norm(weights, axis=1)
+    return np.array([gate_agreement(is_open, part, gates) for gates in gatings().values()])

@@ -8,8 +8,7 @@ from foretrain.quantities.learning_curves.curve_deviation import closest
 from foretrain.study import DIVERGED, Grid, Seed
 from foretrain.theory.pathways import exclusive_or
 
-from .gatings import agreement, candidates
-from .study import Parameters, decoupled_strength, natural_strength
+from .study import Parameters, agreement, candidates, decoupled_strength, natural_strength
 from .training import start_weights
 
 _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h sigma_0^2

@@ -7,11 +7,7 @@ from foretrain.graph import Graph
 from foretrain.study import Program, Seed, generator
 from foretrain.tasks.logic import pathways_graph, xor
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.gated.reduced_dynamics import (
-    decoupled_start,
-    decoupled_weights,
-    hidden_frames,
-)
+from foretrain.theory.gated import reduced_dynamics
 from foretrain.theory.gated.reduction import find_reduction
 from foretrain.training.pathways import descent, random_weights
 
@@ -28,9 +24,9 @@ def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     if p.init_law == "normal":
         return random_weights(network(p), p, seed)
     reduction = find_reduction(gather_statistics(xor(p.hidden_width)))
-    state = decoupled_start(decoupled_strength(p), reduction)
-    frames = hidden_frames(reduction, generator(seed, "weights"))
-    return decoupled_weights(state, frames, reduction)
+    state = reduced_dynamics.decoupled_start(decoupled_strength(p), reduction)
+    frames = reduced_dynamics.hidden_frames(reduction, generator(seed, "weights"))
+    return reduced_dynamics.decoupled_weights(state, frames, reduction)
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:

@@ -21,6 +21,10 @@ def bernoulli_outlier(size: int, density: float) -> float:
     The mean of the matrix has the one singular value np, which noise of variance p(1 - p) lifts by
     n p(1 - p)/(np) (Benaych-Georges & Nadakuditi 2012). It leaves the bulk where np > 1 - p.
     Single draws scatter around the limit by about sqrt(p(1 - p)).
+
+    Example:
+        >>> bernoulli_outlier(100, 0.5), bernoulli_edge(100, 0.5)
+        (50.5, 10.0)
     """
     size, density = _checked(size, density)
     return size * density + 1 - density
@@ -88,6 +92,10 @@ def circulant_singular_values(size: int, width: int) -> np.ndarray:
 
     The width w is 1 to n. A circulant matrix is diagonal in the Fourier basis. s_2 = sin(pi w/n)/sin(pi/n), twice (k = 1 and n
     - 1); bands of width w and n - w differ in s_1 only. Shape (n,), float64, not increasing.
+
+    Example:
+        >>> circulant_singular_values(6, 2).round(3)
+        array([2.   , 1.732, 1.732, 1.   , 1.   , 0.   ])
     """
     size = integer("size", size, minimum=1)
     width = integer("width", width, minimum=1, maximum=size)

@@ -65,6 +65,11 @@ def reduce(x, y, a, b) -> RankOneState:
         y: Shape (m,).
         a: Shape (n,), of length 1 to 1e-6.
         b: Shape (m,), of length 1 to 1e-6.
+
+    Example:
+        >>> state = reduce([0.1, 0.2], [0.3, 0.0], [1.0, 0.0], [1.0, 0.0])
+        >>> state.overlap_x, state.overlap_y
+        (0.1, 0.3)
     """
     x, y = finite_array("x", x, ndim=1), finite_array("y", y, ndim=1)
     a, b = _unit("a", a, x.shape), _unit("b", b, y.shape)

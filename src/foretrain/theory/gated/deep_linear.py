@@ -36,6 +36,12 @@ def mode_strength(
 
     Returns:
         a, shape (time, mode), float64; tends to s/d.
+
+    Example:
+        >>> mode_strength(0.01, [0.0, 2.0, 6.0], np.array([1.0])).round(3)
+        array([[0.01 ],
+               [0.355],
+               [0.999]])
     """
     times = checked_times(times, ordered=False)
     values = finite_array("singular_values", singular_values, ndim=1).astype(float)
@@ -54,6 +60,12 @@ def balanced_start(product) -> tuple[np.ndarray, np.ndarray]:
     """Factors X, shape (n, r), and Y, shape (m, r), with X Y^T = `product` (n, m), X^T X = Y^T Y and r = min(n, m).
 
     They are unique up to a common rotation of their columns.
+
+    Example:
+        >>> left, right = balanced_start(np.diag([4.0, 1.0]))
+        >>> left @ right.T
+        array([[4., 0.],
+               [0., 1.]])
     """
     left, values, right = np.linalg.svd(finite_array("product", product, ndim=2), False)
     root = np.sqrt(values)

@@ -35,6 +35,13 @@ def grokking_rate(operation: Operation, training, squared_norm=None):
 
     For addition the third smallest eigenvalue, for a group (whose embeddings then coincide) the second. nan where no sample
     ever acts, as for two numbers, so that there is no such rate. Arguments as in `hessian`.
+
+    Example:
+        >>> from foretrain.tasks.groups import addition
+        >>> operation = addition(10)
+        >>> rate = grokking_rate(operation, np.ones(len(operation.samples), bool))
+        >>> round(float(rate), 3), round(float(grokking_time(rate, learning_rate=0.1)), 1)
+        (6.667, 1.5)
     """
     training = parallelograms.checked_training(operation, training)
     values = np.linalg.eigvalsh(hessian(operation, training, squared_norm))

@@ -116,6 +116,14 @@ def ideal(operation: Operation, training) -> np.ndarray:
 
     Cost:
         An eigendecomposition of p x p per training set.
+
+    Example:
+        >>> from foretrain.tasks.groups import addition
+        >>> operation = addition(5)
+        >>> training = np.isin(np.arange(len(operation.samples)), [0, 1, 2, 3, 5, 6, 9])
+        >>> sets = inside(operation, training), ideal(operation, training)
+        >>> [round(float(fraction(each)), 2) for each in sets]
+        [0.29, 0.43]
     """
     training = checked_training(operation, training)
     if not operation.commutative:

@@ -57,6 +57,10 @@ def race_factors(domains: int, paths: float, *, shared_encoders: bool = False) -
     Both agree with `routing_factors` at P = M^2.
 
     P is 1 to M^2; networks exist for `admissible_paths` only, other values interpolate.
+
+    Example:
+        >>> race_factors(4, 16) == routing_factors(4)
+        True
     """
     domains = integer("domains", domains, minimum=1)
     paths = real("paths", paths, minimum=1, maximum=domains**2)
@@ -96,6 +100,11 @@ def flow(
 
     `start` is the pair B1(0), B2(0), scalars or (mode,), `times` paper time. Returns B1 and B2, (time, mode), with a relative
     error of about 1e-10.
+
+    Example:
+        >>> outer, hidden = flow((0.1, 0.1), [0.0, 20.0], [1.0], [1.0], routing_factors(4))
+        >>> (hidden[-1] / outer[-1]).round(2)
+        array([1.96])
     """
     times = checked_times(times)
     singular, variance = _modes(singular_values, input_variances)

@@ -190,6 +190,12 @@ def half_time(schemes: Sequence[Scheme], singular_values, input_variances):
 
     Returns:
         A number for one mode, else shape (mode,).
+
+    Example:
+        >>> from foretrain.theory.pathways.race import race_factors
+        >>> schemes = [decoupled_scheme((0.1, 0.1), race_factors(4, paths)) for paths in (1, 16)]
+        >>> [round(half_time([scheme], 1.0, 1.0), 1) for scheme in schemes]
+        [146.3, 22.0]
     """
     half = clock_at(schemes, singular_values / input_variances / 2)
     total, pole = _total(schemes), min(scheme.pole for scheme in schemes)

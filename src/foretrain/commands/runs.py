@@ -1,0 +1,276 @@
+"""The verbs on runs: make them, show what came out, make its page, export it. Each returns the exit code."""
+
+import os
+from dataclasses import replace
+
+from foretrain.commands.studies import JSON, STUDY
+from foretrain.errors import argument_error
+from foretrain.plans.options import FIELDS, split, words
+from foretrain.words import complain, outcome, print_folded
+
+_FOLDER = "folder of results"
+_EXPLAIN = "print what would run, seconds and memory, and leave"
+_VERBOSE = "every claim, why it allows what it does, its source"
+_CHECK = "exit with 1 if a claim fails"
+_ROOT = 32  # digits of a root that fit into a line
+_OF_SHARD = (
+    "out",
+    "workers",
+    "shard",
+    "scheduler",
+    "quiet",
+)  # a script of shards says these itself
+
+
+def _run(arguments):
+    from foretrain.laboratory.conduct import conduct, data_from
+    from foretrain.plans.author import loaded
+    from foretrain.plans.config import read_config
+    from foretrain.plans.plan import make_plan
+
+    study = loaded(arguments.study)
+    values = read_config(arguments.config, study) if arguments.config else {}
+    seeds = values.pop("seeds", None) if arguments.seeds is None else arguments.seeds
+    values.pop("seeds", None)
+    for name, texts in vars(arguments).items():
+        if name.startswith("parameter_") and texts is not None:
+            name = name.removeprefix("parameter_")
+            items = [value(study, name, text) for text in texts]
+            values[name] = items if len(items) > 1 else items[0]
+    options = replace(_options(arguments), seeds=seeds)
+    with data_from(options.data_dir, options.out):
+        plan = make_plan(study, values, **options.of_plan)
+    if arguments.explain:
+        return _explain(plan, options.out)
+    return _finish(conduct(plan, options), arguments)
+
+
+def _explain(plan, out):
+    from foretrain.laboratory.conduct import folder_of
+    from foretrain.laboratory.explain import explain
+
+    print(explain(plan, folder_of(plan, out)))
+    return 0
+
+
+def _sweep(arguments):
+    from foretrain.laboratory.conduct import conduct, data_from, folder_of
+    from foretrain.plans.config import read_sweep
+
+    if arguments.emit_sbatch is not None:
+        from foretrain.engine.cluster import sbatch_script
+
+        plan, out = read_sweep(arguments.config, arguments.yes)
+        folder = folder_of(plan, arguments.out or out)
+        given = vars(arguments)
+        if arguments.data_dir is not None:
+            given["data_dir"] = arguments.data_dir.resolve()
+        again = words(given, (name for name in given if name in FIELDS and name not in _OF_SHARD))
+        shards = arguments.emit_sbatch
+        print(
+            sbatch_script(plan.study.name, arguments.config, folder, shards, options=again), end=""
+        )
+        return 0
+    options = _options(arguments)
+    with data_from(options.data_dir, options.out):
+        plan, out = read_sweep(arguments.config, options.yes)
+    if arguments.explain:
+        return _explain(plan, options.out or out)
+    return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
+
+
+def _options(arguments):
+    return split(vars(arguments))[0]
+
+
+def value(study, name, text):
+    """One value of a parameter from its text, in the parameter's type."""
+    from foretrain.plans.parameters import types
+
+    kind = types(study.Parameters)[name]
+    if kind is str:
+        return text
+    if kind is bool and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        if kind is not bool:
+            return int(text) if kind is int else float(text)
+    except ValueError:
+        pass
+    words_of_kind = {bool: "true or false", int: "a whole number"}
+    raise argument_error(
+        name, f"be {words_of_kind.get(kind, 'a number')}", f"is `{text}`"
+    ) from None
+
+
+def _finish(result, arguments):
+    from foretrain.results.summary import read_summary
+
+    if result is None:
+        if not arguments.quiet:
+            print("This part is done; the last part to finish judges the whole.")
+        return 0
+    if not arguments.quiet:
+        result.claims.show(details=arguments.verbose)
+        page = result.path / "report.html"
+        if page.exists():
+            print(f"Page: {page}")
+    summary = read_summary(result.path)
+    if not arguments.quiet:
+        for line in summary.remarks:
+            print_folded(line, "note: ", "      ")
+    _tell_troubles(result.path)
+    if summary.lost:
+        return 3
+    return _verdict(result.claims, arguments)
+
+
+def _tell_troubles(folder):
+    from foretrain.laboratory.conduct import troubles
+
+    for line in troubles(folder):
+        complain(line)
+
+
+def _verdict(claims, arguments):
+    from foretrain.claims.claim import INCONCLUSIVE, unmet
+
+    if not arguments.check:
+        return 0
+    failing = unmet(claims)
+    still_open = sum(claim.verdict == INCONCLUSIVE for claim in claims)
+    complain(f"{len(failing)} claims fail, {still_open} are inconclusive.")
+    return 1 if failing else 0
+
+
+def _show(arguments):
+    """The claims as the summary holds them, without opening the store, which takes longer than reading them."""
+    from foretrain.claims.table import ClaimTable
+    from foretrain.errors import path_argument
+    from foretrain.laboratory.folder import changed_since
+    from foretrain.results.root import doubts, root_of, warnings
+    from foretrain.results.summary import FILE, read_summary
+
+    folder = path_argument("folder", arguments.folder)
+    summary = read_summary(folder)
+    claims = ClaimTable(summary.claims)
+    stored = _stored_claims(folder) if arguments.check else None
+    for line in warnings(folder, stored):
+        complain(line)
+    if arguments.json:
+        print((folder / FILE).read_text(encoding="utf-8"))
+    elif arguments.markdown:
+        print(claims.to_markdown())
+    else:
+        axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
+        print_folded(f"{summary.study}: {summary.summary}")
+        since = summary.created_at.partition("T")[0]
+        ended = (f"{count} {outcome(name)}" for name, count in summary.runs.items())
+        facts = [
+            ("stored", f"{folder}, {since}" if since else str(folder)),
+            ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
+            ("runs", ", ".join(ended)),
+            ("root", root_of(folder)[:_ROOT] or "none"),
+            *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
+            *(("note", line) for line in changed_since(folder, summary.codes)),
+        ]
+        for name, text in facts:
+            print_folded(text, f"  {name:<8}", " " * 10)
+        print()
+        claims.show(details=arguments.verbose)
+    return 2 if arguments.check and doubts(folder, stored) else _verdict(claims, arguments)
+
+
+def _stored_claims(folder):
+    from foretrain.results.result import open_result
+
+    return open_result(folder).claims
+
+
+def _report(arguments):
+    from foretrain.errors import UnknownStudyError
+    from foretrain.laboratory.conduct import rebuild
+    from foretrain.laboratory.index import results_below, write_index
+    from foretrain.laboratory.stored_page import page_of_stored
+    from foretrain.report.page import FILE_NAME
+
+    folder, out = arguments.folder, arguments.out
+    if not os.path.exists(folder / "manifest.json") and results_below(folder):
+        print(f"Page: {write_index(folder, out)}")
+        return 0
+    if out is not None:
+        print(f"Page: {page_of_stored(folder, out, arguments.study)}")
+        return 0
+    try:
+        rebuild(folder, arguments.study, quiet=False)
+    except UnknownStudyError as error:
+        page = page_of_stored(folder)
+        complain(f"Nothing was judged or drawn anew. {error}")
+    else:
+        page = folder / FILE_NAME
+    print(f"Page: {page}")
+    _tell_troubles(folder)
+    return 0
+
+
+def _export(arguments):
+    from foretrain.results.export import export_folder
+
+    for path in export_folder(arguments.folder, arguments.to, arguments.out):
+        print(f"Written: {path}")
+    return 0
+
+
+COMMANDS = {
+    "run": (
+        _run,
+        "run a study and judge its claims",
+        {
+            "study": STUDY,
+            "--config": "TOML file with parameters; flags take precedence",
+            "--explain": _EXPLAIN,
+            "-v --verbose": _VERBOSE,
+            "--check": _CHECK,
+        },
+    ),
+    "sweep": (
+        _sweep,
+        "run a study over the grid of a TOML file",
+        {
+            "config": "TOML file: study, fixed parameters, axes, seeds",
+            "--explain": _EXPLAIN,
+            "--emit-sbatch": "print a SLURM array script of so many shards",
+            "-v --verbose": _VERBOSE,
+            "--check": _CHECK,
+        },
+    ),
+    "show": (
+        _show,
+        "print the claims of a folder of results",
+        {
+            "folder": _FOLDER,
+            "-v --verbose": _VERBOSE,
+            "--check": _CHECK,
+            "--markdown": "the claims alone, as a Markdown table",
+            "--json": JSON,
+        },
+    ),
+    "report": (
+        _report,
+        "rebuild figures and page from stored results, or an index of many",
+        {
+            "folder": _FOLDER,
+            "--study": "path of the study, where it has moved or has another name now",
+            "--out": "folder for a page of what is stored; nothing is judged anew or written beside the results",
+        },
+    ),
+    "export": (
+        _export,
+        "write results for other tools",
+        {
+            "folder": _FOLDER,
+            "--to": "netcdf, csv, parquet or trackio",
+            "--out": "file or folder to write; default beside the results",
+        },
+    ),
+}

@@ -10,7 +10,7 @@ from made_up import check, fitted, grid, runs, verdicts
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.studies.context import theory as context_theory
+from foretrain.studies.context import study
 from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters
 
 SEEDS = 6
@@ -32,7 +32,7 @@ def theory() -> xr.Dataset:
         return {"gating_time": times, "gating_final_loss": np.where(SOLVES, 0.0, 0.1)}, {}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(context_theory, "rank_gatings", ranked)
+        patch.setattr(study, "rank_gatings", ranked)
         return theory_of(STUDY, Grid(P, seeds=SEEDS))
 
 

@@ -10,7 +10,7 @@ from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.interaction_basis import study, transformer
-from foretrain.studies.interaction_basis.measurement import needed
+from foretrain.studies.interaction_basis.measurement import count_needed
 
 SEEDS, AXES = 8, {"centring": ("mean", "none")}  # as in the larger preset
 LABELS = {
@@ -22,11 +22,11 @@ LABELS = {
 
 def test_what_is_needed_lies_between_the_counts():
     counts = np.array([1, 2, 4, 8])
-    assert needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 2.0) == 4
-    np.testing.assert_allclose(needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 3.0), 8 / 3)
-    assert needed(counts, np.array([0.5, 0.4, 0.2, 0.1]), 3.0) == 1
-    assert needed(counts, np.array([0.5, 4.0, 0.2, 0.1]), 0.4) > 2
-    assert np.isnan(needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 0.1))
+    assert count_needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 2.0) == 4
+    np.testing.assert_allclose(count_needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 3.0), 8 / 3)
+    assert count_needed(counts, np.array([0.5, 0.4, 0.2, 0.1]), 3.0) == 1
+    assert count_needed(counts, np.array([0.5, 4.0, 0.2, 0.1]), 0.4) > 2
+    assert np.isnan(count_needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 0.1))
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_the_transformer_is_trained_on_its_share_of_all_pairs():
         updates=60,
         learning_rate=0.03,
     )
-    (fitted, end), x, labels, training = transformer.trained(p, Seed(0, 0))
+    (fitted, end), x, labels, training = transformer.train(p, Seed(0, 0))
     assert len(x) == labels.size == 25
     assert training.sum() == 20
     right = [

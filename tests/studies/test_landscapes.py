@@ -42,11 +42,11 @@ def made(temperature=lambda value, name, beta: value, c=0.3):
     ]
     coefficients, shares, exact = [], [], []
     for p in cells:
-        value = float(study.of(p.landscape, c).by_temperature(p.beta))
+        value = float(study.landscape_of(p.landscape, c).by_temperature(p.beta))
         exact.append(value)
         value = temperature(value, p.landscape, p.beta)
         coefficients.append(value + 0.004 * random.standard_normal(SEEDS))
-        slope = study.of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
+        slope = study.landscape_of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
         fall = np.exp(-slope * np.log(study.SCALES[1] / study.SCALES[0]))
         counts = np.full((SEEDS, len(study.SCALES)), POINTS)
         for k in range(len(fall) - 1, -1, -1):  # below a scale are some of those below the next
@@ -73,7 +73,7 @@ def same():
     def temperature(value, name, beta):
         if name in ("cross", "crossover", "partial"):
             for _ in range(60):
-                value = float(study.of(name, 0.3).by_volume(value / beta))
+                value = float(study.landscape_of(name, 0.3).by_volume(value / beta))
         return value
 
     return made(temperature)

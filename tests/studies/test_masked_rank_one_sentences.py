@@ -12,7 +12,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import pair_ends
+from foretrain.studies.masked_rank_one.study import pair_ends
 from foretrain.training.masked_rank_one import STAGES
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
@@ -74,7 +74,7 @@ def beside():
 
 @cache
 def starts():
-    return np.array([study.drawn(PARAMETERS, Seed(0, seed)).scale for seed in range(SEEDS)])
+    return np.array([study.draw(PARAMETERS, Seed(0, seed)).scale for seed in range(SEEDS)])
 
 
 def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):

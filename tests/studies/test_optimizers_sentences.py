@@ -18,7 +18,7 @@ SEEDS = 8
 AXES = {"optimizer": ("sgd", "adam", "adamw"), "init_scale": (1.0, 0.1), "learning_rate": (0.01,)}
 STEPS = 800
 STEP = np.arange(STEPS + 1)
-FORGOTTEN = study.forgotten(study.Parameters(learning_rate=0.01))
+FORGOTTEN = study.forgetting_steps(study.Parameters(learning_rate=0.01))
 LATE = np.union1d(STEP, FORGOTTEN)  # stored steps of AdamW with strong decay
 
 

@@ -9,7 +9,7 @@ import foretrain
 from foretrain.claims.claim import HOLDS, NOT_CLAIMED
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
-from foretrain.studies.ridge_grokking.training import CURVES, STEPS
+from foretrain.studies.ridge_grokking.study import CURVES, STEPS
 from foretrain.theory.grokking.ridge import descent
 
 SEEDS = 20

@@ -30,7 +30,7 @@ def drawn():
     """Masks and what they predict, shape (1, 1, fraction, seed, ...)."""
     cells = [study.Parameters(trained_fraction=fraction) for fraction in FRACTIONS]
     masks = np.array([[study.mask(p, Seed(0, s)) for s in range(SEEDS)] for p in cells])
-    found = [[common.predicted(mask) for mask in row] for row in masks]
+    found = [[common.predict_pairs(mask) for mask in row] for row in masks]
     theory = {name: np.array([[one[name] for one in row] for row in found]) for name in found[0][0]}
     return masks[None, None], {name: values[None, None] for name, values in theory.items()}
 

@@ -10,7 +10,7 @@ from made_up import check, fitted, grid, runs, verdicts
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.studies.xor import training
+from foretrain.studies.xor import study
 from foretrain.studies.xor.study import Parameters, decoupled_strength
 from foretrain.tasks.logic import xor
 from foretrain.theory.pathways.exclusive_or import closed_form, descent, loss_of
@@ -31,7 +31,7 @@ def theory() -> xr.Dataset:
 @cache
 def foreseen() -> np.ndarray:
     """Input weights of units that point to the example that their start says, shape (seed, unit, input)."""
-    starts = [training.start_weights(P, Grid(P).seed(number)) for number in range(SEEDS)]
+    starts = [study.start_weights(P, Grid(P).seed(number)) for number in range(SEEDS)]
     return 0.1 * np.array([sort_rectified_units(w["in1"], w["out1"][0])[0] for w in starts])
 
 

@@ -51,7 +51,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class Factorization(Factors, Run):
-    """Parameters of the S-curve studies; each field's rule says what it may be."""
+    """Parameters of the S-curve studies, each with its rule."""
 
     components: int = size(
         0,

@@ -11,7 +11,7 @@ def error_of(predicted):
 
     def error(c):
         chosen = (c.trained_pairs == 0) & (c.theory.predicted_pair_error == predicted)
-        return pairs.mean_over(c.pair_error, chosen).where(pairs.converged(c)).clip(1e-9)
+        return pairs.mean_over(c.pair_error, chosen).where(pairs.has_converged(c)).clip(1e-9)
 
     return error
 
@@ -89,7 +89,7 @@ FIGURES = {
                 **BY_WIDTH | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
             )
             for label, quantity in {
-                "Stuck runs": lambda c: pairs.stuck(c) if pairs.is_square(c) else None,
+                "Stuck runs": lambda c: pairs.is_stuck(c) if pairs.is_square(c) else None,
                 "Missed pairs": lambda c: (
                     fraction(c, missed_pairs(c), pairs.within_components(c))
                     if pairs.is_wide(c)

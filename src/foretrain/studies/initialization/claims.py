@@ -21,12 +21,12 @@ RACE = "docs/studies/pathway-race.md"
 LAZY = "at init_scale 5 and four times the width."
 
 
-def untrained(c):
+def untrained_error(c):
     """Return the untrained error over that of answering zero."""
     return c.converged_untrained_error / zero_error(c.p)
 
 
-def moved(runs):
+def encoder_change(runs):
     """Return the change of the encoders over their initial size."""
     return runs.weight_change.sel(layer="encoders", drop=True)
 
@@ -199,7 +199,7 @@ CLAIMS = [
     claim(
         "zero-shot",
         "Small initialisations generalise to untrained routes.",
-        lambda c: untrained(c).isel(init_scale=0),
+        lambda c: untrained_error(c).isel(init_scale=0),
         source=PAPER + "Fig. 6b",
         near=0,
         inside=(-np.inf, 0.01),
@@ -236,7 +236,7 @@ CLAIMS = [
         "zero-shot-limit",
         "As init_scale goes to 0, the untrained error falls as the sixth power of init_scale.",
         lambda c: slope(
-            untrained(c).isel(init_scale=slice(2)).astype(float), "init_scale", least=2
+            untrained_error(c).isel(init_scale=slice(2)).astype(float), "init_scale", least=2
         ),
         source=OURS,
         near=6,
@@ -271,7 +271,7 @@ CLAIMS = [
     claim(
         "no-zero-shot",
         "Large initialisations do not generalise to untrained routes.",
-        lambda c: untrained(c).isel(init_scale=-1),
+        lambda c: untrained_error(c).isel(init_scale=-1),
         source=PAPER + "Fig. 6b, d",
         inside=(0.5, np.inf),
         rank="headline",
@@ -292,7 +292,7 @@ CLAIMS = [
     *claim(
         "connectivity-persists",
         "At large initialisations the random initial connectivity persists throughout learning.",
-        lambda c: moved(c.simulation).isel(init_scale=-1),
+        lambda c: encoder_change(c.simulation).isel(init_scale=-1),
         source=PAPER + "Fig. 6c",
         near=0,
         inside=(-np.inf, 0.25),
@@ -301,7 +301,7 @@ CLAIMS = [
         **LARGEST,
     ).and_corrected(
         "With growing scale and width the random initial connectivity persists throughout learning.",
-        quantity=lambda c: moved(c["lazy"]).isel(init_scale=0),
+        quantity=lambda c: encoder_change(c["lazy"]).isel(init_scale=0),
         source=OURS,
         of="lazy",
         near=0,

@@ -25,17 +25,17 @@ PAIRS = 25  # networks of two blocks
 
 
 def measure(p, seed):
-    kinds = {"transformer": attentive, "linear": linear, "blocks": blocks}
-    return kinds.get(p.task, classified)(p, seed)
+    kinds = {"transformer": measure_transformer, "linear": measure_linear, "blocks": measure_blocks}
+    return kinds.get(p.task, measure_classifier)(p, seed)
 
 
-def drawn(random, widths):
+def draw_layers(random, widths):
     """Weights (out, in) and biases, uniform within 1 / sqrt(fan in)."""
     weights = [random.uniform(-1, 1, (b, a)) / a**0.5 for a, b in pairwise(widths)]
     return weights, [random.uniform(-1, 1, b) / a**0.5 for a, b in pairwise(widths)]
 
 
-def trained(random, params, x, labels, p):
+def train(random, params, x, labels, p):
     """Train a rectified perceptron by minibatch AdamW on the cross-entropy, in double precision; return weights and biases."""
     import jax
 
@@ -83,7 +83,7 @@ def examples(p):
     return pairs(p.modulus), (np.add.outer(symbols, symbols) % p.modulus).ravel()
 
 
-def needed(counts, losses, allowed):
+def count_needed(counts, losses, allowed):
     """Return the count from which on a loss stays within a bound, between counts by straight lines of logarithms.
 
     nan where it does not; the smallest count where it always does.
@@ -98,31 +98,31 @@ def needed(counts, losses, allowed):
     return float(np.exp(x[0] + (np.log(allowed) - y[0]) / (y[1] - y[0]) * (x[1] - x[0])))
 
 
-def classified(p, seed):
+def measure_classifier(p, seed):
     """Train a classifier, and cut it in every basis."""
     x, targets = examples(p)
     widths = (x.shape[1], p.hidden_width, p.hidden_width, int(targets.max()) + 1)
-    start = drawn(generator(seed, "weights"), widths)
-    params = trained(generator(seed, "batch"), start, x, targets, p)
-    return cut(perceptron(*params), x, targets, p)
+    start = draw_layers(generator(seed, "weights"), widths)
+    params = train(generator(seed, "batch"), start, x, targets, p)
+    return cut_network(perceptron(*params), x, targets, p)
 
 
-def attentive(p, seed):
+def measure_transformer(p, seed):
     """Train a transformer, cut it in every basis, and measure the frequencies of its bases at both moments."""
-    networks, x, targets, own = transformer.trained(p, seed)
-    values = cut(networks[-1], x, targets, p)
+    networks, x, targets, own = transformer.train(p, seed)
+    values = cut_network(networks[-1], x, targets, p)
     random = generator(seed, "shuffles")
     values |= transformer.structure(networks, x, p, random)
     values |= transformer.agreement(values["module"], values["direction_frequency"], random)
-    heldout = [right(net, x, targets)[~own].mean() if not own.all() else 1.0 for net in networks]
+    heldout = [is_right(net, x, targets)[~own].mean() if not own.all() else 1.0 for net in networks]
     return values | {"unseen_accuracy": np.array(heldout)}
 
 
-def right(network, x, targets):
+def is_right(network, x, targets):
     return folded.layers(folded.steps(network, False), x, False)[-1].argmax(1) == targets
 
 
-def cut(network, x, targets, p):
+def cut_network(network, x, targets, p):
     """Cut a network in every basis: losses, and the directions and edges that are needed."""
     centre = p.centring == "mean"
     some = x[:: max(1, len(x) // SOME)]
@@ -133,16 +133,16 @@ def cut(network, x, targets, p):
         allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
         directions = direction_curve(network, x, basis, KEPT, loss="kl")
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
-        limits = needed(KEPT, directions, allowed), needed(EDGES, edges, allowed)
+        limits = count_needed(KEPT, directions, allowed), count_needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
             lists[place].append(values)
         if name == "local" and p.task != "modular":
-            lists |= of_graph(graph)
+            lists |= graph_arrays(graph)
     measured = {name: np.asarray(values) for name, values in lists.items()}
-    return measured | {"fitted_accuracy": right(network, x, targets).mean()}
+    return measured | {"fitted_accuracy": is_right(network, x, targets).mean()}
 
 
-def of_graph(graph):
+def graph_arrays(graph):
     """Return edges of the most important directions, and their modules, whose number is chosen too."""
     top = max(part.max() for part in graph.strengths)
     roots = [np.sqrt(part[:DRAWN, :DRAWN]) for part in graph.strengths]
@@ -152,11 +152,11 @@ def of_graph(graph):
     return {"edge_strength": np.array(kept), "module": modules}
 
 
-def linear(p, seed):
+def measure_linear(p, seed):
     """Measure how far four linear layers of random widths are from the identity in their bases, the worst of both kinds."""
     random = generator(seed, "weights")
     widths = random.integers(3, 12, 5)
-    network = perceptron(*drawn(random, widths), "identity")
+    network = perceptron(*draw_layers(random, widths), "identity")
     x = generator(seed, "data").standard_normal((200, widths[0])) + 0.5
     gaps = []
     for kind in ("global", "local"):
@@ -176,7 +176,7 @@ def linear(p, seed):
     return dict(zip(names, np.max(gaps, axis=0), strict=True))
 
 
-def cross(network, x, widths, points):
+def cross_edges(network, x, widths, points):
     """Return largest and sum of the edges between two blocks of so many activations, over those of all edges."""
     basis = interaction_basis(network, x, centre=True)
     graph = interaction_graph(network, x, basis, points=points)
@@ -190,16 +190,16 @@ def cross(network, x, widths, points):
     return largest, sum(map(np.sum, between)) / sum(map(np.sum, whole))
 
 
-def blocks(p, seed):
+def measure_blocks(p, seed):
     """Measure networks of two blocks that share nothing, on a product of two samples, and on independent samples."""
     random, data = generator(seed, "weights"), generator(seed, "data")
     widths = (3, 6, 5, 2)
     worst, sampled = 0.0, []
     for _ in range(PAIRS):
-        network = joined([drawn(random, widths) for _ in range(2)], "tanh", 0, 0.0)
+        network = joined([draw_layers(random, widths) for _ in range(2)], "tanh", 0, 0.0)
         left, right = data.standard_normal((2, 30, 3))
         product = np.concatenate([np.repeat(left, 30, 0), np.tile(right, (30, 1))], 1)
-        worst = max(worst, cross(network, product, widths, p.points)[0])
+        worst = max(worst, cross_edges(network, product, widths, p.points)[0])
         x = data.standard_normal((max(SAMPLES), 6))
-        sampled.append([cross(network, x[:n], widths, p.points)[1] for n in SAMPLES])
+        sampled.append([cross_edges(network, x[:n], widths, p.points)[1] for n in SAMPLES])
     return {"cross_on_product": np.sqrt(worst), "cross_on_samples": np.median(sampled, axis=0)}

@@ -31,7 +31,7 @@ def _compiled(p):
     return jax.jit(program.init), jax.jit(until)
 
 
-def trained(p, seed):
+def train(p, seed):
     """Return the networks of both moments, all pairs, their labels, and which pairs were trained."""
     names = ("embedding_dim", "hidden_width", "training_share")
     sizes = {name: getattr(p, name) for name in names}

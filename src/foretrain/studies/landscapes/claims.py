@@ -6,7 +6,7 @@ from foretrain.quantities.allowed import around
 from foretrain.study import Exact, PerSeed, claim
 from foretrain.theory.landscapes import temperature_from_volume
 
-from .study import SCALES, SOURCE, of
+from .study import SCALES, SOURCE, landscape_of
 
 OURS = "docs/theory/landscapes.md"
 FEW = 200  # points thrown below a scale, of all seeds, under which a slope is not judged
@@ -16,7 +16,7 @@ HEAD = {"rank": "headline", "source": SOURCE}
 
 def free_exactly(c):
     """Return the number of free directions at the cell's temperature, by the formula."""
-    return float(of(c.p.landscape, c.p.c).dimension - 2 * c.theory.learning_coefficient)
+    return float(landscape_of(c.p.landscape, c.p.c).dimension - 2 * c.theory.learning_coefficient)
 
 
 def scatter(c) -> float:
@@ -47,7 +47,7 @@ def middle(c):
 def beyond_scale(c):
     """Return the sampled coefficient less lambda(eps) at the scale eps = lambda/beta."""
     value = c.learning_coefficient
-    return value - of(c.p.landscape, c.p.c).by_volume(value.values / c.p.beta)
+    return value - landscape_of(c.p.landscape, c.p.c).by_volume(value.values / c.p.beta)
 
 
 def beyond_mean(c):
@@ -81,7 +81,7 @@ CLAIMS = [
     *claim(
         "cross",
         "Of the two free directions of w1^2 w2^2, which interact fully, one is free.",
-        lambda c: of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient,
+        lambda c: landscape_of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient,
         near=1,
         inside=(0.9, 1.1),
         where=lambda c: c.p.landscape == "cross",

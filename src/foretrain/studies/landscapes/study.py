@@ -40,7 +40,7 @@ class Parameters(Sampling):
 
 
 @lru_cache(maxsize=32)
-def of(name: str, c: float) -> landscapes.Landscape:
+def landscape_of(name: str, c: float) -> landscapes.Landscape:
     return {
         "square": lambda: landscapes.power(1),
         "quartic": lambda: landscapes.power(2),
@@ -57,7 +57,7 @@ def labels(p):
 
 def measure(p, seed):
     """Fraction of points with a loss below each scale, of points drawn uniformly from the box."""
-    landscape, random = of(p.landscape, p.c), generator(seed, "points")
+    landscape, random = landscape_of(p.landscape, p.c), generator(seed, "points")
     losses = landscape.loss(random.uniform(-1, 1, (p.points, landscape.dimension)))
     return {"share_below": np.searchsorted(np.sort(losses), SCALES) / p.points}
 
@@ -67,7 +67,7 @@ def posterior(p, seed):
 
     The localisation is that measure and no approximation, so that nothing is extrapolated.
     """
-    at = np.zeros(of(p.landscape, p.c).dimension)
+    at = np.zeros(landscape_of(p.landscape, p.c).dimension)
     around = study.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta)
     return around, {"richardson": False}
 
@@ -77,9 +77,10 @@ def losses(name: str, c: float):
     """The loss at w = erf(z/sqrt 2), of one example; one function object per landscape, so that it is compiled once."""
     import jax
 
-    return lambda z, data: of(name, c).loss(jax.scipy.special.erf(z / 2**0.5))[None] + 0 * data
+    loss = landscape_of(name, c).loss
+    return lambda z, data: loss(jax.scipy.special.erf(z / 2**0.5))[None] + 0 * data
 
 
 def predict(p, step):
     """The learning coefficient at the inverse temperature, by its formula."""
-    return {"learning_coefficient": float(of(p.landscape, p.c).by_temperature(p.beta))}
+    return {"learning_coefficient": float(landscape_of(p.landscape, p.c).by_temperature(p.beta))}

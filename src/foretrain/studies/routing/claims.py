@@ -13,13 +13,17 @@ OURS = "docs/theory/routing.md"
 SHARED = {
     "near": 1,
     "inside": (0.95, np.inf),
-    "where": readings.compared,
+    "where": readings.is_comparable,
     "at_end": True,
     "why": "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
     "note": "Mean cosine between first-hidden-layer activity for one item in different domains.",
 }
-PREDICTED = {"source": OURS, "where": readings.predicted, "domain": readings.QUARTER}
-SPLIT = {"source": OURS, "at_end": True, "where": lambda c: readings.items(c) and c.p.domains > 1}
+PREDICTED = {"source": OURS, "where": readings.is_predicted, "domain": readings.QUARTER}
+SPLIT = {
+    "source": OURS,
+    "at_end": True,
+    "where": lambda c: readings.has_items(c) and c.p.domains > 1,
+}
 DISAGREE = "Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
 
 
@@ -59,7 +63,7 @@ CLAIMS = [
         near=0,
         inside=(-np.inf, 0.05),
         domain=readings.ON_CURVE,
-        where=readings.raced,
+        where=readings.has_closed_form,
         rank="headline",
         source=PAPER + "section 4, Fig. 4e; " + OURS,
         why='"A good approximation" in a figure: on average within 5% of its height.',
@@ -73,7 +77,9 @@ CLAIMS = [
         near=1,
         inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
         domain=readings.IN_TIME,
-        where=lambda c: readings.items(c) and not c.p.disagreement and readings.raced(c),
+        where=lambda c: (
+            readings.has_items(c) and not c.p.disagreement and readings.has_closed_form(c)
+        ),
         rank="headline",
         source=OURS,
         why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of "
@@ -88,7 +94,7 @@ CLAIMS = [
         near=0,
         inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
         domain=closed_form_within(lambda c: 4 / np.sqrt(c.p.hidden_width)),
-        where=lambda c: not readings.items(c) and readings.raced(c),
+        where=lambda c: not readings.has_items(c) and readings.has_closed_form(c),
         source=PAPER + "section 3.1; " + OURS,
         why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "
         "with it. Twice that for a pair of layers.",
@@ -101,7 +107,7 @@ CLAIMS = [
         lambda c: (readings.layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
         near=1,
         inside=(0.95, 1.05),
-        where=lambda c: readings.items(c) and not c.p.disagreement,
+        where=lambda c: readings.has_items(c) and not c.p.disagreement,
         source=PAPER + "section 4, eqs. (49)-(51), Fig. 4f",
         why="The paper calls it a factor for long training; 5% is what its figure can show.",
         note="Mean over modes of the measured ratio over sqrt(M).",
@@ -160,8 +166,8 @@ CLAIMS = [
         inside=(0.5, np.inf),
         domain=readings.QUARTER,
         where=lambda c: (
-            readings.items(c)
-            and readings.raced(c)
+            readings.has_items(c)
+            and readings.has_closed_form(c)
             and bool(np.isfinite(c.theory.start_singular_values).all())
         ),
         source=OURS,
@@ -177,7 +183,7 @@ CLAIMS = [
         readings.coupling_left,
         near=0,
         inside=(-np.inf, 0.05),
-        where=lambda c: readings.items(c) and c.p.init_law != "decoupled",
+        where=lambda c: readings.has_items(c) and c.p.init_law != "decoupled",
         source=PAPER + "section 4.2",
         why='Off-diagonal mass starts above 0.8; five percent left when half of the loss is learned is "rapidly".',
         note="Off-diagonal fraction of the whole map when the loss has halved.",
@@ -214,10 +220,12 @@ CLAIMS = [
         "decoupled",
         "From decoupled weights, descent of the full network is Euler's method on the reduction, step by step.",
         readings.decoupled_gap,
-        at_most=lambda c: 1e-12 if readings.items(c) else 1e-8,
+        at_most=lambda c: 1e-12 if readings.has_items(c) else 1e-8,
         where=lambda c: (
             not c.p.disagreement
-            and (readings.items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation"))
+            and (
+                readings.has_items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation")
+            )
         ),
         source=PAPER + "eqs. (13)-(14), Fig. 4e",
         why="Both do the same arithmetic in float64 in another order; after thousands of steps rounding stays below 1e-12. "

@@ -20,24 +20,24 @@ from .study import SMALLER, task
 PAIR = ["input_domain", "output_domain"]
 
 
-def items(c) -> bool:
+def has_items(c) -> bool:
     """Return True where all domains have the same hierarchical items."""
     return c.p.data == "hierarchy"
 
 
-def raced(c) -> bool:
+def has_closed_form(c) -> bool:
     """Return True where the race has a closed form for the network's initial weights."""
     return c.p.init_law == "orthogonal" and bool(np.isfinite(c.theory.loss).all())
 
 
-def compared(c) -> bool:
+def is_comparable(c) -> bool:
     """Return True where there are several domains of the same items and maps."""
-    return items(c) and not c.p.disagreement and c.p.domains > 1
+    return has_items(c) and not c.p.disagreement and c.p.domains > 1
 
 
-def predicted(c) -> bool:
+def is_predicted(c) -> bool:
     """Return True where theory predicts the similarity of domains and the growth of layers."""
-    return compared(c) and raced(c)
+    return is_comparable(c) and has_closed_form(c)
 
 
 QUARTER = closed_form_within(lambda c: 0.25)

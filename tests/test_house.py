@@ -153,6 +153,7 @@ def test_imports_make_no_circle():
 BASE = {"engine", "plans", "results", "quantities", "claims", "laboratory"}
 ABOVE_THE_BASE = {"degeneracy", "analyze", "explain", "elsewhere"}
 STUDIES_ABOVE_THE_BASE = {
+    "coordinate_check",
     "deep_linear_coefficients",
     "degeneracy_over_training",
     "entangled_networks",

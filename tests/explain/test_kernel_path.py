@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.explain.kernel import kernel_path
-from foretrain.explain.kernel.kernel_path import along
+from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import batches, described, starts
 from foretrain.explain.simulated import Corner, Simulator
@@ -28,7 +28,7 @@ def compared(apply, y=Y, begin=init, **options):
     kernel = Kernel(training, jax.tree.map(lambda leaf: leaf[0], drawn))
     way = kernel.predicted(rows[0], AT)
     run = Simulator(training, drawn, rows, AT).run(Corner(*[True] * 4)).train[0]
-    return way.train, along(kernel, rows[0], AT, way)[0], run
+    return way.train, kernel_along(kernel, rows[0], AT, way)[0], run
 
 
 def scaled(factor):

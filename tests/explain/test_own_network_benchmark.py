@@ -10,7 +10,7 @@ import pytest
 from made_up import check, runs
 
 import foretrain
-from foretrain.explain.shares import taken_apart
+from foretrain.explain.shares import shapley_shares
 from foretrain.plans import catalogue
 from foretrain.plans.author import words
 from foretrain.plans.grid import Grid
@@ -77,7 +77,7 @@ def test_causes_have_a_share_for_every_start():
     game = {
         frozenset(one): random.uniform(0, 1, (5, 7)) for one in ((), ("a",), ("b",), ("a", "b"))
     }
-    found = taken_apart(game, ("a", "b"), np.ones(5))
+    found = shapley_shares(game, ("a", "b"), np.ones(5))
     assert all(np.isclose(one.each.mean(), one.share.measured) for one in found.causes)
 
 

@@ -66,7 +66,7 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     for at in range(2):
         kernel = Kernel(training, one(drawn, at))
         train, test, alpha, beta = kernel.predicted(rows[at], simulator.at)
-        end = kernel.moved(alpha[-1], float(beta[-1]))
+        end = kernel.weights_at(alpha[-1], float(beta[-1]))
         np.testing.assert_allclose(curves.train[at], train, rtol=1e-10)
         np.testing.assert_allclose(curves.test[at], test, rtol=1e-10)
         jax.tree.map(
@@ -227,10 +227,10 @@ def test_a_linear_network_of_one_layer_is_its_kernel(x64):
     simulator = Simulator(training, drawn, rows, log_spaced(30))
     kernel = Kernel(training, drawn[0])
     assert np.allclose(simulator.run(REAL).train[0], kernel.predicted(rows[0], simulator.at).train)
-    assert kernel.movement(kernel.there(simulator.run(REAL).weights[0])) < 1e-12
+    assert kernel.movement(kernel.values_at(simulator.run(REAL).weights[0])) < 1e-12
 
 
 def test_the_kernel_moves_nothing_where_weights_stay(x64):
     training, drawn, *_ = made()
     kernel = Kernel(training, one(drawn, 0))
-    assert kernel.movement(kernel.there(one(drawn, 0))) == 0
+    assert kernel.movement(kernel.values_at(one(drawn, 0))) == 0

@@ -27,7 +27,7 @@ from foretrain.explain.kernel.kernel_forecast import KernelForecast, kernel_fore
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import Training, described, whole_number
 from foretrain.explain.regime import Regime, regime
-from foretrain.explain.shares import Shares, lost, taken_apart
+from foretrain.explain.shares import Shares, lost, shapley_shares
 from foretrain.explain.simulated import (
     Corner,
     Curves,
@@ -154,8 +154,8 @@ def explained(
         forecast=forecast,
         regime=state,
         extra=extra_curves(simulator, runs.train, forecast, state, substeps),
-        shares=gap_apart(training, train),
-        test_shares=None if test is None else gap_apart(training, test),
+        shares=gap_shares(training, train),
+        test_shares=None if test is None else gap_shares(training, test),
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
@@ -206,7 +206,7 @@ def _trained(
     return substeps, {one.corner: curves[one] for one in (*own, *flows)}
 
 
-def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
+def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
     """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
     fields = [at for at, name in enumerate(Corner._fields) if len({one[at] for one in curves}) > 1]
     names = [Corner._fields[at] for at in fields]
@@ -214,7 +214,7 @@ def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares
         frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses
         for corner, losses in curves.items()
     }
-    return taken_apart(game, names, curves[run_corner(training)][:, 0])
+    return shapley_shares(game, names, curves[run_corner(training)][:, 0])
 
 
 def _checks(simulator, kernels, forecast, train):

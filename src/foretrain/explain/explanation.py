@@ -13,7 +13,7 @@ from foretrain.explain.extra_curves import ExtraCurve
 from foretrain.explain.kernel.kernel_forecast import KernelForecast
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
-from foretrain.explain.shares import Shares, apart
+from foretrain.explain.shares import Shares, largest_difference
 from foretrain.explain.simulated import Corner, run_corner
 from foretrain.lazy import xr
 from foretrain.report.answer import Finding
@@ -93,10 +93,10 @@ class Explanation(Finding):
         return len(self.train[self.run])
 
     def miss(self, corner: Corner, split: str = "train") -> Interval:
-        """Largest difference of a corner from the run as of `foretrain.explain.shares.apart`."""
+        """Largest difference of a corner from the run as of `foretrain.explain.shares.largest_difference`."""
         curves = self.train if split == "train" else self.test
         assert curves is not None
-        return apart(curves[corner], curves[self.run])
+        return largest_difference(curves[corner], curves[self.run])
 
     def dataset(self) -> "xr.Dataset":
         """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""

@@ -14,7 +14,7 @@ from foretrain.explain.curve_comparison_words import sentences, table
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.explanation_figures import every_corner, run_and_parts
 from foretrain.explain.kernel.kernel_forecast import KernelForecast
-from foretrain.explain.shares import FLOOR, Shares, apart, lost
+from foretrain.explain.shares import FLOOR, Shares, largest_difference, lost
 from foretrain.explain.simulated import Corner
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count, duration, number
@@ -249,7 +249,7 @@ def miss_words(curves: np.ndarray, run: np.ndarray) -> str:
     """Return how far curves (start, time) are from those of the run, or that they diverge where it does not."""
     if (lost(curves) & ~lost(run)).any():
         return "diverges"
-    return plus_minus(apart(curves, run))
+    return plus_minus(largest_difference(curves, run))
 
 
 def _twin(value: Interval | None) -> str:

@@ -224,7 +224,7 @@ def _learning_rates(schedule, steps):
 
 
 def _called(name, function, *arguments) -> Any:
-    """What a function of the user returns; what it raises is told with its line."""
+    """Return what a function of the user returns; where it raises, the error names its line."""
     try:
         return function(*arguments)
     except Exception as error:

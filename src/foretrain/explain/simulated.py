@@ -289,16 +289,16 @@ def _trained(
 
     def gradient(w, seen, rate):
         x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
-        slope = jax.grad(lambda one: training.loss(network(one, start, x), y))
+        slope = jax.grad(lambda weights: training.loss(network(weights, start, x), y))
         if not corrected:
             return slope(w)
 
         # The gradient of eta/4 |g|^2 is eta/2 times the Hessian times g, for g of the loss with its decay.
-        def decayed(one):
-            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(one), one)
+        def decayed(weights):
+            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(weights), weights)
 
-        there = decayed(w)
-        _, turned = jax.jvp(decayed, (w,), (there,))
+        slopes = decayed(w)
+        _, turned = jax.jvp(decayed, (w,), (slopes,))
         return jax.tree.map(lambda g, more: g + rate / 2 * more, slope(w), turned)
 
     training = replace(training, **data)
@@ -316,11 +316,11 @@ def _trained(
             w, base, _ = carry
             base = jax.tree.map(lambda new, old: jnp.where(at % stages == 0, new, old), w, base)
             moved = jax.tree.map(
-                lambda g, one, m: g + training.weight_decay * one + momentum * m,
+                lambda g, w, m: g + training.weight_decay * w + momentum * m,
                 gradient(w, seen, rate), w, memory,
             )  # fmt: skip
             size = rate / substeps / (stages - at % stages)
-            return jax.tree.map(lambda one, m: one - size * m, base, moved), base, moved
+            return jax.tree.map(lambda w, m: w - size * m, base, moved), base, moved
 
         w, _, moved = jax.lax.fori_loop(0, stages * substeps, stage, (w, w, memory))
         return w, moved
@@ -364,8 +364,8 @@ def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> t
         return training.loss(training.apply(w, training.x[seen]), training.y[seen])
 
     @jax.jit
-    def step(state, given):
-        rate, seen = given
+    def step(state, inputs):
+        rate, seen = inputs
         w, memory = state
         gradient = jax.grad(loss)(w, seen)
         moved = descent.step(

@@ -62,6 +62,10 @@ def equal_verdicts(script, tmp_path):
     assert script.rejudge(tmp_path, ["one-mode"], None, False) == 1
 
 
+def estimates(script, tmp_path):
+    script.main(["one-mode"])
+
+
 def gpu(script, tmp_path):
     script.LANES, script.TIMED_S, script.BATCH, script.REPEATS, script.COPIED = (3,), 0.05, 3, 1, 99
     script.PRECISIONS, all_of_them = ("tf32",), script.decompositions()
@@ -178,7 +182,7 @@ def translation(script, tmp_path):
 SMALLEST = {
     run.__name__: run
     for run in (
-        degeneracy, degeneracy_defaults, equal_verdicts, gpu, grokking, image_routing, interaction_basis, judging,
+        degeneracy, degeneracy_defaults, equal_verdicts, estimates, gpu, grokking, image_routing, interaction_basis, judging,
         lanes, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
         translation,
     )
@@ -187,7 +191,7 @@ SMALLEST = {
 
 # `nuts` has tests of its own, `verdict_changes` holds words alone.
 # Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = {"gpu", "lanes", "grokking", "sampler_choice", "side_by_side", "translation"}
+LONG = {"estimates", "gpu", "lanes", "grokking", "sampler_choice", "side_by_side", "translation"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts", "verdict_changes"})
 
 

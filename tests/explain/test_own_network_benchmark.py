@@ -10,7 +10,7 @@ import pytest
 from made_up import check, runs
 
 import foretrain
-from foretrain.explain.shares import shapley_shares
+from foretrain.explain.shares import FLOOR, shapley_shares
 from foretrain.plans import catalogue
 from foretrain.plans.author import words
 from foretrain.plans.grid import Grid
@@ -114,7 +114,7 @@ def test_a_cause_that_is_taken_out_leaves_all_else(x64, cause):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "plant", [name for name in study.PLANTS for _ in range(4 if "," not in name else 1)]
+    "plant", [name for name in study.PLANTS for _ in range(2 if "," not in name else 1)]
 )
 def test_planted_causes_are_blamed_and_nothing_else(plant, request):
     seed = int(request.node.callspec.indices["plant"])
@@ -123,7 +123,7 @@ def test_planted_causes_are_blamed_and_nothing_else(plant, request):
     causes = [] if plant == "nothing" else plant.split(", ")
     assert sum(share[cause] for cause in causes) > 80 * bool(causes) - 1e-9
     assert min((share[cause] for cause in causes), default=2) > 1
-    assert (arrays["gap"] > 0.01) == bool(causes)
+    assert (arrays["gap"] > FLOOR) == bool(causes)
 
 
 @pytest.mark.slow

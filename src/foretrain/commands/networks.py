@@ -77,7 +77,7 @@ def _default_folder(model):
 
 
 def _compare(arguments):
-    from foretrain.elsewhere.measured import TABLES
+    from foretrain.elsewhere.curves import TABLES
 
     if arguments.first.suffix.lower() in TABLES:
         from foretrain.explain.compare_curves import compare_curves

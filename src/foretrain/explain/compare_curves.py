@@ -6,7 +6,7 @@ from os import PathLike
 
 import numpy as np
 
-from foretrain.elsewhere.measured import read_measured
+from foretrain.elsewhere.curves import read_measured
 from foretrain.errors import StoreError, argument_error, path_argument, real
 from foretrain.explain.curve_comparison import RUN, CurveComparison, curve_comparison
 
@@ -24,7 +24,7 @@ def compare_curves(
     """Compare runs made elsewhere with what `foretrain explain` or `foretrain predict` has stored.
 
     Args:
-        curves: One file of curves or several, see `foretrain.elsewhere.measured.read_measured`.
+        curves: One file of curves or several, see `foretrain.elsewhere.curves.read_measured`.
         folder: A folder that either has written.
         learning_rate: Of the measured runs; for a prediction of `foretrain predict`, whose time is step x rate.
         step_column, loss_column: Names of columns of the files.

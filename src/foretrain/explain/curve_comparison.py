@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.elsewhere.measured import Measured
+from foretrain.elsewhere.curves import Measured
 from foretrain.errors import argument_error
 from foretrain.explain.shares import bounded
 from foretrain.report.answer import Finding

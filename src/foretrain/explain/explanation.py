@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.claims.interval import Interval
-from foretrain.elsewhere.measured import Measured
+from foretrain.elsewhere.curves import Measured
 from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.extra_curves import ExtraCurve
 from foretrain.explain.kernel.kernel_forecast import KernelForecast

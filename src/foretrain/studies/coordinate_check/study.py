@@ -9,7 +9,7 @@ from foretrain.study import argument_error, choice, data, declare, parameter, si
 from .exponents import EXPONENTS
 
 SOURCE = "docs/studies/coordinate-check.md"
-COST = "3 min"
+COST = "1 min"
 REFERENCES = ("yang2021feature", "jacot2018")
 SEEDS = 20
 AXES = {

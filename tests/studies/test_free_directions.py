@@ -20,7 +20,7 @@ P = study.Parameters(networks=2, samples=300, updates=60)
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(scales, "DRAWS", 20)
+    monkeypatch.setattr(scales, "GRADIENTS", 10_000)
 
 
 @pytest.mark.parametrize("kind", ["synchronized", "deep", "approximate", "decay", "sampled"])

@@ -55,18 +55,18 @@ def runs(
         labels: Further coordinates, name to (dims, values).
     """
     lead = {name: len(values) for name, values in axes.items()} | ({"seed": seeds} if seeds else {})
-    found = {}
+    arrays = {}
     for name, values in variables.items():
         own, values = lookup(name).dims or (), np.asarray(values)
         shape = (*lead.values(), *(values.shape[values.ndim - len(own) :] if own else ()))
-        found[name] = ((*lead, *own), np.broadcast_to(values, shape).copy())
+        arrays[name] = ((*lead, *own), np.broadcast_to(values, shape).copy())
     if outcome is not None:
         shape = tuple(lead.values())
-        found["outcome"] = (
+        arrays["outcome"] = (
             tuple(lead),
             np.broadcast_to(np.asarray(outcome, np.int8), shape).copy(),
         )
-    data = xr.Dataset(found)
+    data = xr.Dataset(arrays)
     coords = {name: (name, list(values)) for name, values in axes.items()}
     if seeds:
         coords["seed"] = ("seed", np.arange(seeds))
@@ -152,18 +152,19 @@ def changed(whole: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -
 
 def verdicts(study: str | Path, whole: Grid, id: str = "") -> dict[str, list[Claim]]:
     """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
-    found: dict[str, list[Claim]] = {}
+    claims: dict[str, list[Claim]] = {}
     cells: dict[tuple[str, ...], list[Grid]] = {}
-    for said in catalogue.load(study).sentences:
-        if id not in ("", said.id):
+    for sentence in catalogue.load(study).sentences:
+        if id not in ("", sentence.id):
             continue
-        if said.along not in cells:
-            cells[said.along] = [one.along(*said.along) for one in whole.cells(keep=said.along)]
-        for cell in cells[said.along]:
-            claim = judge(said, cell)
+        along = sentence.along
+        if along not in cells:
+            cells[along] = [cell.along(*along) for cell in whole.cells(keep=along)]
+        for cell in cells[along]:
+            claim = judge(sentence, cell)
             if claim is not None:
-                found.setdefault(said.id, []).append(claim)
-    return found
+                claims.setdefault(sentence.id, []).append(claim)
+    return claims
 
 
 def ended_grid(whole: Grid, how: str) -> Grid:
@@ -210,7 +211,9 @@ def survives(study: str | Path, whole: Grid, drawn: bool, of_diverged: Collectio
     for how, code in ENDS.items():
         ended = ended_grid(whole, how)
         claims = verdicts(study, ended)
-        holding = {id for id, each in claims.items() if any(one.verdict == HOLDS for one in each)}
+        holding = {
+            id for id, each in claims.items() if any(claim.verdict == HOLDS for claim in each)
+        }
         spared = of_diverged if code == DIVERGED else ()
         assert code is None or holding <= set(spared), f"{holding} of {study} hold where {how}"
         if drawn and code != DIVERGED:

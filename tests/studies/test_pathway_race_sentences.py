@@ -30,7 +30,7 @@ def foretold(name):
 
 
 def decoupled_runs(scale=1.0, loser=1.0, start=1.0):
-    """What the reduction gives at the stored steps, shape (paths, 1, step, part, mode)."""
+    """Strengths of the reduction at the stored steps, shape (paths, 1, step, part, mode)."""
     found = []
     for p in CELLS:
         overrides = {k: v for k, v in study.variants(p)["decoupled"].items() if k != "seeds"}

@@ -33,7 +33,7 @@ def _starts(scale, dimension):
 
 @cache
 def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
-    """What the reduction says along AXES, from starts `factor` times as large, name to array (axes, seed, ...)."""
+    """Predictions of the reduction along AXES, from starts `factor` times as large, name to array (axes, seed, ...)."""
     cells = []
     for decay, scale, dimension in product(decays, AXES["init_scale"], AXES["dimension"]):
         p = study.Parameters(weight_decay=decay, learning_rate=rate)

@@ -62,11 +62,11 @@ LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 LINES = {
     "cli, __main__, commands": (1_208, 900),
     "studies": (16_900, 16_900),
-    "training": (2_550, 2_400),
+    "training": (2_620, 2_400),
     "predict": (1_947, 1_900),
     "explain": (4_326, 3_300),
     "analyze": (1_431, 1_100),
-    "degeneracy": (5_745, 4_900),
+    "degeneracy": (5_160, 4_900),
     "elsewhere": (1_700, 1_700),
     "theory, networks, tasks, dynamics": (9_834, 9_500),
     "engine": (3_650, 3_200),

@@ -172,7 +172,7 @@ class CornerRuns:
     def _record(self, plan: Plan) -> None:
         """Write the plan into the manifest, with the simulations that stand there."""
         stored = home.stored_plan(self.folder)
-        if stored is not None:
+        if stored is not None and "corner" in stored["parameters"]:
             names = stored["axes"].get("corner", [stored["parameters"]["corner"]])
             asked = plan.axes.get("corner", (plan.parameters.corner,))
             plan = self._plan(list(dict.fromkeys([*names, *asked])))

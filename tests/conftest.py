@@ -40,7 +40,8 @@ def pytest_configure(config):
         settings.load_profile("fast")
     if name is not None or config.getoption("dist", "no") == "no":
         pin_to_one_core(int((name or "gw0").removeprefix("gw")))
-        _compile_once()
+        if not os.environ.get("NOCACHE"):
+            _compile_once()
 
 
 # Files of ten seconds and more: begun first, no core is idle at the end while another is at the last of them.

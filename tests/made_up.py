@@ -4,7 +4,7 @@
 (`good`) and on grids that are spoilt for that sentence alone, and insists that no sentence is left out::
 
     def test_every_sentence_can_hold_and_fail():
-        check("one-mode", good, {"closed-form": lambda: good(strength_factor=1.1), ...})
+        check("one-mode", good, {"closed-form": {"strength_factor": 1.1}, ...})
 """
 
 from collections.abc import Callable, Collection
@@ -18,6 +18,7 @@ import xarray as xr
 from foretrain.claims.claim import FAILS, HOLDS, Claim
 from foretrain.claims.judge import judge
 from foretrain.figures.drawings import drawings
+from foretrain.laboratory.labelled import dataset
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_curves import steps
@@ -71,7 +72,74 @@ def runs(
         coords["seed"] = ("seed", np.arange(seeds))
     if step is not None and "step" in data.dims:
         coords["step"] = ("step", np.asarray(step))
-    return data.assign_coords(coords).assign_coords(labels or {})
+    for name, (dims, values) in (labels or {}).items():
+        if {*np.atleast_1d(dims)} <= {*data.dims}:
+            coords[name] = (dims, values)
+    return data.assign_coords(coords)
+
+
+def grid(
+    parameters: Any,
+    axes: dict[str, tuple],
+    seeds: int,
+    networks: dict[str, Any],
+    changes: dict[str, Callable] | None = None,
+    *,
+    outcome: Any = CONVERGED,
+    **options,
+) -> Grid:
+    """A grid of the runs of some networks.
+
+    Args:
+        parameters: Those of the study.
+        axes: Axis to its values.
+        seeds: Number of seeds.
+        networks: Network to its variables, see `runs`, or to its runs; ``""`` is the study's own, and `theory` and `fits`
+            are what is predicted and fitted.
+        changes: Functions of arrays, by variable as in ``"loss"`` or by network and variable as in ``"flow/loss"``.
+        outcome: Outcomes of all runs, see `runs`.
+        **options: Those of `runs`.
+    """
+    networks = spoil(networks, changes or {})
+    data = {
+        name: runs(
+            axes, seeds, values, outcome=None if name in ("theory", "fits") else outcome, **options
+        )
+        if isinstance(values, dict)
+        else values
+        for name, values in networks.items()
+    }
+    parts = {name: data.pop(name) for name in ("theory", "fits") if name in data}
+    return Grid(parameters, axes, seeds, simulation=data.pop(""), variants=data, **parts)
+
+
+def spoil(networks: dict[str, Any], changes: dict[str, Callable]) -> dict[str, Any]:
+    """Variables of networks, as `grid` takes them, with its changes made."""
+    networks = {
+        name: dict(values) if isinstance(values, dict) else values
+        for name, values in networks.items()
+    }
+    for name, change in changes.items():
+        network, _, variable = name.rpartition("/")
+        networks[network][variable] = change(np.array(networks[network][variable]))
+    return networks
+
+
+def fitted(study: Any, made: Grid) -> Grid:
+    """The grid with what a study of the catalogue, already loaded, fits to it."""
+    step = made.simulation["step"].values
+    labels = study.labels(made.parameters, step)
+    return replace(made, fits=dataset(study.fit(made), labels, step, seeds=made.seeds))
+
+
+def times(factor):
+    """A change of an array by a factor."""
+    return lambda values: factor * values
+
+
+def add(number):
+    """A change of an array by a summand."""
+    return lambda values: values + number
 
 
 def changed(made: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -> Grid:
@@ -164,37 +232,50 @@ def remember_plateaus(monkeypatch) -> None:
 
 def check(
     study: str | Path,
-    good: Callable[[], Grid] | dict[str, Callable[[], Grid]],
+    good: Callable[..., Grid],
     spoilt: dict[str, Any],
+    held: dict[str, Any] | None = None,
     *,
     drawn: bool = True,
     of_diverged: Collection[str] = (),
 ) -> None:
     """Hold that every sentence holds on a good grid, in some cell, and fails on the grid spoilt for it.
 
+    A grid stands as the arguments with which `good` makes it, by name; or as a function that makes it; or as a variable
+    and a change of it, see `changed`.
+
     Args:
         study: Name of the study.
-        good: Makes the grid on which all sentences hold, or id to what makes that of each.
-        spoilt: Id of every sentence to what makes a grid on which it fails, or to variable and change, see `changed`, of the
-            good grid.
+        good: Makes the grid on which all sentences hold but those of `held`.
+        spoilt: Id of every sentence to a grid on which it fails.
+        held: Id of some sentences to a grid on which these hold.
         drawn: Whether the good grid has all that the study's figures draw.
         of_diverged: Ids of sentences that may hold where all runs diverged, since diverged runs are what they speak of.
     """
-    ids = {said.id for said in catalogue.load(study).sentences}
+    held = held or {}
+    ids = {sentence.id for sentence in catalogue.load(study).sentences}
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
-    survives(study, (good if callable(good) else next(iter(good.values())))(), drawn, of_diverged)
-    whole = verdicts(study, good()) if callable(good) else {}
+    usual = good()
+    survives(study, usual, drawn, of_diverged)
+    whole = verdicts(study, usual)
+    del usual  # it may be large
+
+    def judged(id, made):
+        if made == {}:
+            return whole.get(id, [])
+        if isinstance(made, tuple):
+            grid = changed(good(), *made)
+        else:
+            grid = good(**made) if isinstance(made, dict) else made()
+        return verdicts(study, grid, id).get(id, [])
+
     for id in ids:
-        held = whole.get(id, []) if callable(good) else verdicts(study, good[id](), id).get(id, [])
-        seen = [
-            (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
-            for claim in held
-        ]
-        assert any(claim.verdict == HOLDS for claim in held), f"{id} holds nowhere: {seen}"
-        makes, bad = good if callable(good) else good[id], spoilt[id]
-        failed = verdicts(study, bad() if callable(bad) else changed(makes(), *bad), id).get(id, [])
-        seen = [
-            (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
-            for claim in failed
-        ]
-        assert any(claim.verdict == FAILS for claim in failed), f"{id} fails nowhere: {seen}"
+        claims = {
+            HOLDS: judged(id, held.get(id, {})),
+            FAILS: judged(id, spoilt[id]),
+        }
+        for verdict, each in claims.items():
+            seen = [(c.label, c.verdict, c.measured, c.uncertainty, c.reason) for c in each]
+            assert any(claim.verdict == verdict for claim in each), (
+                f"{id} {verdict} nowhere: {seen}"
+            )

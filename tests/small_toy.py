@@ -1,4 +1,4 @@
-"""A small toy model in double precision, walks of it and of a transformer, and their gradients by finite differences."""
+"""A small toy model in double precision, walks of it and of other networks, and their gradients by finite differences."""
 
 from functools import cache
 
@@ -10,21 +10,29 @@ import pytest
 from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.training import embedding as toy
-from foretrain.training import transformer
+from foretrain.training import image_perceptron, transformer
 
 SEED = Seed(0, 1)
 SMALL = toy.Toy(hidden_width=12, target_dim=5, precision="float64")
 
 
+ROOMS = {
+    toy.Toy: toy,
+    transformer.Modular: transformer,
+    image_perceptron.ImagePerceptron: image_perceptron,
+}
+
+
 def room(p):
     """The module that trains a network with these parameters."""
-    return toy if isinstance(p, toy.Toy) else transformer
+    return ROOMS[type(p)]
 
 
 def given(p, seed=SEED, **changed):
     """Inputs of a run as its program gets them."""
     own = {"root_seed": np.uint32(seed.root), "seed": np.uint32(seed.number)}
-    values = {**traced(p), **room(p).shared(p), **room(p).inputs(p, seed), **own, **changed}
+    shared = getattr(room(p), "shared", lambda p: {})(p)
+    values = {**traced(p), **shared, **room(p).inputs(p, seed), **own, **changed}
     return {name: jnp.asarray(value) for name, value in values.items()}
 
 
@@ -38,7 +46,7 @@ def compiled(p, wide):
             0, steps, lambda _, s: program.step(inputs, s), program.init(inputs)
         )
 
-    return jax.jit(walk), jax.jit(program.observe), jax.jit(program.finish)
+    return jax.jit(walk), jax.jit(program.observe), program.finish and jax.jit(program.finish)
 
 
 def trained(p, steps, inputs):

@@ -15,7 +15,8 @@ WITH_EXAMPLES = sorted(
 
 
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
-def test_examples_give_what_they_say(module):
+def test_examples_give_what_they_say(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some make folders of results
     results = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert results.attempted
     assert not results.failed

@@ -161,7 +161,6 @@ STUDIES_ABOVE_THE_BASE = {
     "interaction_basis",
     "landscapes",
     "planted_modules",
-    "sampled_parameters",
 }
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 _MEMBERSHIP = Path("/proc/self/cgroup")
@@ -42,6 +43,35 @@ def free_memory() -> float:
     except (OSError, StopIteration, ValueError):  # no Linux
         pass
     return min(free, *(max(0, limit - used) for limit, used in _memory_limits()), math.inf)
+
+
+@contextmanager
+def memory_limited(spare: float) -> Iterator[None]:
+    """Context in which this process gets a `MemoryError` once it takes so many bytes more; on Linux, and nothing elsewhere."""
+    data = _own("VmData")
+    if not data or math.isinf(spare):
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([int(data + spare), *limits]), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def peak_memory() -> float:
+    """Bytes of memory that this process had at most; 0 where the system, which is not Linux, does not say."""
+    return _own("VmHWM")
+
+
+def _own(name: str) -> float:
+    lines = (_text(Path("/proc/self/status")) or "").splitlines()
+    entries = (line.split() for line in lines)
+    return next((1024.0 * int(words[1]) for words in entries if words[0] == f"{name}:"), 0.0)
 
 
 def _of_machine() -> float:

@@ -74,7 +74,7 @@ def test_a_network_is_a_pytree_and_equal_shapes_share_what_was_compiled():
 
     for seed in range(2):
         network, x = made(seed=seed)
-        slope = jax.grad(norm)(network, x)
+        slope = jax.jit(jax.grad(norm))(network, x)
         assert slope.params[0]["weight"].shape == (4, 3)
     assert len(calls) == 1
 

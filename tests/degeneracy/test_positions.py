@@ -269,7 +269,7 @@ def test_losses_and_spectra_are_sums_over_positions(loss):
             lambda params, x: forward(SMALL, x, params), rebuilt(start), X, kind=loss, beta=1.0
         )
         losses = jax.jit(lambda v: made.losses(rebuilt(v), made.data).mean())
-        half = np.asarray(jax.hessian(losses)(start)) / 2
+        half = np.asarray(jax.jit(jax.hessian(losses))(start)) / 2
         outputs = np.asarray(forward(SMALL, X))
         step = 1e-3 * np.random.default_rng(0).standard_normal(len(start))
         moved = np.asarray(forward(SMALL, X, rebuilt(start + step)))

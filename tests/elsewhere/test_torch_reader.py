@@ -173,7 +173,10 @@ def made(kind):
 def test_outputs_and_derivatives_are_those_of_pytorch(kind):
     module, x, outputs = made(kind)
     found = of_torch(module, x)
-    slopes = jax.grad(lambda params: (found.apply(params, x) ** 2).sum())(found.params)
+    loss = lambda params: (found.apply(params, x) ** 2).sum()  # noqa: E731
+    # Without optimisation XLA errs in the slopes of pools, as one program.
+    slope = jax.grad(loss) if kind == "pools" else jax.jit(jax.grad(loss))
+    slopes = slope(found.params)
     (module.eval()(torch.as_tensor(x)) ** 2).sum().backward()
     for name, one in module.named_parameters():
         size = float(one.grad.abs().max())

@@ -15,6 +15,7 @@ import foretrain
 from foretrain.cli import main
 from foretrain.engine import cluster
 from foretrain.errors import ForetrainError
+from foretrain.laboratory.sbatch import sbatch_script
 from foretrain.plans.plan import make_plan
 from foretrain.results import journal
 
@@ -29,7 +30,7 @@ singular_value = {from = 0.1, to = 1.0, number = 8}
 
 
 def test_sbatch_script_runs_every_shard_once(tmp_path):
-    script = cluster.sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12, cores=2)
+    script = sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12, cores=2)
     assert script.startswith("#!/bin/bash\n")
     assert "#SBATCH --array=1-12\n" in script
     assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 2" in script
@@ -47,14 +48,14 @@ def log_of(script):
 
 def test_the_log_of_a_script_lies_beside_any_folder(tmp_path):
     folder = tmp_path / "50% of 'it', \"so\" #1"
-    script = cluster.sbatch_script("routing", tmp_path / "a.toml", folder, 2)
+    script = sbatch_script("routing", tmp_path / "a.toml", folder, 2)
     assert "50%% of" in script
     assert log_of(script) == f"{folder}.slurm-%A-%a.log"
     assert f"--out {shlex.quote(str(folder))}" in script
 
 
 def test_the_log_of_a_script_lies_in_a_folder_that_exists(tmp_path):
-    script = cluster.sbatch_script("routing", tmp_path / "a.toml", tmp_path / "not" / "yet", 2)
+    script = sbatch_script("routing", tmp_path / "a.toml", tmp_path / "not" / "yet", 2)
     assert log_of(script) == f"{tmp_path}/yet.slurm-%A-%a.log"
     assert not (tmp_path / "not").exists()
 
@@ -62,7 +63,7 @@ def test_the_log_of_a_script_lies_in_a_folder_that_exists(tmp_path):
 @pytest.mark.parametrize("name", ["a\\b", "a\nb"])
 def test_a_log_that_slurm_cannot_name_is_refused(tmp_path, name):
     with pytest.raises(ForetrainError, match="`out` must have no backslash and no line break"):
-        cluster.sbatch_script("routing", tmp_path / "a.toml", tmp_path / name, 2)
+        sbatch_script("routing", tmp_path / "a.toml", tmp_path / name, 2)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_a_client_of_a_scheduler_is_kept_and_a_worker_is_refused():
 
 def test_shards_are_refused_outside_their_range(tmp_path):
     with pytest.raises(ForetrainError, match="`shards` must be at least 1, but is 0"):
-        cluster.sbatch_script("routing", tmp_path, tmp_path, 0)
+        sbatch_script("routing", tmp_path, tmp_path, 0)
 
 
 def sweep(config, out, *options):

@@ -56,7 +56,7 @@ def check_end(folder, whole, before):
     """Go on with a sweep, and compare it with the undisturbed one."""
     done = toy.sweep(folder, seeds=SEEDS, parameters=LONG, workers=0)
     assert toy.disagreements(folder, whole, already=before) == []
-    assert (done.found, done.ran) == (len(before), SEEDS - len(before))
+    assert (done.stored, done.ran) == (len(before), SEEDS - len(before))
     ours, theirs = (toy.folded(path, SEEDS, **LONG) for path in (folder, whole))
     assert toy.same_bits(ours, theirs)
 
@@ -190,7 +190,7 @@ def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
     assert left < SEEDS
     assert victim.name in journal.scan(tmp_path).damaged
     again = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=0)
-    assert (again.found, again.ran) == (left, SEEDS - left)
+    assert (again.stored, again.ran) == (left, SEEDS - left)
     assert toy.same_bits(
         toy.folded(tmp_path, SEEDS, **LONG), toy.folded(undisturbed[0], SEEDS, **LONG)
     )
@@ -213,7 +213,7 @@ def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
     failed = {name for name, run in toy.by_identity(tmp_path).items() if run.outcome == FAILED}
     assert len(failed) == 2
     again = toy.sweep(tmp_path, workers=0, again=failed)
-    assert (again.found, again.ran) == (2, 2)
+    assert (again.stored, again.ran) == (2, 2)
     assert FAILED not in {run.outcome for run in toy.by_identity(tmp_path).values()}
     assert set(toy.times_written(tmp_path).values()) == {1}
     found = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}

@@ -139,7 +139,7 @@ class Scripted:
         elif message["do"] == "group":
             rate = self.rates[self.backend] if message["trial"] else 0.0
             lanes = message["lanes"] or {CPU: 3, GPU: 5}[self.backend]
-            self.say(say="lanes", group=message["group"], lanes=lanes, bytes=0, rate=rate)
+            self.say(say="lanes", group=message["group"], lanes=lanes, bytes=(0, 0), rate=rate)
         else:
             rows = message["runs"]
             numbers = [number for number, *_ in rows]

@@ -16,7 +16,7 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
         groups=3,
         workers=2,
         total=120,
-        found=20,
+        stored=20,
         predicted_steps=3.2e6,
         places="2 workers",
     )

@@ -49,7 +49,7 @@ def test_statistics_give_the_gradient_of_all_samples(shared):
     )
     found = network.negative_gradient(turned, scales, targets, PAIRS)
     loss = lambda w: network.minibatch_loss((w, None), images, None, labels, PAIRS, 1.0, "squared")  # noqa: E731
-    expected = jax.grad(loss)(weights)
+    expected = jax.jit(jax.grad(loss))(weights)
     encoders = jnp.einsum(
         "ihr,idr->ihd", found.encoders, np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
     )

@@ -22,7 +22,7 @@ def mask(seed, size=6, pairs=14):
 def test_velocity_is_minus_the_gradient_and_s(x64, seed):
     position, trained = place(seed), mask(seed)
     moving = network.velocity(position, trained)
-    slope = jax.grad(network.loss)(position, trained)
+    slope = jax.jit(jax.grad(network.loss))(position, trained)
     for name in ("left", "right", "scale"):
         np.testing.assert_allclose(getattr(moving, name), -getattr(slope, name), rtol=1e-12)
     assert float(moving.progress) == float(position.scale)

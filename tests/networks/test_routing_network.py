@@ -64,7 +64,7 @@ def test_routes_may_ask_for_different_maps(x64):
     weights, inputs, targets, _, _, _, pairs = random_problem(5, 3)
     maps = np.random.default_rng(0).normal(size=(3, 3))
     error = lambda w: network.mean_over(pairs, network.pair_errors(w, inputs, targets, maps))  # noqa: E731
-    expected = jax.grad(error)(weights)
+    expected = jax.jit(jax.grad(error))(weights)
     slope = network.negative_gradient(weights, inputs, targets, pairs, maps)
     for got, want in zip(slope, expected, strict=True):
         np.testing.assert_allclose(-got, want, rtol=1e-9, atol=1e-11)

@@ -92,7 +92,7 @@ def test_drops_keep_the_mean_of_a_layer(silent, weights, embedding, x64):
         one = one._replace(outward_bias=0 * one.outward_bias)
     plain = np.asarray(transformer.logits(one, embedding))
     keys = jax.random.split(jax.random.key(1), 2000)
-    noisy = jax.vmap(lambda key: transformer.logits(one, embedding, 0.3, key))(keys)
+    noisy = jax.jit(jax.vmap(lambda key: transformer.logits(one, embedding, 0.3, key)))(keys)
     error = np.asarray(noisy).std(0) / len(keys) ** 0.5
     assert (error > 0).all()
     assert (np.abs(np.asarray(noisy).mean(0) - plain) < 5 * error).all()

@@ -44,7 +44,7 @@ def test_gradient_is_that_of_the_note_s_block_loss(network, loss_mask, block, fe
     """In one large product and, above `FEW` words, from Gram matrices of the languages."""
     monkeypatch.setattr(translation, "FEW", few)
     weights, trained = network
-    slope = jax.grad(block_loss)(weights, trained, jnp.asarray(block))
+    slope = jax.jit(jax.grad(block_loss))(weights, trained, jnp.asarray(block))
     ours = negative_gradient(weights, trained, loss_mask)
     for got, expected in zip(ours, slope, strict=True):
         # Same arithmetic in another order, float64.

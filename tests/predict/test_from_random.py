@@ -11,7 +11,6 @@ from predict.routes import routes
 from foretrain.errors import ArgumentError
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import initial_weights
-from foretrain.predict.files import write
 from foretrain.predict.from_random import growing_strengths
 from foretrain.predict.predict import predict, rank
 from foretrain.predict.prediction import Ensemble, first_below
@@ -76,7 +75,7 @@ def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
         sum(line.startswith("Trained 4 networks on the examples, other draws") for line in lines)
         == 1
     )
-    stored = json.loads(write(found, tmp_path)[0].read_text())
+    stored = json.loads(found.answer().write(tmp_path)[0].read_text())
     assert len(stored["trained"]["loss"]) == 4
     assert len(stored["trained"]["loss"][0]) == len(stored["times"])
     assert stored["trained"]["judged"][-1]["verdict"] == "agrees"

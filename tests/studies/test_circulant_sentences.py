@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from foretrain.claims.claim import FAILS, INCONCLUSIVE
-from foretrain.plans.grid import Grid
 from foretrain.studies.circulant import study
 from foretrain.theory.factorization.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import STAGES
@@ -76,27 +75,15 @@ def good(known=None, drawn=None, shift=2.0, learned=None, **changed):
     beside = {"drawn": others, "drawn_above": others, "shift": shifted}
     outcome = np.where(learned, CONVERGED, OUT_OF_STEPS)
     labels = {"stage": ("stage", list(STAGES))}
-    return Grid(
-        study.Parameters(),
-        AXES,
-        SEEDS,
-        simulation=made_up.runs(AXES, SEEDS, {**bands, **changed}, outcome=outcome, labels=labels),
-        variants={name: made_up.runs(AXES, SEEDS, data) for name, data in beside.items()},
-        theory=made_up.runs(AXES, SEEDS, {**theory, **(known or {})}, outcome=None),
-        fits=made_up.runs(
-            AXES,
-            SEEDS,
-            {"predicted_misalignment": np.where(learned, left, 0.5)},
-            outcome=None,
-        ),
-    )
+    networks = {
+        "": made_up.runs(AXES, SEEDS, bands | changed, outcome=outcome, labels=labels),
+        "theory": theory | (known or {}),
+        "fits": {"predicted_misalignment": np.where(learned, left, 0.5)},
+    }
+    return made_up.grid(study.Parameters(), AXES, SEEDS, networks | beside)
 
 
 unchanged = cache(good)
-
-
-def none_learned():
-    return good(learned=np.zeros(SHAPE, bool))
 
 
 def altered(change):
@@ -114,26 +101,25 @@ def test_every_sentence_can_hold_and_fail():
     turned = np.broadcast_to(~SPLIT, SHAPE)
     same = np.broadcast_to(stuck()[:, -1:], SHAPE)
     spoilt = {
-        "generalises": unchanged,
-        "generalises.corrected": none_learned,
-        "components-by-chance": lambda: good(
-            drawn={"final_untrained_error": np.where(turned, 1e-14, 2.0)}
-        ),
-        "misalignment": lambda: good(stage_misalignment=1.03 * left),
-        "stuck-rate": lambda: good(learned=~same),
-        "signs-decide": none_learned,
-        "alignment-exponent": lambda: good(stage_misalignment=np.minimum(left**1.1, 0.9)),
-        "gap-grows": lambda: good(stage_misalignment=left[::-1]),
-        "not-always": lambda: good(learned=np.ones(SHAPE, bool)),
-        "only-wide": unchanged,
-        "only-wide.corrected": lambda: good(learned=~same),
-        "recorded": lambda: good(final_loss=np.full((1, 1, 1), 1.0)),
-        "invariants": lambda: good(invariant_drift=np.full((1, 1, 1), 1e-4)),
+        "generalises": {},
+        "generalises.corrected": {"learned": np.zeros(SHAPE, bool)},
+        "components-by-chance": {"drawn": {"final_untrained_error": np.where(turned, 1e-14, 2.0)}},
+        "misalignment": {"stage_misalignment": 1.03 * left},
+        "stuck-rate": {"learned": ~same},
+        "signs-decide": {"learned": np.zeros(SHAPE, bool)},
+        "alignment-exponent": {"stage_misalignment": np.minimum(left**1.1, 0.9)},
+        "gap-grows": {"stage_misalignment": left[::-1]},
+        "not-always": {"learned": np.ones(SHAPE, bool)},
+        "only-wide": {},
+        "only-wide.corrected": {"learned": ~same},
+        "recorded": {"final_loss": np.full((1, 1, 1), 1.0)},
+        "invariants": {"invariant_drift": np.full((1, 1, 1), 1e-4)},
     }
-    held = dict.fromkeys(spoilt, unchanged)
-    held["generalises"] = lambda: good(drawn=right_everywhere, shift=1e-14)
-    held["only-wide"] = lambda: good(learned=~(stuck() | (np.arange(4) == 0)[:, None, None]))
-    made_up.check("circulant", held, spoilt)
+    held = {
+        "generalises": {"drawn": right_everywhere, "shift": 1e-14},
+        "only-wide": {"learned": ~(stuck() | (np.arange(4) == 0)[:, None, None])},
+    }
+    made_up.check("circulant", good, spoilt, held)
 
 
 @pytest.mark.parametrize("wrong", [exponents(3), 1.08 * exponents(), 0.92 * exponents()])

@@ -4,9 +4,8 @@ import pytest
 from foretrain.networks.gated import statistics_gradient
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
-from foretrain.studies.context import theory as context_theory
-from foretrain.studies.context.study import GATINGS
-from foretrain.studies.context.training import cued_inputs, data, start_weights
+from foretrain.studies.context import study
+from foretrain.studies.context.study import GATINGS, cued_inputs, data, start_weights
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.gated.reduced_dynamics import grown_start
 from foretrain.theory.gated.reduction import find_reduction
@@ -64,9 +63,9 @@ def test_cues_tell_the_context_and_nothing_else():
 @pytest.mark.slow
 def test_candidate_gates_divide_the_examples_and_those_that_know_the_context_solve():
     p = parameters(samples=50, steps=20, moments="samples")
-    for gates in context_theory.candidate_gates(data(p, Seed(0, 0))).values():
+    for gates in study.candidate_gates(data(p, Seed(0, 0))).values():
         np.testing.assert_array_equal(gates.sum(0), 1)
-    table = context_theory.predict(p, np.array([0, 20]), Seed(0, 0))
+    table = study.predict(p, np.array([0, 20]), Seed(0, 0))
     for name, loss, time in zip(
         GATINGS, table["gating_final_loss"], table["gating_time"], strict=True
     ):

@@ -2,11 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid
 
 import foretrain
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.critical_fraction import claims, study
 from foretrain.theory.grokking import parallelograms
@@ -25,7 +24,7 @@ def line(direction):
     return np.broadcast_to(place, (len(SIZES), SEEDS, 2, 10, 1))
 
 
-def grid(
+def made(
     enough=22, network=1.0, ranks=EASE, slower=1.0, rate_ranks=EASE, last=EASE, flow=1.0, **changed
 ):
     """Networks that learn in the steps that theory says, from so many samples on.
@@ -58,41 +57,30 @@ def grid(
         "flow_embedding": line(flow * direction),
         "unique_probability": unique.astype(float),
     }
-    step = np.array([0, 100])
-    return Grid(
-        p,
-        AXES,
-        SEEDS,
-        simulation=runs(AXES, SEEDS, variables, step=step),
-        theory=runs(AXES, SEEDS, predicted, step=step, outcome=None),
-    )
+    return grid(p, AXES, SEEDS, {"": variables, "theory": predicted}, step=np.array([0, 100]))
 
 
 def test_every_sentence_can_hold_and_fail():
     falling = np.where(SIZE > 22, 1 / SIZE, 0) * np.ones(SEEDS)
-    check(
-        "critical-fraction",
-        grid,
-        {
-            "half-unique": lambda: grid(symbols=6),
-            "learned-from": lambda: grid(enough=35),
-            "always-above": lambda: grid(enough=35),
-            "rate-grows": lambda: grid(lambda_3=falling),
-            "theory-steps": lambda: grid(slower=0.3),
-            "theory-steps.corrected": lambda: grid(network=3.0),
-            "ranking": lambda: grid(rate_ranks=1 / EASE),
-            "ranking.corrected": lambda: grid(ranks=1 / EASE),
-            "who-learns": lambda: grid(last=1 / EASE),
-            "direction": lambda: grid(flow=-1.0),
-        },
-        drawn=False,
-    )
+    spoilt = {
+        "half-unique": {"symbols": 6},
+        "learned-from": {"enough": 35},
+        "always-above": {"enough": 35},
+        "rate-grows": {"lambda_3": falling},
+        "theory-steps": {"slower": 0.3},
+        "theory-steps.corrected": {"network": 3.0},
+        "ranking": {"rate_ranks": 1 / EASE},
+        "ranking.corrected": {"ranks": 1 / EASE},
+        "who-learns": {"last": 1 / EASE},
+        "direction": {"flow": -1.0},
+    }
+    check("critical-fraction", made, spoilt, drawn=False)
 
 
 def test_seeds_that_were_looked_at_are_those_of_one_root_only():
-    made = grid()
-    assert np.arange(SEEDS)[claims.held_out(made)].tolist() == list(range(6, 16))
-    assert np.arange(SEEDS)[claims.held_out(replace(made, root_seed=1))].size == SEEDS
+    whole = made()
+    assert np.arange(SEEDS)[claims.unseen_seeds(whole)].tolist() == list(range(6, 16))
+    assert np.arange(SEEDS)[claims.unseen_seeds(replace(whole, root_seed=1))].size == SEEDS
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, verdicts
 from riding import ride
 
 from foretrain.claims.claim import FAILS, HOLDS
@@ -12,7 +12,6 @@ from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger
 from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.cross_entropy import study
 from foretrain.theory.softmax_curve import time_of_probability
@@ -93,7 +92,7 @@ CURVES = {
 }
 
 
-def grid(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **changed):
+def made(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **changed):
     """Runs as the sentences that are right have them, some curves replaced."""
     curves = {name: spread * changed.get(name, curve) for name, curve in CURVES.items()}
     for name in ("probability_share", "row_accuracy"):
@@ -101,10 +100,9 @@ def grid(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **chan
     ended = {
         name: np.where(np.arange(STEP.size) < kept, curve, np.nan) for name, curve in curves.items()
     }
-    ran = runs(AXES, SEEDS, ended, step=STEP, outcome=outcome)
-    foretold = {"direct_probability": direct(**(alone or {}))}
-    foretold = runs(AXES, SEEDS, foretold, step=STEP, outcome=None)
-    return Grid(study.Parameters(dimension=100, rank=2), AXES, SEEDS, 0, ran, {}, foretold)
+    networks = {"": ended, "theory": {"direct_probability": direct(**(alone or {}))}}
+    p = study.Parameters(dimension=100, rank=2)
+    return grid(p, AXES, SEEDS, networks, step=STEP, outcome=outcome)
 
 
 @cache
@@ -123,31 +121,27 @@ GONE = np.where(STEP > 1500, 0.05, CURVES["decay_ratio"])  # a decay that vanish
 STUCK = 0.3 + 0.7 * np.exp(-STEP / 100)
 BENT = np.exp(-STEP / 500)
 SPOILT = {
-    "decay-absent": grid,
-    "decay-absent.corrected": lambda: grid(decay_ratio=GONE),
-    "decay-of-large-logits": lambda: grid(decay_ratio=GONE),
-    "probability-curve": lambda: grid(probability_share=1 - BENT),
-    "softmax-alone": lambda: grid(alone={"bent": True}),
-    "softmax-alone-time": lambda: grid(alone={"faster": 1.05}),
-    "rank-ten-stuck": grid,
-    "rank-ten-stuck.corrected": lambda: grid(relative_loss=STUCK),
-    "rank-ten-tail": lambda: grid(relative_loss=STUCK),
+    "decay-absent": {},
+    "decay-absent.corrected": {"decay_ratio": GONE},
+    "decay-of-large-logits": {"decay_ratio": GONE},
+    "probability-curve": {"probability_share": 1 - BENT},
+    "softmax-alone": {"alone": {"bent": True}},
+    "softmax-alone-time": {"alone": {"faster": 1.05}},
+    "rank-ten-stuck": {},
+    "rank-ten-stuck.corrected": {"relative_loss": STUCK},
+    "rank-ten-tail": {"relative_loss": STUCK},
 }
-GOOD = {
-    "decay-absent": lambda: grid(decay_ratio=GONE),
-    "rank-ten-stuck": lambda: grid(relative_loss=STUCK),
-}
+HELD = {"decay-absent": {"decay_ratio": GONE}, "rank-ten-stuck": {"relative_loss": STUCK}}
 
 
 def test_every_sentence_can_hold_and_fail():
     alone = "softmax-alone", "softmax-alone-time"  # of logits that theory trains
-    good = {id: GOOD.get(id, grid) for id in SPOILT}
-    check("cross-entropy", good, SPOILT, of_diverged=alone)
+    check("cross-entropy", made, SPOILT, HELD, of_diverged=alone)
 
 
 @pytest.mark.parametrize(
     ("curve", "verdict"), [(SLOW**2, FAILS), (SLOW**0.3, FAILS), (SLOW, HOLDS), (BENT, FAILS)]
 )
 def test_another_power_of_time_is_noticed(curve, verdict):
-    found = verdicts("cross-entropy", grid(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
+    found = verdicts("cross-entropy", made(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
     assert {claim.verdict for claim in found} == {verdict}

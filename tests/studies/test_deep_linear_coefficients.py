@@ -2,15 +2,14 @@ import itertools
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, runs, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.deep_linear_coefficients import claims, study
+from foretrain.studies.deep_linear_coefficients import claims, measurement, study
 from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
 
@@ -34,8 +33,8 @@ def test_chains_of_a_network_with_one_unit_have_its_integral(tmp_path):
 
 
 def test_layers_that_are_not_there_are_the_identity_and_do_not_move():
-    around, _ = study.posterior(study.Parameters(network="5-3-4 r2"), Seed(0, 0))
-    assert around.parts["weights"].sum() == 15 + 12
+    around = study.posterior(study.Parameters(network="5-3-4 r2"), Seed(0, 0))
+    assert around.moving.sum() == 15 + 12
     first, second, third = around.params
     assert np.linalg.matrix_rank(second @ first) == 2
     np.testing.assert_array_equal(third, np.eye(8))
@@ -52,6 +51,15 @@ def test_networks_that_are_none_are_refused(network):
         study.check(study.Parameters(network="4-2-4 r3"))
 
 
+@pytest.mark.slow
+def test_langevin_steps_without_correction_are_too_hot():
+    p = study.Parameters(network="5-3-5 r0", beta=1000.0)
+    values = [
+        measurement.measure(p, Seed(0, number))["langevin_coefficient"] for number in range(3)
+    ]
+    assert 1.03 < np.mean(values) / coefficient_at([5, 3, 5], 1000.0) < 1.3
+
+
 def limit(name):
     return deep_linear(*study.parsed(name))
 
@@ -65,7 +73,7 @@ def finite(name, beta):
     return value * (1 - 0.1 / np.log(beta)) - (m - 1) / np.log(beta) / 4
 
 
-def grid(change=lambda value, name, beta: value, langevin=1.02):
+def made(change=lambda value, name, beta: value, langevin=1.02):
     """Chains that do as they should, but for what is done to them."""
     random = np.random.default_rng(0)
     cells = list(itertools.product(*AXES.values()))
@@ -74,38 +82,37 @@ def grid(change=lambda value, name, beta: value, langevin=1.02):
     values = np.reshape(values, shape)[..., None] * (
         1 + 0.004 * random.standard_normal((*shape, SEEDS))
     )
-    own, other = (runs(AXES, SEEDS, {"learning_coefficient": by * values}) for by in (1, langevin))
     exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
     said = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
     said |= {"multiplicity": exact[..., 1].astype(int)}
-    theory = runs(AXES, 0, said, outcome=None)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, own, {"langevin": other}, theory)
+    own = {"learning_coefficient": values, "langevin_coefficient": langevin * values}
+    networks = {"": own, "theory": runs(AXES, 0, said, outcome=None)}
+    return grid(study.Parameters(), AXES, SEEDS, networks)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "closed-form": lambda: grid(lambda value, name, beta: 0.85 * value),
-        "from-below": lambda: grid(lambda value, name, beta: 1.3 * value),
-        "multiplicity": lambda: grid(lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]),
-        "at-larger-beta": lambda: grid(lambda value, name, beta: 0.9 * limit(name)[0]),
-        "finite-beta": lambda: grid(lambda value, name, beta: 1.07 * value),
-        "langevin": lambda: grid(langevin=1.08),
-        "langevin.corrected": grid,
+        "closed-form": lambda: made(lambda value, name, beta: 0.85 * value),
+        "from-below": lambda: made(lambda value, name, beta: 1.3 * value),
+        "multiplicity": lambda: made(lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]),
+        "at-larger-beta": lambda: made(lambda value, name, beta: 0.9 * limit(name)[0]),
+        "finite-beta": lambda: made(lambda value, name, beta: 1.07 * value),
+        "langevin": {"langevin": 1.08},
+        "langevin.corrected": {},
     }
-    good = dict.fromkeys(spoilt, grid) | {"langevin.corrected": lambda: grid(langevin=1.12)}
-    check("deep-linear-coefficients", good, spoilt)
+    check("deep-linear-coefficients", made, spoilt, {"langevin.corrected": {"langevin": 1.12}})
 
 
 def test_what_vanishes_at_once_is_no_logarithm():
     """Nothing missing at the larger beta: two layers at zero miss what one determinant says."""
-    whole = grid(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
+    whole = made(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
     (claim,) = verdicts("deep-linear-coefficients", whole, "at-larger-beta")["at-larger-beta"]
     assert claim.verdict == FAILS
     assert 0.05 < claim.allowed[0] < 0.5
 
 
 def test_networks_known_at_finite_beta_are_those_of_two_layers_at_zero():
-    cell = next(iter(grid().cells(keep=("network",)))).along("network")
+    cell = next(iter(made().cells(keep=("network",)))).along("network")
     names = claims.at_zero(Cell(cell))
     assert len(names) == 14
     assert all(name.count("-") == 2 and name.endswith("r0") for name in names)

@@ -1,10 +1,9 @@
 import jax
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid, runs
 
-from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
-from foretrain.plans.grid import Grid
+from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.streams import Seed
 from foretrain.studies.entangled_networks import chains, measurement, study
 
@@ -40,21 +39,22 @@ def test_of_the_trained_pair_nothing_crosses_in_one():
 
 def test_chains_start_at_the_network_and_see_its_function():
     for name in ("idle", "rotated", "across rectified"):
-        around, options = chains.posterior(study.Parameters(network=name, units=1), Seed(0, 0))
+        around = chains.posterior(study.Parameters(network=name, units=1), Seed(0, 0))
         assert around.start_loss < 1e-9
-        assert options["units"].min() < options["units"].max() == 1
+        _, own, out, *_ = measurement.network(name, 1, Seed(0, 0))
+        assert around.moving.sum() == own.size + out.size
 
 
 @pytest.mark.slow
-def test_a_regular_network_of_tanh_has_its_number_of_parameters_without_scatter():
+@pytest.mark.parametrize("network", ["twice", "once"])
+def test_features_that_are_computed_twice_have_the_derived_number(network):
     with jax.enable_x64(True):
-        p = study.Parameters(network="twice", units=1)
-        around, options = chains.posterior(p, Seed(0, 0))
-        found = learning_coefficient(around, chains=4, draws=100, **options)
-    assert abs(found.effective_parameters[0, 0] - limit("twice", 1)) < 0.01
+        around = chains.posterior(study.Parameters(network=network, units=1), Seed(0, 0))
+        values = sampled_parameters(around, gradients=400_000, until_trusted=False)
+    assert abs(values.value[0] - limit(network, 1)) < 4 * values.error[0] < 2
 
 
-def grid(gap=1e-6, theory=0, **moved):
+def made(gap=1e-6, **moved):
     """Coefficients as derived, but for scatter and for what is moved by the name of the network."""
     random = np.random.default_rng(2)
     known = np.array([[limit(name, units) for units in AXES["units"]] for name in AXES["network"]])
@@ -71,19 +71,19 @@ def grid(gap=1e-6, theory=0, **moved):
         "function_gap": gap,
     }
     theory = runs(AXES, 0, {"learning_coefficient": known / 2}, outcome=None)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, runs(AXES, SEEDS, own), {}, theory)
+    return grid(study.Parameters(), AXES, SEEDS, {"": own, "theory": theory})
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "one-function": lambda: grid(gap=1e-3),
-        "modular-is-lower": grid,
-        "modular-is-lower.corrected": lambda: grid(rotated=2),
-        "as-derived": lambda: grid(within=3),
-        "within-as-across": lambda: grid(within=-0.5),
-        "beyond-rank": lambda: grid(idle=-4),
-        "trained-apart": lambda: grid(apart=2),
-        "trained-apart.corrected": lambda: grid(whole=3),
+        "one-function": {"gap": 1e-3},
+        "modular-is-lower": {},
+        "modular-is-lower.corrected": {"rotated": 2},
+        "as-derived": {"within": 3},
+        "within-as-across": {"within": -0.5},
+        "beyond-rank": {"idle": -4},
+        "trained-apart": {"apart": 2},
+        "trained-apart.corrected": {"whole": 3},
     }
-    as_conjectured = {"modular-is-lower": lambda: grid(rotated=2, once=20, whole=2)}
-    check("entangled-networks", dict.fromkeys(spoilt, grid) | as_conjectured, spoilt)
+    as_conjectured = {"modular-is-lower": {"rotated": 2, "once": 20, "whole": 2}}
+    check("entangled-networks", made, spoilt, as_conjectured)

@@ -3,10 +3,9 @@ import itertools
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, verdicts
 
 import foretrain
-from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
@@ -47,7 +46,7 @@ def curves(fitted, generalised):
     }
 
 
-def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
+def made(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
     """Runs that do as the kernel's law says.
 
     Args:
@@ -71,49 +70,40 @@ def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="laz
         "fewer": 2 * near,
         "more": 0.5 * near,
     } | spoilt
-    variants = {
-        name: runs(AXES, SEEDS, curves(np.full(SEEDS, 40.0), when), step=STEP)
-        for name, when in beside.items()
-    }
-    return Grid(
-        P,
-        AXES,
-        SEEDS,
-        simulation=runs(AXES, SEEDS, curves(fitted, steps), step=STEP),
-        variants=variants,
-        theory=runs(AXES, SEEDS, LAWS, outcome=None),
-    )
+    networks = {name: curves(np.full(SEEDS, 40.0), when) for name, when in beside.items()}
+    networks |= {"": curves(fitted, steps), "theory": LAWS}
+    return grid(P, AXES, SEEDS, networks, step=STEP)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "four-phases": lambda: grid(confused=300.0),
-        "memorises": lambda: grid(never=5000.0),
-        "larger-start": lambda: grid(larger=np.full(SEEDS, 400.0)),
-        "logarithm": lambda: grid(larger=np.full(SEEDS, 5900.0)),
-        "more-images": lambda: grid(more=np.full(SEEDS, 5900.0)),
-        "forgotten": grid,
-        "forgotten.corrected": lambda: grid(late=2.2),
-        "inverse-decay": lambda: grid(power=0.5),
-        "inverse-decay.corrected": lambda: grid(power=0.5),
+        "four-phases": {"confused": 300.0},
+        "memorises": {"never": 5000.0},
+        "larger-start": {"larger": np.full(SEEDS, 400.0)},
+        "logarithm": {"larger": np.full(SEEDS, 5900.0)},
+        "more-images": {"more": np.full(SEEDS, 5900.0)},
+        "forgotten": {},
+        "forgotten.corrected": {"late": 2.2},
+        "inverse-decay": {"power": 0.5},
+        "inverse-decay.corrected": {"power": 0.5},
     }
-    good = dict.fromkeys(spoilt, grid) | {
+    held = {
         # Where fits take no time, what is so of the step is so of the delay.
-        "inverse-decay.corrected": lambda: grid(fit=1.0),
-        "forgotten": lambda: grid(law="forgetting_step"),
+        "inverse-decay.corrected": {"fit": 1.0},
+        "forgotten": {"law": "forgetting_step"},
     }
     # A run that diverges when it has generalised keeps its phase.
     fitted = "four-phases", "inverse-decay", "inverse-decay.corrected"
-    check("image-grokking", good, spoilt, of_diverged=fitted)
-    delayed = grid(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
+    check("image-grokking", made, spoilt, held, of_diverged=fitted)
+    delayed = made(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
     assert [one.verdict for one in verdicts("image-grokking", delayed)["larger-start"]] == ["fails"]
 
 
 def test_never_is_later_than_every_step():
-    claims = verdicts("image-grokking", grid(larger=np.full(SEEDS, np.inf)))
+    claims = verdicts("image-grokking", made(larger=np.full(SEEDS, np.inf)))
     assert [claim.verdict for claim in claims["larger-start"]] == ["holds"]
     assert [claim.verdict for claim in claims["logarithm"]] == ["fails"]
-    claims = verdicts("image-grokking", grid(more=np.full(SEEDS, np.inf)))
+    claims = verdicts("image-grokking", made(more=np.full(SEEDS, np.inf)))
     assert [claim.verdict for claim in claims["more-images"]] == ["fails"]
 
 

@@ -5,15 +5,13 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import add, check, grid, times, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.image_routing import study, training
 from foretrain.tasks import masks
-from foretrain.vocabulary import CONVERGED
 
 P = study.Parameters(trained_outputs=1, init_scale=0.01)
 AXES = {"trained_outputs": (1, 2, 3, 4, 5, 7), "init_scale": (0.01, 0.03, 1.0)}
@@ -28,7 +26,7 @@ def gaps(fraction, scale):
     return np.where(scale < 1, small, 0.5)
 
 
-def made(p=P, axes=AXES, gap=gaps, outcome=CONVERGED, least=(LIMIT, BEST), **changes) -> Grid:
+def made(p=P, axes=AXES, gap=gaps, least=(LIMIT, BEST), **changes):
     """Runs with these gaps; `changes` are functions of an array (axes, seed, ...) by variable."""
     outputs, scales = np.meshgrid(*axes.values(), indexing="ij")
     lead = (*outputs.shape, SEEDS)
@@ -54,8 +52,6 @@ def made(p=P, axes=AXES, gap=gaps, outcome=CONVERGED, least=(LIMIT, BEST), **cha
         "gradient_gap": np.full(lead, 1e-6),
         "imbalance_drift": np.full(lead, 1e-3),
     }
-    for name, change in changes.items():
-        variables[name] = change(variables[name])
     # Half is learned at .505 of the time; the mean network is a little slower, as the one network is where it is known.
     theory = {
         "least_squares_loss": least[0],
@@ -63,10 +59,9 @@ def made(p=P, axes=AXES, gap=gaps, outcome=CONVERGED, least=(LIMIT, BEST), **cha
         "chance_accuracy": CHANCE,
         "shared_half_time": (51.5 / scales)[..., None] + HAIR,
     }
-    theory = runs(axes, SEEDS, theory, outcome=None)
-    simulation = runs(axes, SEEDS, variables, step=STEP, outcome=outcome)
     first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
-    return Grid(first, dict(axes), SEEDS, 0, simulation, {}, theory)
+    networks = {"": variables, "theory": theory}
+    return grid(first, dict(axes), SEEDS, networks, changes, step=STEP)
 
 
 LEAKY = dataclasses.replace(P, negative_slope=0.01, training="minibatch")
@@ -85,39 +80,37 @@ def leaky(closes=0.25):
 
 def authors(untrained=0.001):
     gap = lambda f, scale: np.where(scale < 1, untrained, 0.27)  # noqa: E731
-    shift = lambda accuracy: accuracy + 0.014  # noqa: E731
-    return made(
-        AUTHORS, THEIRS, gap, least=(np.nan, np.nan), trained_accuracy=shift, untrained_accuracy=shift
-    )  # fmt: skip
+    shifts = dict.fromkeys(("trained_accuracy", "untrained_accuracy"), add(0.014))
+    return made(AUTHORS, THEIRS, gap, least=(np.nan, np.nan), **shifts)
 
 
-GOOD = dict.fromkeys((said.id for said in catalogue.load("image-routing").sentences), made) | {
-    "small-start": lambda: made(gap=lambda f, scale: 0 * f),
+HELD = {
+    "small-start": {"gap": lambda f, scale: 0 * f},
     "twenty-five-percent": leaky,
     "authors": authors,
 }
 SPOILT = {
-    "trained-routes-alone": lambda: made(gradient_gap=lambda gap: gap + 0.05),
-    "trained-high": lambda: made(trained_accuracy=lambda accuracy: accuracy - 0.1),
-    "conserved": lambda: made(imbalance_drift=lambda drift: drift + 0.03),
-    "as-one": lambda: made(flow_time=lambda time: 1.2 * time),
-    "forty-percent": lambda: made(gap=lambda f, scale: np.where(f < 0.65, 0.5, 0)),
+    "trained-routes-alone": {"gradient_gap": add(0.05)},
+    "trained-high": {"trained_accuracy": add(-0.1)},
+    "conserved": {"imbalance_drift": add(0.03)},
+    "as-one": {"flow_time": times(1.2)},
+    "forty-percent": {"gap": lambda f, scale: np.where(f < 0.65, 0.5, 0)},
     "twenty-five-percent": lambda: leaky(0.5),
-    "small-start": made,
-    "small-start.corrected": lambda: made(gap=lambda f, scale: np.where(f < 0.6, 0.1, 0)),
-    "large-start": lambda: made(gap=lambda f, scale: 0 * f),
-    "connected": lambda: made(gap=lambda f, scale: BEST - CHANCE + 0 * f),
+    "small-start": {},
+    "small-start.corrected": {"gap": lambda f, scale: np.where(f < 0.6, 0.1, 0)},
+    "large-start": {"gap": lambda f, scale: 0 * f},
+    "connected": {"gap": lambda f, scale: BEST - CHANCE + 0 * f},
     "authors": lambda: authors(0.3),
 }
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("image-routing", GOOD, SPOILT)
+    check("image-routing", made, SPOILT, HELD)
 
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_clock_that_is_off_is_noticed(factor):
-    assert _verdict("as-one", made(flow_time=lambda time: factor * time)) == FAILS
+    assert _verdict("as-one", made(flow_time=times(factor))) == FAILS
 
 
 def test_each_network_is_judged_by_its_own_numbers():
@@ -125,19 +118,18 @@ def test_each_network_is_judged_by_its_own_numbers():
     assert not {"twenty-five-percent", "authors"} & set(verdicts("image-routing", made()))
     off = authors()
     off.simulation["trained_accuracy"] -= 0.05
-    for grid, verdict in ((authors(), HOLDS), (off, FAILS)):
-        found = verdicts("image-routing", grid, "authors")["authors"]
+    for whole, verdict in ((authors(), HOLDS), (off, FAILS)):
+        found = verdicts("image-routing", whole, "authors")["authors"]
         assert [claim.verdict for claim in found] == [verdict] * 2
 
 
 def test_an_accuracy_over_other_routes_than_those_of_the_mask_is_noticed():
     for name in ("trained_accuracy", "untrained_accuracy"):
-        grid = made(**{name: lambda accuracy: accuracy - 0.05})
-        assert _verdict("trained-routes-alone", grid) == FAILS
+        assert _verdict("trained-routes-alone", made(**{name: add(-0.05)})) == FAILS
 
 
-def _verdict(id, grid):
-    (claim,) = verdicts("image-routing", grid, id)[id]
+def _verdict(id, whole):
+    (claim,) = verdicts("image-routing", whole, id)[id]
     return claim.verdict
 
 

@@ -5,19 +5,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import add, check, grid, runs, spoil, times, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
 from foretrain.studies.initialization import study
 from foretrain.studies.initialization.study import Parameters, variants
 from foretrain.training.routing import LAYERS, mask
 from foretrain.training.routing_to_loss import inputs
-from foretrain.vocabulary import CONVERGED
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 24}
 P = Parameters(**{**SMALL, "hidden_width": 16}, init_scale=0.1, steps=12000, observe_every=20)
@@ -46,7 +44,7 @@ def _lazy(faster=1.0):
     return np.array(loss), np.array([study.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
 
 
-def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
+def made(changes=None, faster=1.0):
     """Small networks that race, large ones that are linear, and one between; each begins where it is linearised.
 
     `changes` are functions of an array, by variable, or by network and variable as in ``lazy/weight_change``.
@@ -87,24 +85,12 @@ def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
         },
         "theory": predicted,
     }
-    for name, change in (changes or {}).items():
-        network, _, variable = name.rpartition("/")
-        networks[network][variable] = change(np.array(networks[network][variable]))
+    networks = spoil(networks, changes or {})
     rate = [replace(P, init_scale=scale).rate for scale in AXES["init_scale"]]
     time = {"time": (("init_scale", "step"), np.outer(rate, STEP))}
     layer = {"layer": ("layer", list(LAYERS))}
-    own = runs(AXES, SEEDS, networks[""], step=STEP, outcome=outcome, labels={**time, **layer})
-    lazy = runs(AXES, SEEDS, networks["lazy"], step=NEAR, labels=layer)
-    prediction = runs(AXES, SEEDS, predicted, step=STEP, outcome=None, labels=time)
-    return Grid(P, AXES, SEEDS, 0, own, {"lazy": lazy}, prediction)
-
-
-def times(factor):
-    return lambda values: values * factor
-
-
-def add(more):
-    return lambda values: values + more
+    networks["lazy"] = runs(AXES, SEEDS, networks["lazy"], step=NEAR, labels=layer)
+    return grid(P, AXES, SEEDS, networks, step=STEP, labels=time | layer)
 
 
 def at(place, value):
@@ -149,14 +135,13 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    spoilt = {id: lambda changes=changes: made(changes) for id, changes in SPOILT.items()}
-    check("initialization", made, spoilt)
+    check("initialization", made, {id: {"changes": changes} for id, changes in SPOILT.items()})
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.8, 1.2, 2.0])
 def test_theories_at_another_pace_are_noticed(factor):
-    grid = made({"loss": stretched(0, factor)}, faster=factor)
-    claims = {id: verdicts("initialization", grid, id)[id][0] for id in ("stage-times", "lazy")}
+    whole = made({"loss": stretched(0, factor)}, faster=factor)
+    claims = {id: verdicts("initialization", whole, id)[id][0] for id in ("stage-times", "lazy")}
     assert {claim.verdict for claim in claims.values()} == {FAILS}
 
 

@@ -2,16 +2,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up import changed, check, runs, verdicts
+from made_up import add, changed, check, grid, times, verdicts
 
 from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.interaction_basis import study, transformer
-from foretrain.studies.interaction_basis.measurement import needed
+from foretrain.studies.interaction_basis import measurement, study
+from foretrain.studies.interaction_basis.measurement import count_needed
 
 SEEDS, AXES = 8, {"centring": ("mean", "none")}  # as in the larger preset
 LABELS = {
@@ -23,11 +22,11 @@ LABELS = {
 
 def test_what_is_needed_lies_between_the_counts():
     counts = np.array([1, 2, 4, 8])
-    assert needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 2.0) == 4
-    np.testing.assert_allclose(needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 3.0), 8 / 3)
-    assert needed(counts, np.array([0.5, 0.4, 0.2, 0.1]), 3.0) == 1
-    assert needed(counts, np.array([0.5, 4.0, 0.2, 0.1]), 0.4) > 2
-    assert np.isnan(needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 0.1))
+    assert count_needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 2.0) == 4
+    np.testing.assert_allclose(count_needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 3.0), 8 / 3)
+    assert count_needed(counts, np.array([0.5, 0.4, 0.2, 0.1]), 3.0) == 1
+    assert count_needed(counts, np.array([0.5, 4.0, 0.2, 0.1]), 0.4) > 2
+    assert np.isnan(count_needed(counts, np.array([8.0, 4.0, 2.0, 1.0]), 0.1))
 
 
 @pytest.mark.slow
@@ -40,7 +39,7 @@ def test_the_transformer_is_trained_on_its_share_of_all_pairs():
         updates=60,
         learning_rate=0.03,
     )
-    (fitted, end), x, labels, training = transformer.trained(p, Seed(0, 0))
+    (fitted, end), x, labels, training = measurement.train_transformer(p, Seed(0, 0))
     assert len(x) == labels.size == 25
     assert training.sum() == 20
     right = [
@@ -63,7 +62,7 @@ def test_where_all_symbols_are_treated_alike_each_direction_of_the_input_has_one
     inward = np.concatenate([turned(first), turned(second)], 1)
     network, x = perceptron([inward, turned(random.standard_normal(p))], None, "tanh"), pairs(p)
     bases = all_bases(network, x, names=study.BASES, centre=True, few=True)
-    found = transformer.frequencies(network, x, bases, random)
+    found = measurement.frequencies(network, x, bases, random)
     np.testing.assert_allclose(found["frequency_share"][[0, 1, 3], 0], 1, atol=1e-8)
     assert (found["frequency_share"][[2, 4], 0] < 0.8).all()  # any direction, or one symbol each
     assert found["frequency_share"][4, 0] == pytest.approx(2 / (p - 1))
@@ -76,22 +75,22 @@ def test_power_at_a_frequency():
     some = np.stack(
         [np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(3 * (a + b)), np.cos(a) * np.cos(2 * b), 0 * a]
     )
-    found = transformer.powers(some)
+    found = measurement.powers(some)
     np.testing.assert_allclose(found, [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4], atol=1e-12)
-    assert transformer.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
+    assert measurement.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
 
 
 def test_modules_of_one_frequency():
     random = np.random.default_rng(0)
     best = np.array([[1, 1, 2, 2], [1, 2, 2, -1]])
     whole = np.array([[0, 0, 1, 1], [0, 1, 1, -1]])
-    found = transformer.agreement(whole, best, random)
+    found = measurement.agreement(whole, best, random)
     assert found == {n: 1 for n in found}
     split = np.array([[0, 2, 1, 3], [0, 1, 3, -1]])  # two modules of each frequency
-    found = transformer.agreement(split, best, random)
+    found = measurement.agreement(split, best, random)
     assert found["module_purity"] == 1 > found["module_agreement"] + 0.3
     mixed = np.array([[0, 1, 0, 1], [0, 0, 1, -1]])
-    assert max(transformer.agreement(mixed, best, random).values()) < 0.3
+    assert max(measurement.agreement(mixed, best, random).values()) < 0.3
 
 
 def scattered(values):
@@ -107,7 +106,7 @@ def needs():
     }
 
 
-def grid():
+def made():
     """Networks that need what the study says; a transformer whose directions have a frequency, 0.3 by chance."""
     power = np.array([[[0.35] * 5] * 5, [[0.95] * 5] * 2 + [[0.8] * 5] * 3])
     modules = scattered([0.8])[..., 0]
@@ -120,15 +119,14 @@ def grid():
         "module_purity": modules,
     }
     between = 1 / np.array(study.SAMPLES, float)
-    made = {
+    networks = {
+        "": needs(),
         "modular": needs(),
         "transformer": attentive,
         "linear": {f"{name}_gap": 1e-14 for name in ("identity", "importance", "edge")},
         "blocks": {"cross_on_product": 1e-15, "cross_on_samples": scattered(between)},
     }
-    beside = {name: runs(AXES, SEEDS, values, labels=LABELS) for name, values in made.items()}
-    own = runs(AXES, SEEDS, needs(), labels=LABELS)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, own, beside)
+    return grid(study.Parameters(), AXES, SEEDS, networks, labels=LABELS)
 
 
 def scaled(factor, basis):
@@ -138,20 +136,20 @@ def scaled(factor, basis):
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "identity": ("linear/edge_gap", lambda v: v + 1e-9),
-        "product-blocks": ("blocks/cross_on_product", lambda v: v + 1e-7),
+        "identity": ("linear/edge_gap", add(1e-9)),
+        "product-blocks": ("blocks/cross_on_product", add(1e-7)),
         "sampled-blocks": ("blocks/cross_on_samples", lambda v: v**0.5),
         "fewer-directions": ("transformer/directions_needed", scaled(2, "global")),
         "fewer-edges": ("modular/edges_needed", scaled(10, "global")),
-        "frequencies-at-the-end": ("transformer/frequency_share", lambda v: 0.6 * v),
-        "frequencies-when-fitted": ("transformer/frequency_share", lambda v: v + 0.35),
+        "frequencies-at-the-end": ("transformer/frequency_share", times(0.6)),
+        "frequencies-when-fitted": ("transformer/frequency_share", add(0.35)),
         "frequencies-of-this-basis": ("transformer/frequency_share", scaled(0.7, "global")),
-        "modules-are-frequencies": ("transformer/module_agreement", lambda v: 0.2 * v),
-        "modules-are-frequencies.corrected": ("transformer/module_purity", lambda v: 0.2 * v),
+        "modules-are-frequencies": ("transformer/module_agreement", times(0.2)),
+        "modules-are-frequencies.corrected": ("transformer/module_purity", times(0.2)),
         "local-edges": ("edges_needed", scaled(2, "local")),
         "local-edges.corrected": ("edges_needed", scaled(2, "local")),
     }
-    check("interaction-basis", grid, spoilt, drawn=False)
+    check("interaction-basis", made, spoilt, drawn=False)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +160,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_networks_that_did_not_learn_or_generalise_say_nothing(variable, ids):
-    judged = verdicts("interaction-basis", changed(grid(), variable, lambda v: 0.5 * v))
+    judged = verdicts("interaction-basis", changed(made(), variable, times(0.5)))
     for id in ids:
         assert {claim.verdict for claim in judged[id]} == {"inconclusive"}
 

@@ -2,10 +2,9 @@ import itertools
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, runs, verdicts
 
 import foretrain
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.landscapes import claims, study
 
@@ -34,7 +33,7 @@ def test_counted_points_are_the_volume():
     np.testing.assert_allclose(study.measure(p, Seed(0, 0))["share_below"], exact, rtol=0.05)
 
 
-def grid(temperature=lambda value, name, beta: value, c=0.3):
+def made(temperature=lambda value, name, beta: value, c=0.3):
     """Runs that do as the closed forms say, but for what is done to them."""
     random = np.random.default_rng(0)
     cells = [
@@ -43,11 +42,11 @@ def grid(temperature=lambda value, name, beta: value, c=0.3):
     ]
     coefficients, shares, exact = [], [], []
     for p in cells:
-        value = float(study.of(p.landscape, c).by_temperature(p.beta))
+        value = float(study.landscape_of(p.landscape, c).by_temperature(p.beta))
         exact.append(value)
         value = temperature(value, p.landscape, p.beta)
         coefficients.append(value + 0.004 * random.standard_normal(SEEDS))
-        slope = study.of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
+        slope = study.landscape_of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
         fall = np.exp(-slope * np.log(study.SCALES[1] / study.SCALES[0]))
         counts = np.full((SEEDS, len(study.SCALES)), POINTS)
         for k in range(len(fall) - 1, -1, -1):  # below a scale are some of those below the next
@@ -57,16 +56,15 @@ def grid(temperature=lambda value, name, beta: value, c=0.3):
     def laid(values):
         return np.array(values).reshape(*map(len, AXES.values()), *np.shape(values)[1:])
 
-    made = {"learning_coefficient": laid(coefficients), "share_below": laid(shares)}
-    labels = {"scale": ("scale", study.SCALES)}
+    own = {"learning_coefficient": laid(coefficients), "share_below": laid(shares)}
     theory = runs(AXES, 0, {"learning_coefficient": laid(exact)}, outcome=None)
-    simulation = runs(AXES, SEEDS, made, labels=labels)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, simulation, theory=theory)
+    labels = {"scale": ("scale", study.SCALES)}
+    return grid(study.Parameters(), AXES, SEEDS, {"": own, "theory": theory}, labels=labels)
 
 
 def as_document():
     """A world in which two statements of the document that fail are true."""
-    return grid(lambda value, name, beta: 0.5 if name == "cross" else value, c=0.3**0.0625)
+    return made(lambda value, name, beta: 0.5 if name == "cross" else value, c=0.3**0.0625)
 
 
 def same():
@@ -75,26 +73,26 @@ def same():
     def temperature(value, name, beta):
         if name in ("cross", "crossover", "partial"):
             for _ in range(60):
-                value = float(study.of(name, 0.3).by_volume(value / beta))
+                value = float(study.landscape_of(name, 0.3).by_volume(value / beta))
         return value
 
-    return grid(temperature)
+    return made(temperature)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "crossover": grid,
-        "crossover.corrected": lambda: grid(c=0.3**0.5),
-        "cross": grid,
-        "cross.corrected": lambda: grid(lambda value, name, beta: 0.93 * value),
-        "one-parameter": lambda: grid(lambda value, name, beta: 1.05 * value),
-        "same-curve": grid,
-        "same-curve.corrected": lambda: grid(lambda value, name, beta: 1.2 * value),
+        "crossover": {},
+        "crossover.corrected": {"c": 0.3**0.5},
+        "cross": {},
+        "cross.corrected": {"temperature": lambda value, name, beta: 0.93 * value},
+        "one-parameter": {"temperature": lambda value, name, beta: 1.05 * value},
+        "same-curve": {},
+        "same-curve.corrected": {"temperature": lambda value, name, beta: 1.2 * value},
     }
     as_it_says = {"cross": as_document, "crossover": as_document, "same-curve": same}
-    check("landscapes", dict.fromkeys(spoilt, grid) | as_it_says, spoilt)
+    check("landscapes", made, spoilt, as_it_says)
 
 
 def test_limits_are_not_what_is_measured():
-    (claim, *_) = verdicts("landscapes", grid(), "cross")["cross"]
+    (claim, *_) = verdicts("landscapes", made(), "cross")["cross"]
     assert claim.measured > 1.2

@@ -4,7 +4,7 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import pair_ends, predict
+from foretrain.studies.masked_rank_one.study import pair_ends, predict
 from foretrain.tasks import masks as routing
 from foretrain.theory.factorization import masked_rank_one as model
 from foretrain.theory.factorization.masked_rank_one_escape import (
@@ -32,7 +32,7 @@ def test_a_seed_is_the_same_start_rescaled_and_a_nested_mask():
 def test_sparse_masks_are_rectangular_and_of_every_kind():
     parts, idle = set(), 0
     for seed in range(60):
-        drawn = study.drawn(study.Parameters(mask="sparse"), Seed(0, seed))
+        drawn = study.draw(study.Parameters(mask="sparse"), Seed(0, seed))
         assert drawn.trained_pairs.shape == (10, 15)
         assert (drawn.left.size, drawn.right.size) == (10, 15)
         rows, columns = routing.components(drawn.trained_pairs)
@@ -47,7 +47,7 @@ def test_sparse_masks_are_rectangular_and_of_every_kind():
 
 
 def test_the_closed_form_at_s_is_where_the_whole_flow_is_while_small():
-    drawn = study.drawn(study.Parameters(**SMALL), Seed(0, 1))
+    drawn = study.draw(study.Parameters(**SMALL), Seed(0, 1))
     sigma = 1e-6
     start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
     early = early_flow(start, drawn.trained_pairs)
@@ -70,7 +70,7 @@ def test_predictions_scale_as_they_must():
         assert 1e3 * one.pop("blow_up_time") == pytest.approx(other.pop("blow_up_time"), rel=1e-12)
         assert one == other
         values = np.linalg.svd(
-            study.drawn(study.Parameters(**SMALL), seed).trained_pairs, compute_uv=False
+            study.draw(study.Parameters(**SMALL), seed).trained_pairs, compute_uv=False
         )
         assert one["alignment_exponent"] == pytest.approx(1 - values[1] / values[0])
 
@@ -80,4 +80,4 @@ def test_bad_arguments_are_refused():
         study.check(study.Parameters(domains=5, trained_fraction=0.1))
     with pytest.raises(ArgumentError, match="`solver_tolerance` must be at least 1e-05 in float32"):
         study.check(study.Parameters(precision="float32"))
-    assert routing.is_connected(study.drawn(study.Parameters(), Seed(0, 0)).trained_pairs)
+    assert routing.is_connected(study.draw(study.Parameters(), Seed(0, 0)).trained_pairs)

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, verdicts
 
 import foretrain
 from foretrain.plans import plan
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.modular_transformer import study
 from foretrain.training import transformer
@@ -57,7 +56,7 @@ def grown(circle=1.0, early=0.0, start_circle=0.0):
 GROWN = grown()
 
 
-def grid(
+def made(
     embedding=GROWN,
     peak=GENERALISED,
     final=0.9,
@@ -81,10 +80,9 @@ def grid(
     def laid(steps, **more):
         loss = (1 + 0.01 * np.arange(SEEDS)[:, None]) / (1 + STEPS)
         steps = np.broadcast_to(steps, LEAD)[..., None]
-        variables = {"validation_step": steps, "train_step": FIT, "loss": loss, **more}
-        return runs(AXES, SEEDS, variables, step=STEPS, labels=labels)
+        return {"validation_step": steps, "train_step": FIT, "loss": loss, **more}
 
-    main = laid(
+    own = laid(
         steps,
         phase=np.broadcast_to(row, LEAD)[..., None],
         effective_dimension=np.where(STEPS <= END, rising - falling, np.nan),
@@ -94,53 +92,53 @@ def grid(
         snapshot_embedding=embedding,
         projected_accuracy=accuracy,
     )
-    variants = {
+    networks = {
+        "": own,
         "dropout": laid(HELPED, phase=np.full((*LEAD, 1), dropout)),
         **{"toy": laid(toy), "wide_toy": laid(wide), "narrow": laid(narrow)},
     }
-    return Grid(replace(P, delay=delay), AXES, SEEDS, simulation=main, variants=variants)
+    return grid(replace(P, delay=delay), AXES, SEEDS, networks, step=STEPS, labels=labels)
 
 
 def test_every_sentence_can_hold_and_fail():
-    good = {
-        "structure-at-the-start": lambda: grid(embedding=grown(start_circle=6.0)),
-        "forgetting": lambda: grid(steps=5 / PRODUCT),
-        "borders": lambda: grid(delay=100),
+    held = {
+        "structure-at-the-start": {"embedding": grown(start_circle=6.0)},
+        "forgetting": {"steps": 5 / PRODUCT},
+        "borders": {"delay": 100},
     }
     both = (COMPREHENSION, GROKKING, COMPREHENSION, GROKKING)
     spoilt = {
-        "circle-at-the-end": lambda: grid(embedding=grown(circle=0.0)),
-        "circle-at-the-end.corrected": lambda: grid(embedding=grown(circle=0.0)),
-        "nothing-when-fitted": lambda: grid(embedding=grown(early=1.0)),
-        "entropy-peaks": lambda: grid(peak=600),
-        "structure-at-the-start": grid,
-        "final-axes-are-better": lambda: grid(final=0.3),
-        "few-axes": lambda: grid(enough=100),
-        "forgetting": lambda: grid(steps=0.3 / PRODUCT**0.5),
-        "borders": lambda: grid(row=both, delay=100),
-        "dropout-removes-delay": lambda: grid(dropout=GROKKING),
-        "decay-helps": lambda: grid(steps=EQUAL),
-        "decay-and-dimension": lambda: grid(narrow=HELPED),
+        "circle-at-the-end": {"embedding": grown(circle=0.0)},
+        "circle-at-the-end.corrected": {"embedding": grown(circle=0.0)},
+        "nothing-when-fitted": {"embedding": grown(early=1.0)},
+        "entropy-peaks": {"peak": 600},
+        "structure-at-the-start": {},
+        "final-axes-are-better": {"final": 0.3},
+        "few-axes": {"enough": 100},
+        "forgetting": {"steps": 0.3 / PRODUCT**0.5},
+        "borders": {"row": both, "delay": 100},
+        "dropout-removes-delay": {"dropout": GROKKING},
+        "decay-helps": {"steps": EQUAL},
+        "decay-and-dimension": {"narrow": HELPED},
     }
-    check("modular-transformer", {id: good.get(id, grid) for id in spoilt}, spoilt)
+    check("modular-transformer", made, spoilt, held)
+    id = "decay-and-dimension"
     for changed in ({"toy": HELPED}, {"wide": EQUAL}):
-        (claim,) = verdicts(
-            "modular-transformer", grid(**changed), "decay-and-dimension"
-        ).popitem()[1]
+        (claim,) = verdicts("modular-transformer", made(**changed), id)[id]
         assert claim.verdict == "fails"
 
 
 def test_comparisons_are_made_at_their_rate_and_maps_that_the_limit_of_delay_draws_are_not_judged():
     for id in ("dropout-removes-delay", "decay-and-dimension"):
-        claims = verdicts("modular-transformer", grid(), id)[id]
+        claims = verdicts("modular-transformer", made(), id)[id]
         assert {claim.cell["decoder_learning_rate"] for claim in claims} == {P.compared_rate}
-    assert not verdicts("modular-transformer", grid(), "borders")
+    assert not verdicts("modular-transformer", made(), "borders")
 
 
 def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     id = "circle-at-the-end"
-    assert [claim.seeds for claim in verdicts("modular-transformer", grid(), id)[id]] == [SEEDS]
-    (claim,) = verdicts("modular-transformer", grid(steps=np.full(4, FIT / 2)), id)[id]
+    assert [claim.seeds for claim in verdicts("modular-transformer", made(), id)[id]] == [SEEDS]
+    (claim,) = verdicts("modular-transformer", made(steps=np.full(4, FIT / 2)), id)[id]
     assert claim.verdict == "inconclusive"
 
 

@@ -3,16 +3,16 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, verdicts
 
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.one_mode import study
+from foretrain.vocabulary import OUT_OF_STEPS
 
 
 def test_the_closed_form_holds_at_small_steps_and_fails_at_large_ones(tmp_path):
@@ -116,31 +116,17 @@ def descent(faster=1.0, power=1.0, drift=0.0, seeds=5, steps=2000, rows=slice(No
     strength = np.array(moved) ** power
     kick = drift * np.linspace(0, 1, step.size) * np.linspace(0.9, 1.1, seeds)[:, None]
     spread = np.linspace(0.9, 1.1, seeds)[:, None]
-    given = {"labels": {"time": ("step", step * p.learning_rate)}, "step": step}
-    simulation = runs(
-        {}, seeds, {"strength": strength, "loss": 0.5 * (1 - strength) ** 2}, outcome=4, **given
-    )
-    random = {"imbalance": 0.01 * spread + kick, "loss": spread * np.exp(-step / 100)}
-    return Grid(
-        p,
-        {},
-        seeds,
-        0,
-        simulation,
-        {"random": runs({}, seeds, random, outcome=4, **given)},
-        runs({}, seeds, theory, outcome=None, **given),
-    )
+    networks = {
+        "": {"strength": strength, "loss": 0.5 * (1 - strength) ** 2},
+        "random": {"imbalance": 0.01 * spread + kick, "loss": spread * np.exp(-step / 100)},
+        "theory": theory,
+    }
+    time = {"time": ("step", step * p.learning_rate)}
+    return grid(p, {}, seeds, networks, outcome=OUT_OF_STEPS, step=step, labels=time)
 
 
 def test_every_sentence_can_hold_and_fail():
-    check(
-        "one-mode",
-        descent,
-        {
-            "closed-form": lambda: descent(power=1.2),
-            "imbalance": lambda: descent(drift=0.05),
-        },
-    )
+    check("one-mode", descent, {"closed-form": {"power": 1.2}, "imbalance": {"drift": 0.05}})
 
 
 @pytest.mark.parametrize("faster", [0.99, 1.01])
@@ -152,8 +138,8 @@ def test_a_time_one_percent_off_is_noticed(faster):
 @pytest.mark.parametrize("wrong", [0.0, -1.0])
 def test_a_delay_of_descent_that_is_left_out_or_of_the_wrong_sign_is_noticed(wrong):
     # The delay is proportional to the learning rate that the quantity reads.
-    grid = replace(descent(), parameters=replace(P, learning_rate=wrong * P.learning_rate))
-    gap = np.abs(study.gap(Cell(grid))).max()
+    other = replace(descent(), parameters=replace(P, learning_rate=wrong * P.learning_rate))
+    gap = np.abs(study.gap(Cell(other))).max()
     assert gap > (2 * P.learning_rate * P.singular_value) ** 2
 
 

@@ -7,20 +7,18 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study
 from foretrain.theory import published_rules
-from foretrain.vocabulary import CONVERGED
 
 SEEDS = 8
 AXES = {"optimizer": ("sgd", "adam", "adamw"), "init_scale": (1.0, 0.1), "learning_rate": (0.01,)}
 STEPS = 800
 STEP = np.arange(STEPS + 1)
-FORGOTTEN = study.forgotten(study.Parameters(learning_rate=0.01))
+FORGOTTEN = study.forgetting_steps(study.Parameters(learning_rate=0.01))
 LATE = np.union1d(STEP, FORGOTTEN)  # stored steps of AdamW with strong decay
 
 
@@ -58,39 +56,25 @@ def _times(sgd=0.5, adam=0.2):
     return 6 + spreads[..., None] * [-1, 0.2, 1]
 
 
-def grid(
-    loss=None,
-    strong=None,
-    predicted=None,
-    outcome=CONVERGED,
-    names=AXES["optimizer"],
-    late=None,
-    times=None,
-    rank=1,
-) -> Grid:
+def made(loss=None, names=AXES["optimizer"], late=None, times=None, rank=1):
     """A grid whose runs have these losses, by default those of the published rules; at rank one unless said."""
     axes = {**AXES, "optimizer": names}
-    loss, strong = _losses() if loss is None else loss, _losses(True) if strong is None else strong
-    predicted = _losses() if predicted is None else predicted
-    followed = np.concatenate([strong, _late() if late is None else late], -1)
     rows = [AXES["optimizer"].index(name) for name in names]
-    learned = {"log_learning_step": (_times() if times is None else times)[rows]}
-    ran = runs(
-        axes,
-        SEEDS,
-        {"loss": loss[rows], **learned, **ZERO},
-        step=STEP,
-        outcome=outcome,
-    )
-    beside = runs(axes, SEEDS, {"loss": followed[rows], **ZERO}, step=LATE, outcome=outcome)
-    foretold = {"loss": predicted[rows]}
+    loss = (_losses() if loss is None else loss)[rows]
+    followed = np.concatenate([_losses(True), _late() if late is None else late], -1)[rows]
+    learned = (_times() if times is None else times)[rows]
+    theory = {"loss": _losses()[rows]}
     if "adamw" in names:
-        foretold["strong_loss"] = _losses(True)[rows][..., :300]
-    foretold = runs(axes, SEEDS, foretold, step=STEP, outcome=None)
+        theory["strong_loss"] = _losses(True)[rows][..., :300]
+    networks = {
+        "": {"loss": loss, "log_learning_step": learned, **ZERO},
+        "strong_decay": runs(axes, SEEDS, {"loss": followed, **ZERO}, step=LATE),
+        "theory": theory,
+    }
     p = study.Parameters(
         optimizer=names[0], init_scale=1.0, learning_rate=0.01, steps=2000, rank=rank
     )
-    return Grid(p, axes, SEEDS, 0, ran, {"strong_decay": beside}, foretold)
+    return grid(p, axes, SEEDS, networks, step=STEP)
 
 
 def _accelerated(factor=5):
@@ -108,29 +92,24 @@ def _strongest():
     return loss
 
 
-def good(id):
-    """What each sentence holds on: the published rules, or what the sentence says where those refute it."""
-    return {
-        "adamw-just-accelerates": lambda: grid(_accelerated()),
-        "adamw-differs": lambda: grid(_strongest()),
-        "similar-times": lambda: grid(rank=3),
-    }.get(id, grid)
-
-
-SPOILT = {
-    "published-rules": lambda: grid(1.001 * _losses()),
-    "adamw-just-accelerates": grid,
-    "adamw-just-accelerates.corrected": lambda: grid(_accelerated()),
-    "adamw-differs": grid,
-    "adamw-differs.corrected": lambda: grid(_losses(decay=0.0)),
-    "decay-forgotten": lambda: grid(late=_late(beta=0.99)),
-    "decay-forgotten.corrected": lambda: grid(late=_late(beta=0.99)),
-    "similar-times": lambda: grid(rank=3, times=_times(0.2, 0.5)),
-}
-
-
 def test_every_sentence_can_hold_and_fail():
-    check("optimizers", {id: good(id) for id in SPOILT}, SPOILT)
+    spoilt = {
+        "published-rules": {"loss": 1.001 * _losses()},
+        "adamw-just-accelerates": {},
+        "adamw-just-accelerates.corrected": {"loss": _accelerated()},
+        "adamw-differs": {},
+        "adamw-differs.corrected": {"loss": _losses(decay=0.0)},
+        "decay-forgotten": {"late": _late(beta=0.99)},
+        "decay-forgotten.corrected": {"late": _late(beta=0.99)},
+        "similar-times": {"rank": 3, "times": _times(0.2, 0.5)},
+    }
+    # What the sentence says, where the published rules refute it.
+    held = {
+        "adamw-just-accelerates": {"loss": _accelerated()},
+        "adamw-differs": {"loss": _strongest()},
+        "similar-times": {"rank": 3},
+    }
+    check("optimizers", made, spoilt, held)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +123,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
-    found = verdicts("optimizers", grid(_losses(**mutated)))
+    found = verdicts("optimizers", made(_losses(**mutated)))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} == {FAILS}, id
 
@@ -154,13 +133,13 @@ def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
 )
 def test_a_tail_that_is_not_what_the_second_mean_forgets_is_noticed(fall, verdict):
     """Without decay the loss goes to zero long before: ten times as fast."""
-    found = verdicts("optimizers", grid(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
+    found = verdicts("optimizers", made(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
     assert {claim.verdict for claim in found} == {verdict}
 
 
 def test_a_pair_that_is_not_there_makes_no_claim():
     for rank in (1, 3):
-        assert set(verdicts("optimizers", grid(names=("sgd",), rank=rank))) == {"published-rules"}
-    found = verdicts("optimizers", grid(names=("sgd", "adamw")))
+        assert set(verdicts("optimizers", made(names=("sgd",), rank=rank))) == {"published-rules"}
+    found = verdicts("optimizers", made(names=("sgd", "adamw")))
     assert "adamw-just-accelerates" in found
     assert "adamw-differs" not in found

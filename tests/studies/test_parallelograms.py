@@ -2,11 +2,10 @@ import json
 
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid, runs, verdicts
 
 import foretrain
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.quantities.frequency import frequency_shares
 from foretrain.quantities.trajectory import at_end
 from foretrain.streams import Seed
@@ -46,7 +45,7 @@ def points(places, seeds):
     return runs(AXES, seeds, variables, step=STEP, labels=labels)
 
 
-def grid(
+def made(
     predicted=None,
     above=0.0,
     above_rqi=0.0,
@@ -61,43 +60,32 @@ def grid(
     flat = real[:, :5]
     angle = 2j * np.pi * np.arange(11) / 11
     circle = sum(np.exp(nu * angle) for nu in frequencies)
-    return Grid(
-        study.Parameters(),
-        AXES,
-        SEEDS,
-        simulation=network(
-            rqi,
-            real if predicted is None else predicted,
-            real,
-            ideal=real - above,
-            ideal_rqi=rqi - above_rqi,
-        ),
-        variants={
-            "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
-            "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
-            "plane": network(flat, flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape), flat),
-            "circle": points([np.stack([circle.real, circle.imag], axis=-1)], 5),
-        },
-    )
+    predicted = real if predicted is None else predicted
+    networks = {
+        "": network(rqi, predicted, real, ideal=real - above, ideal_rqi=rqi - above_rqi),
+        "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
+        "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
+        "plane": network(flat, flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape), flat),
+        "circle": points([np.stack([circle.real, circle.imag], axis=-1)], 5),
+    }
+    return grid(study.Parameters(), AXES, SEEDS, networks)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "predicted-accuracy": lambda: grid(SHARE * np.ones(SEEDS)),
-        "ideal": lambda: grid(above=np.where(FEW, 0.02, 0.0)),
-        "ideal.corrected": lambda: grid(above=0.02),
-        "on-lattice": lambda: grid(slow=NEARLY, fast=NEARLY),
-        "whole-lattice": lambda: grid(slow=(LINE,), fast=(LINE,)),
-        "slow-is-better": lambda: grid(slow=(OTHERS[3], OTHERS[3], OTHERS[0])),
-        "too-restrictive": lambda: grid(plane=-0.1),
-        "circle": lambda: grid(frequencies=(1, 2, 3)),
+        "predicted-accuracy": {"predicted": SHARE * np.ones(SEEDS)},
+        "ideal": {"above": np.where(FEW, 0.02, 0.0)},
+        "ideal.corrected": {"above": 0.02},
+        "on-lattice": {"slow": NEARLY, "fast": NEARLY},
+        "whole-lattice": {"slow": (LINE,), "fast": (LINE,)},
+        "slow-is-better": {"slow": (OTHERS[3], OTHERS[3], OTHERS[0])},
+        "too-restrictive": {"plane": -0.1},
+        "circle": {"frequencies": (1, 2, 3)},
     }
-    check("parallelograms", grid, spoilt, drawn=False)
-    more = {
-        "ideal": lambda: grid(above_rqi=np.where(FEW, 0.02, 0.0)),
-        "ideal.corrected": lambda: grid(above_rqi=0.02),
-    }
-    check("parallelograms", grid, spoilt | more, drawn=False)
+    check("parallelograms", made, spoilt, drawn=False)
+    for id, above in (("ideal", np.where(FEW, 0.02, 0.0)), ("ideal.corrected", 0.02)):
+        claims = verdicts("parallelograms", made(above_rqi=above), id)[id]
+        assert any(claim.verdict == "fails" for claim in claims), id
 
 
 @pytest.mark.slow

@@ -4,10 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
@@ -15,7 +14,6 @@ from foretrain.studies.pathway_race import study, theory, training
 from foretrain.theory.pathways.race import race_factors
 from foretrain.theory.pathways.race_schemes import final_gains, random_scheme
 from foretrain.training.routing import items_task
-from foretrain.vocabulary import CONVERGED
 
 P = study.Parameters(domains=4, paths=1)
 PATHS, SEEDS, STEP = (1, 4, 16), 5, np.arange(0, 50, 10)
@@ -52,7 +50,7 @@ def strengths(share, factor=1.0):
     return grown * both[:, :, None]
 
 
-def made(outcome=CONVERGED, **changes) -> Grid:
+def made(**changes) -> Grid:
     """Races as predicted; `changes` are what is measured in units of that, by name."""
     put = {"half": 1.0, "own": 1.0, "ratio": 1.0, "shared_ratio": 1.0, "decoupled": {}, **changes}
     loss = np.linspace(1, 1e-3, STEP.size) * HAIR[:, None]
@@ -71,60 +69,49 @@ def made(outcome=CONVERGED, **changes) -> Grid:
         }
         if seeds > 1:
             variables["weight_ratio"] *= (1 + 1e-5 * np.arange(SEEDS))[:, None, None]
-        options = {"step": STEP, "outcome": outcome, "labels": {"part": ("part", names)}}
-        return runs({"paths": PATHS}, seeds, variables, **options)
+        labels = {"part": ("part", names)}
+        return runs({"paths": PATHS}, seeds, variables, step=STEP, labels=labels)
 
     alone = strengths(np.zeros((3, 4)))[..., :1, :]
     mixed, handicapped = (
         put.get(name, foretold(name)) for name in ("full_sharing_share", "handicapped_share")
     )
     networks = {
+        "": network(alone, put["ratio"]),
         "decoupled": network(decoupled_runs(**put["decoupled"]), seeds=1),
         "shared-encoders": network(alone, put["shared_ratio"], True),
         "mixed": network(strengths(mixed, put.get("loser_mixed", 1.0))),
         "handicapped": network(strengths(handicapped, put.get("loser_handicapped", 1.0))),
     }
     times = foretold("half_learning_time")[:, None] * np.asarray(put["half"]).reshape(-1, 1, 1)
-    fits = {
+    networks["theory"] = runs(
+        {"paths": PATHS}, 0, {name: foretold(name) for name in THEORY[0]}, outcome=None
+    )
+    networks["fits"] = {
         "measured_half_time": times * HAIR[:, None] ** 0.1,
         "foretold_half_time": put["own"] * foretold("half_learning_time")[:, None] + 0 * times,
         "foretold_share": np.stack(
             [1 - foretold("full_sharing_share"), foretold("handicapped_share")], 1
         )[:, None],
     }
-    beside = {name: foretold(name) for name in THEORY[0]}
-    return Grid(
-        P,
-        {"paths": PATHS},
-        SEEDS,
-        0,
-        network(alone, put["ratio"]),
-        networks,
-        runs({"paths": PATHS}, 0, beside, outcome=None),
-        runs({"paths": PATHS}, SEEDS, fits, outcome=None, labels=LABELS),
-    )
-
-
-EQUAL = foretold("equal_start_half_time")[:, 0] / foretold("half_learning_time")[:, 0]
-GOOD = dict.fromkeys((said.id for said in catalogue.load("pathway-race").sentences), made) | {
-    "speed-up": lambda: made(half=EQUAL)
-}
-SPOILT = {
-    "sharing-faster": lambda: made(half=(1, 3, 10)),
-    "speed-up": made,
-    "speed-up.corrected": lambda: made(half=EQUAL),
-    "half-time": lambda: made(half=1 / 1.1),
-    "half-time-of-start": lambda: made(own=1 / 1.04),
-    "decoupled": lambda: made(decoupled={"scale": 1 + 1e-9}),
-    "ratio": lambda: made(ratio=1.1),
-    "full-sharing-wins": lambda: made(full_sharing_share=np.full((3, 4), 0.8)),
-    "head-start": lambda: made(handicapped_share=np.full((3, 4), 0.3)),
-    "loser": lambda: made(loser_mixed=1.2),
-}
+    return grid(P, {"paths": PATHS}, SEEDS, networks, labels=LABELS)
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("pathway-race", GOOD, SPOILT)
+    equal = foretold("equal_start_half_time")[:, 0] / foretold("half_learning_time")[:, 0]
+    spoilt = {
+        "sharing-faster": {"half": (1, 3, 10)},
+        "speed-up": {},
+        "speed-up.corrected": {"half": equal},
+        "half-time": {"half": 1 / 1.1},
+        "half-time-of-start": {"own": 1 / 1.04},
+        "decoupled": {"decoupled": {"scale": 1 + 1e-9}},
+        "ratio": {"ratio": 1.1},
+        "full-sharing-wins": {"full_sharing_share": np.full((3, 4), 0.8)},
+        "head-start": {"handicapped_share": np.full((3, 4), 0.3)},
+        "loser": {"loser_mixed": 1.2},
+    }
+    check("pathway-race", made, spoilt, {"speed-up": {"half": equal}})
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid, runs
 
 import foretrain
 from foretrain.plans import catalogue
-from foretrain.plans.grid import Grid
 from foretrain.studies.permutation_group import claims, study
 from foretrain.tasks.groups import permutation_matrices
 from foretrain.theory.grokking import parallelograms
@@ -12,6 +11,7 @@ from foretrain.training.embedding import operation
 
 STUDY = catalogue.load("permutation-group")
 SIZES, SEEDS = (9, 12, 15, 18, 21, 24, 27, 30, 33), 8
+AXES = {"training_size": SIZES}
 HEXAGON = np.exp(1j * np.pi / 3 * np.arange(6))
 
 
@@ -41,42 +41,33 @@ def made(*, gap=0.1, bound=1.0, shrink=False, start=18, order="turns", star=Fals
     embedding = np.zeros((6, 9))
     embedding[:, 0], embedding[:, 4] = 2 * shape.real, shape.imag
     curve = lambda values: (values * whole)[..., None]  # noqa: E731
-    simulation = runs(
-        {"training_size": SIZES},
-        SEEDS,
-        {
-            "train_accuracy": curve(accuracy),
-            "validation_accuracy": curve(accuracy),
-            "predicted_accuracy": curve(accuracy - gap),
-            "rqi": curve(rqi),
-            "ideal_rqi": bound * rqi,
-            "rqi_step": steps,
-            "validation_step": steps,
-            "embedding": np.broadcast_to(embedding, (len(SIZES), SEEDS, 1, 6, 9)),
-        },
-        step=np.array([0]),
-    )
-    theory = {"deduction_size": np.full(len(SIZES), 17.0)}
-    theory = runs({"training_size": SIZES}, 0, theory, outcome=None)
-    p = STUDY.Parameters()
-    return Grid(p, {"training_size": SIZES}, SEEDS, simulation=simulation, theory=theory)
+    own = {
+        "train_accuracy": curve(accuracy),
+        "validation_accuracy": curve(accuracy),
+        "predicted_accuracy": curve(accuracy - gap),
+        "rqi": curve(rqi),
+        "ideal_rqi": bound * rqi,
+        "rqi_step": steps,
+        "validation_step": steps,
+        "embedding": np.broadcast_to(embedding, (len(SIZES), SEEDS, 1, 6, 9)),
+    }
+    theory = runs(AXES, 0, {"deduction_size": np.full(len(SIZES), 17.0)}, outcome=None)
+    networks = {"": own, "theory": theory}
+    return grid(STUDY.Parameters(), AXES, SEEDS, networks, step=np.array([0]))
 
 
 def test_every_sentence_can_hold_and_fail():
-    check(
-        "permutation-group",
-        made,
-        {
-            "lower-bound": lambda: made(gap=-0.1),
-            "deduced-only": lambda: made(bound=0.9),
-            "sooner": lambda: made(shrink=True, start=9),
-            "transition": lambda: made(start=99),
-            "transition.corrected": lambda: made(start=9),
-            "transition-best": lambda: made(start=99),
-            "hexagon": lambda: made(star=True),
-            "hexagon.corrected": lambda: made(order="sides"),
-        },
-    )
+    spoilt = {
+        "lower-bound": {"gap": -0.1},
+        "deduced-only": {"bound": 0.9},
+        "sooner": {"shrink": True, "start": 9},
+        "transition": {"start": 99},
+        "transition.corrected": {"start": 9},
+        "transition-best": {"start": 99},
+        "hexagon": {"star": True},
+        "hexagon.corrected": {"order": "sides"},
+    }
+    check("permutation-group", made, spoilt)
 
 
 @pytest.mark.slow

@@ -2,9 +2,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid, runs
 
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.planted_modules import measurement, study
 
@@ -44,7 +43,7 @@ def counts(excess, apart=0, seeds=SEEDS):
     return whole | {"constrained": first, "second": second, "together": first + second - excess}
 
 
-def grid(excess=M, apart=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0.0, found=1.0):
+def made(excess=M, apart=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0.0, found=1.0):
     """Modules that do as corrected: an excess of one for each mediator, a step, and a search that finds them."""
     noise = 0.01 * np.random.default_rng(1).standard_normal((2, 6, 3, SEEDS))
     one, other = SECANT + noise[0], SECANT + noise[1]
@@ -61,25 +60,25 @@ def grid(excess=M, apart=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0
     affine = M * (np.minimum(M, 3) + 1)
     variants = {"linear": counts(affine - linear, seeds=3), "tanh": counts(tanh, seeds=3)}
     beside = {name: runs(AXES, 3, values) for name, values in variants.items()}
-    own = runs(AXES, SEEDS, counts(excess, apart) | costs)
-    return Grid(study.Parameters(), AXES, SEEDS, 0, own, beside)
+    own = {"": counts(excess, apart) | costs}
+    return grid(study.Parameters(), AXES, SEEDS, own | beside)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "additive": lambda: grid(apart=1),
-        "constrained-sum": grid,
-        "constrained-sum.corrected": lambda: grid(excess=M + 1),
-        "linear-sum": lambda: grid(linear=1, tanh=1),
-        "logarithmic-count": grid,
-        "logarithmic-count.corrected": lambda: grid(derivative=SECANT),
-        "strengths-add": lambda: grid(more=0.2),
-        "search": grid,
-        "search.corrected": lambda: grid(found=0.6),
+        "additive": {"apart": 1},
+        "constrained-sum": {},
+        "constrained-sum.corrected": {"excess": M + 1},
+        "linear-sum": {"linear": 1, "tanh": 1},
+        "logarithmic-count": {},
+        "logarithmic-count.corrected": {"derivative": SECANT},
+        "strengths-add": {"more": 0.2},
+        "search": {},
+        "search.corrected": {"found": 0.6},
     }
     as_the_document_says = {
-        "constrained-sum": lambda: grid(excess=0),
-        "logarithmic-count": lambda: grid(derivative=SECANT),
-        "search": lambda: grid(plain=0.97),
+        "constrained-sum": {"excess": 0},
+        "logarithmic-count": {"derivative": SECANT},
+        "search": {"plain": 0.97},
     }
-    check("planted-modules", dict.fromkeys(spoilt, grid) | as_the_document_says, spoilt)
+    check("planted-modules", made, spoilt, as_the_document_says)

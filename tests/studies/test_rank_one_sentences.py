@@ -5,10 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import check, grid, times, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.plans.grid import Grid
 from foretrain.studies.rank_one import study
 from foretrain.theory.factorization import rank_one as reduction
 from foretrain.vocabulary import OUT_OF_STEPS
@@ -53,19 +52,17 @@ def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
     }
 
 
-def grid(simulated=None, predicted=None, outcome=OUT_OF_STEPS, **changes) -> Grid:
+def made(simulated=None, **changes):
     """A grid whose runs are `simulated` (by default what theory says), some variables replaced by functions of them."""
-    simulated, predicted = simulated or _predicted(), predicted or _predicted()
-    simulated = {name: simulated[name] for name in CURVES}
-    simulated |= {name: change(simulated[name]) for name, change in changes.items()}
-    ran = runs(AXES, SEEDS, simulated, step=STEP, outcome=outcome, labels=TIME)
-    foretold = runs(AXES, SEEDS, predicted, step=STEP, outcome=None, labels=TIME)
+    simulated = {name: (simulated or _predicted())[name] for name in CURVES}
+    networks = {"": simulated, "theory": _predicted()}
     p = study.Parameters(dimension=1000, weight_decay=0.0, init_scale=1.0)
-    return Grid(p, AXES, SEEDS, 0, ran, {}, foretold)
+    options = {"outcome": OUT_OF_STEPS, "step": STEP, "labels": TIME}
+    return grid(p, AXES, SEEDS, networks, changes, **options)
 
 
-def _verdict_of(made, id, **cell):
-    found = [c for c in verdicts("rank-one", made)[id] if cell.items() <= c.cell.items()]
+def _verdict_of(runs, id, **cell):
+    found = [c for c in verdicts("rank-one", runs)[id] if cell.items() <= c.cell.items()]
     assert found
     return {claim.verdict for claim in found}
 
@@ -79,28 +76,28 @@ def _late(values):
 
 
 SPOILT = {
-    "four-numbers": lambda: grid(overlap_x=lambda v: 1.1 * v),
-    "weight-decay-end": lambda: grid(_undecayed()),
-    "irrelevant-decays": grid,  # at small starts
-    "irrelevant-decays.corrected": lambda: grid(irrelevant_x=lambda v: 1.5 * v),
-    "decay-dominates": grid,  # at small starts
-    "decay-dominates.corrected": lambda: grid(signal=lambda v: 1.5 * v),
-    "plateau-length": lambda: grid(loss=_late),
-    "plateau-estimate": lambda: grid(loss=_late),
-    "weight-decay-early": lambda: grid(_predicted(decays=(0.2, 0.0))),
-    "weight-decay-longer": lambda: grid(_predicted(decays=(0.2, 0.0))),
+    "four-numbers": {"overlap_x": times(1.1)},
+    "weight-decay-end": lambda: made(_undecayed()),
+    "irrelevant-decays": {},  # at small starts
+    "irrelevant-decays.corrected": {"irrelevant_x": times(1.5)},
+    "decay-dominates": {},  # at small starts
+    "decay-dominates.corrected": {"signal": times(1.5)},
+    "plateau-length": {"loss": _late},
+    "plateau-estimate": {"loss": _late},
+    "weight-decay-early": lambda: made(_predicted(decays=(0.2, 0.0))),
+    "weight-decay-longer": lambda: made(_predicted(decays=(0.2, 0.0))),
 }
 
 
 def test_every_sentence_holds_on_the_reduction_and_fails_on_a_grid_spoilt_for_it():
-    check("rank-one", grid, SPOILT)
+    check("rank-one", made, SPOILT)
 
 
 @pytest.mark.slow
 def test_the_story_of_the_thread_holds_at_large_starts_only():
     for id in ("irrelevant-decays", "decay-dominates"):
-        assert _verdict_of(grid(), id, init_scale=1.0) == {HOLDS}
-        assert _verdict_of(grid(), id, init_scale=0.1) == {FAILS}
+        assert _verdict_of(made(), id, init_scale=1.0) == {HOLDS}
+        assert _verdict_of(made(), id, init_scale=0.1) == {FAILS}
 
 
 @pytest.mark.parametrize(
@@ -109,17 +106,9 @@ def test_the_story_of_the_thread_holds_at_large_starts_only():
         (lambda: _predicted(rate=0.011), ["four-numbers", "plateau-length"]),
         (
             _undecayed,
-            [
-                "four-numbers",
-                "weight-decay-end",
-                "weight-decay-early",
-                "weight-decay-longer",
-            ],
+            ["four-numbers", *(f"weight-decay-{part}" for part in ("end", "early", "longer"))],
         ),
-        (
-            lambda: _predicted(decays=(0.0, 0.22)),
-            ["four-numbers", "weight-decay-end"],
-        ),
+        (lambda: _predicted(decays=(0.0, 0.22)), ["four-numbers", "weight-decay-end"]),
         (lambda: _predicted(factor=1.1), ["four-numbers"]),
         (
             lambda: _predicted(factor=2.0),
@@ -128,6 +117,6 @@ def test_the_story_of_the_thread_holds_at_large_starts_only():
     ],
 )
 def test_a_network_that_learns_by_another_law_is_noticed(mutated, noticed):
-    found = verdicts("rank-one", grid(mutated()))
+    found = verdicts("rank-one", made(mutated()))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} - {HOLDS}, id

@@ -3,14 +3,13 @@ import itertools
 from functools import cache
 
 import numpy as np
-from made_up import check, runs, verdicts
+from made_up import check, grid, times, verdicts
 
 import foretrain
 from foretrain.claims.claim import HOLDS, NOT_CLAIMED
-from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
-from foretrain.studies.ridge_grokking.training import CURVES, STEPS
+from foretrain.studies.ridge_grokking.study import CURVES, STEPS
 from foretrain.theory.grokking.ridge import descent
 
 SEEDS = 20
@@ -37,24 +36,18 @@ def by_theory(init_scale):
     }
 
 
-def grid(changed=lambda step: step, delay=0.0, curves=1.0):
+def made(changed=lambda step: step, delay=0.0, curves=1.0):
     """Runs that do as the theory says, but for a change of their steps, a delay of those from a small start, and a factor."""
     theory, small = by_theory(P.init_scale), by_theory(0.01)
     large = {"fit_step": theory["fit_step"], STEPS[1]: changed(theory[STEPS[1]])}
     large |= {name: curves * theory[name] for name in CURVES}
     small = {"fit_step": small["fit_step"], STEPS[1]: small[STEPS[1]] + delay}
-    return Grid(
-        P,
-        AXES,
-        SEEDS,
-        simulation=runs(AXES, SEEDS, large, step=SEEN),
-        variants={"small": runs(AXES, SEEDS, small)},
-        theory=runs(AXES, SEEDS, theory, step=SEEN, outcome=None),
-    )
+    networks = {"": large, "small": small, "theory": theory}
+    return grid(P, AXES, SEEDS, networks, step=SEEN)
 
 
 def test_the_slope_of_decay_is_claimed_only_where_the_law_itself_has_it():
-    found = verdicts("ridge-grokking", grid(), "decay-slope")["decay-slope"]
+    found = verdicts("ridge-grokking", made(), "decay-slope")["decay-slope"]
     assert [claim.verdict for claim in found] == [HOLDS, NOT_CLAIMED, NOT_CLAIMED]  # 30, 35, 40
     assert all("bends the law" in claim.reason for claim in found[1:])
 
@@ -63,18 +56,15 @@ def test_every_sentence_can_hold_and_fail():
     decays, counts = (np.array(values, float) for values in AXES.values())
     decays = np.where(decays > 0, decays / 0.01, 1)[:, None, None]
     unseen = ((1 - counts / 50) / 0.3)[:, None]
-    check(
-        "ridge-grokking",
-        grid,
-        {
-            "predicted-steps": lambda: grid(lambda step: np.nan_to_num(step, nan=7000)),
-            "predicted-curves": lambda: grid(curves=1.0001),
-            "law": lambda: grid(lambda step: 1.02 * step),
-            "decay-slope": lambda: grid(lambda step: step * decays**0.05),
-            "samples-slope": lambda: grid(lambda step: step * unseen),
-            "small-start": lambda: grid(delay=100),
-        },
-    )
+    spoilt = {
+        "predicted-steps": {"changed": lambda step: np.nan_to_num(step, nan=7000)},
+        "predicted-curves": {"curves": 1.0001},
+        "law": {"changed": times(1.02)},
+        "decay-slope": {"changed": times(decays**0.05)},
+        "samples-slope": {"changed": times(unseen)},
+        "small-start": {"delay": 100},
+    }
+    check("ridge-grokking", made, spoilt)
 
 
 def test_a_run_follows_the_closed_form_and_groks_with_decay_never_without(tmp_path):

@@ -6,7 +6,7 @@ from functools import cache
 import jax
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import add, check, grid, runs, spoil, times, verdicts
 
 from foretrain.claims.claim import FAILS, INCONCLUSIVE
 from foretrain.figures.drawings import drawings
@@ -14,7 +14,8 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.routing import readings, study, theory, training
+from foretrain.studies.routing import claims as routing_claims
+from foretrain.studies.routing import study, theory, training
 from foretrain.studies.routing.study import SMALLER, Parameters
 from foretrain.tasks.masks import components, islands
 from foretrain.training import routing
@@ -82,19 +83,19 @@ def made(changes=None, p=P, seeds=SEEDS, theirs=None, outcome=OUT_OF_STEPS) -> G
         networks |= _longer(theirs, hair)
     else:
         networks[""]["heldout_accuracy"] = np.ones((seeds, p.domains, p.domains))
-    for name, change in (changes or {}).items():
-        network, _, variable = name.rpartition("/")
-        networks[network][variable] = change(networks[network][variable])
-    data = {}
+    networks = spoil(networks, changes or {})
     for name, arrays in networks.items():
         step = np.arange(0, LONGER.get(name, 1) * p.steps + 1, p.observe_every)
-        labels = {"time": ("step", step * p.learning_rate)}
-        if "singular_values" in arrays:
-            labels["layer"] = ("layer", list(routing.LAYERS))
-        ends = None if name == "theory" else outcome
-        data[name] = runs({}, len(arrays["loss"]), arrays, step=step, outcome=ends, labels=labels)
-    prediction = data.pop("theory")
-    return Grid(p, {}, seeds, 0, data.pop(""), data, prediction)
+        time, layer = ("step", step * p.learning_rate), ("layer", list(routing.LAYERS))
+        networks[name] = runs(
+            {},
+            len(arrays["loss"]),
+            arrays,
+            step=step,
+            outcome=None if name == "theory" else outcome,
+            labels={"time": time, "layer": layer},
+        )
+    return grid(p, {}, seeds, networks)
 
 
 def _longer(p, hair):
@@ -117,14 +118,6 @@ def _longer(p, hair):
         for variable, values in arrays.items():
             arrays[variable] = np.multiply.outer(hair, values)
     return networks
-
-
-def times(factor):
-    return lambda values: values * factor
-
-
-def add(number):
-    return lambda values: values + number
 
 
 def late(values):
@@ -182,16 +175,14 @@ SPOILT = {
 
 def test_every_sentence_can_hold_and_fail():
     digits = {"p": RAW, "seeds": 3}
-    good = {
-        "own-start": lambda: made({"singular_values": from_own_starts}),
-        "half-times-digits": lambda: made(**digits),
+    held = {
+        "own-start": {"changes": {"singular_values": from_own_starts}},
+        "half-times-digits": digits,
     }
-    ended = {"random-start": CONVERGED}
-    spoilt = {
-        id: lambda id=id: made(SPOILT[id], outcome=ended.get(id, OUT_OF_STEPS)) for id in SPOILT
-    }
-    spoilt["half-times-digits"] = lambda: made({"mode_strength": late}, **digits)
-    check("routing", {id: good.get(id, made) for id in spoilt}, spoilt)
+    spoilt = {id: {"changes": changes} for id, changes in SPOILT.items()}
+    spoilt["random-start"]["outcome"] = CONVERGED
+    spoilt["half-times-digits"] = digits | {"changes": {"mode_strength": late}}
+    check("routing", made, spoilt, held)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +222,7 @@ def test_a_quarter_of_what_domains_keep_is_claimed_where_planes_of_parts_hardly_
 ):
     domains, outputs, width = shape
     p = replace(P, domains=domains, trained_outputs=outputs, hidden_width=width)
-    reason = readings.QUARTER(Cell(Grid(p, {}, 2)))
+    reason = routing_claims.QUARTER(Cell(Grid(p, {}, 2)))
     assert (not reason) is claimed
     if not claimed:
         assert "lambda_1" in reason
@@ -239,15 +230,14 @@ def test_a_quarter_of_what_domains_keep_is_claimed_where_planes_of_parts_hardly_
 
 def test_a_mask_in_two_pieces_has_no_closed_form():
     split = replace(P, mask="islands", trained_outputs=3)
-    assert "more than 100%" in readings.QUARTER(Cell(Grid(split, {}, 2)))
+    assert "more than 100%" in routing_claims.QUARTER(Cell(Grid(split, {}, 2)))
 
 
 def test_untrained_routes_of_islands_are_right_up_to_what_no_linear_map_explains():
     least = study.task(RAW, Seed(0, 0)).residual.mean()
     assert least > 0.1 * study.task(RAW, Seed(0, 0)).output_power / 2
-    grid = made({"islands/pair_error": add(least)}, p=RAW, seeds=3)
-    told = readings.island_agreement(Cell(grid))
-    assert np.allclose(told, 1)
+    islanded = made({"islands/pair_error": add(least)}, p=RAW, seeds=3)
+    assert np.allclose(routing_claims.island_agreement(Cell(islanded)), 1)
 
 
 def test_half_times_of_runs_that_still_learn_carry_no_verdict():
@@ -256,15 +246,18 @@ def test_half_times_of_runs_that_still_learn_carry_no_verdict():
 
 
 def test_half_times_of_digits_do_not_average_out():
+    id = "half-times-digits"
     early_and_late = {"mode_strength": lambda v: np.where(np.arange(v.shape[-1]) % 2, v, late(v))}
-    grid = made(early_and_late, p=RAW, seeds=3)
-    assert verdicts("routing", grid, "half-times-digits")["half-times-digits"][0].measured > 0.2
+    (claim,) = verdicts("routing", made(early_and_late, p=RAW, seeds=3), id)[id]
+    assert claim.measured > 0.2
 
 
 def test_starts_of_other_runs_explain_nothing():
     changes = {"theory/start_singular_values": lambda v: np.roll(v, 1, 0)}
-    grid = made({"singular_values": from_own_starts, **changes})
-    assert verdicts("routing", grid, "own-start")["own-start"][0].measured < 0.5
+    (claim,) = verdicts(
+        "routing", made({"singular_values": from_own_starts, **changes}), "own-start"
+    )["own-start"]
+    assert claim.measured < 0.5
 
 
 def test_a_gradient_from_untrained_routes_shows(monkeypatch):
@@ -293,8 +286,8 @@ def test_a_gradient_from_untrained_routes_shows(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("other", [{"mask": "random_rows"}, {"init_law": "xavier"}])
 def test_without_a_closed_form_runs_are_judged_by_the_rest(other):
-    grid = made(p=replace(P, **other), theirs=P)
-    claims = verdicts("routing", grid)
+    whole = made(p=replace(P, **other), theirs=P)
+    claims = verdicts("routing", whole)
     assert "ratio" in claims
     assert not {"ratio.corrected", "half-times"} & set(claims)
-    assert "own-start" not in drawings(catalogue.load("routing"), grid)
+    assert "own-start" not in drawings(catalogue.load("routing"), whole)

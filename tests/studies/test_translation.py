@@ -12,7 +12,7 @@ from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.studies.translation import study
 from foretrain.training import translation as common
-from foretrain.training.translation import SETTLED, predicted
+from foretrain.training.translation import SETTLED, predict_pairs
 
 SMALL = study.Parameters(languages=4, words=3, hidden_width=3, trained_fraction=0.5)
 
@@ -58,7 +58,7 @@ def test_masks_are_nested_and_start_with_the_diagonal():
 def test_expected_errors_of_every_kind_of_pair():
     trained = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
     expected = [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
-    found = predicted(trained)
+    found = predict_pairs(trained)
     np.testing.assert_array_equal(found["predicted_pair_error"], expected)
     assert found["predicted_untrained_error"] == np.mean(np.array(expected)[trained == 0])
     assert found["component_count"] == 4

@@ -7,8 +7,13 @@ from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
 from foretrain.quantities.learning_curves.curve_deviation import closest
 from foretrain.streams import Seed
-from foretrain.studies.xor.study import SINGLE, candidates, decoupled_strength, gatings
-from foretrain.studies.xor.training import start_weights
+from foretrain.studies.xor.study import (
+    SINGLE,
+    candidates,
+    decoupled_strength,
+    gatings,
+    start_weights,
+)
 from foretrain.theory.pathways import exclusive_or
 
 

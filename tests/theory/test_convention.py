@@ -1,10 +1,14 @@
-"""One convention of names and of the order of arguments over all public functions of the theory."""
+"""One convention of names and of the order of arguments, over theory and over every public door."""
 
+import ast
 import inspect
+from pathlib import Path
 
 import pytest
 
+import foretrain
 from foretrain import degeneracy, networks, theory
+from foretrain.commands import COMMANDS
 
 MODULES = [getattr(theory, name) for name in theory.__all__]
 # What takes functions as arguments knows nothing of starts and rates.
@@ -74,3 +78,44 @@ def test_a_package_says_in_words_which_modules_it_holds(package):
         assert inspect.ismodule(getattr(package, name))
     with pytest.raises(AttributeError, match="has no attribute"):
         package.nothing  # noqa: B018
+
+
+DOORS = {
+    "learning_rate": "rate rates lr eta",
+    "batch_size": "batch minibatch",
+    "weight_decay": "decay wd",
+    "steps": "iterations n_steps epochs",
+    "seeds": "n_seeds number_of_seeds repetitions",
+    "loss": "loss_name criterion objective",
+}
+AT_A_DOOR = {name: right for right, wrong in DOORS.items() for name in wrong.split()}
+
+
+def arguments_of_rooms():
+    """File and name of each argument of a public function, and of each field of a public class."""
+    package = Path(foretrain.__file__).parent
+    for room in ("predict", "analyze", "elsewhere", "dynamics", "laboratory"):
+        for path in sorted((package / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if (getattr(node, "name", None) or "_").startswith("_"):
+                    continue
+                if isinstance(node, ast.FunctionDef):
+                    known = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                    yield from ((f"{path.name}: {node.name}", each.arg) for each in known)
+                if isinstance(node, ast.ClassDef):
+                    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+                    yield from (
+                        (f"{path.name}: {node.name}", ast.unparse(f.target)) for f in fields
+                    )
+
+
+def test_a_door_has_one_name_for_each_number_of_a_training():
+    options = [
+        (verb, name.lstrip("-").replace("-", "_"))
+        for verb, (_, _, arguments) in COMMANDS.items()
+        if verb not in ("explain", "compare")
+        for names in arguments
+        for name in names.split()
+    ]
+    for place, name in [*arguments_of_rooms(), *options]:
+        assert name not in AT_A_DOOR, f"{place}: use `{AT_A_DOOR[name]}` for `{name}`"

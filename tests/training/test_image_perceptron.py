@@ -2,22 +2,18 @@
 
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from small_toy import SEED, given, observed, trained
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.embedding import Decoder
-from foretrain.plans.parameters import traced
-from foretrain.streams import Seed
 from foretrain.tasks import image_files
-from foretrain.training import image_perceptron as trained
+from foretrain.training import image_perceptron as perceptron
 from foretrain.training.phases import PHASES
 
-SEED = Seed(0, 1)
-SMALL = trained.ImagePerceptron(
+SMALL = perceptron.ImagePerceptron(
     training_size=12,
     validation_size=30,
     hidden_width=7,
@@ -26,15 +22,9 @@ SMALL = trained.ImagePerceptron(
 )
 
 
-def given(p):
-    own = {"root_seed": np.uint32(SEED.root), "seed": np.uint32(SEED.number)}
-    values = {**traced(p), **trained.inputs(p, SEED), **own}
-    return {name: jnp.asarray(value) for name, value in values.items()}
-
-
 def written_out(p, steps):
     """Weights after so many steps of AdamW, in NumPy: decay first, 0.9, 0.999, 1e-8, two rates."""
-    data = trained.inputs(p, SEED)
+    data = perceptron.inputs(p, SEED)
     weights = [np.array(data[name]) for name in Decoder._fields]
     x, y = data["images"], np.eye(10)[data["labels"]]
     first, second = ([np.zeros_like(w) for w in weights] for _ in range(2))
@@ -56,40 +46,32 @@ def written_out(p, steps):
 
 
 @pytest.mark.parametrize("batch_size", [0, 12])
-def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size):
+def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size, x64):
     p = replace(SMALL, weight_decay=0.5, batch_size=batch_size)
-    with jax.enable_x64(True):
-        program, inputs = trained.program(p), given(p)
-        state = program.init(inputs)
-        for _ in range(30):
-            state = jax.jit(program.step)(inputs, state)
-        for found, wanted in zip(state.weights, written_out(p, 30), strict=True):
-            np.testing.assert_allclose(found, wanted, atol=1e-10)
-        # What is observed is what stands in the definitions.
-        observed = program.observe(inputs, state)
+    state = trained(p, 30, inputs := given(p))
+    for weights, expected in zip(state.weights, written_out(p, 30), strict=True):
+        np.testing.assert_allclose(weights, expected, atol=1e-10)
+    # What is observed is what stands in the definitions.
+    values = observed(p, inputs, state)
     w1, b1, w2, b2, w3, b3 = map(np.asarray, state.weights)
-    data = trained.inputs(p, SEED)
+    data = perceptron.inputs(p, SEED)
     for part, name in (("", "train_accuracy"), ("validation_", "validation_accuracy")):
         h = np.maximum(np.maximum(data[f"{part}images"] @ w1 + b1, 0) @ w2 + b2, 0)
         share = np.mean((h @ w3 + b3).argmax(1) == data[f"{part}labels"])
-        assert float(observed[name]) == pytest.approx(share)
+        assert float(values[name]) == pytest.approx(share)
 
 
 @pytest.mark.slow
-def test_a_batch_is_drawn_without_repetition_and_differs_from_step_to_step():
-    p = replace(SMALL, batch_size=4)
-    with jax.enable_x64(True):
-        program, inputs = trained.program(p), given(p)
-        first = program.step(inputs, program.init(inputs))
-        whole = trained.program(SMALL).step(inputs, trained.program(SMALL).init(given(SMALL)))
-    assert not np.allclose(first.weights.weight_1, whole.weights.weight_1)
+def test_a_batch_is_drawn_without_repetition_and_differs_from_step_to_step(x64):
+    few, whole = (trained(p, 1, given(p)) for p in (replace(SMALL, batch_size=4), SMALL))
+    assert not np.allclose(few.weights.weight_1, whole.weights.weight_1)
 
 
 def test_alpha_multiplies_all_parameters_and_training_sets_are_nested():
-    one, many = (trained.inputs(replace(SMALL, init_scale=scale), SEED) for scale in (1.0, 4.0))
+    one, many = (perceptron.inputs(replace(SMALL, init_scale=scale), SEED) for scale in (1.0, 4.0))
     for name in Decoder._fields:
         np.testing.assert_allclose(many[name], 4 * one[name])
-    larger = trained.inputs(replace(SMALL, training_size=40), SEED)
+    larger = perceptron.inputs(replace(SMALL, training_size=40), SEED)
     np.testing.assert_array_equal(larger["images"][:12], one["images"])
     np.testing.assert_array_equal(larger["validation_images"], one["validation_images"])
     # No image is both trained and looked at; the digits hold none twice.
@@ -98,7 +80,7 @@ def test_alpha_multiplies_all_parameters_and_training_sets_are_nested():
 
 
 def test_first_steps_and_phases():
-    p = trained.ImagePerceptron(train_threshold=0.9, validation_threshold=0.6, delay=20)
+    p = perceptron.ImagePerceptron(train_threshold=0.9, validation_threshold=0.6, delay=20)
     low, fit, well = (0.5, 0.1), (0.9, 0.2), (0.8, 0.6)
     rows = [[low, fit, fit, well], [fit, well, well, well], [low, fit, fit, fit], [low] * 4]
     train, held = np.moveaxis(np.array(rows, np.float32), -1, 0)
@@ -109,12 +91,12 @@ def test_first_steps_and_phases():
         },
         {"step": [0, 10, 20, 30]},
     )
-    fitted, generalised = trained.first_steps(data, p)
+    fitted, generalised = perceptron.first_steps(data, p)
     np.testing.assert_array_equal(fitted, [10, 0, 10, np.inf])
     np.testing.assert_array_equal(generalised, [30, 10, np.inf, np.inf])
-    names = [PHASES[n] for n in trained.phase(fitted, generalised, p.delay).values]
+    names = [PHASES[n] for n in perceptron.phase(fitted, generalised, p.delay).values]
     assert names == ["grokking", "comprehension", "memorization", "confusion"]
-    assert PHASES[int(trained.phase(fitted[3], generalised[0], 20))] == "confusion"
+    assert PHASES[int(perceptron.phase(fitted[3], generalised[0], 20))] == "confusion"
 
 
 @pytest.mark.parametrize(
@@ -127,19 +109,19 @@ def test_first_steps_and_phases():
 )
 def test_sizes_that_cannot_be_are_refused(changed, words):
     with pytest.raises(ArgumentError, match=words):
-        trained.check(replace(SMALL, **changed))
+        perceptron.check(replace(SMALL, **changed))
 
 
 def test_files_that_are_missing_or_corrupt_end_in_one_line(tmp_path, monkeypatch):
     p = replace(SMALL, data="mnist")
-    trained.check(p)
+    perceptron.check(p)
     monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
     with pytest.raises(ArgumentError, match="`data_dir` must name the folder with the mnist files"):
-        trained.inputs(p, SEED)
+        perceptron.inputs(p, SEED)
     for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
         (tmp_path / name).write_bytes(b"no digits")
     with pytest.raises(ArgumentError, match="train-images-idx3-ubyte is no IDX file"):
-        trained.inputs(p, SEED)
+        perceptron.inputs(p, SEED)
 
 
 def test_idx_files_are_trained_on_and_too_few_are_refused(tmp_path, monkeypatch):
@@ -151,8 +133,8 @@ def test_idx_files_are_trained_on_and_too_few_are_refused(tmp_path, monkeypatch)
         (tmp_path / f"train-{name}-ubyte").write_bytes(head + array.tobytes())
     monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
     p = replace(SMALL, data="mnist", validation_size=10)
-    found = trained.inputs(p, SEED)
+    found = perceptron.inputs(p, SEED)
     assert found["images"].shape == (12, 784)
     assert found["weight_1"].shape == (784, 7)
     with pytest.raises(ArgumentError, match="`training_size` must be at most 30 for `mnist`"):
-        trained.inputs(replace(p, training_size=31), SEED)
+        perceptron.inputs(replace(p, training_size=31), SEED)

@@ -13,19 +13,20 @@ _LOSS_COLUMN = "name of the columns of losses there"
 
 
 def _predict(arguments):
-    from foretrain.predict import files as prediction_files
     from foretrain.predict import predict as prediction
-    from foretrain.predict.text import told
+    from foretrain.predict.files import read_candidates, read_times
 
     options = _options(arguments, "init_scale init_law approximate train seeds learning_rate")
-    times = prediction_files.read_times(arguments.times, arguments.until)
-    candidates = prediction_files.read_candidates(arguments.files)
-    if len(candidates) > 1:
-        found = prediction.rank(candidates, times=times, **options)
-    else:
+
+    def find():
+        times = read_times(arguments.times, arguments.until)
+        candidates = read_candidates(arguments.files)
+        if len(candidates) > 1:
+            return prediction.rank(candidates, times=times, **options)
         ((label, (graph, data)),) = candidates.items()
-        found = prediction.predict(graph, data, times=times, label=label, **options)
-    return _told(found, told, prediction_files.write, arguments)
+        return prediction.predict(graph, data, times=times, label=label, **options)
+
+    return _answered(find, arguments)
 
 
 def _explain(arguments):
@@ -90,7 +91,7 @@ def _default_folder(model):
 
 
 def _compare(arguments):
-    from foretrain.elsewhere.measured import TABLES
+    from foretrain.elsewhere.curves import TABLES
 
     if arguments.first.suffix.lower() in TABLES:
         from foretrain.explain.compare_curves import compare_curves, text, write

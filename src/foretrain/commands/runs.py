@@ -41,15 +41,15 @@ def _run(arguments):
     with data_from(options.data_dir, options.out):
         plan = make_plan(study, values, **options.of_plan)
     if arguments.explain:
-        return _explain(plan, options.out)
+        return _explain(plan, options.out, options.workers)
     return _finish(conduct(plan, options), arguments)
 
 
-def _explain(plan, out):
+def _explain(plan, out, workers):
     from foretrain.laboratory.conduct import folder_of
     from foretrain.laboratory.explain import explain
 
-    print(explain(plan, folder_of(plan, out)))
+    print(explain(plan, folder_of(plan, out), workers))
     return 0
 
 
@@ -58,7 +58,7 @@ def _sweep(arguments):
     from foretrain.plans.config import read_sweep
 
     if arguments.emit_sbatch is not None:
-        from foretrain.engine.cluster import sbatch_script
+        from foretrain.laboratory.sbatch import sbatch_script
 
         plan, out = read_sweep(arguments.config, arguments.yes)
         folder = folder_of(plan, arguments.out or out)
@@ -75,7 +75,7 @@ def _sweep(arguments):
     with data_from(options.data_dir, options.out):
         plan, out = read_sweep(arguments.config, options.yes)
     if arguments.explain:
-        return _explain(plan, options.out or out)
+        return _explain(plan, options.out or out, options.workers)
     return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
 
 

@@ -1,4 +1,4 @@
-"""How many lanes a worker gets: as many as fit into memory and cache, and as repay their number."""
+"""Number of lanes of a worker: as many as fit into memory and cache, and as repay their number."""
 
 import time
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
+from foretrain.engine.dispatch import TRIAL_S
 from foretrain.engine.kernel import moves_in_turn
 from foretrain.engine.lanes import FEWEST, Lanes
 from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
@@ -20,7 +21,6 @@ _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (64, 256, 1024, 4096, 16
 _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
-_TRIAL_S = 0.3
 
 
 def choose_lanes(
@@ -79,16 +79,6 @@ def choose_lanes(
     return lanes, speed[lanes]
 
 
-def lanes_at_most(
-    program: Completed, inputs: dict[str, Any], shared: dict[str, Any], runs: int
-) -> int:
-    """Most lanes that a worker on a core may get for so many runs of its own, wherever memory does not bound them."""
-    if moves_in_turn(program):
-        return FEWEST
-    state, _ = shapes_of(program, inputs, shared)
-    return max(FEWEST, min(runs, _CANDIDATES["cpu"][-1], _within_cache(state, inputs)))
-
-
 def _within_cache(state: Any, inputs: dict[str, Any]) -> int:
     """Number of lanes whose states and inputs stay in the cache of a core."""
     return _CACHE_BYTES // max(1, size(state) + size(inputs))
@@ -99,10 +89,12 @@ def _lane_steps_per_second(program, sample, shared, lanes) -> float:
     trial = Lanes(program, shared, lanes)
     trial.board(replace(sample, inputs=endless) for _ in range(lanes))
     trial.advance()
-    before, began = trial.strides_done, time.perf_counter()
-    while trial.busy and time.perf_counter() - began < _TRIAL_S:
+    # On a core its own seconds count, whatever else the machine is doing.
+    clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
+    before, began = trial.strides_done, clock()
+    while trial.busy and clock() - began < TRIAL_S:
         trial.advance()
-    rate = (trial.strides_done - before) / (time.perf_counter() - began)
+    rate = (trial.strides_done - before) / (clock() - began)
     return max(rate * program.observe_every, 1e-9)
 
 

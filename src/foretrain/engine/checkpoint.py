@@ -4,7 +4,7 @@ A checkpoint that is damaged or does not fit the program is not used, and its ru
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,14 +55,14 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
 
 def find(folder: Path) -> dict[str, str]:
     """Identity of every run with a checkpoint to the name of its file, the newest where there are several."""
-    found = {}
+    files = {}
     for path in sorted((Path(folder) / FOLDER).glob("[!.]*.npz"), key=_written_at):
         try:
             identities = _identities(arrays.member(path, "identity"))
         except _DAMAGE:
             continue
-        found.update(dict.fromkeys(identities, path.name))
-    return found
+        files.update(dict.fromkeys(identities, path.name))
+    return files
 
 
 def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlight]:
@@ -74,20 +74,32 @@ def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlig
         return {}
 
 
+def read_all(folder: Path, files: Mapping[str, str | None]) -> dict[str, InFlight]:
+    """Read the checkpoints of runs: identity to the name of the file, None for a run that has none."""
+    saved = {}
+    for file in {*files.values()} - {None}:
+        saved |= read(folder, file, [name for name, place in files.items() if place == file])
+    return saved
+
+
 def _decode(members, wanted) -> dict[str, InFlight]:
     """The wanted runs of a checkpoint's members; raises ValueError or KeyError if they do not fit each other."""
-    held = _identities(members["identity"])
+    identities = _identities(members["identity"])
     step, observations = members["step"], members["observations"]
     leaves = sum(name.startswith("state/") for name in members)
     states = [members[f"state/{leaf}"] for leaf in range(leaves)]
     curves = {n.removeprefix("curves/"): v for n, v in members.items() if n.startswith("curves/")}
     for values in (step, observations):
-        if values.shape != (len(held),) or values.dtype != np.int64 or values.min(initial=0) < 0:
+        if (
+            values.shape != (len(identities),)
+            or values.dtype != np.int64
+            or values.min(initial=0) < 0
+        ):
             raise ValueError("a count of steps is missing, negative or of another kind")
     if observations.max(initial=0) > 2**40:
         raise ValueError("a run has more observations than a file can hold")
     ends = np.cumsum(observations).tolist()
-    if any(leaf.ndim < 1 or len(leaf) != len(held) for leaf in states):
+    if any(leaf.ndim < 1 or len(leaf) != len(identities) for leaf in states):
         raise ValueError("a leaf of the states has another length than the runs")
     if any(values.ndim < 1 or len(values) != ends[-1] for values in curves.values()):
         raise ValueError("a curve has another length than the runs' observations")
@@ -99,7 +111,7 @@ def _decode(members, wanted) -> dict[str, InFlight]:
             tuple(leaf[row] for leaf in states),
             {name: values[begins[row] : ends[row]] for name, values in curves.items()},
         )
-        for row, identity in enumerate(held)
+        for row, identity in enumerate(identities)
         if identity in wanted
     }
 

@@ -1,4 +1,4 @@
-"""Sweeps beyond one machine: a SLURM script of shards, and dask.distributed as a driver of the same shards.
+"""Sweeps beyond one machine: dask.distributed as a driver of shards.
 
 A shard is a fixed part of a plan's runs. Every shard locks itself, journals into the shared folder and resumes by itself,
 so that nothing here has to know how far one came: a shard that is lost is simply run again.
@@ -6,15 +6,14 @@ so that nothing here has to know how far one came: a shard that is lost is simpl
 
 import asyncio
 import contextlib
-import shlex
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretrain.engine.sweep import Execution, check_shard, execute
-from foretrain.errors import ForetrainError, argument_error, integer
+from foretrain.errors import ForetrainError, integer
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.lock import LockedError
@@ -28,56 +27,6 @@ _CONNECT_S = 6.0
 _LOCK_WAIT_S = 120.0
 
 
-def sbatch_script(
-    study: str,  # name of the study, for the name of the job
-    config: Path,  # the sweep's TOML file
-    folder: Path,  # folder of the results, on a file system that all nodes share
-    shards: int,  # number of array tasks, at least 1
-    cores: int = 4,  # cores of a task, each with one worker
-    # Further arguments of ``foretrain sweep``, such as ``("--keep-state", "end")``.
-    options: Sequence[str] = (),
-) -> str:
-    """A SLURM array script with one task per shard.
-
-    Returns:
-        The text of the script, to be submitted with ``sbatch``. Time, memory and partition are the user's to set. The
-        logs go beside the folder, or into the nearest parent that exists: SLURM makes no folders for them.
-
-    Raises:
-        ArgumentError: `shards` or `cores` is less than 1, or SLURM has no way to write the name of the log.
-    """
-    shards, cores = integer("shards", shards, minimum=1), integer("cores", cores, minimum=1)
-    config, folder = Path(config).resolve(), Path(folder).resolve()
-    sweep = shlex.join(["foretrain", "sweep", str(config), "--out", str(folder), *options])
-    return "\n".join(
-        [
-            "#!/bin/bash",
-            f"#SBATCH --job-name=foretrain-{study}",
-            f"#SBATCH --array=1-{shards}",
-            f"#SBATCH --cpus-per-task={cores}",
-            "#SBATCH --mem-per-cpu=2G",
-            "#SBATCH --time=24:00:00",
-            f"#SBATCH --output={_log_name(folder)}",
-            "#SBATCH --requeue",
-            "# A task that is stopped or lost can be submitted again: it goes on where it was.",
-            "# Whichever task finishes last folds, judges and writes the page; `foretrain report` does it again.",
-            f"{sweep} --shard ${{SLURM_ARRAY_TASK_ID}}/{shards} --workers {cores} --quiet",
-            "",
-        ]
-    )
-
-
-def _log_name(folder: Path) -> str:
-    """The log of an array task beside the folder, quoted as SLURM reads it."""
-    home = next(parent for parent in folder.parents if parent.is_dir())
-    path = str(home / folder.name)
-    # A backslash in a file name makes SLURM take %A and %a literally, and a directive ends with its line.
-    if "\\" in path or "\n" in path:
-        raise argument_error("out", "have no backslash and no line break for SLURM", f"is {path!r}")
-    path = path.replace("%", "%%").replace('"', '\\"')
-    return f'"{path}.slurm-%A-%a.log"'
-
-
 def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> Execution:
     """Run one shard with one worker; what a task of the cluster does. Waits while another process holds the shard.
 
@@ -88,12 +37,12 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
         options: Further options of `foretrain.engine.sweep.execute`.
     """
     # The process that sent the plan has named its study.
-    asked = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
+    own_plan = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
     patience = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
             part = check_shard(shard)
-            return execute(asked, Path(folder), workers=1, shard=part, **options)
+            return execute(own_plan, Path(folder), workers=1, shard=part, **options)
         except LockedError:
             if time.monotonic() > patience:
                 raise
@@ -197,9 +146,9 @@ def execute_on(
     with opened as client:
         threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
         parts = integer("shards", shards or max(1, 4 * threads), minimum=1)
-        given = plan.as_dict(), str(Path(folder).resolve())
+        where = plan.as_dict(), str(Path(folder).resolve())
         futures = [
-            client.submit(run_shard, *given, (part, parts), options, pure=False, retries=5)
+            client.submit(run_shard, *where, (part, parts), options, pure=False, retries=5)
             for part in range(1, parts + 1)
         ]
         done = []

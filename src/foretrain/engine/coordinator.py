@@ -29,17 +29,14 @@ from foretrain.engine.dispatch import (
     share,
 )
 from foretrain.engine.places import CPU, GPU, Place, described, take_places
-from foretrain.engine.processes import InProcess, Process
+from foretrain.engine.processes import InProcess, Process, setup_message
 from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
-from foretrain.plans import catalogue
-from foretrain.plans.author import words
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import Writer, scan
 from foretrain.results.manifest import read_manifest, settle_lanes
 from foretrain.results.segment import FinishedRun
-from foretrain.vocabulary import positions
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
@@ -65,7 +62,7 @@ class Coordinator:
     tell: Callable[[Progress], None]
     began: float  # monotonic time of the start
     devices: list[str] = field(default_factory=list)  # what the workers compute on, once known
-    made: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
+    by_backend: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
     # What became of the runs that are done.
     outcomes: Counter = field(default_factory=Counter)
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
@@ -75,7 +72,6 @@ class Coordinator:
     _backends: list[str] = field(default_factory=list)  # theirs
     _remark: str = ""
     _code: str = ""
-    _along_step: dict[str, int] = field(default_factory=dict)
     _prefix: str = ""
     _token: str = ""
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
@@ -88,7 +84,7 @@ class Coordinator:
     _predicted_done: float = 0.0
     _actual_done: float = 0.0
     _first_move: float = 0.0
-    _told: float = 0.0
+    _reported: float = 0.0
     _last: Any = None
     _overrides: dict = field(default_factory=dict)
     _forecast: Forecast = field(default_factory=Forecast)
@@ -96,8 +92,6 @@ class Coordinator:
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
         self._code = self.plan.study.code
-        with words(self.plan.study):
-            self._along_step = positions("step")
         self.groups = make_groups(self.runs, self.plan.study.estimate)
         self._predicted = sum(group.steps for group in self.groups)
         trains = self.plan.study.trains
@@ -132,20 +126,15 @@ class Coordinator:
 
     def _start(self, slot):
         number, place = len(self.started), self._places[slot]
-        setup = {
-            "study": catalogue.describe(self.plan.study),
-            "code": self._code,
-            "data": self.plan.data,
-            "here": self.workers == 0,
-            "root_seed": self.plan.root_seed,
-            "folder": str(self.folder.resolve()),
-            "worker": f"{self._prefix}{number}-{place.backend}-{self._token}",
-            "checkpoint_every": self.checkpoint_every,
-            "keep_state": self.keep_state,
-            "along_step": self._along_step,
-            "backend": place.backend,
-            "core": place.core.number if place.backend == CPU else None,
-        }
+        setup = setup_message(
+            self.plan,
+            self.folder,
+            f"{self._prefix}{number}-{place.backend}-{self._token}",
+            place,
+            checkpoint_every=self.checkpoint_every,
+            keep_state=self.keep_state,
+            here=self.workers == 0,
+        )
         if self.workers == 0:
             process = InProcess(number, setup, self._answers)
         else:
@@ -170,7 +159,7 @@ class Coordinator:
             else:
                 self._hear(worker, message)
             self._fill()
-            if time.monotonic() - self._told > _TELL_S:
+            if time.monotonic() - self._reported > _TELL_S:
                 self._say("running")
 
     def _fill(self):
@@ -196,7 +185,7 @@ class Coordinator:
                 worker.process.send({"do": "runs", "runs": rows})
 
     def _measured(self, group, worker):
-        """Whether another worker of its backend is timing the lanes of a large group, which is worth waiting for."""
+        """Return True while another worker of its backend times the lanes of a large group, which is worth waiting for."""
         large = group.count >= MEASURED_FROM * len(self._places)
         timing = (d.group is group and d.backend == worker.backend for d in self.living.values())
         return large and group.lanes is None and any(timing)
@@ -207,6 +196,8 @@ class Coordinator:
         waiting = group.waiting or group.suspects
         samples = [waiting[0], waiting[len(waiting) // 2], waiting[-1]]
         worker.sample = samples[0] if group.lanes is None else None
+        workers = self._backends.count(worker.backend)
+        trial = group.backend is None and len(set(self._backends)) > 1
         worker.process.send(
             {
                 "do": "group",
@@ -214,10 +205,14 @@ class Coordinator:
                 "parameters": overrides(group.parameters),
                 "lanes": group.lanes,
                 "samples": [self._row(number, worker) for number in samples],
-                "count": group.count,
-                "steps": group.steps,
-                "workers": self._backends.count(worker.backend),
-                "trial": group.backend is None and len(set(self._backends)) > 1,
+                "how": {
+                    "runs": group.count,
+                    "steps": group.steps,
+                    "workers": workers,
+                    "timed": trial,
+                },
+                "trial": trial,
+                "estimate": False,
             }
         )
 
@@ -249,7 +244,7 @@ class Coordinator:
 
     def _on_lanes(self, worker, message):
         group = self.groups[message["group"]]
-        group.bytes = message["bytes"]
+        group.bytes = message["bytes"][0]
         self._check_size()
         if worker.group is not group:  # settled elsewhere before its trial was over
             return
@@ -263,7 +258,7 @@ class Coordinator:
     def _settle(self, group):
         """Settle where the runs of a group are made, and the lanes there, once trials tell; other workers leave it."""
         backend = choose_backend(group, self.groups, list(self.living.values()))
-        if backend not in group.trials:
+        if backend is None or backend not in group.trials:
             return
         lanes, _ = group.trials[backend]
         group.backend = backend
@@ -297,7 +292,7 @@ class Coordinator:
     def _on_durable(self, worker, message):
         for number, outcome, steps in message["runs"]:
             worker.left.discard(number)
-            self.made[worker.backend] += 1
+            self.by_backend[worker.backend] += 1
             self._count(number, outcome, steps)
 
     def _count(self, number, outcome, steps):
@@ -320,7 +315,7 @@ class Coordinator:
         if self._barren >= DEATHS:
             raise ForetrainError(f"Workers die before they begin ({reason}).")
         if worker.group is not None:
-            for lost in recall(worker, self._deaths, self._found_durable(worker)):
+            for lost in recall(worker, self._deaths, self._durable_of(worker)):
                 self._fail(lost, f"its worker died {DEATHS} times with it ({reason})")
         if set(self.outcomes) == {OUTCOMES[FAILED]} and self._killers >= _MOST_KILLERS:
             raise ForetrainError(
@@ -339,14 +334,14 @@ class Coordinator:
             if group.backend == GPU:
                 group.backend = group.lanes = None
 
-    def _found_durable(self, worker):
+    def _durable_of(self, worker):
         """Runs that a dead worker has written without having come to say so."""
-        held = worker.entered | worker.left
-        if not held:
+        begun = worker.entered | worker.left
+        if not begun:
             return set()
         journal = scan(self.folder)
         outcomes = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
-        durable = {number for number in held if self.runs[number].identity in outcomes}
+        durable = {number for number in begun if self.runs[number].identity in outcomes}
         for number in durable:
             run = self.runs[number]
             self._count(number, outcomes[run.identity], self.plan.study.estimate(run.parameters))
@@ -373,11 +368,11 @@ class Coordinator:
             process.wait()
 
     def _say(self, phase):
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self.tell(self.progress(phase))
 
     def progress(self, phase: str = "done") -> Progress:
-        """How far the sweep is."""
+        """Return the progress of the sweep."""
         now = time.monotonic()
         steps = sum(worker.steps for worker in self.started)
         remaining = None
@@ -393,7 +388,7 @@ class Coordinator:
             places=described(self._places),
             remark=self._remark,
             total=self.total,
-            found=self.total - len(self.runs),
+            stored=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),
             riding=sum(len(worker.entered) for worker in self.started),
             outcomes=dict(self.outcomes),

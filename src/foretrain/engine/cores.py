@@ -68,10 +68,10 @@ def take_gpu() -> int | None:
 
 def _folder() -> Path:
     """``foretrain`` in ``$XDG_RUNTIME_DIR``, else ``foretrain-<user>`` in the temporary folder; nobody else's."""
-    given = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nowhere")
     user = os.getuid()
-    folder = given / "foretrain"
-    if not given.is_dir():
+    folder = runtime / "foretrain"
+    if not runtime.is_dir():
         folder = Path(tempfile.gettempdir()) / f"foretrain-{user}"
     folder.mkdir(mode=0o700, exist_ok=True)
     seen = folder.lstat()
@@ -121,7 +121,7 @@ def pin(core: int) -> None:
 
 
 def device() -> str:
-    """What JAX computes on, in words: kind, processor, number of cores, system."""
+    """Return the device of JAX in words: kind, processor, number of cores, system."""
     import jax
 
     backend, kind = jax.default_backend(), jax.devices()[0].device_kind

@@ -1,4 +1,4 @@
-"""Who runs what: groups of runs, what each worker holds, and what becomes of the runs of a worker that dies."""
+"""Dealing of runs: groups of runs, the runs of each worker, and those of a worker that dies."""
 
 from collections import deque
 from collections.abc import Callable, Container, Sequence
@@ -10,6 +10,7 @@ from foretrain.plans.parameters import static_only, static_signature
 from foretrain.plans.plan import Run
 
 SMALL_S = 20.0  # runs that the cores would do in less stay there, without a trial elsewhere
+TRIAL_S = 0.3  # of a number of lanes
 DEATHS = 3  # a run that takes so many workers with it has failed
 _MOST_AHEAD = 1024  # runs a worker holds beyond its lanes
 
@@ -42,7 +43,7 @@ class Group:
 
 @dataclass
 class Worker:
-    """What a worker holds."""
+    """A worker and its runs."""
 
     process: Any  # the worker
     slot: int = 0  # number of its place among those of the sweep
@@ -58,13 +59,13 @@ class Worker:
     steps: int = 0  # steps that it has reported
 
     @property
-    def held(self) -> int:
-        """Number of runs it has not finished."""
+    def load(self) -> int:
+        """Number of runs that it has not finished."""
         return len(self.queued) + len(self.entered)
 
     @property
     def idle(self) -> bool:
-        """Whether it holds nothing at all."""
+        """True if it has no run at all."""
         return not (self.queued or self.entered or self.left)
 
 
@@ -107,11 +108,11 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
         return []
     others = [other for other in workers if other.group is group]
     ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(others)))
-    total = len(group.waiting) + sum(other.held for other in others)
+    total = len(group.waiting) + sum(other.load for other in others)
     fair = -(-total // len(others))
-    wanted = min(fair, group.lanes + ahead) - worker.held
+    wanted = min(fair, group.lanes + ahead) - worker.load
     # A few at a time cost a message each: wait until there is something worth sending.
-    if wanted <= 0 or (worker.held >= group.lanes and wanted < ahead // 2):
+    if wanted <= 0 or (worker.load >= group.lanes and wanted < ahead // 2):
         return []
     wanted = min(wanted, len(group.waiting))
     if len(group.waiting) > group.lanes * len(others):
@@ -140,7 +141,7 @@ def next_group(
 
 
 def _waits(group: Group, backend: str) -> bool:
-    """Whether nothing is known of the group but a trial on this backend: another's is awaited."""
+    """Return True if nothing is known of the group but a trial on this backend: another's is awaited."""
     return group.backend is None and backend in group.trials
 
 

@@ -3,6 +3,7 @@
 Nothing of a run is stored before it has ended, so that one that was interrupted begins anew.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pkgutil import resolve_name
@@ -60,7 +61,7 @@ class Host:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is left."""
+        """True if a run is left."""
         return bool(self._queue)
 
     def board(self, runs: Iterable[Waiting]) -> None:
@@ -115,6 +116,16 @@ def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
         if posterior is not None:
             arrays |= resolve_name(_SAMPLER)(posterior, p, seed)
     return {name: np.asarray(value) for name, value in arrays.items()}
+
+
+def seconds_and_bytes(study: Study, p: Any, seed: Seed) -> dict[str, float]:
+    """Compute the host's part of a run; return its seconds of this core and its bytes, {} where there is none."""
+    if not study.computes:
+        return {}
+    began = time.process_time()
+    arrays = computed(study, p, seed)
+    size = sum(array.nbytes for array in arrays.values())
+    return {"host_s": time.process_time() - began, "host_bytes": size}
 
 
 def by_step(

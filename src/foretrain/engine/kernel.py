@@ -44,7 +44,7 @@ def _is_known(name, value):
 
 
 def moves_in_turn(program: Completed) -> bool:
-    """Whether lanes of the program move one after the other here."""
+    """Return True if lanes of the program move one after the other here."""
     return program.in_turn and jax.default_backend() == "cpu"
 
 
@@ -104,11 +104,11 @@ class Kernel:
 
         def one_stride_of_steps(state):
             if self.program.every_step is None:
-                return lax.fori_loop(0, stride, lambda _, held: one_step(inputs, held), state), {}
+                return lax.fori_loop(0, stride, lambda _, state: one_step(inputs, state), state), {}
 
-            def step_and_look(held, _):
-                held = one_step(inputs, held)
-                return held, self._over_lanes(self.program.every_step, shared)(inputs, held)
+            def step_and_look(state, _):
+                state = one_step(inputs, state)
+                return state, self._over_lanes(self.program.every_step, shared)(inputs, state)
 
             later, steps = lax.scan(step_and_look, state, length=stride)
             return later, jax.tree.map(lambda values: jnp.moveaxis(values, 0, 1), steps)
@@ -156,9 +156,9 @@ class Kernel:
         def go(inputs, state):
             inputs = {**inputs, **shared}
 
-            def step(held, _):
-                held = program.step(inputs, held)
-                return held, program.every_step(inputs, held) if program.every_step else {}
+            def step(state, _):
+                state = program.step(inputs, state)
+                return state, program.every_step(inputs, state) if program.every_step else {}
 
             later, steps = lax.scan(step, state, length=program.observe_every)
             observed = program.observe(inputs, later)
@@ -168,14 +168,14 @@ class Kernel:
             _, *rest = jax.eval_shape(go, inputs, state)
             return state, *jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), rest)
 
-        def lane(given):
-            moves, inputs, state = given
+        def lane(arguments):
+            moves, inputs, state = arguments
             return lax.cond(moves, go, stay, inputs, state)
 
         return lax.map(lane, (moves, inputs, state))
 
     def _no_steps(self, inputs, state, shared):
-        """What `every_step` has to say before the first step: nan, shape (lane, substep)."""
+        """Return what stands for `every_step` before the first step: nan, shape (lane, substep)."""
         if self.program.every_step is None:
             return {}
         shapes = jax.eval_shape(self._over_lanes(self.program.every_step, shared), inputs, state)
@@ -183,7 +183,7 @@ class Kernel:
         return {n: jnp.full((*x.shape, length), jnp.nan, x.dtype) for n, x in shapes.items()}
 
     def _finish(self, inputs, state, shared, lanes):
-        """What is stored once of the runs in `lanes`, shape (finished,)."""
+        """Return the finals of the runs in `lanes`, shape (finished,)."""
         taken = jax.tree.map(lambda leaf: leaf[lanes], (inputs, state))
         return self._over_lanes(self.program.finish, shared)(*taken)
 

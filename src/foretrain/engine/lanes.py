@@ -107,7 +107,7 @@ class Lanes:
 
     @property
     def busy(self) -> bool:
-        """Whether there is anything left to do."""
+        """True if a run rides or waits."""
         return bool(self.waiting or self.riding)
 
     def board(self, passengers: Iterable[Passenger]) -> None:
@@ -182,7 +182,7 @@ class Lanes:
             )
 
     def _fits(self, checkpoint):
-        """Whether the checkpoint has the shapes of this program's state; one that has not is not used."""
+        """Return True if the checkpoint has the shapes of this program's state; another is not used."""
         if checkpoint is None:
             return False
         state = [_plain_shape(leaf) for leaf in jax.tree.leaves(self._state_shape)]
@@ -353,6 +353,6 @@ def _like(shape, array: Any):
 
 def _key_impl(shape):
     """The generator of a random key of which only the shape is at hand."""
-    found = []
-    jax.eval_shape(lambda random: found.append(jax.random.key_impl(random)), shape)
-    return found[0]
+    implementations = []
+    jax.eval_shape(lambda random: implementations.append(jax.random.key_impl(random)), shape)
+    return implementations[0]

@@ -1,4 +1,4 @@
-"""What a study reads beside its code and the data that it names: files and environment variables, noticed while it is called.
+"""Files and environment variables that a study reads beside its code and the data that it names, noticed during its calls.
 
 Such a file is no part of the identity of a run: with other content the runs would be others under the same name. Noticed is
 what is opened through Python in the thread that calls the study, not what a library opens in C, as HDF5 does. Left out are
@@ -23,17 +23,7 @@ from foretrain.plans.copies import without_copies
 from foretrain.plans.place import is_authors
 
 _SOURCES = (".py", ".pyc", ".pyd", ".so", ".pth")
-_SYSTEM = (
-    "/proc",
-    "/sys",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/share",
-)
+_SYSTEM = "/proc /sys /dev /etc /lib /lib64 /usr/lib /usr/lib64 /usr/share".split()
 _OWN = "FORETRAIN_"  # how variables of foretrain begin
 _PASSED = {os.__file__, _collections_abc.__file__, "<frozen os>", "<frozen _collections_abc>"}
 _MOST = 100  # names that are told
@@ -49,11 +39,13 @@ class Noticed:
     """
 
     def __init__(self, results: Path):
-        self._left_out = tuple(os.path.join(os.path.abspath(one), "") for one in _folders(results))
+        self._left_out = tuple(
+            os.path.join(os.path.abspath(path), "") for path in _folders(results)
+        )
         self._opened: set[str] = set()
         self._known: set[str] = set()
         self._variables: set[str] = set()
-        self._told: set[str] = set()
+        self._named: set[str] = set()
 
     def know(self, files: Iterable[Path | None]) -> None:
         """Leave out files that the study has named as data."""
@@ -91,7 +83,7 @@ class Noticed:
             environment.__getitem__, _active = plain, before
 
     def new(self) -> list[str]:
-        """What was read since this was last asked: paths of files, and names of variables behind a ``$``."""
+        """Return what was read since the last call: paths of files, and names of variables behind a ``$``."""
         jax = sys.modules.get("jax")
         compiled = (jax and jax.config.jax_compilation_cache_dir) or os.devnull
         files = (
@@ -99,9 +91,9 @@ class Noticed:
             for path in self._opened - self._known
             if os.path.isfile(path) and not path.startswith(os.path.join(compiled, ""))
         )
-        found = {*files, *(f"${name}" for name in self._variables)}
-        new = sorted(found - self._told)[: _MOST - len(self._told)]
-        self._told |= {*new}
+        names = {*files, *(f"${name}" for name in self._variables)}
+        new = sorted(names - self._named)[: _MOST - len(self._named)]
+        self._named |= {*new}
         return new
 
     def _open(self, path: object, mode: object, flags: object) -> None:

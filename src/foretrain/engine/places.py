@@ -1,4 +1,4 @@
-"""Where workers run: each on a core of its own, and one on the GPU where there is one and the user leaves it the choice."""
+"""Places of workers: each on a core of its own, and one on the GPU where there is one and the user leaves the choice."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ CPU, GPU = "cpu", "gpu"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs."""
+    """Place of a worker: a backend, and a core."""
 
     backend: str  # "cpu" or "gpu"
     core: Core  # the core that it is pinned to, or that a GPU's worker has without being pinned
@@ -23,12 +23,12 @@ class Place:
 
     def environment(self) -> dict[str, str]:
         """Variables under which JAX starts there: a worker on a core does not see the GPU, and has one thread."""
-        asked = os.environ.get("JAX_PLATFORMS", "")
+        platforms = os.environ.get("JAX_PLATFORMS", "")
         if self.backend == GPU:
             # Without a name JAX would go on with the CPU where the GPU cannot be used.
-            return {"JAX_PLATFORMS": asked or "cuda,cpu"}
+            return {"JAX_PLATFORMS": platforms or "cuda,cpu"}
         threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        own = CPU if GPU in backends() else asked or CPU
+        own = CPU if GPU in backends() else platforms or CPU
         return {"JAX_PLATFORMS": own, **dict.fromkeys(threads, "1")}
 
     def give_back(self) -> None:
@@ -39,20 +39,20 @@ class Place:
 
 
 def backends() -> tuple[str, ...]:
-    """Where workers of this machine can run: "cpu", and "gpu" where JAX would find one of NVIDIA, found without JAX.
+    """Return the backends of this machine: "cpu", and "gpu" where JAX would find one of NVIDIA; JAX is not started.
 
     The variable ``JAX_PLATFORMS`` restricts it as it restricts JAX.
     """
-    asked = [name for name in os.environ.get("JAX_PLATFORMS", "").split(",") if name]
+    platforms = [name for name in os.environ.get("JAX_PLATFORMS", "").split(",") if name]
     plugin = any(
         importlib.util.find_spec(f"jax_cuda{version}_plugin") is not None
         for version in ("11", "12", "13")
     )
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     present = plugin and not hidden and any(Path("/dev").glob("nvidia[0-9]*"))
-    if not present or (asked and asked[0] not in ("cuda", GPU)):
+    if not present or (platforms and platforms[0] not in ("cuda", GPU)):
         return (CPU,)
-    return (CPU, GPU) if not asked or CPU in asked else (GPU,)
+    return (CPU, GPU) if not platforms or CPU in platforms else (GPU,)
 
 
 def check_places(workers: int | None, on: str | None) -> None:
@@ -84,12 +84,12 @@ def take_places(
     """
     if not runs:
         return []
-    found = backends()
-    if on == GPU or CPU not in found:
+    usable = backends()
+    if on == GPU or CPU not in usable:
         lock, cores = take_gpu(), take_cores(min(workers or 1, runs))
         return [Place(GPU, core, None if n else lock) for n, core in enumerate(cores)]
     lock = None
-    if on is None and GPU in found and trains and workers != 0:
+    if on is None and GPU in usable and trains and workers != 0:
         lock = take_gpu()
     if workers is None:
         workers = usual_workers(runs, usable_cores() - (lock is not None))
@@ -117,11 +117,11 @@ def described(places: Sequence[Place]) -> str:
     return text
 
 
-def started_backend(asked: str) -> str:
-    """The backend on which JAX starts in this process; raises RuntimeError where it was to be a GPU's and there is none."""
+def started_backend(wanted: str) -> str:
+    """Return the backend on which JAX starts in this process; raise RuntimeError where a GPU is wanted and there is none."""
     import jax
 
-    found = jax.default_backend()
-    if asked == GPU and found == CPU:
+    backend = jax.default_backend()
+    if wanted == GPU and backend == CPU:
         raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")
-    return found
+    return backend

@@ -7,6 +7,7 @@ guard. This side never imports JAX.
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
@@ -14,15 +15,46 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
 from typing import Any
 
 from foretrain.engine.cores import device, pin
-from foretrain.engine.places import Place
+from foretrain.engine.places import CPU, Place
 from foretrain.errors import argument_error
 from foretrain.machine import available_cores
+from foretrain.plans import catalogue
+from foretrain.plans.author import words
+from foretrain.plans.plan import Plan
+from foretrain.vocabulary import positions
 
 _STOP_S = 30.0
 _TAIL = 4000
+
+
+def setup_message(
+    plan: Plan,
+    folder: Path,
+    worker: str,
+    place: Place,
+    *,
+    checkpoint_every: float = math.inf,
+    keep_state: str = "no",
+    here: bool = False,
+) -> dict[str, Any]:
+    """Return the ``setup`` message of a worker of this name at a place; `here` stands for the calling process."""
+    with words(plan.study):
+        along = {"along_step": positions("step"), "keep_state": keep_state, "here": here}
+    return along | {
+        "study": catalogue.describe(plan.study),
+        "code": plan.study.code,
+        "data": plan.data,
+        "root_seed": plan.root_seed,
+        "folder": str(folder.resolve()),
+        "worker": worker,
+        "backend": place.backend,
+        "core": place.core.number if place.backend == CPU else None,
+        "checkpoint_every": checkpoint_every,
+    }
 
 
 class Process:
@@ -78,7 +110,7 @@ class Process:
                 end.close()
 
     def reason(self) -> str:
-        """How it ended and the last line it wrote to standard error."""
+        """Return its exit and the last line that it wrote to standard error."""
         code = self._process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         self._errors.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""How far a sweep is, as numbers and in words."""
+"""Progress of a sweep, as numbers and in words."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Progress:
     groups: int  # number of static signatures, each of which is compiled once per worker
     workers: int  # number of workers
     total: int  # runs of this shard
-    found: int = 0  # those that were done before
+    stored: int = 0  # those that were done before
     finished: int = 0  # those done since
     riding: int = 0  # those in a lane now
     # Name of an outcome to the number of runs that ended so since the start.
@@ -56,9 +56,11 @@ class Forecast:
         while self._ends[0][0] < now_s / 2:
             self._ends.popleft()
         slack = max(_SLACK_S, _SLACK * now_s)
-        told = [estimate_s, *(end - now_s for _, end in self._ends)]
+        estimates = [estimate_s, *(end - now_s for _, end in self._ends)]
         seen = self._ends[0][0] <= 0.6 * now_s
-        close = max(told) <= 2 * estimate_s + slack and min(told) >= estimate_s / 2 - slack
+        close = (
+            max(estimates) <= 2 * estimate_s + slack and min(estimates) >= estimate_s / 2 - slack
+        )
         return estimate_s if seen and close else None
 
 
@@ -69,13 +71,13 @@ def time_left(now: Progress) -> str:
 
 
 def describe(now: Progress) -> str:
-    """What is left to do, in a line: printed before a long sweep."""
-    left = now.total - now.found
+    """Return the work that is left, in a line: printed before a long sweep."""
+    left = now.total - now.stored
     programs = "1 program" if now.groups == 1 else f"{now.groups} programs"
     text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile, "
     if not now.trains:
         text = f"{left} runs to compute, "
     text += now.places
-    if now.found:
-        text += f" ({now.found} runs were found done)"
+    if now.stored:
+        text += f" ({now.stored} runs were found done)"
     return text + "."

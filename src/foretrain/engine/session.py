@@ -4,8 +4,9 @@ It reads messages as JSON lines and answers in kind. It is told ``setup`` (first
 when the runs of the one before are done), ``runs`` and ``stop``; it says
 
 - ``ready``: with the device;
-- ``lanes``: how many it takes for the group, the fewest bytes that a run of it takes in the labelled result, and, where the
-  group is on trial, the steps per second of all lanes (0 where they do not run);
+- ``lanes``: how many it takes for the group and how many of them move side by side, the fewest and the most bytes of a run in
+  the labelled result, and, where the group is on trial, the steps per second of all lanes (0 where they do not run); for an
+  estimate also its own seconds and bytes, and the ``error`` of a group that cannot be opened;
 - ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
 - ``durable``: (number, outcome, steps) of runs that are on disk;
 - ``fatal``: one line, after which it ends.
@@ -32,13 +33,12 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
-from foretrain.engine.demand import refuse_too_large
 from foretrain.engine.forks import guard
-from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed
+from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed, seconds_and_bytes
 from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, started_backend
 from foretrain.errors import FolderError, ForetrainError, TooLarge
-from foretrain.machine import free_memory
+from foretrain.machine import free_memory, memory_limited, peak_memory
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.plans.data import refuse_changed
@@ -60,10 +60,7 @@ class Session:
     """The work of a worker, apart from how messages come and go.
 
     Args:
-        setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, ``code`` (hash of what makes
-            its runs), ``data`` (name of each file of data to its digest), root seed, folder, worker's name, ``here`` (whether
-            this is the calling process), ``backend`` (where it is to run), `checkpoint_every` in seconds, `keep_state` as
-            in `foretrain.engine.snapshots`, and ``along_step`` as in `foretrain.engine.host.Host`.
+        setup: The message of `foretrain.engine.processes.setup_message`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
@@ -77,12 +74,12 @@ class Session:
         self.backend = started_backend(setup["backend"])
         self._noticed = Noticed(self._folder)
         self._writer = Writer(self._folder, self._worker, setup["code"], self.backend)
-        self._told: set[str] = set()  # what went wrong and stands in the log
+        self._logged: set[str] = set()  # what went wrong and stands in the log
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
-        self._beside: dict[str, Waiting] = {}
+        self._on_host: dict[str, Waiting] = {}
         self._lanes: Any = None  # Lanes of the group, or `Nothing`
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
@@ -93,7 +90,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn would do anything but wait."""
+        """True if a turn would do anything but wait."""
         return bool(self._queue or self._unwritten or (self._lanes and self._lanes.busy))
 
     def handle(self, message: dict) -> None:
@@ -154,62 +151,70 @@ class Session:
         self.save()
 
     def _due(self, now):
-        """Whether to write now; a turn may take long, and what is done is to be on disk within seconds."""
+        """Return True if it is time to write: a turn may take long, and finished runs are to be on disk within seconds."""
         full = len(self._unwritten) >= _FLUSH_RUNS or self._unwritten_bytes >= _FLUSH_BYTES
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        from foretrain.engine.capacity import choose_lanes
-        from foretrain.engine.lanes import Lanes
-        from foretrain.engine.sizes import result_bytes
-        from foretrain.engine.snapshots import with_snapshots
-
+        began = time.process_time()
         self._steps += self._steps_here()
         self._program = self._error = None
-        lanes, stored, rate = message["lanes"] or 3, 0, 0.0
+        answer = {"lanes": message["lanes"] or 3, "abreast": 1, "bytes": (0, 0), "rate": 0.0}
         try:
-            with self._noticed.watching():  # also what a module reads as it is imported
-                self._base = self._study.Parameters(**message["parameters"])
-                self._last = ({}, self._base)
-                given = self._study.program(self._base)
-            if given is None and self._study.computes:
-                self._lanes = Host(self._study, self._failed, self._along_step)
-                lanes = message["lanes"] or self._lanes.lanes
-                self._say_lanes(message, lanes, stored, rate)
-                return
-            if not isinstance(given, Program):
-                got = type(given).__name__
-                raise StudyError(f"`program` must return a Program, but returns {got}.")
-            program = completed(given, self._base)
-            self._program = with_snapshots(program, self._keep_state)
-            with self._noticed.watching():
-                shared = self._study.shared(self._base)
-            sample = self._sample(message["samples"], message["workers"])
-            if sample is not None:
-                stored = result_bytes(self._program, sample.inputs, shared)
-            if message["lanes"] is None:
-                how = {"runs": message["count"], "timed": message["trial"]}
-                how |= {name: message[name] for name in ("steps", "workers")}
-                lanes, rate = choose_lanes(self._program, sample, shared, **how)
-            self._lanes = Lanes(self._program, shared, lanes)
+            answer |= self._opened(message)
         except _MISTAKES as error:
             # On trial on a GPU it is left to the cores, where it may fit.
             if isinstance(error, TooLarge) and not (message["trial"] and self.backend != CPU):
                 raise
             # Every run of the group fails with this text when it comes; nothing else does.
             self._error, self._lanes = error, Nothing()
-        self._say_lanes(message, lanes, stored, rate)
+            answer["error"] = _line(error)
+        answer |= {"open_s": time.process_time() - began, "peak": peak_memory()}
+        self._say({"say": "lanes", "group": message["group"], **answer})
 
-    def _say_lanes(self, message, lanes, stored, rate):
-        said = {"lanes": lanes, "bytes": stored, "rate": rate}
-        self._say({"say": "lanes", "group": message["group"], **said})
+    def _opened(self, message):
+        from foretrain.engine.capacity import choose_lanes
+        from foretrain.engine.kernel import moves_in_turn
+        from foretrain.engine.lanes import Lanes
+        from foretrain.engine.sizes import result_bytes
+        from foretrain.engine.snapshots import with_snapshots
+
+        with self._noticed.watching():  # also what a module reads as it is imported
+            self._base = self._study.Parameters(**message["parameters"])
+            self._last = ({}, self._base)
+            program = self._study.program(self._base)
+        answer: dict[str, Any] = {}
+        _, *first, _ = message["samples"][0]
+        if message["estimate"]:
+            answer |= seconds_and_bytes(self._study, *self._run_of(*first[1:]))
+        if program is None and self._study.computes:
+            self._lanes = Host(self._study, self._failed, self._along_step)
+            return answer | {"lanes": message["lanes"] or self._lanes.lanes}
+        if not isinstance(program, Program):
+            got = type(program).__name__
+            raise StudyError(f"`program` must return a Program, but returns {got}.")
+        program = self._program = with_snapshots(completed(program, self._base), self._keep_state)
+        with self._noticed.watching():
+            shared = self._study.shared(self._base)
+        began = time.process_time()
+        sample = self._sample(message["samples"], message["how"]["workers"])
+        answer["inputs_s"] = time.process_time() - began
+        lanes, rate = message["lanes"], 0.0
+        if sample is None and message["estimate"]:
+            self._passenger(*first)  # raises as it did
+        if sample is not None:
+            answer["bytes"] = result_bytes(program, sample.inputs, shared)
+        if lanes is None:
+            lanes, rate = choose_lanes(program, sample, shared, **message["how"])
+        self._lanes = Lanes(program, shared, lanes)
+        abreast = 1 if moves_in_turn(program) else lanes
+        return answer | {"lanes": lanes, "rate": rate, "abreast": abreast}
 
     def _sample(self, runs, workers):
         for _, identity, overrides, seed, _ in runs:
             try:
-                asked = self._asked(overrides, seed)
-                refuse_too_large(self._study, *asked, workers=workers, free=free_memory())
-                return self._passenger(identity, overrides, seed)
+                with memory_limited(free_memory() / workers):
+                    return self._passenger(identity, overrides, seed)
             except TooLarge:
                 raise
             except _MISTAKES:  # this run will fail when its turn comes; others may be sound
@@ -228,18 +233,18 @@ class Session:
                 self._numbers[identity] = number
                 self._entered.append(number)
             self._report()  # before anything of these runs can bring the process down
-            saved = self._checkpoints(batch)
+            saved = checkpoint.read_all(self._folder, {row[1]: row[4] for row in batch})
             for _, identity, overrides, seed, _ in batch:
                 if self._error:
                     self._keep([self._failed(identity, self._error)])
                     continue
                 try:
                     if self._study.computes:
-                        on_host = Waiting(identity, *self._asked(overrides, seed))
+                        on_host = Waiting(identity, *self._run_of(overrides, seed))
                         if isinstance(self._lanes, Host):
                             self._lanes.board([on_host])
                             continue
-                        self._beside[identity] = on_host
+                        self._on_host[identity] = on_host
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except TooLarge:
@@ -249,31 +254,21 @@ class Session:
                 if self._due(time.monotonic()):  # the inputs of a run may take long to make
                     self.flush()
 
-    def _checkpoints(self, batch):
-        files = {}
-        for _, identity, _, _, file in batch:
-            if file is not None:
-                files.setdefault(file, []).append(identity)
-        saved = {}
-        for file, identities in files.items():
-            saved.update(checkpoint.read(self._folder, file, identities))
-        return saved
-
-    def _passenger(self, identity, overrides, seed):
+    def _passenger(self, identity, overrides, seed) -> Any:
         from foretrain.engine.lanes import Passenger
 
-        parameters, stream = self._asked(overrides, seed)
+        parameters, stream = self._run_of(overrides, seed)
         try:
             with self._noticed.watching():
                 inputs = self._study.inputs(parameters, stream)
         except MemoryError as error:  # the same for every run of these sizes
             raise TooLarge(
-                f"The inputs of a run do not fit into memory: {error}. Try smaller sizes."
+                f"The inputs of a run do not fit into memory: {error}. Try smaller sizes or fewer workers."
             ) from error
         inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
 
-    def _asked(self, overrides, seed):
+    def _run_of(self, overrides, seed):
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
         parameters, stream = self._last[1], Seed(self._root_seed, seed)
@@ -293,12 +288,12 @@ class Session:
             self._left.append(self._numbers[run.identity])
 
     def _with_host_part(self, run):
-        asked = self._beside.pop(run.identity, None)
-        if asked is None or run.outcome == FAILED:
+        on_host = self._on_host.pop(run.identity, None)
+        if on_host is None or run.outcome == FAILED:
             return run
         try:
             with self._noticed.watching():
-                arrays = computed(self._study, asked.parameters, asked.seed)
+                arrays = computed(self._study, on_host.parameters, on_host.seed)
             _, curves, finals = by_step(arrays, self._along_step, run.steps)
         except MemoryError:
             raise
@@ -323,10 +318,9 @@ class Session:
 
         Without a worker an author sees it, too; what a user got wrong says all in its own line.
         """
-        text = str(error) if isinstance(error, ForetrainError) else place(error)
-        note = " ".join(text.split())[:500]
-        if note not in self._told:
-            self._told.add(note)
+        note = _line(error)
+        if note not in self._logged:
+            self._logged.add(note)
             trace = "".join(traceback.format_exception(error))
             append_log(self._folder, f"Run {identity}:\n{trace}")
             if self._here and not isinstance(error, ForetrainError):
@@ -338,6 +332,11 @@ class Session:
         steps = self._steps + self._steps_here()
         self._say({"say": "moved", "entered": self._entered, "left": self._left, "steps": steps})
         self._entered, self._left = [], []
+
+
+def _line(error):
+    text = str(error) if isinstance(error, ForetrainError) else place(error)
+    return " ".join(text.split())[:500]
 
 
 def main() -> None:

@@ -15,18 +15,20 @@ def shapes_of(
     program: Completed, inputs: dict[str, Any], shared: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Shapes and dtypes of the state and of an observation of one run, found without running anything."""
-    given = {**inputs, **shared}
-    state = jax.eval_shape(program.init, given)
-    observed = jax.eval_shape(program.observe, given, state)
+    arguments = {**inputs, **shared}
+    state = jax.eval_shape(program.init, arguments)
+    observed = jax.eval_shape(program.observe, arguments, state)
     if program.every_step is not None:
-        scalars = jax.eval_shape(program.every_step, given, state)
+        scalars = jax.eval_shape(program.every_step, arguments, state)
         length = (program.observe_every,)
         observed |= {n: jax.ShapeDtypeStruct(length, x.dtype) for n, x in scalars.items()}
     return state, observed
 
 
-def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
-    """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals.
+def result_bytes(
+    program: Completed, inputs: dict[str, Any], shared: dict[str, Any]
+) -> tuple[int, int]:
+    """Return the fewest and the most bytes that a run takes in the labelled result: its finals and two or all observations.
 
     Raises:
         StudyError: an observation, or what is stored at the end, is no dictionary.
@@ -34,11 +36,12 @@ def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, A
     with arithmetic(program.precision):
         state, observed = shapes_of(program, inputs, shared)
         finals = jax.eval_shape(program.finish, {**inputs, **shared}, state)
-    for name, given in (("observe", observed), ("finish", finals)):
-        if not isinstance(given, dict):
-            got = type(given).__name__
+    for name, arrays in (("observe", observed), ("finish", finals)):
+        if not isinstance(arrays, dict):
+            got = type(arrays).__name__
             raise StudyError(f"`{name}` must return a dictionary of arrays, but returns {got}.")
-    return 2 * size(observed) + size(finals)
+    strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
+    return 2 * size(observed) + size(finals), strides * size(observed) + size(finals)
 
 
 def size(tree) -> int:
@@ -72,9 +75,9 @@ def _products(jaxpr: Any) -> Iterator[int]:
     """Bytes of the factors and the result of each product of matrices, those of inner functions too."""
     for equation in jaxpr.eqns:
         if equation.primitive.name in ("dot_general", "conv_general_dilated"):
-            yield size([held.aval for held in (*equation.invars, *equation.outvars)])
-        for given in equation.params.values():
-            for one in given if isinstance(given, tuple | list) else (given,):
-                inner = getattr(one, "jaxpr", one)
+            yield size([variable.aval for variable in (*equation.invars, *equation.outvars)])
+        for value in equation.params.values():
+            for part in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(part, "jaxpr", part)
                 if hasattr(inner, "eqns"):
                     yield from _products(inner)

@@ -18,9 +18,9 @@ from foretrain.results.lock import lock, refuse_living
 
 @dataclass(frozen=True)
 class Execution:
-    """What `execute` did."""
+    """Result of `execute`."""
 
-    found: int  # runs that were in the folder before
+    stored: int  # runs that were in the folder before
     ran: int  # runs that were done now
     device: str  # what was computed on; "" if nothing was run
     backends: tuple[str, ...]  # backends of the runs that were done now
@@ -50,11 +50,10 @@ def execute(
         folder: Folder of results; made if absent.
         workers: Number of worker processes, one per core by default. 0 runs in the calling process, for debugging; that
             pins it to one core for good, and is refused where JAX already runs on several.
-        on: "cpu" or "gpu": where all runs are made. By default, where there is a GPU, the cores and the GPU share them.
+        on: As in `foretrain.plans.options.Options`.
         checkpoint_every: Seconds between checkpoints of the runs under way.
+        keep_state: As in `foretrain.plans.options.Options`.
         shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
-        keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
-            "all" observations; see `foretrain.engine.snapshots`. Runs found in the folder stay as they are.
         again: Identities of runs that are trained again although the folder holds them.
         claimed: Called once the part of the grid is this process's own, before anything else is done.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
@@ -101,10 +100,10 @@ def execute(
         )
         sweep.run()
     return Execution(
-        found=len(mine) - len(sweep.runs),
+        stored=len(mine) - len(sweep.runs),
         ran=sum(sweep.outcomes.values()),
         device="; ".join(sweep.devices),
-        backends=tuple(sorted(sweep.made)),
+        backends=tuple(sorted(sweep.by_backend)),
         wall_time_s=time.monotonic() - began,
     )
 
@@ -119,7 +118,7 @@ def check_options(
 
 
 def _overlaps(name, parts):
-    """Whether a lock of this name stands for runs that a part of so many parts may hold, too."""
+    """Return True if a lock of this name stands for runs that a part of so many parts may hold, too."""
     if name == "sweep":
         return parts > 1
     return name.startswith("shard-") and not name.endswith(f"-of-{parts}")
@@ -133,5 +132,5 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
 
 
 def in_shard(identity: str, part: int, parts: int) -> bool:
-    """Whether a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
+    """Return True if a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
     return int(identity[:15], 16) % parts == part - 1

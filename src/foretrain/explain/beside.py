@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.elsewhere.measured import Measured
+from foretrain.elsewhere.curves import Measured
 from foretrain.errors import argument_error
 from foretrain.explain.shares import bounded
 from foretrain.words import count, number

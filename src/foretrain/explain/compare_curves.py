@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.elsewhere.measured import read_measured
+from foretrain.elsewhere.curves import read_measured
 from foretrain.errors import StoreError, argument_error, path_argument, real
 from foretrain.explain.beside import Beside, beside
 from foretrain.explain.explanation_text import MEASURED_HEADING, RUN
@@ -40,7 +40,7 @@ def compare_curves(
     """Lay runs made elsewhere beside what `foretrain explain` or `foretrain predict` has stored.
 
     Args:
-        curves: One file of curves or several, see `foretrain.elsewhere.measured.read_measured`.
+        curves: One file of curves or several, see `foretrain.elsewhere.curves.read_measured`.
         folder: A folder that either has written.
         rate: Learning rate of the measured runs; for a prediction of `foretrain predict`, whose time is step x rate.
         step_column, loss_column: Names of columns of the files.

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from foretrain.elsewhere.measured import Measured
+from foretrain.elsewhere.curves import Measured
 from foretrain.errors import ForetrainError, integer, known_options, path_argument
 from foretrain.explain.beside import beside
 from foretrain.explain.corner_runs import CornerRuns
@@ -94,7 +94,7 @@ def explained(
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
         tell: Called with a line when the prediction stands; without it no progress is shown either.
-        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.measured.read_measured`; they are laid beside
+        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`; they are laid beside
             the prediction before training, and beside everything after it.
         out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
             of this training is not trained again, also after a kill.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.interval import Interval
-from foretrain.elsewhere.measured import Measured
+from foretrain.elsewhere.curves import Measured
 from foretrain.explain.beside import Beside, beside
 from foretrain.explain.extra_curves import ExtraCurve
 from foretrain.explain.kernel.kernel_forecast import KernelForecast

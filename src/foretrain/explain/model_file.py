@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from foretrain.elsewhere.curves import read_measured
 from foretrain.elsewhere.examples import read_examples
-from foretrain.elsewhere.measured import read_measured
 from foretrain.elsewhere.own_model import own_model
 from foretrain.errors import argument_error
 from foretrain.explain.coordinate_check import CoordinateCheck, coordinate_check
@@ -45,7 +45,7 @@ def explain_files(
         data: An .npz file of ``x``, ``y``, and perhaps ``x_test`` and ``y_test``; or an .npy file of ``x``, with `labels`.
         loss: By default the file's, else ``squared``.
         measured: Files of runs of this training made elsewhere; they and their columns are as of
-            `foretrain.elsewhere.measured.read_measured`.
+            `foretrain.elsewhere.curves.read_measured`.
         step_column, loss_column: Names of their columns.
         out, from_zero, cores, tell: As of `foretrain.explain.explain.explained`.
         seeds: Number of starts; one where the model has no more.

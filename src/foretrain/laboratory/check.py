@@ -1,8 +1,9 @@
-"""What a study lacks, found before anything is trained."""
+"""Checks of a study before anything is trained."""
 
 import dataclasses
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,20 +52,20 @@ def check(study: str | Path | Study) -> Problems:
     value of every axis: an error in it, or a variable that is not finite, is found, too.
     """
     try:
-        found = loaded(study)
-        plan = make_plan(found, {})
+        known = loaded(study)
+        plan = make_plan(known, {})
     except ForetrainError as error:
         return Problems([str(error)])
     except (Exception, SystemExit) as error:
         return Problems([place(error)])
-    with words(found):
-        return _lacks(found, plan)
+    with words(known):
+        return _lacks(known, plan)
 
 
-def _lacks(found: Study, plan: Plan) -> Problems:
+def _lacks(study: Study, plan: Plan) -> Problems:
     p, lines = plan.parameters, Problems()
-    for name in ("steps", "observe_every") if found.trains else ():
-        if name not in rules(found.Parameters):
+    for name in ("steps", "observe_every") if study.trains else ():
+        if name not in rules(study.Parameters):
             lines.append(
                 f"`Parameters` must have a field `{name}`, but has none. Inherit it from foretrain.study.Run."
             )
@@ -79,26 +80,26 @@ def _lacks(found: Study, plan: Plan) -> Problems:
             lines.append(f"{what}: {error if whole else place(error)}")
         return None
 
-    attempt("variants", lambda: _variants(found, p))
-    observed = attempt("program", lambda: _traced(found, p)) or {}
+    attempt("variants", lambda: _variants(study, p))
+    observed = attempt("program", lambda: _traced(study, p)) or {}
     sizes: dict[str, int] = {}
     for name, shape in observed.items():
         sizes |= attempt("program", lambda name=name, shape=shape: _fits(name, shape)) or {}
     began = time.perf_counter()
-    arrays = attempt("first run", lambda: computed(found, p, Seed(plan.root_seed, 0))) or {}
+    arrays = attempt("first run", lambda: computed(study, p, Seed(plan.root_seed, 0))) or {}
     lines.seconds = time.perf_counter() - began if arrays else None
     for name, array in arrays.items():
         sizes |= attempt("first run", lambda name=name, array=array: _holds(name, array)) or {}
         observed[name] = array.shape
     step = attempt(
-        "first run", lambda: by_step(arrays, positions("step"), found.stored_steps(p))[0]
+        "first run", lambda: by_step(arrays, positions("step"), study.stored_steps(p))[0]
     )
-    attempt("estimate", lambda: found.estimate(p))
-    attempt("labels", lambda: _labelled(found, p, sizes, step))
-    sentences = attempt("sentences", lambda: found.sentences) or ()
-    attempt("figures", lambda: found.figures)
-    made = next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
-    theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
+    attempt("estimate", lambda: study.estimate(p))
+    attempt("labels", lambda: _labelled(study, p, sizes, step))
+    sentences = attempt("sentences", lambda: study.sentences) or ()
+    attempt("figures", lambda: study.figures)
+    cell = next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
+    theory = attempt("predict", lambda: theory_of(study, dataclasses.replace(cell, seeds=1)))
     theory = xr.Dataset() if theory is None else theory
     common = sorted(observed.keys() & theory.data_vars.keys())
     if theory.data_vars and observed and not sentences and not common:
@@ -108,10 +109,10 @@ def _lacks(found: Study, plan: Plan) -> Problems:
         )
     for name in common:
         attempt("predict", lambda name=name: _as_long(name, theory[name], sizes))
-    made = dataclasses.replace(made, theory=theory)
+    cell = dataclasses.replace(cell, theory=theory)
     swept = {name for name, values in plan.axes.items() if len(values) > 1}
-    for said in sentences:
-        attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made, swept))
+    for sentence in sentences:
+        attempt(f"The sentence `{sentence.id}`", partial(_interval, sentence, cell, swept))
     lines[:] = dict.fromkeys(lines)
     return lines
 
@@ -126,9 +127,9 @@ def _variants(study: Study, p: Any) -> None:
 def _labelled(study: Study, p: Any, sizes: dict[str, int], step: np.ndarray | None) -> None:
     """Raise where the labels along a dim are not as many as what the longest of the networks holds along it."""
     step = study.stored_steps(p) if study.trains or step is None else step
-    given = {name: (dims[0], len(v)) for name, (dims, v) in study.labels(p, step).items()}
+    lengths = {name: (dims[0], len(v)) for name, (dims, v) in study.labels(p, step).items()}
     largest = dict(sizes)
-    if any(length != sizes.get(dim, length) for dim, length in given.values()):
+    if any(length != sizes.get(dim, length) for dim, length in lengths.values()):
         for overrides in study.variants(p).values():
             changes = {name: value for name, value in overrides.items() if name != "seeds"}
             other = dataclasses.replace(p, **changes)
@@ -136,7 +137,7 @@ def _labelled(study: Study, p: Any, sizes: dict[str, int], step: np.ndarray | No
             for name, shape in (_traced(study, other) | host).items():
                 for dim, size in _fits(name, shape).items():
                     largest[dim] = max(size, largest.get(dim, size))
-    for name, (dim, length) in given.items():
+    for name, (dim, length) in lengths.items():
         if length != largest.get(dim, length):
             raise StudyError(
                 f"Labels `{name}` must be as many as there are along `{dim}`, {largest[dim]}, but are {length}."
@@ -155,17 +156,17 @@ def _as_long(name: str, predicted: xr.DataArray, sizes: dict[str, int]) -> None:
             )
 
 
-def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
-    laid = Cell(cell.along(*said.along)).blind()
+def _interval(sentence: Sentence, cell: Grid, swept: set[str]) -> None:
+    laid = Cell(cell.along(*sentence.along)).blind()
     try:
-        if said.where is None or said.where(laid):
-            said.fixed(laid)
+        if sentence.where is None or sentence.where(laid):
+            sentence.fixed(laid)
     except (KeyError, IndexError, NotApplicable):
         return  # what it takes from the theory is only there where the theory of the whole grid is
     except WithheldError:
         raise
     except (SentenceError, ValueError, ArithmeticError):
-        if not swept & set(said.along):
+        if not swept & set(sentence.along):
             raise  # along a swept axis one value is not what it speaks of
 
 
@@ -173,15 +174,15 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     """Name of all that a program observes or ends with to its shape, ``step`` in front of what is observed."""
     import jax
 
-    given = study.program(p)
-    if given is None and study.computes:
+    bare = study.program(p)
+    if bare is None and study.computes:
         return {}
-    if not isinstance(given, Program):
-        raise StudyError(f"It must return a Program, but returns {type(given).__name__}.")
-    program = completed(given, p)
+    if not isinstance(bare, Program):
+        raise StudyError(f"It must return a Program, but returns {type(bare).__name__}.")
+    program = completed(bare, p)
     with arithmetic(program.precision):
         inputs = [_inputs(study, p, number, program.precision) for number in range(2)]
-        shapes = [{name: value.shape for name, value in one.items()} for one in inputs]
+        shapes = [{name: value.shape for name, value in arrays.items()} for arrays in inputs]
         if shapes[0] != shapes[1]:
             name = next(
                 n for n in {**shapes[0], **shapes[1]} if shapes[0].get(n) != shapes[1].get(n)
@@ -199,8 +200,8 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
         seen = jax.eval_shape(program.observe, inputs[0], state)
         jax.eval_shape(program.done, inputs[0], state, seen)
         end = jax.eval_shape(program.finish, inputs[0], state)
-    one = {name: (-1, *leaf.shape) for name, leaf in seen.items()}
-    return {**one, **{name: tuple(leaf.shape) for name, leaf in end.items()}}
+    curves = {name: (-1, *leaf.shape) for name, leaf in seen.items()}
+    return {**curves, **{name: tuple(leaf.shape) for name, leaf in end.items()}}
 
 
 def _holds(name: str, array: np.ndarray) -> dict[str, int]:
@@ -214,9 +215,9 @@ def _holds(name: str, array: np.ndarray) -> dict[str, int]:
 
 
 def _inputs(study: Study, p: Any, number: int, precision: str) -> dict[str, np.ndarray]:
-    given = {**study.inputs(p, Seed(0, number)), **study.shared(p)}
-    given |= {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
-    arrays = {name: np.asarray(value) for name, value in given.items()}
+    values = {**study.inputs(p, Seed(0, number)), **study.shared(p)}
+    values |= {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
+    arrays = {name: np.asarray(value) for name, value in values.items()}
     return {
         name: value.astype(precision) if value.dtype.kind == "f" else value
         for name, value in arrays.items()

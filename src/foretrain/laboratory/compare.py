@@ -40,6 +40,13 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     Raises:
         FolderError: one of them holds no results.
         StoreError: a summary is damaged.
+
+    Example:
+        >>> import foretrain
+        >>> few = foretrain.run("one-mode", seeds=2, out="few", workers=0, quiet=True)
+        >>> many = foretrain.run("one-mode", seeds=3, out="many", workers=0, quiet=True)
+        >>> foretrain.compare("few", "many").differences
+        (('seeds', '2', '3'),)
     """
     folders = (path_argument("first", first), path_argument("second", second))
     summaries = (read_summary(folders[0]), read_summary(folders[1]))

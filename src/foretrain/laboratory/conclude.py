@@ -54,19 +54,19 @@ def conclude(
     """
     problems: list[Problem] = []
     tell(Stage("Reading", of="runs"))
-    held = scan(folder)
-    whole = labelled(folder, plan, problems, held, tell=tell)
+    journal = scan(folder)
+    whole = labelled(folder, plan, problems, journal, tell=tell)
     _refuse_to_lose(folder, whole)
     _protect(whole)
     for name in altered(folder):
         anew = "" if name == MANIFEST else ", and was made anew"
         home.note(folder, f"{name} was not as foretrain had written it{anew}.")
-    # Who is interrupted from here on finds no page, and so nothing that looks done.
+    # Delete the page first: if this is interrupted, the folder must not look finished.
     try:
         (folder / FILE_NAME).unlink(missing_ok=True)
     except OSError as error:  # the folder of another user
         raise refused(folder / FILE_NAME, error) from error
-    done = _Writing(folder, plan, whole, held, device, wall_time_s)
+    done = _Writing(folder, plan, whole, journal, device, wall_time_s)
     done.write((), problems)
     claims, raised = judged(plan.study, whole, plan.preset, tell=tell)
     done.manifest = home.look(folder, plan, claims)
@@ -76,8 +76,8 @@ def conclude(
     write_page(result, plan, whole, problems, tell=tell)
     if problems:
         done.write(claims, problems, store=False)
-        for one in problems:
-            append_log(folder, one.trace)
+        for problem in problems:
+            append_log(folder, problem.trace)
     return result
 
 
@@ -116,12 +116,12 @@ _PARTS = ("simulation", "variants", "theory", "fits")
 
 
 class _Writing:
-    """What store and summary hold of a plan's runs, and how they are written."""
+    """Store and summary of a plan's runs, and the writing of both."""
 
     def __init__(
-        self, folder: Path, plan: Plan, whole: Grid, held: Scan, device: str, wall_time_s: float
+        self, folder: Path, plan: Plan, whole: Grid, journal: Scan, device: str, wall_time_s: float
     ):
-        self._folder, self._plan, self._whole, self._held = folder, plan, whole, held
+        self._folder, self._plan, self._whole, self._journal = folder, plan, whole, journal
         before = summary_of(folder)
         self.manifest = read_manifest(folder) or {}
         self._written: tuple[int, int] | None = None
@@ -156,7 +156,7 @@ class _Writing:
             # A cell that lacks a variant has no runs of it: nothing is missing there.
             counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
         counts = +counts
-        held, manifest, card = self._held, self.manifest, plan.study.card
+        journal, manifest, card = self._journal, self.manifest, plan.study.card
         looks = manifest.get("looks", [])
         write_summary(
             folder,
@@ -164,7 +164,7 @@ class _Writing:
                 study=card.name,
                 summary=card.summary,
                 source=card.source,
-                meanings={name: one.words for name, one in rules(plan.study.Parameters).items()},
+                meanings={name: rule.words for name, rule in rules(plan.study.Parameters).items()},
                 config=plan.as_dict()["parameters"],
                 axes={name: list(values) for name, values in plan.axes.items()},
                 preset=plan.preset,
@@ -172,11 +172,11 @@ class _Writing:
                 wall_time_s=self._wall_time_s,
                 created_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 runs=dict(counts),
-                failures=held.notes,
-                codes=dict(held.codes),
-                backends=held.backends,
+                failures=journal.notes,
+                codes=dict(journal.codes),
+                backends=journal.backends,
                 claims=tuple(claims),
-                problems=tuple(one.line for one in problems),
+                problems=tuple(problem.line for problem in problems),
                 looks=tuple(looks),
                 remarks=(
                     *remarks(manifest.get("seal"), looks),
@@ -192,12 +192,12 @@ class _Writing:
 
 
 def _stamp(folder: Path) -> tuple[int, int] | None:
-    """What tells the store that is there from any other that takes its place; None if there is none."""
+    """Return the inode and time of the store, which tell it from another in its place; None if there is none."""
     try:
-        found = os.stat(folder / NAME)
+        status = os.stat(folder / NAME)
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_ctime_ns
+    return status.st_ino, status.st_ctime_ns
 
 
 def summary_of(folder: Path) -> Summary | None:

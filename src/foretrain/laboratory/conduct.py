@@ -57,6 +57,14 @@ def run(study: str | Path | Study, **parameters: Any) -> Result | None:
     Raises:
         ArgumentError: a parameter breaks its rule.
         FolderError: the folder holds something else, is locked, cannot be written, or holds runs of other code.
+
+    Example:
+        >>> import foretrain
+        >>> result = foretrain.run("one-mode", init_scale=[0.1, 0.2], seeds=3, workers=0, quiet=True)
+        >>> result.simulation["strength"].dims
+        ('init_scale', 'seed', 'step')
+        >>> [claim.verdict for claim in result.claims if claim.id == "closed-form"]
+        ['holds', 'holds']
     """
     options, values = split(parameters)
     with data_from(options.data_dir, options.out):
@@ -66,11 +74,19 @@ def run(study: str | Path | Study, **parameters: Any) -> Result | None:
 
 @documented(*OF_GRID)
 def sweep(config: str | Path, **options: Any) -> Result | None:
-    """Run the grid that a TOML file describes, and return its result as `run` does.
+    r"""Run the grid that a TOML file describes, and return its result as `run` does.
 
     Args:
         config: The file, see `foretrain.plans.config.read_sweep`.
         **options: Those of a run.
+
+    Example:
+        >>> import foretrain
+        >>> from pathlib import Path
+        >>> file = Path("sweep.toml")
+        >>> characters = file.write_text("study = 'one-mode'\nseeds = 2")
+        >>> foretrain.sweep(file, workers=0, quiet=True).simulation.sizes["seed"]
+        2
     """
     chosen = only(options, OF_GRID)
     with data_from(chosen.data_dir, chosen.out):
@@ -86,7 +102,7 @@ def _with_troubles(result: Result | None) -> Result | None:
 
 
 def troubles(folder: Path) -> list[str]:
-    """What is not as it should be in a folder of results, a line each: parts that raised, runs that were lost or diverged."""
+    """Return lines on what went wrong in a folder of results: parts that raised, runs that were lost or diverged."""
     summary = read_summary(folder)
     lines = [f"{line} See {folder / 'log.txt'}." for line in summary.problems]
     if lost := summary.lost:
@@ -118,40 +134,40 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     if retrain and keep:
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
     folder = claim_folder(folder_of(plan, options.out))
-    asked, plan = plan.seeds, home.joined(folder, plan)
-    if plan.seeds > asked and not quiet:
+    seeds, plan = plan.seeds, home.joined(folder, plan)
+    if plan.seeds > seeds and not quiet:
         say(f"{folder} holds {plan.seeds} seeds; all of them are shown.")
     with data_from(data_dir, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
-        held, lines = scan(folder), []
-        if not options.out and options.keep_state == "no" and (missing := _missing(plan, held)):
+        journal, lines = scan(folder), []
+        if not options.out and options.keep_state == "no" and (missing := _missing(plan, journal)):
             taken = take(folder, plan, missing)
             lines += [
                 f"{count(n, 'run was', 'runs were')} taken from {f}." for f, n in taken.items()
             ]
-            held = scan(folder) if taken else held
+            journal = scan(folder) if taken else journal
             if not quiet:
-                for told in lines:
-                    say(told)
-        again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
+                for line in lines:
+                    say(line)
+        again, line = _other_code(folder, plan, journal, retrain=retrain, keep=keep)
         lines += [line] if line else []
         if options.retry_failed:
-            again |= _failed(held)
-        if not again and (found := _finished(folder, plan, held)):
+            again |= _failed(journal)
+        if not again and (result := _finished(folder, plan, journal)):
             if (home.stored_plan(folder) or {}).get("where") != plan.study.where:
                 home.record(folder, plan)  # the file of the study has moved
             if not quiet:
                 say(f"Found done in {folder}; nothing was trained.")
-            return found
+            return result
         how["again"] = frozenset(again)
         remembered = None if data_dir is None else str(Path(data_dir).resolve())
         before: list[Mapping[str, Any] | None] = []
 
         def claimed() -> None:
             before.append(home.record(folder, plan, data_dir=remembered))
-            if before[0] is None and held.identities:
+            if before[0] is None and journal.identities:
                 home.note(
                     folder,
-                    f"{count(len(held.identities), 'run was', 'runs were')} there before any plan.",
+                    f"{count(len(journal.identities), 'run was', 'runs were')} there before any plan.",
                 )
             for line in lines:
                 home.note(folder, line)
@@ -177,10 +193,10 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             home.take_back(folder, plan, before[0])
             raise
         home.refuse_without_plan(folder)
-        if not quiet and execution.found:
+        if not quiet and execution.stored:
             added = f"{execution.ran} were added" if execution.ran else "nothing was trained"
-            say(f"{count(execution.found, 'run was', 'runs were')} found done, {added}.")
-        others = [name for name in held.backends if name and name not in execution.backends]
+            say(f"{count(execution.stored, 'run was', 'runs were')} found done, {added}.")
+        others = [name for name in journal.backends if name and name not in execution.backends]
         if others and execution.backends:
             new = ", ".join(execution.backends)
             say(
@@ -211,7 +227,7 @@ def data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterato
 
 
 def _other_code(
-    folder: Path, plan: Plan, held: Scan, *, retrain: bool, keep: bool
+    folder: Path, plan: Plan, journal: Scan, *, retrain: bool, keep: bool
 ) -> tuple[set[str], str]:
     """Which runs that other code has made are to be trained again, and the line for the history of the folder.
 
@@ -222,34 +238,36 @@ def _other_code(
         FolderError: runs are to be added to those of other code, and nothing is said.
     """
     code = plan.study.code
-    made_by = {name: held.code_of(name) for name in held.identities}
-    other = {name: one for name, one in made_by.items() if one != code}
-    failed = _failed(held) & other.keys()
-    left = {name: one for name, one in other.items() if name not in failed}
+    made_by = {name: journal.code_of(name) for name in journal.identities}
+    other = {name: made_by_code for name, made_by_code in made_by.items() if made_by_code != code}
+    failed = _failed(journal) & other.keys()
+    left = {name: made_by_code for name, made_by_code in other.items() if name not in failed}
     if not left:
         return failed, ""
-    codes = ", ".join(sorted({one or "unknown" for one in left.values()}))
+    codes = ", ".join(sorted({made_by_code or "unknown" for made_by_code in left.values()}))
     what = f"{len(left)} runs made by other code ({codes})"
     if retrain:
         return failed | left.keys(), f"{what} were trained again by {code}."
     if keep:
         return failed, f"{what} were kept beside those of {code}."
-    if _missing(plan, held):
+    if _missing(plan, journal):
         home.refuse_other_code(folder, left.values(), code)
     say(f"{folder} holds {what} than the present ({code}).")
     return failed, ""
 
 
-def _failed(held: Scan) -> set[str]:
-    return {held.identities[number] for number in np.flatnonzero(held.outcomes == FAILED)}
+def _failed(journal: Scan) -> set[str]:
+    return {journal.identities[number] for number in np.flatnonzero(journal.outcomes == FAILED)}
 
 
-def _finished(folder: Path, plan: Plan, held: Scan) -> Result | None:
-    """What a folder holds of a plan that is done; None where runs or anything made from them are missing or damaged."""
-    made = all((folder / name).exists() for name in ("summary.json", "results.zarr", "report.html"))
-    if not made or (before := summary_of(folder)) is None or before.hash != plan.hash:
+def _finished(folder: Path, plan: Plan, journal: Scan) -> Result | None:
+    """Return the result of a plan that is done; None where runs or anything made from them are missing or damaged."""
+    complete = all(
+        (folder / name).exists() for name in ("summary.json", "results.zarr", "report.html")
+    )
+    if not complete or (before := summary_of(folder)) is None or before.hash != plan.hash:
         return None
-    if home.judged_otherwise(folder, plan) or altered(folder) or _missing(plan, held):
+    if home.judged_otherwise(folder, plan) or altered(folder) or _missing(plan, journal):
         return None
     try:
         return opened(folder)
@@ -257,18 +275,18 @@ def _finished(folder: Path, plan: Plan, held: Scan) -> Result | None:
         return None
 
 
-def _missing(plan: Plan, held: Scan) -> set[str]:
-    done = set(held.identities)
+def _missing(plan: Plan, journal: Scan) -> set[str]:
+    done = set(journal.identities)
     return {run.identity for run in runs(plan)} - done
 
 
-def _shard(given: Any) -> tuple[int, int]:
-    if given is None:
+def _shard(value: Any) -> tuple[int, int]:
+    if value is None:
         return 1, 1
     try:
-        part, parts = map(int, given.split("/") if isinstance(given, str) else given)
+        part, parts = map(int, value.split("/") if isinstance(value, str) else value)
     except (TypeError, ValueError):
-        raise argument_error("shard", "be i/n, such as 2/8", f"is `{given}`") from None
+        raise argument_error("shard", "be i/n, such as 2/8", f"is `{value}`") from None
     return check_shard((part, parts))
 
 
@@ -299,14 +317,16 @@ def rebuild(
     known = None if study is None else loaded(study).named(stored["study"])
     plan = plan_from_dict(stored, known)
     check_writable(folder, "folder")
-    held = scan(folder)
-    if held.identities:
+    journal = scan(folder)
+    if journal.identities:
         refuse_other_runs(stored, plan.study, folder)
     with data_from(None, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
         result = conclude(folder, plan, "", 0.0, tell=tell)
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)
-        others = sorted(held.codes.keys() - {code := plan.study.code, ""})
-        made = f" Its runs were made by other code ({', '.join(others)}; now {code})."
-        say(f"{folder} remembers that its study is at {plan.study.where}.{made if others else ''}")
+        others = sorted(journal.codes.keys() - {code := plan.study.code, ""})
+        remark = f" Its runs were made by other code ({', '.join(others)}; now {code})."
+        say(
+            f"{folder} remembers that its study is at {plan.study.where}.{remark if others else ''}"
+        )
     return result

@@ -41,15 +41,15 @@ def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
     for other in sorted(folder.parent.glob(f"{glob.escape(plan.study.name)}-*")):
         if not wanted or other == folder or not _overlaps(other, plan):
             continue
-        found: set[str] = set()
+        ours: set[str] = set()
         for segment in segments(other):
             if segment.code == plan.study.code and (new := wanted.intersection(segment.identities)):
                 _bring(other, segment.name, folder)
-                found |= new
-        if found:
+                ours |= new
+        if ours:
             _bring_lanes(other, folder)
-            taken[other] = len(found)
-            wanted -= found
+            taken[other] = len(ours)
+            wanted -= ours
     return taken
 
 
@@ -86,7 +86,7 @@ def _bring(other: Path, name: str, folder: Path) -> None:
 
 
 def _bring_lanes(other: Path, folder: Path) -> None:
-    """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come shall fit those taken."""
+    """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come must fit those taken."""
     lanes = (read_manifest(other) or {}).get("lanes", {})
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}

@@ -1,32 +1,39 @@
 """A sweep in words, before it runs."""
 
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from foretrain.engine.dispatch import Group, make_groups
-from foretrain.engine.places import usual_workers
+from foretrain.engine.dispatch import make_groups
+from foretrain.engine.estimate import Estimate, estimate
 from foretrain.laboratory import folder as home
-from foretrain.laboratory.foreseen import seconds_here
-from foretrain.machine import usable_cores
-from foretrain.plans.plan import Plan, Run, make_plan, runs, variants
-from foretrain.plans.study import Study
+from foretrain.laboratory.labelled import theory_of
+from foretrain.plans.author import words
+from foretrain.plans.grid import Grid
+from foretrain.plans.place import asking
+from foretrain.plans.plan import Plan, Run, runs, variants
 from foretrain.results.journal import scan
-from foretrain.words import count, duration, memory, span
+from foretrain.words import span
+
+_CONCLUDE_S = 2.3  # seconds of one core: to import what judges and draws, to judge and to draw what every page shows
+_FIGURE_S = 0.25  # seconds of a figure of the study's own
 
 
-def explain(plan: Plan, folder: Path) -> str:
+def explain(plan: Plan, folder: Path, workers: int | None = None) -> str:
     """A sweep in words: axes, networks, runs, those found done, programs to compile, steps, seconds, memory.
 
     Args:
         plan: The plan.
         folder: Folder of its results, which need not be there.
+        workers: Workers that the user asks for.
 
-    Cost: as `foretrain.engine.footprint.footprint`, seconds at most; nothing is trained.
+    Cost: that of `foretrain.engine.estimate.estimate`; nothing is trained.
     """
     if folder.exists():
         plan = home.joined(folder, plan)
-    held = set(scan(folder).identities) if folder.exists() else set()
+    journal = set(scan(folder).identities) if folder.exists() else set()
     wanted = list(runs(plan))
-    left = [run for run in wanted if run.identity not in held]
+    left = [run for run in wanted if run.identity not in journal]
     groups = make_groups(left, plan.study.estimate)
     axes = [f"    {name}: {span(values)}" for name, values in plan.axes.items()]
     work = (
@@ -45,37 +52,32 @@ def explain(plan: Plan, folder: Path) -> str:
             f"  networks    {networks}",
             f"  runs        {len(wanted)}, of which {len(wanted) - len(left)} are found done",
             *(work if plan.study.trains else ()),
-            *_seconds(plan.study, left),
-            *_memory(plan.study, left, groups),
+            *(_cost(outlook(plan, left, workers)) if left else ()),
             f"  sentences   {len(plan.study.sentences)}",
         ]
     )
 
 
-def _seconds(study: Study, left: list[Run]) -> list[str]:
-    """How long the runs that are left will take here, by their steps and the cost of the default size, in a line."""
-    usual = sum(study.estimate(run.parameters) for run in runs(make_plan(study, {}, yes=True)))
-    whole = seconds_here(study.card.cost)
-    if not (left and usual and whole):
-        return []
-    taken = whole * sum(study.estimate(run.parameters) for run in left) / usual
-    return [
-        f"  time        about {duration(float(f'{taken:.2g}'))} here, if a step costs as much as by default"
-    ]
+def _cost(whole: Estimate) -> Iterator[str]:
+    yield f"  time        {whole.time}"
+    if whole.worker:
+        yield f"  memory      {whole.memory}"
 
 
-def _memory(study: Study, left: list[Run], groups: list[Group]) -> list[str]:
-    """The most memory that the runs that are left will take, in a line; none where nothing is to be trained."""
-    if not (left and study.trains):
-        return []
-    from foretrain.engine.footprint import footprint
+def outlook(plan: Plan, left: Sequence[Run], workers: int | None = None) -> Estimate:
+    """Estimate the time and memory of the runs of a plan that are left, from a trial of them and of their theory.
 
-    workers = usual_workers(len(left), usable_cores())
-    taken = footprint(study, left, groups, workers)
-    total = taken.here + workers * taken.worker
-    each = (
-        f"{memory(taken.worker)}{' for each' if workers > 1 else ''} of {count(workers, 'worker')}"
-    )
-    return [
-        f"  memory      at most {memory(total)}: {each}, {memory(taken.here)} to judge and draw"
-    ]
+    Raises:
+        StudyError: the theory raises.
+        ForetrainError: what `foretrain.engine.estimate.estimate` raises.
+    """
+    grid = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
+    cells, seconds = list(grid.cells()), []
+    for cell in (cells[0], cells[-1]) if plan.study.predicts else ():
+        began = time.process_time()
+        with words(plan.study), asking("predict"):
+            theory_of(plan.study, cell)
+        seconds.append(time.process_time() - began)
+    predict_s = seconds[0] + (len(cells) - 1) * seconds[-1] if seconds else 0.0
+    draw_s = _FIGURE_S * len(plan.study.figures or ())
+    return estimate(plan, left, workers=workers, conclude_s=_CONCLUDE_S + draw_s + predict_s)

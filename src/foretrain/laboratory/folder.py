@@ -49,7 +49,7 @@ def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> Mapping[
 
 
 def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> None:
-    """Put the plan back that a folder had before a larger one was refused, lest a smaller one be read as a part of that."""
+    """Restore the folder's plan after a larger one was refused: a smaller plan would be taken for a part of the larger one."""
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
         if manifest.get("plan") == plan.as_dict():
@@ -88,9 +88,9 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
         looks = list(manifest.get("looks", []))
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            one = Look(**now, at=at)
-            one["chain"] = link(manifest.get("seal", {}), looks, one)
-            manifest["looks"] = [*looks, one]
+            latest = Look(**now, at=at)
+            latest["chain"] = link(manifest.get("seal", {}), looks, latest)
+            manifest["looks"] = [*looks, latest]
             write_manifest(folder, manifest)
         return manifest
 
@@ -134,7 +134,7 @@ def _same(look: Look, seal: Mapping[str, Any]) -> bool:
 
 
 def data_dir(folder: Path) -> str | None:
-    """Where the data of a folder's runs were found, None if it was not said."""
+    """Return the place of the data of a folder's runs, None if the user has named none."""
     return (read_manifest(folder) or {}).get("data_dir") or None
 
 

@@ -20,18 +20,20 @@ _DEPTH = 3  # folders between the one that is asked for and a result
 
 def results_below(folder: str | Path) -> list[Path]:
     """The folders of results below a folder, at most three deep, in the order of their names; none within another."""
-    found, level = [], [path_argument("folder", folder)]
+    results, level = [], [path_argument("folder", folder)]
     for _ in range(_DEPTH):
-        below = [one for parent in level for one in _folders_in(parent)]
-        here = [one for one in below if os.path.exists(one / FILE)]
-        found += here
-        level = [one for one in below if one not in here]
-    return found
+        below = [child for parent in level for child in _folders_in(parent)]
+        here = [child for child in below if os.path.exists(child / FILE)]
+        results += here
+        level = [child for child in below if child not in here]
+    return results
 
 
 def _folders_in(parent: Path) -> list[Path]:
     try:
-        return sorted(one for one in parent.iterdir() if os.path.isdir(one) and one.name[:1] != ".")
+        return sorted(
+            child for child in parent.iterdir() if os.path.isdir(child) and child.name[:1] != "."
+        )
     except OSError:
         return []
 
@@ -86,15 +88,15 @@ def _shown(target: Path, place: Path, summary: Summary) -> dict[str, Any]:
 def _first_figure(place: Path) -> str:
     try:
         with open(place / FILE_NAME, "rb") as page:
-            found = re.search(rb'<figure [^>]*data-name="([^"]+)"', page.read(_HEAD))
+            match = re.search(rb'<figure [^>]*data-name="([^"]+)"', page.read(_HEAD))
     except OSError:
         return ""
-    name = found.group(1).decode() if found else ""
+    name = match.group(1).decode() if match else ""
     return name if name and os.path.exists(place / "figures" / f"{name}.png") else ""
 
 
 def _own(summary: Summary):
-    """What the run has of its own: axes, parameters that are not the default of its study, seeds, preset."""
+    """Return what sets a run apart: axes, parameters that are not the default of its study, seeds, preset."""
     for name, values in summary.axes.items():
         yield f"{name} {span(values)}"
     try:

@@ -1,4 +1,4 @@
-"""What a study asks, takes, trains, claims and draws, told before anything is run.
+"""Question, parameters, networks, claims and figures of a study, before anything is run.
 
 Files of theory and figures are read as text and not imported, so that the answer comes at once.
 """
@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.sentence import Sentence
-from foretrain.laboratory.foreseen import seconds_here
 from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.provenance.sources import source
-from foretrain.words import count, duration, fold, interval, number
+from foretrain.words import count, fold, interval, number
 
 
 class Info(dict[str, Any]):
-    """What is known of a study, by name; printed as text."""
+    """Facts of a study by name; printed as text."""
 
     def __str__(self) -> str:
         return self.text()
@@ -32,17 +31,21 @@ class Info(dict[str, Any]):
 def info(study: str | Path | Study) -> Info:
     """All that can be known of a study without a run, as plain values that JSON can hold.
 
-    Keys are ``study``, ``question``, ``source``, ``cost``, ``seconds`` (on the cores of this machine, see
-    `foretrain.laboratory.foreseen`; None where the cost is not said in s, min or h), ``references``, ``presets`` (to what
-    each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default size, ``parameters``
-    (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with None for an open end,
-    ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
+    Keys are ``study``, ``question``, ``source``, ``cost`` (on two idle cores, in words of the author), ``references``,
+    ``presets`` (to what each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default
+    size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with
+    None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
 
-    Cost: milliseconds, a sixth of a second for the trial of the machine, a quarter for the seeds that headlines need.
+    Cost: milliseconds, a quarter of a second for the seeds that headlines need.
 
     Raises:
         ArgumentError: there is no such study.
         StudyError: its file cannot be read.
+
+    Example:
+        >>> import foretrain
+        >>> foretrain.info("one-mode")["presets"]["paper"]["steps"]
+        20000
     """
     known = loaded(study, ("study", "claims"))
     plan = make_plan(known, {}, yes=True)
@@ -53,7 +56,6 @@ def info(study: str | Path | Study) -> Info:
         "question": known.card.summary,
         "source": known.card.source,
         "cost": known.card.cost,
-        "seconds": seconds_here(known.card.cost),
         "references": list(known.card.references),
         "presets": {name: dict(values) for name, values in known.presets.items()},
         "axes": {name: list(values) for name, values in plan.axes.items()},
@@ -70,18 +72,18 @@ def info(study: str | Path | Study) -> Info:
             }
             for name, rule in rules(known.Parameters).items()
         },
-        "claims": [_claim(said) for said in known.sentences],
+        "claims": [_claim(sentence) for sentence in known.sentences],
         "figures": _figures(known),
         "draws": _draws(known),
     }
     return Info(content)
 
 
-def _claim(said: Sentence) -> dict[str, Any]:
-    ends = () if callable(said.inside) else said.inside
+def _claim(sentence: Sentence) -> dict[str, Any]:
+    ends = () if callable(sentence.inside) else sentence.inside
     allowed = [end if math.isfinite(end) else None for end in ends] or None
-    others = {name: getattr(said, name) for name in ("id", "why", "source", "corrects")}
-    return {**others, "sentence": said.statement, "allowed": allowed}
+    others = {name: getattr(sentence, name) for name in ("id", "why", "source", "corrects")}
+    return {**others, "sentence": sentence.statement, "allowed": allowed}
 
 
 def _file(study: Study, role: str) -> Path | None:
@@ -119,47 +121,43 @@ def _draws(study: Study) -> str:
     return "Every variable that theory and simulation share, dashed over solid."
 
 
-def _cost(found: Info) -> str:
-    if not found["cost"]:
+def _cost(facts: Info) -> str:
+    if not facts["cost"]:
         return ""
-    elsewhere, here = f"about {found['cost']} on two idle cores", found["seconds"]
-    return (
-        elsewhere
-        if here is None
-        else f"{elsewhere}; {duration(float(f'{here:.2g}'))} here, as a short trial tells"
-    )
+    repair = f"foretrain run {facts['study']} --explain tells it here, by a trial"
+    return f"about {facts['cost']} on two idle cores; {repair}"
 
 
-def _text(found: Info, width: int) -> str:
+def _text(facts: Info, width: int) -> str:
 
     def wrapped(text, indent):
         return fold(text, width, " " * indent, " " * indent)
 
-    lines = [f"{found['study']}", wrapped(found["question"], 2), ""]
-    axes = (f"{name} ({count(len(values), 'value')})" for name, values in found["axes"].items())
-    beside = [name for name in found["networks"] if name != "main"]
-    size = f"{count(found['runs'], 'run')} of {count(found['seeds'], 'seed')}"
-    facts = {
-        "source": found["source"],
-        "cost": _cost(found),
-        "size": size + (f", axes {', '.join(axes)}" if found["axes"] else ""),
-        "networks": f"its own, {', '.join(beside)}" if beside else "",
-        "theory": "predicts" if found["predicts"] else "none",
-        "presets": ", ".join(found["presets"]),
-        "figures": ", ".join(found["figures"]) or found["draws"],
+    lines = [f"{facts['study']}", wrapped(facts["question"], 2), ""]
+    axes = (f"{name} ({count(len(values), 'value')})" for name, values in facts["axes"].items())
+    variants = [name for name in facts["networks"] if name != "main"]
+    size = f"{count(facts['runs'], 'run')} of {count(facts['seeds'], 'seed')}"
+    rows = {
+        "source": facts["source"],
+        "cost": _cost(facts),
+        "size": size + (f", axes {', '.join(axes)}" if facts["axes"] else ""),
+        "networks": f"its own, {', '.join(variants)}" if variants else "",
+        "theory": "predicts" if facts["predicts"] else "none",
+        "presets": ", ".join(facts["presets"]),
+        "figures": ", ".join(facts["figures"]) or facts["draws"],
     }
-    for name, text in facts.items():
+    for name, text in rows.items():
         if text:
             lines.append(fold(text, width, f"  {name:<10}", " " * 12))
-    number_of = count(len(found["claims"]), "claim")
+    number_of = count(len(facts["claims"]), "claim")
     lines += ["", f"{number_of}, with what is allowed where that is fixed"]
-    for said in found["claims"]:
-        allowed = f" Allowed: {interval(*said['allowed'])}." if said["allowed"] else ""
-        lines += [f"  {said['id']}", wrapped(f"{said['sentence']}{allowed}", 6)]
-    needs = found.get("needs", ())
+    for claim in facts["claims"]:
+        allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
+        lines += [f"  {claim['id']}", wrapped(f"{claim['sentence']}{allowed}", 6)]
+    needs = facts.get("needs", ())
     lines += ["", *(fold(line, width, "", "    ") for line in needs)] if needs else []
     lines += ["", "Parameters (default)"]
-    for name, rule in found["parameters"].items():
+    for name, rule in facts["parameters"].items():
         default = rule["default"]
         shown = default if isinstance(default, str) else number(default)
         options = f" ({', '.join(rule['choices'])})" if rule["choices"] else ""

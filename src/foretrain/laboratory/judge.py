@@ -42,11 +42,11 @@ def judged(
     if not all(any_run(data) for data in (grid.simulation, *grid.variants.values())):
         return [], []
     groups: dict[tuple[str, ...], list[Sentence]] = {}
-    for said in study.sentences:
-        groups.setdefault(said.along, []).append(said)
+    for sentence in study.sentences:
+        groups.setdefault(sentence.along, []).append(sentence)
     sizes = {name: len(values) for name, values in grid.axes.items()}
     total = sum(math.prod(sizes[name] for name in sizes if name not in along) for along in groups)
-    claims: dict[str, list[Claim]] = {said.id: [] for said in study.sentences}
+    claims: dict[str, list[Claim]] = {sentence.id: [] for sentence in study.sentences}
     problems: dict[str, Problem] = {}
     document = document_values(study)
     here = {**_single(grid.parameters), **grid.axes}
@@ -56,29 +56,31 @@ def judged(
         for cell in grid.cells(keep=along):
             tell(Stage("Judging", done, total, "cells"))
             laid = cell.along(*along)
-            for said in sentences:
+            for sentence in sentences:
                 try:
                     with without_copies():
-                        claim = judge(said, laid)
+                        claim = judge(sentence, laid)
                 except (Exception, SystemExit) as error:
-                    what = f"The sentence `{said.id}` raised"
-                    problems.setdefault(said.id, problem(what, error))
+                    what = f"The sentence `{sentence.id}` raised"
+                    problems.setdefault(sentence.id, problem(what, error))
                     continue
                 if claim is not None:
                     size = size_of(claim, here, document)
-                    if not claim.reads and said.id not in reads:
-                        reads[said.id] = _reads(said, laid)
-                    seen = claim.reads or reads[said.id]
-                    claims[said.id].append(replace(claim, scale=scale, size=size, reads=seen))
+                    if not claim.reads and sentence.id not in reads:
+                        reads[sentence.id] = _reads(sentence, laid)
+                    seen = claim.reads or reads[sentence.id]
+                    claims[sentence.id].append(replace(claim, scale=scale, size=size, reads=seen))
             done += 1
-    return [claim for found in claims.values() for claim in found], list(problems.values())
+    return [claim for of_sentence in claims.values() for claim in of_sentence], list(
+        problems.values()
+    )
 
 
-def _reads(said: Sentence, grid: Grid) -> str:
+def _reads(sentence: Sentence, grid: Grid) -> str:
     """Return the variables that a quantity reads where it makes further cells of the grid, which note nothing themselves."""
     try:
         with watched(grid) as seen:
-            measured(said, Cell(seen))
+            measured(sentence, Cell(seen))
             return ", ".join(sorted(newly_read()))
     except Exception:  # it decides a link on a page, and must cost no verdict
         return ""
@@ -89,11 +91,11 @@ def _single(parameters: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def any_run(data) -> bool:
-    """Whether a network has a run that neither failed nor is missing."""
+    """Return True if a network has a run that neither failed nor is missing."""
     return bool(np.isin(data["outcome"].values, (MISSING, FAILED), invert=True).any())
 
 
 def problem(what: str, error: BaseException) -> Problem:
-    """What raised, in a line that names the innermost place outside of libraries, and the traceback."""
+    """Return a line that names the innermost place outside of libraries, and the traceback."""
     trace = "".join(traceback.format_exception(error))
     return Problem(f"{what}: {place(error).rstrip('.')}.", f"{what}:\n{trace}")

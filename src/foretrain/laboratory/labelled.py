@@ -30,7 +30,7 @@ def labelled(
     plan: Plan,
     # Takes what the theory raises; without it the exception comes through.
     problems: list[Problem] | None = None,
-    held: Scan | None = None,  # what the journal holds, if it has been read before
+    journal: Scan | None = None,  # what the journal holds, if it has been read before
     *,
     tell: Tell = silent,  # told of how many cells there is theory
 ) -> Grid:
@@ -68,7 +68,7 @@ def labelled(
         for variant in variants(plan)
     }
     with words(study):
-        return _beside_theory(plan, fold_all(folder, layouts, held=held), problems, tell)
+        return _beside_theory(plan, fold_all(folder, layouts, held=journal), problems, tell)
 
 
 def _beside_theory(
@@ -104,22 +104,27 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
     p = cell.parameters
     step = study.stored_steps(p)
     seeds = range(cell.seeds if study.predicts_by_seed else 1)
-    found = [study.predict(p, step, cell.seed(number)) for number in seeds]
+    predicted = [study.predict(p, step, cell.seed(number)) for number in seeds]
     if not step.size:
-        arrays = {name: np.asarray(values) for name, values in found[0].items()}
+        arrays = {name: np.asarray(values) for name, values in predicted[0].items()}
         step, *_ = by_step(arrays, positions("step"), step)
     if study.predicts_by_seed:
-        arrays = {name: _by_seed(name, [one.get(name) for one in found]) for name in found[0]}
+        arrays = {
+            name: _by_seed(name, [of_seed.get(name) for of_seed in predicted])
+            for name in predicted[0]
+        }
         return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
-    return dataset(found[0], study.labels(p, step), step)
+    return dataset(predicted[0], study.labels(p, step), step)
 
 
-def _by_seed(name: str, found: list[Any]) -> np.ndarray:
-    shapes = {None if one is None else _numbers(name, one).shape for one in found}
+def _by_seed(name: str, values: list[Any]) -> np.ndarray:
+    shapes = {None if array is None else _numbers(name, array).shape for array in values}
     if len(shapes) > 1:
-        got = " and ".join("is missing" if one is None else f"has shape {one}" for one in shapes)
+        got = " and ".join(
+            "is missing" if array is None else f"has shape {array}" for array in shapes
+        )
         raise VocabularyError(f"Variable `{name}` must have one shape for all seeds, but {got}.")
-    return np.stack([np.asarray(one) for one in found])
+    return np.stack([np.asarray(array) for array in values])
 
 
 def _fits(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
@@ -161,16 +166,16 @@ def dataset(
             )
         sizes |= dict(zip(own, shape, strict=True))
         variables[name] = (dims, values)
-    found = xr.Dataset(variables)
+    data = xr.Dataset(variables)
     known = {"step": (("step",), step), **labels}
-    if seeds is not None and "seed" in found.dims:
+    if seeds is not None and "seed" in data.dims:
         known["seed"] = (("seed",), np.arange(seeds))
     fitting = {
         name: (dims, values)
         for name, (dims, values) in known.items()
-        if tuple(found.sizes.get(dim) for dim in dims) == np.shape(values)
+        if tuple(data.sizes.get(dim) for dim in dims) == np.shape(values)
     }
-    return found.assign_coords(fitting)
+    return data.assign_coords(fitting)
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:
@@ -187,7 +192,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
 def _over_cells(
     whole: Grid, of: Callable[[Grid], xr.Dataset], stage: str, tell: Tell
 ) -> xr.Dataset:
-    """What `of` gives for every cell, along the axes of the grid; but for ``step`` by position, as runs are laid."""
+    """Return the datasets of all cells along the axes of the grid; but for ``step`` by position, as runs are laid."""
     parts: dict[tuple[int, ...], xr.Dataset] = {}
     total = math.prod(len(values) for values in whole.axes.values())
     for cell in whole.cells():
@@ -217,13 +222,13 @@ def _over_cells(
             )
             for head in np.ndindex(*shape[:position])
         }
-    found = laid[()]
+    data = laid[()]
     if "step" in dims:
-        sizes["step"] = np.searchsorted(found["step"].values, ends, "right").tolist()
-    for array in found.data_vars.values():
+        sizes["step"] = np.searchsorted(data["step"].values, ends, "right").tolist()
+    for array in data.data_vars.values():
         if array.dtype.kind in "iu":
             array.attrs["padding"] = int(padding(array.dtype))
-    return annotate(found.assign_coords(coords | lengths(whole.axes, sizes)))
+    return annotate(data.assign_coords(coords | lengths(whole.axes, sizes)))
 
 
 def _filled(part: xr.Dataset, sizes: Mapping[str, int]) -> xr.Dataset:

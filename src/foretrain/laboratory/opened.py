@@ -50,7 +50,7 @@ class StudyResult(Result):
         if chosen in figures:
             return drawn_at(ax, self._drawn, chosen).figure
         grid = self.grid
-        over_steps = [str(one) for one, held in grid.simulation.items() if "step" in held.dims]
+        over_steps = [str(name) for name, array in grid.simulation.items() if "step" in array.dims]
         if chosen not in over_steps:
             known = nearest(chosen, [*figures, *over_steps])
             raise argument_error("name", "name a figure or a variable", f"is `{name}`", known)
@@ -129,14 +129,23 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
         path: The folder of results, or the ``results.zarr`` in it.
         strict: If False, what is whole in a damaged store is read.
         lazy: If True, values are read when they are used.
+
+    Example:
+        >>> import foretrain
+        >>> stored = foretrain.run("one-mode", seeds=2, out="a", workers=0, quiet=True)
+        >>> result = foretrain.open("a")
+        >>> result.theory["strength"].equals(stored.theory["strength"])
+        True
+        >>> list(result.figures)
+        ['loss', 'strength']
     """
-    found = open_result(path, strict=strict, lazy=lazy)
-    if strict and found.path is not None and STORE in altered(found.path, whole=not lazy):
+    result = open_result(path, strict=strict, lazy=lazy)
+    if strict and result.path is not None and STORE in altered(result.path, whole=not lazy):
         raise StoreError(
-            f"{found.path / STORE} is not as foretrain wrote it. Try foretrain report, which makes it anew from "
+            f"{result.path / STORE} is not as foretrain wrote it. Try foretrain report, which makes it anew from "
             "the journal, or `strict=False` to read it as it is."
         )
-    if strict and not lazy and found.path is not None:
-        for line in warnings(found.path, found.claims):
+    if strict and not lazy and result.path is not None:
+        for line in warnings(result.path, result.claims):
             say(line)
-    return StudyResult(found.path, found.tree)
+    return StudyResult(result.path, result.tree)

@@ -60,17 +60,17 @@ def write_page(
     numbers: dict[str, Any] = {}
     if whole is not None and any_run(whole.simulation):
         numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})
-    held = {} if plan is not None else pictures.read_words(result.path)
+    stored = {} if plan is not None else pictures.read_words(result.path)
     kept = {
-        name: figures.Drawing(None, one.title, one.caption, frozenset(one.reads))
-        for name, one in held.items()
+        name: figures.Drawing(None, picture.title, picture.caption, frozenset(picture.reads))
+        for name, picture in stored.items()
         if name not in drawn
     }
     shows = _guarded("links", problems, lambda: links(kept | drawn, summary.claims), {})
     shown, room, folder = [], _MOST_CSV, target / pictures.FOLDER
-    for name, one in kept.items():
+    for name, picture in kept.items():
         svg = pictures.as_svg(pictures.read_png(result.path, name))
-        shown.append(PageFigure(name, one.title, one.caption, svg, "", shows.get(name, ())))
+        shown.append(PageFigure(name, picture.title, picture.caption, svg, "", shows.get(name, ())))
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
         paths = _guarded(
@@ -89,7 +89,7 @@ def write_page(
             )
     by_seed: dict[str, list[float]] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
-        ids = {id for one in shown for id in one.shows}
+        ids = {id for picture in shown for id in picture.shows}
         by_seed = _guarded(
             "values of single seeds",
             problems,
@@ -119,14 +119,14 @@ def _keep_theory(folder: Path, plan: Plan) -> None:
 
 def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
     lines: list[str] = []
-    found = derivations(plan.study.name, _derived_in(plan), lines)
-    known = {said.id for said in plan.study.sentences}
-    for id in dict.fromkeys(id for one in found for id in one.claims if id not in known):
+    derived = derivations(plan.study.name, _derived_in(plan), lines)
+    known = {sentence.id for sentence in plan.study.sentences}
+    for id in dict.fromkeys(id for section in derived for id in section.claims if id not in known):
         lines.append(
             f"A section derives `{plan.study.name}/{id}`, but the study has no such sentence."
         )
     problems += [Problem(line, f"{line}\n") for line in lines]
-    return found
+    return derived
 
 
 def _derived_in(plan: Plan) -> list[Path]:
@@ -147,7 +147,7 @@ def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwis
 
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:
-    lines = [*summary.problems, *(one.line for one in problems)]
+    lines = [*summary.problems, *(problem.line for problem in problems)]
     return {
         **asdict(summary),
         "claims": [claim.as_dict() for claim in summary.claims],

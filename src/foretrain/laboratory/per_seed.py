@@ -33,11 +33,13 @@ def per_seed(
         if claim.verdict != HOLDS and claim.id not in shown and claim.uncertainty is not None:
             wanted.setdefault(claim.id, {})[cell_label(claim.cell)] = claim.label
     known: dict[str, list[float]] = {}
-    for said in study.sentences:
-        labels = wanted.get(said.id, {})
-        for cell in grid.cells(keep=said.along) if labels else ():
+    for sentence in study.sentences:
+        labels = wanted.get(sentence.id, {})
+        for cell in grid.cells(keep=sentence.along) if labels else ():
             label = labels.get(cell_label(cell.cell))
-            values = None if label is None else measured(said, Cell(cell.along(*said.along)))
+            values = (
+                None if label is None else measured(sentence, Cell(cell.along(*sentence.along)))
+            )
             if isinstance(values, PerSeed) and values.upto is None:
                 known[str(label)] = np.asarray(values.values, float).tolist()
     return known

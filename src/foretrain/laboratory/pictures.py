@@ -45,8 +45,13 @@ _HELD = msgspec.json.Decoder(_Held)
 def write_words(folder: Path, drawings: Mapping[str, Drawing]) -> None:
     """Write the words of pictures that stand in a folder of results; raises `FolderError` where the disk refuses them."""
     rows = [
-        {"name": name, "title": one.title, "caption": one.caption, "reads": sorted(one.reads)}
-        for name, one in drawings.items()
+        {
+            "name": name,
+            "title": drawing.title,
+            "caption": drawing.caption,
+            "reads": sorted(drawing.reads),
+        }
+        for name, drawing in drawings.items()
     ]
     try:
         # There is none where every figure raised.
@@ -61,10 +66,10 @@ def read_words(folder: Path) -> dict[str, Words]:
     place = folder / FOLDER
     try:
         content = read_file(place / FILE, _MOST)
-        held = decoded(_HELD, content, place / FILE, "the words of pictures").figures
+        figures = decoded(_HELD, content, place / FILE, "the words of pictures").figures
     except (OSError, StoreError):
         return {}
-    return {one.name: one for one in held if read_png(folder, one.name)}
+    return {figure.name: figure for figure in figures if read_png(folder, figure.name)}
 
 
 def read_png(folder: Path, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""How far a run is, from training to its last figure: one bar on a terminal, a few lines in a log or a notebook."""
+"""Progress of a run from training to its last figure: one bar on a terminal, a few lines in a log or a notebook."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ _SPARE = 4  # columns left free: what a terminal echoes of Ctrl-C must not break
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a run is."""
+    """Stage of a run, from training to its last figure."""
 
     name: str  # what is being done, such as "Training" or "Judging"
     # How many of how many; 0 of 0 where that is not known.
@@ -41,7 +41,7 @@ def silent(stage: Stage) -> None:
 
 @contextlib.contextmanager
 def stages(*, quiet: bool = False) -> Iterator[Tell]:
-    """What takes the stages of a run and shows them on standard error until it is left, by whatever exception.
+    """Show the stages of a run on standard error until the context is left, by whatever exception.
 
     A terminal gets a bar after two seconds; afterwards it is as it was. Anything else (a log, a notebook) gets lines: after
     ten seconds, then after twice the time each, every ten minutes at last, and one of each stage that takes ten seconds.
@@ -63,7 +63,7 @@ def _animated() -> bool:
 
 
 def training(tell: Tell) -> Callable[[Progress], None]:
-    """What takes the progress of a sweep: it says what is to be done, and then tells how far it is.
+    """Return a function that takes the progress of a sweep: it says the work that is left, and then shows the progress.
 
     To a log what is to be done is said only of more than a million steps.
     """
@@ -73,7 +73,7 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         if now.remark not in remarks:
             remarks.add(now.remark)
             say(now.remark)
-        if now.phase == "starting" and now.total > now.found:
+        if now.phase == "starting" and now.total > now.stored:
             if _animated() or (now.trains and now.predicted_steps > _MANY_STEPS):
                 say(describe(now))
         parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
@@ -82,7 +82,7 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         elif now.trains and not now.steps and now.phase == "running":
             parts.append("compiling")
         left = "" if now.remaining_s is None or now.phase != "running" else time_left(now)
-        done = now.found + now.finished
+        done = now.stored + now.finished
         name = "Training" if now.trains else "Computing"
         tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))
 
@@ -90,7 +90,7 @@ def training(tell: Tell) -> Callable[[Progress], None]:
 
 
 def on_cluster(tell: Tell) -> Callable[[int, int], None]:
-    """What takes how many parts of a grid a cluster has done."""
+    """Return a function that takes the number of parts of a grid that a cluster has done, and of all."""
     tell(Stage("Training", note="on the cluster"))
     return lambda done, total: tell(Stage("Training", done, total, "parts", "on the cluster"))
 
@@ -122,8 +122,8 @@ def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -
     part = size * min(stage.done, stage.total) // stage.total if stage.total else 0
     bar = (full * part, empty * (size - part) + ("  " if size else ""))
     room = max(0, columns - _SPARE - len(name) - sum(map(len, bar)))
-    said = [_counted(stage) if stage.total else "", f"{stage.left} left" if stage.left else ""]
-    text = ", ".join(one for one in (*said, encodable(stage.note, encoding)) if one)
+    parts = [_counted(stage) if stage.total else "", f"{stage.left} left" if stage.left else ""]
+    text = ", ".join(part for part in (*parts, encodable(stage.note, encoding)) if part)
     lasted = f"{', ' if text else ''}for {duration(int(lasted_s))}"
     if not stage.left and len(text + lasted) <= room:
         text += lasted
@@ -134,19 +134,19 @@ class Pace:
     """When a log hears of a stage."""
 
     def __init__(self):
-        self._next_s, self._told = _FIRST_S, ""
+        self._next_s, self._name = _FIRST_S, ""
 
     def due(self, elapsed_s: float, name: str, lasted_s: float) -> bool:
-        """Whether a stage is to be told now.
+        """Return True if it is time to show a stage.
 
         Args:
             elapsed_s: Seconds since the start.
             name: The stage.
             lasted_s: Seconds since the stage began.
         """
-        if elapsed_s < self._next_s and (name == self._told or lasted_s < _FIRST_S):
+        if elapsed_s < self._next_s and (name == self._name or lasted_s < _FIRST_S):
             return False
-        self._next_s, self._told = elapsed_s + min(elapsed_s, _EVERY_S), name
+        self._next_s, self._name = elapsed_s + min(elapsed_s, _EVERY_S), name
         return True
 
 
@@ -219,7 +219,7 @@ class _Bar(_Shown):
 
 
 def _live(draw: Callable[[Any], Any]) -> Any:
-    """What draws a line again and again; it leaves the cursor as it is, so that no end of this process can hide it."""
+    """Return a display that redraws a line; it leaves the cursor alone, so that no end of this process hides it."""
     from rich.console import Console
     from rich.live import Live
 

@@ -56,8 +56,8 @@ def page_of_stored(
         result, plan, grid = StudyResult(folder, xr.DataTree()), None, None
     problems = [Problem(line, line) for line in lines]
     page = write_page(result, plan, grid, problems, out=target)
-    for one in problems:
-        say(one.line)
+    for problem in problems:
+        say(problem.line)
     return page
 
 

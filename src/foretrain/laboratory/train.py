@@ -61,20 +61,29 @@ def train(
     Raises:
         ArgumentError: an axis is neither a number nor several, or has the name of an argument.
         ForetrainError: every run failed.
+
+    Example:
+        >>> import foretrain
+        >>> from foretrain.study import Program
+        >>> decay = Program(lambda i: 1 + 0 * i["rate"], lambda i, w: w - i["rate"] * w, lambda i, w: {"loss": w**2})
+        >>> axes, options = {"rate": [0.1, 0.2]}, {"precision": "float64", "workers": 0, "quiet": True}
+        >>> runs = foretrain.train(decay, axes, seeds=1, steps=10, **options)
+        >>> runs["loss"].isel(seed=0, step=-1).values.round(4).tolist()
+        [0.1216, 0.0115]
     """
     if not isinstance(program, Program):
         raise argument_error("program", "be a Program", f"is {program!r}")
     if not isinstance(axes, Mapping | None):
         raise argument_error("axes", "give values by name", f"is {axes!r}")
-    given = dict(axes or {})
+    numbers = dict(axes or {})
     fields = []
-    for axis, values in given.items():
+    for axis, values in numbers.items():
         if not str(axis).isidentifier() or keyword.iskeyword(axis):
             raise argument_error("axes", "have names as in Python", f"has {axis!r}")
         first = values
         if isinstance(values, Iterable) and not isinstance(values, str):
             first = next(iter(values), None)
-        kind = next((one for one in _KINDS if isinstance(first, one)), float)
+        kind = next((kind for kind in _KINDS if isinstance(first, kind)), float)
         if kind is str or first is None or axis in ("steps", "observe_every", "precision"):
             raise argument_error(axis, "be a number or several", f"is {values!r}")
         kind = float if kind is int else kind
@@ -83,7 +92,7 @@ def train(
     whole = dataclasses.replace(program, observe_every=None, precision=None)
     parts: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
     study = define(name, Parameters=Parameters, program=lambda p: whole, **parts)
-    values = {**given, "steps": steps, "observe_every": observe_every, "precision": precision}
+    values = {**numbers, "steps": steps, "observe_every": observe_every, "precision": precision}
     # Runs of another program of the same name and numbers are not this one's.
     chosen = dataclasses.replace(
         only(options, ("preset", "seeds", "shard", "scheduler", "retrain", "keep")),

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -157,31 +157,32 @@ class Grid:
 
     def lost(self, networks: Collection[str], *, diverged: bool = True) -> str:
         """Say which runs of these networks are missing, failed or, with `diverged`, diverged; "" if none are."""
-        known = self._lost if diverged else self._absent
-        return next((text for name in networks if (text := known(name))), "")
+        codes = tuple(code for code in _LOST if diverged or code != DIVERGED)
+        texts = (self._once(self._without, name, codes) for name in networks)
+        return next(filter(None, texts), "")
 
     def unfinished(self, networks: Collection[str]) -> str:
         """Say which runs of these networks were cut off before they had settled; "" if none were."""
-        return next((text for name in networks if (text := self._unfinished(name))), "")
+        return next(filter(None, (self._once(self._cut_off, name) for name in networks)), "")
 
     @cached_property
-    def _lost(self) -> Callable[[str], str]:
-        return cache(lambda name: self._without(name, _LOST))
+    def _known(self) -> dict[tuple, str]:
+        return {}
 
-    @cached_property
-    def _absent(self) -> Callable[[str], str]:
-        absent = {code: word for code, word in _LOST.items() if code != DIVERGED}
-        return cache(lambda name: self._without(name, absent))
+    def _once(self, method: Callable[..., str], *arguments) -> str:
+        """Return the text that a method gives, asked once; a cache of the method would keep the grid alive."""
+        key = method.__name__, *arguments
+        if key not in self._known:
+            self._known[key] = method(*arguments)
+        return self._known[key]
 
-    def _without(self, name: str, codes: dict[int, str]) -> str:
+    def _without(self, name: str, codes: tuple[int, ...]) -> str:
         if name and name not in self.variants:
             return f"no network `{name}` was trained"
-        return _lost(self.network(name), codes)
+        return _lost(self.network(name), {code: _LOST[code] for code in codes})
 
-    @cached_property
-    def _unfinished(self) -> Callable[[str], str]:
-        steps = getattr(self.parameters, "steps", 0)
-        return cache(lambda name: _unfinished(self.network(name), steps))
+    def _cut_off(self, name: str) -> str:
+        return _unfinished(self.network(name), getattr(self.parameters, "steps", 0))
 
     def equal_seeds(self, networks: Collection[str]) -> bool:
         """Return whether several seeds of one of these networks have the same loss, bit by bit: they are then one run."""

@@ -22,14 +22,14 @@ def labels_of(p: Any, step: np.ndarray, labels: Callable | None, time: Callable 
         labels: The function of that name of the study.
         time: The function of that name of the study; by default time is the step times the learning rate.
     """
-    found: Labels = {}
+    coordinates: Labels = {}
     for name, values in _own(p, labels).items():
         pair = isinstance(values, tuple) and len(values) == 2 and not isinstance(values[1], str)
         dim, values = values if pair else (name, values)
-        found[name] = ((dim,), np.asarray(values))
-    found.pop("step", None)
+        coordinates[name] = ((dim,), np.asarray(values))
+    coordinates.pop("step", None)
     if not step.size:
-        return found
+        return coordinates
     if time is not None:
         with asking("time"):
             values = np.asarray(time(p, step))
@@ -37,10 +37,10 @@ def labels_of(p: Any, step: np.ndarray, labels: Callable | None, time: Callable 
             raise StudyError(
                 f"`time` must give one number per step, shape {step.shape}, but gives shape {values.shape}."
             )
-        found["time"] = (("step",), values)
+        coordinates["time"] = (("step",), values)
     elif "learning_rate" in rules(type(p)):
-        found["time"] = (("step",), step * p.learning_rate)
-    return found
+        coordinates["time"] = (("step",), step * p.learning_rate)
+    return coordinates
 
 
 def measured_steps(p: Any, labels: Callable | None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Predictions from files and to files."""
+"""Graphs, data and times of predictions, as the command line names them."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -8,10 +8,8 @@ import numpy as np
 
 from foretrain.errors import argument_error, real
 from foretrain.graph import Graph, read_graph
-from foretrain.predict.prediction import Prediction, Ranking
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 
-PAGE = "prediction.html"
 _MODELS = (".py", ".pt", ".pth", ".safetensors")
 
 
@@ -65,31 +63,3 @@ def _check_used(graph_path: Path | None, pairs: list[tuple[Path, Path]]) -> None
     if graph_path is not None and graph_path not in [used for used, _ in pairs]:
         rule = "hold at least one data file for every graph"
         raise argument_error("files", rule, f"`{graph_path}` has none")
-
-
-def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Path, ...]:
-    """Write ``prediction.json``, the figure and ``prediction.html`` into a folder, which is made if need be.
-
-    Raises:
-        FolderError: the folder cannot be made or written.
-    """
-    from foretrain.predict import figure
-    from foretrain.predict.graph_figure import draw_graph
-    from foretrain.predict.text import page_tables, reading_lines, start_words, trust_lines
-    from foretrain.report.findings import write_findings
-
-    ranked = isinstance(prediction, Ranking)
-    one = prediction.predictions[0] if ranked else prediction
-    graph, reading = draw_graph(one), reading_lines(prediction)
-    return write_findings(
-        Path(folder),
-        PAGE,
-        {**figure.draw(prediction), **({} if graph is None else {"graph": graph})},
-        record=("prediction.json", prediction.as_dict()),
-        title="Candidate gatings" if ranked else f"Prediction of {one.label}",
-        summary=f"Expected learning from {start_words(one)}.",
-        doubts=[("Trust", trust_lines(prediction))],
-        tables=page_tables(prediction),
-        folded=not ranked,
-        closing=[("What the columns of the modes say", reading)] if reading else [],
-    )

@@ -1,13 +1,13 @@
 """The graph of a gated network as a picture, its edges in the colour of what is expected of them."""
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, panels, style
 from foretrain.graph import Graph
+from foretrain.predict.prediction import Prediction
 
 _MOST = 40  # nodes; the names of more run into each other
 _NAMED = 16  # edges whose names are drawn
@@ -19,16 +19,18 @@ _LOOKS = {
 }
 
 
-def draw_graph(prediction: Any) -> Drawing | None:
-    """Draw the graph of a `foretrain.predict.prediction.Prediction`; None where it has more than 40 nodes."""
-    graph = prediction.reduction.graph
-    if len(graph.nodes) > _MOST:
-        return None
+def is_drawn(prediction: Prediction) -> bool:
+    """Return True where a graph has at most 40 nodes."""
+    return len(prediction.reduction.graph.nodes) <= _MOST
+
+
+def draw_graph(prediction: Prediction) -> Drawing:
+    """Draw the graph of a prediction."""
     with style():
-        return _draw(graph, _kinds(prediction), prediction.label)
+        return _draw(prediction.reduction.graph, _kinds(prediction), prediction.label)
 
 
-def _kinds(prediction: Any) -> dict[str, str]:
+def _kinds(prediction: Prediction) -> dict[str, str]:
     """Name of each edge to the first entry of `_LOOKS` that a trained path through it has."""
     learns, loses, nothing = _LOOKS
     outcomes: dict[str, set[str]] = {}

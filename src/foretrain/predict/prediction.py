@@ -6,23 +6,18 @@ time 20 is step 200. Losses are such means, in the square of the unit of the tar
 
 import itertools
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from foretrain.quantities.learning_curves.learning_time import crossing_time
 from foretrain.quantities.learning_curves.plateaus import plateaus
+from foretrain.report.answer import Finding
 from foretrain.theory.gated.reduction import TOLERANCE, Reduction
 
 # Part of the loss at the start by which an end must lie above the attainable loss to count as above it.
 SHORT = 1e-6
-# Entries of a prediction that are written as they are.
-_WRITTEN = (
-    "label", "init_scale", "residual", "stable", "smallest_curvature", "attainable_loss",
-    "attainable_is_bound", "initial_loss", "final_loss", "learning_time", "horizon",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -151,37 +146,11 @@ class Trained:
     judged: tuple[Judged, ...]
 
 
-class _Shown:
-    """A forecast as a figure, in a notebook, at a prompt, and printed."""
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
-        from foretrain.figures.style import drawn_at
-        from foretrain.predict.figure import draw
-
-        return drawn_at(ax, lambda: draw(self), type(self).__name__.lower()).figure
-
-    def _repr_html_(self) -> str:
-        from foretrain.predict.text import notebook_face
-
-        return notebook_face(self)
-
-    def __repr__(self) -> str:
-        from foretrain.predict import text
-
-        return getattr(text, f"{type(self).__name__.lower()}_summary")(self)
-
-    def __str__(self) -> str:
-        from foretrain.predict.text import told
-
-        return told(self)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(_Shown):
-    """The expectation for one network: by the reduction, or from random weights by the exact flow of the statistics.
+class Prediction(Finding):
+    """Expected learning of one network: by the reduction, or from random weights by the exact flow of the statistics.
 
-    In a notebook it shows in a few lines; ``print`` shows its tables.
+    At a prompt it shows in a few lines; ``print`` shows its tables, `answer` is all that is said of it.
 
     Attributes:
         label: Name of the candidate.
@@ -264,51 +233,9 @@ class Prediction(_Shown):
         times, losses = self.history
         return first_below(times, losses, loss)
 
-    def as_dict(self) -> dict:
-        """All but the reduction as JSON-ready values; infinite times become None."""
-        return {
-            **{name: _json(getattr(self, name)) for name in _WRITTEN},
-            "time_unit": "step x learning rate",
-            "modes": [{k: _json(v) for k, v in asdict(mode).items()} for mode in self.modes],
-            "times": self.times.tolist(),
-            "loss": self.loss.tolist(),
-            "init_law": self.law,
-            **self._random(),
-        }
-
-    def _random(self) -> dict:
-        if self.drawn is None or self.reduced is None:
-            return {}
-        drawn = self.drawn.at(self.times)
-        told = {
-            "draws": len(drawn),
-            "lowest_loss": drawn.min(axis=0).tolist(),
-            "highest_loss": drawn.max(axis=0).tolist(),
-            "conserved_within": self.drift,
-            "reached_attainable": self.finished,
-            "reduction": {
-                "strength": self.reduced.strength,
-                "loss": self.reduced.loss.tolist(),
-                "final_loss": self.reduced.final_loss,
-                "learning_time": _json(self.reduced.learning_time),
-                "worst": self.reduced.worst,
-                "worst_time": self.reduced.worst_time,
-            },
-        }
-        if self.trained is not None:
-            told["trained"] = {
-                "learning_rate": self.trained.learning_rate,
-                "steps": self.trained.steps,
-                "loss": self.trained.networks.at(self.times).tolist(),
-                "judged": [
-                    {k: _json(v) for k, v in asdict(one).items()} for one in self.trained.judged
-                ],
-            }
-        return told
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking(_Shown):
+class Ranking(Finding):
     """Candidate gatings of one task, the one expected to learn first in front.
 
     Attributes:
@@ -322,20 +249,8 @@ class Ranking(_Shown):
     target_loss: float
     learning_times: np.ndarray
 
-    def as_dict(self) -> dict:
-        """JSON-ready values."""
-        return {
-            "target_loss": self.target_loss,
-            "learning_times": [_json(time) for time in self.learning_times],
-            "candidates": [prediction.as_dict() for prediction in self.predictions],
-        }
-
 
 def first_below(times: np.ndarray, losses: np.ndarray, target: float) -> float:
     """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
     found = float(crossing_time(times, -losses, -target))
     return math.inf if math.isnan(found) else found
-
-
-def _json(value):
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -51,7 +51,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class Factorization(Factors, Run):
-    """Parameters of the S-curve studies; each field's rule says what it may be."""
+    """Parameters of the S-curve studies, each with its rule."""
 
     components: int = size(
         0,
@@ -153,8 +153,10 @@ def inputs_from(p: Factorization, target, start) -> dict[str, Any]:
     return arrays(p.loss_function, target, start, learning_rate(p), weight_decay(p))
 
 
-def arrays(loss_function: str, target, start, rate: float, decay: float) -> dict[str, Any]:
-    """The inputs of a run with a given target and start, factors of shape (n, component)."""
+def arrays(
+    loss_function: str, target, start, learning_rate: float, weight_decay: float
+) -> dict[str, Any]:
+    """Return the inputs of a run with a given target and start, factors of shape (n, component)."""
     from foretrain.networks import factorization_rows as network
 
     goal = network.prepare(loss_function, target, start.left.shape[1])
@@ -163,8 +165,8 @@ def arrays(loss_function: str, target, start, rate: float, decay: float) -> dict
         **{f"goal_{name}": value for name, value in goal._asdict().items()},
         "start_left": start.left,
         "start_right": start.right,
-        "rate": np.float64(rate),
-        "decay": np.float64(decay),
+        "rate": np.float64(learning_rate),
+        "decay": np.float64(weight_decay),
     }
 
 

@@ -59,10 +59,10 @@ def check(p: ImagePerceptron) -> None:
     """Refuse batches larger than the training set, and of bundled data more images than there are."""
     phases.check_batch(p)
     if p.data == "digits":
-        _enough(p, images_of(p.data))
+        _check_enough(p, images_of(p.data))
 
 
-def _enough(p, images):
+def _check_enough(p, images):
     available = {"training_size": images.train_labels, "validation_size": images.heldout_labels}
     for name, labels in available.items():
         if (size := getattr(p, name)) > len(labels):
@@ -70,7 +70,7 @@ def _enough(p, images):
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(data: str, known: tuple[str, ...]) -> LabelledImages:
+def _load(data: str, known: tuple[str, ...]) -> LabelledImages:
     return image_files.load(data, _HELD_OUT, generator(Seed(0, 0), "data"))
 
 
@@ -84,13 +84,13 @@ def images_of(data: str) -> LabelledImages:
 
     Raises `ArgumentError` where files are missing, or are not what their names say.
     """
-    return _loaded(data, tuple(file.digest for file in image_files.files(data)))
+    return _load(data, tuple(file.digest for file in image_files.files(data)))
 
 
 def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
     """Images of one run and its start; smaller training sets are the first of larger ones, and alpha only multiplies."""
     every = images_of(p.data)
-    _enough(p, every)
+    _check_enough(p, every)
     draw = generator(seed, "data")
     kept = draw.permutation(len(every.train_labels))[: p.training_size]
     validation = draw.permutation(len(every.heldout_labels))[: p.validation_size]

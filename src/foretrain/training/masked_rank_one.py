@@ -40,7 +40,7 @@ class Flow(Run):
 
 @dataclass(frozen=True)
 class Domains(Flow):
-    """The flow on a mask of as many input as output domains, of which there are few."""
+    """The flow on a mask of equally many input and output domains, which are few."""
 
     domains: int = size(10, "number of input and of output domains", 1000, minimum=2, symbol="n")
 
@@ -131,7 +131,7 @@ def flight_inputs(drawn: Draw, sigma: float) -> dict[str, Any]:
 
 
 def program(p: Flow) -> Program:
-    """The flow, whatever the mask, from `flight_inputs`."""
+    """Return the program of the flow from `flight_inputs`, for any mask."""
     import jax
     import jax.numpy as jnp
 

@@ -7,13 +7,13 @@ from foretrain.study import CONVERGED, claim
 OURS = "docs/theory/masked-rank-one.md"
 
 
-def generalised(data) -> np.ndarray:
+def generalises(data) -> np.ndarray:
     """Return 1 for runs that reached zero loss and are right on every untrained pair, 0 for others; nan for none."""
     done = (data["outcome"] == CONVERGED) & (data["final_untrained_error"] < 1e-6)
     return done.where(np.isfinite(data["final_loss"])).values
 
 
-def remaining(logs: np.ndarray, stuck: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+def stuck_counts(logs: np.ndarray, stuck: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     """Return how often each seed is stuck at a smaller scale, and how often it should be from the next larger one.
 
     A run is stuck from sigma if the share of the leading mode in its start is below some multiple of

@@ -126,7 +126,7 @@ def items_task(level_weights: str) -> Task:
 
 
 def paper_rate(p: Any, features: int = 7) -> float:
-    """Return the learning rate in the paper's time, whatever the `loss_function`; `features` is the length of an output."""
+    """Return the learning rate in the paper's time, for any `loss_function`; `features` is the length of an output."""
     if p.loss_function == "paper":
         return p.learning_rate
     from foretrain.theory.pathways.race import authors_time_scale

@@ -58,7 +58,7 @@ def mask_gap(c):
     return np.maximum(np.maximum(routes, means_gap(c, drawn)), c.gradient_gap)
 
 
-def leading(c) -> float:
+def leading_pace(c) -> float:
     """Return lambda_1, the largest pace of a part of the domains over that of their mean, of all seeds; 0 for one domain."""
     masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
     paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
@@ -73,7 +73,7 @@ def closed_form_within(most: Callable) -> Callable:
     """
 
     def outside(c) -> str:
-        pace, bound = leading(c), most(c)
+        pace, bound = leading_pace(c), most(c)
         error = 0.75 / c.p.hidden_width / max(1 - pace, 1e-9) ** 2
         if error <= bound:
             return ""

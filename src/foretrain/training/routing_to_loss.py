@@ -44,7 +44,7 @@ class ToLoss(Items, Routes, Training):
 
 
 def start(p: Any, seed: Seed) -> Weights:
-    """Return the weights at scale 1: one seed has one start, whatever the mask and the scale."""
+    """Return the weights at scale 1: one seed has one start, for every mask and scale."""
     data = items_task(p.level_weights)
     sizes = data.inputs.shape[1], data.targets.shape[1]
     return orthogonal_start(generator(seed, "weights"), p.domains, p.hidden_width, *sizes)

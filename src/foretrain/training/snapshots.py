@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 
-def snapshots(loss, params, data, rate, decay, moments):
+def snapshots(loss, params, data, learning_rate, weight_decay, moments):
     """Yield the parameters, a pytree, at every moment (numbers of updates, ascending), arrays of NumPy in double precision.
 
     ``loss(params, data)`` is a module's function in JAX, compiled once; decay of all parameters is added to their gradient.
@@ -14,7 +14,7 @@ def snapshots(loss, params, data, rate, decay, moments):
 
     for count in np.diff(moments, prepend=0):
         with jax.enable_x64(True):
-            params = _descended(loss)(params, data, rate, decay, count)
+            params = _descended(loss)(params, data, learning_rate, weight_decay, count)
         yield jax.tree.map(np.asarray, params)
 
 

@@ -18,8 +18,8 @@ from foretrain.vocabulary import TIME_UNIT, declare
 
 PAIR = ("input_domain", "output_domain")
 GRAPH = "docs/theory/connectivity.md"
-LEARNED = 0.25  # Half of what answering nothing costs: below it a pair counts as learned.
-DEPARTED = 1e-4  # Of what one mode costs, 1/2D: the fall of the loss at which the first mode departs from zero.
+LEARNED = 0.25  # Half of the error of answering nothing: below it a pair counts as learned.
+DEPARTED = 1e-4  # Share of the loss 1/2D of one mode: once it is gone the first mode has departed from zero.
 SETTLED = 1.25  # A run is stuck for good once its loss is at most this times its lasting bound.
 
 declare("step", unit=TIME_UNIT, solver_time="Time of the flow after the steps attempted so far.")
@@ -102,7 +102,7 @@ def estimate(p: Any) -> float:
     return min(p.steps, wait * (2 if p.hidden_width == p.words else 1))
 
 
-def predicted(trained: np.ndarray) -> dict[str, Any]:
+def predict_pairs(trained: np.ndarray) -> dict[str, Any]:
     """Error of every pair, its mean over untrained pairs, number of components and `frame_exponent`, from the mask alone."""
     graph = predict_masks([trained])
     return {

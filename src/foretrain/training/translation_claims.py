@@ -34,21 +34,21 @@ def within_components(c) -> xr.DataArray:
     return (c.trained_pairs == 0) & (c.theory.predicted_pair_error == 0)
 
 
-def converged(c) -> xr.DataArray:
+def has_converged(c) -> xr.DataArray:
     return c.outcome == CONVERGED
 
 
-def stuck(c) -> xr.DataArray:
+def is_stuck(c) -> xr.DataArray:
     """Return 1 for runs that are stuck or used up their steps, 0 for runs that converged, nan for others (such as missing)."""
     known = c.outcome.isin((CONVERGED, STALLED, OUT_OF_STEPS))
-    return (~converged(c)).astype(float).where(known)
+    return (~has_converged(c)).astype(float).where(known)
 
 
 def all_done(c, over: tuple[str, ...]) -> xr.DataArray:
     """Return where every run along some axes converged, is stuck for good, or had settled when its steps were used up."""
     loss = c.loss.transpose(*c.outcome.dims, "step")
     running = c.outcome.copy(data=unsettled(loss.values)) & (c.outcome == OUT_OF_STEPS)
-    return (stuck(c).notnull() & ~running).all(over)
+    return (is_stuck(c).notnull() & ~running).all(over)
 
 
 def both_ends(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:

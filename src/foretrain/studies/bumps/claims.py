@@ -88,7 +88,7 @@ def rank(*ranks):
 
 
 def full(optimizer, small=None):
-    """Return the cells of full rank with this optimizer, those of small starts alone or of others where asked for."""
+    """Return the cells of full rank with this optimizer; of small starts alone, or of others, where `small` says so."""
 
     def where(c):
         of_scale = small is None or (c.p.init_scale < 1) == small

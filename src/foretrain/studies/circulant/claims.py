@@ -28,19 +28,19 @@ def small(c):
     return [scale for scale in c.values("init_scale") if scale <= SMALL]
 
 
-def partial(c):
+def is_partial(c):
     """Return True for a mask that is not full, where the linearised flow is compared."""
     return bool(small(c)) and c.p.width < c.p.domains
 
 
-def on_drawn(c):
+def drawn_generalise(c):
     """Return which runs generalise on the drawn circulants in the limit and above it, (width, seed), and on the shifts."""
-    *drawn, shifts = (shared.generalised(c[name].isel(init_scale=0)) for name in (*DRAWN, "shift"))
+    *drawn, shifts = (shared.generalises(c[name].isel(init_scale=0)) for name in (*DRAWN, "shift"))
     return *drawn, shifts[0]
 
 
 def generalises(c):
-    low, above, shifts = on_drawn(c)
+    low, above, shifts = drawn_generalise(c)
     never = ((low == 0) & (above == 0)).sum() + (shifts == 0).sum()
     note = f"{np.nansum(low):.0f} of {low.size} drawn circulants generalise at {LIMIT:g}, {np.nansum(shifts):.0f} shifts."
     known = np.isfinite(low).any() and np.isfinite(shifts).any()
@@ -51,8 +51,8 @@ def generalises_connected(c):
     wide = np.array(c.values("width")) > 1
     drawn = c["drawn"].isel(init_scale=0)
     skip_if(not wide.any(), "a shift has as many components as domains")
-    done = np.where(drawn["connected"].values == 1, shared.generalised(drawn), 1.0)[wide]
-    both = np.concatenate([shared.generalised(c.simulation)[wide][:, 0], done])
+    done = np.where(drawn["connected"].values == 1, shared.generalises(drawn), 1.0)[wide]
+    both = np.concatenate([shared.generalises(c.simulation)[wide][:, 0], done])
     return np.where(np.isfinite(both).all(0), both.all(0), np.nan)
 
 
@@ -60,16 +60,16 @@ def stuck_rate(c):
     scales = small(c)
     skip_if(len(scales) < 2, "there are fewer than two small scales")
     runs = c.simulation.sel(init_scale=scales)
-    stuck = np.where(np.isfinite(runs["final_loss"]), shared.generalised(runs) == 0, np.nan)
+    stuck = np.where(np.isfinite(runs["final_loss"]), shared.generalises(runs) == 0, np.nan)
     exponent = c.theory.alignment_exponent.isel(init_scale=0).values
-    rows = [shared.remaining(np.log(scales), *width) for width in zip(stuck, exponent, strict=True)]
+    rows = [shared.stuck_counts(np.log(scales), *row) for row in zip(stuck, exponent, strict=True)]
     counted, expected = np.array(rows).transpose(1, 0, 2)
     note = f"{counted.sum():.0f} are seen, {expected.sum():.1f} expected."
     return PerSeed(shared.ratio(counted.sum(0), expected.sum(0)), note)
 
 
 def components_by_chance(c):
-    low, _, shifts = on_drawn(c)
+    low, _, shifts = drawn_generalise(c)
     law = c.theory.isel(init_scale=0)
     parts, agree = law["drawn_components"].values, law["drawn_agreement"].values == 1
     split, shifted = (parts > 1) & np.isfinite(low), np.isfinite(shifts)
@@ -129,7 +129,7 @@ def gap_grows(c):
 def narrowest(c):
     scales = [scale for scale in c.values("init_scale") if scale >= REACHED]
     skip_if(not scales or len(c.values("width")) < 2, "one width, or none of the note's scales")
-    return shared.generalised(c.simulation.isel(width=0).sel(init_scale=scales[0]))
+    return shared.generalises(c.simulation.isel(width=0).sel(init_scale=scales[0]))
 
 
 def narrowest_by_chance(c):
@@ -137,7 +137,7 @@ def narrowest_by_chance(c):
     skip_if(not scales or not 1 < width < c.p.domains, "no small scale, or no band of its width")
     expected = sum(opposing_signs(c.p.domains, width, scale) for scale in scales)
     skip_if(expected < 0.1, "hardly a run is stuck at the narrowest width")
-    stuck = 1 - shared.generalised(c.simulation.sel(width=width, init_scale=scales))
+    stuck = 1 - shared.generalises(c.simulation.sel(width=width, init_scale=scales))
     return PerSeed(stuck.sum(0) / expected, f"Of {len(scales)} scales {expected:.2f} are expected.")
 
 
@@ -216,7 +216,7 @@ CLAIMS = [
         why="s u v^T, which the linearised flow leaves out beside T, is half of the share of the loss that is gone, for u"
         " and for v.",
         along="init_scale",
-        where=partial,
+        where=is_partial,
         note=f"Measured over predicted at equal S when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}, "
         f"where {FITTED[0]:g} or more is predicted.",
     ),
@@ -230,7 +230,7 @@ CLAIMS = [
         inside=(0.9, 1),
         why="The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.",
         note=f"Fraction of init_scale <= {SMALL:g} told right before training.",
-        where=partial,
+        where=is_partial,
         **{**ROW, "along": "init_scale"},
     ),
     claim(

@@ -2,7 +2,7 @@
 
 from foretrain.study import figure, panel
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE
-from foretrain.training.masked_rank_one_claims import generalised
+from foretrain.training.masked_rank_one_claims import generalises
 
 AGAINST = {"x": "init_scale", "by": "width", "theory_label": "linearised flow"}
 FIGURES = {
@@ -28,7 +28,7 @@ FIGURES = {
         "fraction whose weights have agreeing signs in the linearised flow where its loss would have halved, told before "
         "training. Above a scale of about 0.1 starts are not small, and that flow does not apply.",
         panel(
-            lambda c: generalised(c.simulation),
+            lambda c: generalises(c.simulation),
             scale="semilogx",
             label="Fraction of seeds that generalise",
             theory=lambda c: c.theory.predicted_agreement.isel(stage=ESCAPE).astype(float),

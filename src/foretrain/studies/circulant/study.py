@@ -49,7 +49,7 @@ class Parameters(flight.Domains):
         "band",
         "which outputs: consecutive ones, or others drawn anew for every seed",
         choices=("band", "drawn"),
-        sweepable=False,  # the variants, and what is judged, depend on it
+        sweepable=False,  # variants and claims depend on it
     )
     steps: int = default(4000)
     observe_every: int = default(50)

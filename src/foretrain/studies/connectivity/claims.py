@@ -25,7 +25,7 @@ def zero_shot(c):
 
 def fraction(c, pairs, among):
     """Return the fraction of some pairs among others, over the pairs of all masks with which a run converged."""
-    counts = [each.sum(PAIR).where(shared.converged(c)) for each in (pairs & among, among)]
+    counts = [each.sum(PAIR).where(shared.has_converged(c)) for each in (pairs & among, among)]
     part, whole = (count.sum([dim for dim in MASKS if dim in count.dims]) for count in counts)
     return part / whole.where(whole > 0)
 
@@ -40,9 +40,8 @@ def recall(c):
 
 def all_generalise(c):
     """Return 1 for converged runs in which all untrained pairs generalise, 0 for others that converged."""
-    return (
-        (zero_shot(c) | (c.trained_pairs == 1)).all(PAIR).astype(float).where(shared.converged(c))
-    )
+    right = (zero_shot(c) | (c.trained_pairs == 1)).all(PAIR)
+    return right.astype(float).where(shared.has_converged(c))
 
 
 def connected_iff_all(c):
@@ -53,7 +52,7 @@ def connected_iff_all(c):
 
 def errors_of(c, predicted):
     """Return errors at the smallest scale of pairs for which an error is predicted, of converged runs; nan elsewhere."""
-    chosen = (c.theory.predicted_pair_error == predicted) & shared.converged(c)
+    chosen = (c.theory.predicted_pair_error == predicted) & shared.has_converged(c)
     return smallest(c.pair_error.where(chosen))
 
 
@@ -70,7 +69,7 @@ def across_reverse(c):
 
 
 def stuck_by_exponent(c):
-    state, exponent = shared.stuck(c), c.theory.frame_exponent
+    state, exponent = shared.is_stuck(c), c.theory.frame_exponent
     others, larger = state.rename(seed="other"), exponent.rename(seed="other")
     compared = (state == 1) & (others == 0)
     ahead = (exponent < larger) + 0.5 * (exponent == larger)
@@ -114,10 +113,10 @@ def shares(c):
     The means over seeds are the shares; nan for seeds with a run that is not done.
     """
     if shared.is_square(c):
-        share = shared.stuck(c).mean(MASKS).where(shared.all_done(c, LIMIT))
+        share = shared.is_stuck(c).mean(MASKS).where(shared.all_done(c, LIMIT))
     else:
         count, joined = (
-            pairs.sum(PAIR).where(shared.converged(c)).sum(MASKS)
+            pairs.sum(PAIR).where(shared.has_converged(c)).sum(MASKS)
             for pairs in (missed_pairs(c), shared.within_components(c))
         )
         share = count / joined.mean("seed").where(joined.mean("seed") > 0)
@@ -155,8 +154,8 @@ def slope_of_law(c):
 
 
 def graph_right(c):
-    """Return the fraction of untrained pairs of trained languages of which the graph is right, of a network on other masks."""
-    masks = c.trained_pairs.where(shared.converged(c), 0).transpose(..., *PAIR)
+    """Return the fraction of untrained pairs of trained languages that the graph predicts rightly, on other masks."""
+    masks = c.trained_pairs.where(shared.has_converged(c), 0).transpose(..., *PAIR)
     flat = list(masks.values.reshape(-1, *masks.shape[-2:]))
     expected = masks.copy(data=predict_masks(flat).pair_error.reshape(masks.shape))
     judged = (masks == 0) & (expected != 0.5)
@@ -264,7 +263,7 @@ CLAIMS = [
     claim(
         "square-exact",
         "At H = D zero training loss forces generalisation within components, at any scale.",
-        lambda c: c.pair_error.where(shared.within_components(c) & shared.converged(c)).max(),
+        lambda c: c.pair_error.where(shared.within_components(c) & shared.has_converged(c)).max(),
         # Random masks are joined over paths of 10 pairs at most; n pairs of the loss l leave an error of n^2 |T| l.
         at_most=lambda c: 100 * c.p.languages**2 * c.p.loss_tolerance,
         why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",

@@ -11,12 +11,13 @@ def error_of(predicted):
 
     def error(c):
         chosen = (c.trained_pairs == 0) & (c.theory.predicted_pair_error == predicted)
-        return pairs.mean_over(c.pair_error, chosen).where(pairs.converged(c)).clip(1e-9)
+        return pairs.mean_over(c.pair_error, chosen).where(pairs.has_converged(c)).clip(1e-9)
 
     return error
 
 
 BY_WIDTH = {"across": "hidden_width", "theory": False}
+OVER_SCALES = {"x": "init_scale", "by": "trained_count", **BY_WIDTH}
 FIGURES = {
     "threshold": figure(
         "Threshold, predicted and measured",
@@ -59,15 +60,7 @@ FIGURES = {
         "Precision, above: of the untrained pairs predicted to generalise, the fraction that does. Recall, below: of those "
         "that generalise, the fraction that was predicted. Runs that did not converge are left out.",
         *(
-            panel(
-                quantity,
-                x="init_scale",
-                by="trained_count",
-                label=label,
-                scale="semilogx",
-                ylim=(-0.03, 1.03),
-                **BY_WIDTH,
-            )
+            panel(quantity, label=label, scale="semilogx", ylim=(-0.03, 1.03), **OVER_SCALES)
             for label, quantity in (("Precision", precision), ("Recall", recall))
         ),
         columns=2,
@@ -81,15 +74,13 @@ FIGURES = {
         *(
             panel(
                 quantity,
-                x="init_scale",
-                by="trained_count",
                 label=label,
                 scale="loglog",
                 theory_label="law, up to a factor",
-                **BY_WIDTH | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
+                **OVER_SCALES | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
             )
             for label, quantity in {
-                "Stuck runs": lambda c: pairs.stuck(c) if pairs.is_square(c) else None,
+                "Stuck runs": lambda c: pairs.is_stuck(c) if pairs.is_square(c) else None,
                 "Missed pairs": lambda c: (
                     fraction(c, missed_pairs(c), pairs.within_components(c))
                     if pairs.is_wide(c)

@@ -9,7 +9,7 @@ from foretrain.quantities.allowed import around
 from foretrain.quantities.zero_modes import zero_modes
 from foretrain.study import claim
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import CONVERGE, converged, is_square
+from foretrain.training.translation_claims import CONVERGE, has_converged, is_square
 
 from .study import is_square as is_square_mask
 
@@ -33,12 +33,12 @@ def slope_of(measured, predicted, over):
 
 
 def pair_slope(c):
-    untrained = smallest(c.pair_error.where((c.trained_pairs == 0) & converged(c)))
+    untrained = smallest(c.pair_error.where((c.trained_pairs == 0) & has_converged(c)))
     return slope_of(untrained, smallest(c.theory.predicted_pair_error), (*MASKS, *PAIR))
 
 
 def untrained_slope(c):
-    measured = smallest(c.end.untrained_error.where(converged(c)))
+    measured = smallest(c.end.untrained_error.where(has_converged(c)))
     return slope_of(measured, smallest(c.theory.predicted_untrained_error), MASKS)
 
 

@@ -119,7 +119,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 @lru_cache(10**4)
 def _predicted(p, seed):
     trained = mask(p, seed)
-    graph = translation.predicted(trained)
+    graph = translation.predict_pairs(trained)
     exact = p.languages <= connectivity.LARGEST_EXACT[p.diagonal]
     chance = connectivity.connection_probability if exact else connectivity.isolation_estimate
     size = p.languages, p.trained_count

@@ -15,7 +15,7 @@ PAPER = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 RATES = {"per-context": 1 / 6, "always-on": np.sqrt(2) / 6}
 
 
-def off(c, network, target):
+def weight_gap(c, network, target):
     """Return the largest deviation of a gated network's total weights at the end from a target, dims (pathway, input)."""
     target = xr.DataArray(target, dims=("pathway", "input")) if isinstance(target, list) else target
     own = {"pathway": slice(2 if network.startswith("per-context") else 1)}
@@ -23,14 +23,16 @@ def off(c, network, target):
     return gaps.max(("pathway", "input"), skipna=False)
 
 
-def off_samples(c):
+def sample_weight_gap(c):
     solution = c.theory.network_weights
     names = ("per-context-samples", "always-on-samples")
-    return np.maximum(*(off(c, name, solution.sel(condition=name, drop=True)) for name in names))
+    return np.maximum(
+        *(weight_gap(c, name, solution.sel(condition=name, drop=True)) for name in names)
+    )
 
 
 def curves(c, ending=""):
-    """Return the larger deviation of both networks' losses from the reduction's, over what is allowed, shape (seed,).
+    """Return the larger deviation of both networks' losses from the reduction's, over the allowed one, shape (seed,).
 
     The study's own network, where it is one of both, is another of it.
     """
@@ -80,21 +82,21 @@ CLAIMS = [
     claim(
         "weights-per-context",
         "With one pathway per context, the pathways converge to [1 0] and [0 1], which solves the task.",
-        lambda c: off(c, "per-context", [[1, 0], [0, 1]]),
+        lambda c: weight_gap(c, "per-context", [[1, 0], [0, 1]]),
         rank="headline",
         **WEIGHTS,
     ),
     claim(
         "weights-always-on",
         "A single pathway that is always on converges to [1/2 1/2], the best linear answer, which leaves half of the loss.",
-        lambda c: off(c, "always-on", [[0.5, 0.5]]),
+        lambda c: weight_gap(c, "always-on", [[0.5, 0.5]]),
         rank="headline",
         **WEIGHTS,
     ),
     claim(
         "weights-samples",
         "On finite samples every pathway converges to the least-squares solution of its own examples.",
-        off_samples,
+        sample_weight_gap,
         **WEIGHTS,
     ),
     claim(

@@ -1,9 +1,20 @@
 """Report the first input in one context, the second in the other: one linear pathway cannot, one per context can."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from foretrain.study import choice, declare, default, size
-from foretrain.training.pathways import Pathways
+import numpy as np
+
+from foretrain.graph import Graph
+from foretrain.predict.gatings import rank_gatings
+from foretrain.quantities.gates import gate_agreement
+from foretrain.study import Grid, Program, Seed, choice, declare, default, generator, size
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.gatings import gates_by_features
+from foretrain.tasks.logic import contextual, pathways_graph
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.gated import reduced_dynamics
+from foretrain.theory.gated.reduction import find_reduction
+from foretrain.training.pathways import Pathways, descent, random_weights
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 COST = "20 s"
@@ -17,7 +28,7 @@ NETWORKS = {
     "per-context-samples": {"network": "gated", "gating": "per_context", "moments": "samples"},
     "always-on-samples": {"network": "gated", "gating": "always_on", "moments": "samples"},
 }
-# Ways to divide examples: by the context, by the signs of the inputs, by the sign of the input that is asked for.
+# Ways to divide examples: by the context, by the signs of the inputs, by the sign of the target.
 GATINGS = {
     "always on": (),
     "context": ("context",),
@@ -34,7 +45,7 @@ GATINGS = {
 
 @dataclass(frozen=True)
 class Parameters(Pathways):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     network: str = default(
         "gated",
@@ -88,3 +99,123 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 def labels(p: Parameters) -> dict:
     return {"condition": list(NETWORKS), "gating": list(GATINGS)}
+
+
+def data(p: Parameters, seed: Seed) -> GatedData:
+    """Draw the examples of one run, all of context 1 first; a ReLU network always sees samples, whatever `moments` is."""
+    drawn = p.moments == "samples" or p.network == "relu"
+    return contextual(
+        p.hidden_width,
+        gating=p.gating,
+        samples=p.samples if drawn else None,
+        generator=generator(seed, "data"),
+    )
+
+
+def in_first_context(shown: GatedData) -> np.ndarray:
+    """Return True for each example of the first context, shape (sample,)."""
+    return np.arange(shown.samples) < shown.samples // 2
+
+
+def cued_inputs(shown: GatedData) -> np.ndarray:
+    """Inputs of a ReLU network: x and one cue per context, shape (sample, 4)."""
+    first = in_first_context(shown)
+    return np.concatenate([shown.inputs["x"], np.stack([first, ~first], axis=1)], axis=1)
+
+
+def network(p: Parameters) -> Graph:
+    """Return the graph of the network, for a ReLU network that of the one pathway whose units it rectifies."""
+    if p.network == "relu":
+        return pathways_graph(1, p.hidden_width, input_width=4)
+    return pathways_graph(2 if p.gating == "per_context" else 1, p.hidden_width)
+
+
+def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    """Initial weights of one run, edge name to array."""
+    return random_weights(network(p), p, seed)
+
+
+def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    shown, relu = data(p, seed), p.network == "relu"
+    return {
+        "x": cued_inputs(shown) if relu else shown.inputs["x"],
+        "y": shown.targets["y"],
+        **{f"gate_{name}": gate for name, gate in ({} if relu else shown.gates).items()},
+        **{f"start_{name}": value for name, value in start_weights(p, seed).items()},
+    }
+
+
+def program(p: Parameters) -> Program:
+    import jax.numpy as jnp
+
+    shape, relu = network(p), p.network == "relu"
+
+    def task(inputs):
+        gates = {name[5:]: gate for name, gate in inputs.items() if name.startswith("gate_")}
+        return inputs["x"], inputs["y"], gates
+
+    def finish(weights):
+        if not relu:
+            pathways = range(1, len(shape.hidden) + 1)
+            totals = [(weights[f"out{k}"] @ weights[f"in{k}"])[0] for k in pathways]
+            return {"total_weights": jnp.stack(totals)}
+        part = jnp.sqrt((weights["in1"] ** 2).sum(1)) * jnp.abs(weights["out1"][0])
+        return {"relu_input_weights": weights["in1"], "unit_contribution": part / part.sum()}
+
+    return descent(shape, task, lambda answer, y: {}, finish, relu=relu)
+
+
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Loss of every gated network from the start that a seed's weights have, and its least-squares weights.
+
+    Nothing is fitted. ``loss`` is that of the study's own network, nan if it is of ReLU units.
+    """
+    losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
+    for number, network in enumerate(NETWORKS.values()):
+        of_network = replace(p, **network)
+        statistics = gather_statistics(data(of_network, seed))
+        reduction = find_reduction(statistics, approximate=True)
+        start = reduced_dynamics.grown_start(start_weights(of_network, seed), reduction)
+        states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
+        losses.append(reduced_dynamics.loss(states, reduction))
+        solution = statistics.least_squares()
+        weights[number, : len(solution)] = solution
+        residuals.append(reduction.residual)
+    gated = {"network": "gated", "gating": p.gating, "moments": p.moments}
+    own = list(NETWORKS.values()).index(gated)
+    shown = data(replace(p, moments="samples"), seed)
+    strength = p.init_scale * np.sqrt(p.hidden_width / 2)
+    gates = candidate_gates(shown)
+    ranking, _ = rank_gatings(shown.inputs["x"], shown.targets["y"], gates, strength)
+    return {
+        "loss": losses[own] if p.network == "gated" else np.full(step.size, np.nan),
+        "network_loss": np.array(losses),
+        "network_weights": weights,
+        "reduction_residual": np.array(residuals),
+        **ranking,
+    }
+
+
+def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:
+    """Gates of every candidate on some examples: name to array of shape (pathway, sample)."""
+    (x1, x2), target = shown.inputs["x"].T > 0, shown.targets["y"][:, 0] > 0
+    known = {"context": in_first_context(shown), "x1": x1, "x2": x2, "asked": target}
+    always = np.zeros(shown.samples)  # one value, one pathway
+    return {
+        name: gates_by_features({"": always, **{feature: known[feature] for feature in features}})
+        for name, features in GATINGS.items()
+    }
+
+
+def fit(cell: Grid) -> dict[str, np.ndarray]:
+    """Agreement of the gates of each seed's ReLU network with every candidate; nan for one that diverged."""
+    p, relu = replace(cell.parameters, network="relu"), cell.variants["relu"]
+    agreement = np.full((cell.seeds, len(GATINGS)), np.nan)
+    for number in range(cell.seeds):
+        run, shown = relu.isel(seed=number), data(p, cell.seed(number))
+        weights = run["relu_input_weights"].transpose("unit", "relu_input").values
+        if np.isfinite(weights).all():
+            is_open, part = weights @ cued_inputs(shown).T > 0, run["unit_contribution"].values
+            gates = candidate_gates(shown).values()
+            agreement[number] = [gate_agreement(is_open, part, gate) for gate in gates]
+    return {"gating_agreement": agreement}

@@ -15,7 +15,7 @@ FRACTION = 0.4
 SEEN = 6  # seeds 0 to 5 of root seed 0 were looked at when predictors were chosen
 
 
-def held_out(c):
+def unseen_seeds(c):
     """Return the seeds at which nobody had looked when predictors were chosen, as a slice."""
     return slice(0 if c.root_seed else SEEN, None)
 
@@ -33,20 +33,20 @@ def half_unique(c):
     return np.interp(0.5, probability, count) / count[-1] - FRACTION
 
 
-def learned_from(c):
+def learning_fraction(c):
     fraction = fractions(c)
     middle = (fraction + fraction.shift(training_size=1).fillna(fraction)) / 2
     return middle.where(c.rqi_step.notnull()).min("training_size").fillna(1.0)
 
 
-def learned_where_unique(c):
+def learning_where_unique(c):
     unique = c.lambda_3.values > 0
     skip_if(not unique.any(), "no training set determines the representation")
     return c.rqi_step.notnull().values[unique]
 
 
 def rate_exceptions(c):
-    """Return the number of training sets of which the rate is at odds with their freedom, or below that of a smaller one."""
+    """Return the number of training sets whose rate contradicts their freedom, or is below the rate of a smaller set."""
     rate = c.lambda_3
     skip_if(rate.isnull().all(), "matrices have no rate")
     wrong = (rate > 0) != (c.ideal_rqi > 1 - 1e-6)
@@ -61,9 +61,9 @@ def decades(c, name):
     return np.log10((measured / predicted).where(both)).mean("training_size")
 
 
-def ranked(c, name):
+def rank_agreement(c, name):
     """Return the jackknifed concordance of held-out seeds at the sizes at which all their training sets are enough."""
-    runs = held_out(c)
+    runs = unseen_seeds(c)
     enough = (c.lambda_3.values > 0)[:, runs].all(1)
     predicted, measured = c.theory[name].fillna(np.inf), steps(c)
     return concordances(*(x.values[enough, runs] for x in (predicted, measured)))
@@ -83,7 +83,7 @@ def concordances(predicted, measured):
 
 
 def same_direction(c):
-    """Return the seeds of which all runs that learn the representation end as the line of the flow, of those that learn."""
+    """Return True for each seed whose runs all end as the line of the flow, among seeds that learn the representation."""
 
     def slope(embedding):
         from_middle = embedding["symbol"] - embedding["symbol"].mean()
@@ -129,7 +129,7 @@ CLAIMS = [
     claim(
         "learned-from",
         "Networks learn the representation from a fraction of 0.4 on.",
-        learned_from,
+        learning_fraction,
         source=PAPER + "Fig. 4b",
         near=FRACTION,
         inside=(0.35, 0.45),
@@ -142,7 +142,7 @@ CLAIMS = [
     claim(
         "always-above",
         "A training set that determines the representation is enough for a network to learn it.",
-        learned_where_unique,
+        learning_where_unique,
         source=PAPER + "Fig. 4",
         near=1,
         inside=MOST,
@@ -169,7 +169,7 @@ CLAIMS = [
         **DECADE,
     ).and_corrected(
         "Adam on the effective loss takes as many steps from the same start as grokking does.",
-        quantity=lambda c: decades(c, "adam_step")[held_out(c)],
+        quantity=lambda c: decades(c, "adam_step")[unseen_seeds(c)],
         source=OURS,
         near=0,
         among="held-out seeds that learn at one size at least",
@@ -178,12 +178,12 @@ CLAIMS = [
     *claim(
         "ranking",
         "The grokking rate lambda_3 tells which of two training sets of one size is learned first.",
-        lambda c: ranked(c, "theory_step"),
+        lambda c: rank_agreement(c, "theory_step"),
         source=PAPER + "Fig. 5b",
         **RANKS,
     ).and_corrected(
         "Adam on the effective loss tells, from the same start, which of two training sets of one size is learned first.",
-        quantity=lambda c: ranked(c, "adam_step"),
+        quantity=lambda c: rank_agreement(c, "adam_step"),
         source=OURS,
         near=1,
         rank="headline",

@@ -18,24 +18,20 @@ OURS = "docs/studies/cross-entropy.md"
 RATIO = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2): "
 
 
-def crossed(c):
+def is_cross_entropy(c):
     return c.p.loss_function == "cross_entropy"
 
 
-def small(c):
-    return crossed(c) and c.p.target_scale < LARGE_SCALE
+def is_small(c):
+    return is_cross_entropy(c) and c.p.target_scale < LARGE_SCALE
 
 
-def large(c):
-    return crossed(c) and not small(c)
+def is_large(c):
+    return is_cross_entropy(c) and not is_small(c)
 
 
 def smallest_decay(c):
     return c.decay_ratio.min("step")
-
-
-def furthest_decay(c):
-    return c.decay_ratio.isel(step=np.abs(c.decay_ratio - 1).fillna(-1).argmax("step"))
 
 
 def entries(p):
@@ -48,7 +44,7 @@ def probability_plateau(c):
     return over_settings(plateau_strengths(c.loss["step"].values, left, floor=0.02))
 
 
-def direct(c):
+def direct_probability(c):
     """Return probabilities of logits trained themselves, shape (seed, time)."""
     known = c.theory.direct_probability.transpose("seed", "step").values[:DIRECT_SEEDS]
     skip_if(not np.isfinite(known).all(), "no logits were trained themselves")
@@ -56,17 +52,17 @@ def direct(c):
 
 
 def direct_plateau(c):
-    left = 1 - direct(c)
+    left = 1 - direct_probability(c)
     return over_settings(plateau_strengths(np.arange(left.shape[1]), left, floor=0.02))
 
 
 def direct_half_time(c):
-    known = direct(c)
+    known = direct_probability(c)
     half = crossing_time(np.linspace(0, END, known.shape[1]), known, 0.5)
     return half / time_of_probability(0.5, c.p.dimension**2, known[:, 0])
 
 
-def of_tail(measure):
+def tail_quantity(measure):
     """Return the quantity "a measure of the relative loss of every run", shape (seed,)."""
     return lambda c: np.array(
         [
@@ -76,8 +72,8 @@ def of_tail(measure):
     )
 
 
-ALONE = {"among": f"the first {DIRECT_SEEDS} seeds", "of": (), "where": large}
-TAIL = {"where": lambda c: large(c) and c.p.rank == 10, "statistic": "median"}
+ALONE = {"among": f"the first {DIRECT_SEEDS} seeds", "of": (), "where": is_large}
+TAIL = {"where": lambda c: is_large(c) and c.p.rank == 10, "statistic": "median"}
 CLAIMS = [
     *claim(
         "decay-absent",
@@ -87,17 +83,19 @@ CLAIMS = [
         near=0,
         inside=(0, 0.1),
         why="'Just isn't there': at most a tenth of what the squared error has.",
-        where=crossed,
+        where=is_cross_entropy,
         note=RATIO + "the smallest along training.",
         rank="headline",
     ).and_corrected(
         "All along training cross-entropy of small logits has the decay term of the centred squared error divided by 2 n^2.",
-        quantity=furthest_decay,
+        quantity=lambda c: c.decay_ratio.isel(
+            step=abs(c.decay_ratio - 1).fillna(-1).argmax("step")
+        ),
         source="docs/theory/s-curves.md",
         near=1,
         inside=lambda c: around(1, entries(c.p)),
         why="n^2 (Q - u) is Z - mean up to half of its square; products of normal numbers of scale 1/n reach log(n^2)/n.",
-        where=small,
+        where=is_small,
         note=RATIO + "along training, where it is furthest from one.",
     ),
     claim(
@@ -109,14 +107,14 @@ CLAIMS = [
         inside=(0.9, math.inf),
         why="n^2 (Q - u) has, along Z itself, the length of Z - mean for normal logits (Stein's lemma), more for heavier "
         "tails; a tenth for n^2 entries that are not normal.",
-        where=large,
+        where=is_large,
         note=RATIO + "the smallest along training.",
     ),
     claim(
         "probability-curve",
         "The softmax probability of a row's likeliest entry lies on a plateau before it rises.",
         probability_plateau,
-        where=large,
+        where=is_large,
         rank="headline",
         **by_settings(THREAD, FOUND),
     ),
@@ -144,7 +142,7 @@ CLAIMS = [
     *claim(
         "rank-ten-stuck",
         "With cross-entropy of large logits training at rank ten is stuck short of the zero-loss solution.",
-        of_tail(floor_share),
+        tail_quantity(floor_share),
         source=THREAD,
         inside=(0.5, math.inf),
         why="Stuck if most of what is left at the end is left for ever.",
@@ -160,7 +158,7 @@ CLAIMS = [
     claim(
         "rank-ten-tail",
         "The remaining loss at rank ten on large logits falls like 1/t.",
-        of_tail(tail_exponent),
+        tail_quantity(tail_exponent),
         source=OURS,
         near=-1,
         inside=(-1.5, -0.5),

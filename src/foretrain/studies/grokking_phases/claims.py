@@ -24,13 +24,13 @@ NEARLY = {
 }
 
 
-def learned(c):
+def reached_accuracies(c):
     """Return the runs that reached both accuracies, bool, and those that reached that of training."""
     return c.phase < 2, c.phase < 3
 
 
 def tells_enough(c):
-    """Return the runs of which the ideal model of the training set has the validation accuracy wanted, bool."""
+    """Return True for runs whose training set lets the ideal model reach the validation accuracy."""
     total = len(operation(c.p).samples)
     if not (rest := total - c.p.training_size):
         return c.ideal_accuracy >= 0
@@ -39,7 +39,7 @@ def tells_enough(c):
 
 
 def learners(c):
-    """Return the seeds whose training set tells enough, bool (seed,)."""
+    """Return True for seeds whose training set determines enough, shape (seed,)."""
     which = tells_enough(c)
     return which.isel({dim: 0 for dim in which.dims if dim != "seed"}, drop=True)
 
@@ -87,7 +87,7 @@ def agreement(groups, ends, known=True):
 
 def measured_boundary(c):
     """Return log10 of the ratio of rates above which fitted runs generalise, with the fewest exceptions, shape (seed,)."""
-    good, fit = (which.values for which in learned(c))
+    good, fit = (which.values for which in reached_accuracies(c))
     ratio = log_ratio(c)
     places = np.unique(ratio)
     middles = (places[1:] + places[:-1]) / 2
@@ -111,9 +111,9 @@ def predicted_boundary(c):
     return log_ratio(c)[0, 0] - head_start(c).values[0, 0]
 
 
-def generalised(c):
+def generalisation_steps(c):
     """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each."""
-    good = learned(c)[0] & learners(c)
+    good = reached_accuracies(c)[0] & learners(c)
     skip_if(not good.any(), "no run generalises")
     steps = c.theory.validation_step, c.validation_step
     predicted, measured = (x.where(good).values.reshape(-1, c.seeds) for x in steps)
@@ -149,12 +149,12 @@ def order_of_seeds(predictor, measured, which):
     return values
 
 
-def off(predicted, measured):
+def log_gap(predicted, measured):
     """Return the median over cells of |log2 (predicted / measured)|."""
     return np.median(np.abs(np.log2(predicted / measured)))
 
 
-def lost_by_ratio(c, ends, known=True):
+def loss_by_ratio(c, ends, known=True):
     """Return the share of ends that the ratio of rates tells, less the share that both rates tell, shape (seed,)."""
     ratio = log_ratio(c)
     cells = np.arange(ratio.size).reshape(ratio.shape)
@@ -162,9 +162,9 @@ def lost_by_ratio(c, ends, known=True):
 
 
 def one_dimensional_corrected(c):
-    good, fit = learned(c)
+    good, fit = reached_accuracies(c)
     which = learners(c)
-    return which.where(which, np.nan) * lost_by_ratio(c, good.values * 1, (fit & which).values)
+    return which.where(which, np.nan) * loss_by_ratio(c, good.values * 1, (fit & which).values)
 
 
 def boundary_gap(c):
@@ -186,16 +186,16 @@ def share(part, whole):
     return PerSeed(part.sum(RATES) / whole.sum(RATES), f"Of {count} runs.")
 
 
-def memorised_without(c):
+def memorisation_without(c):
     memorised = (c.phase == 2) & learners(c)
     return share(memorised & (causes(c) == CAUSES.index("representation")), memorised)
 
 
-def lucky(c):
+def lucky_runs(c):
     """Return the number of runs that generalise though their training set does not tell enough."""
     which = ~learners(c)
     skip_if(not which.any(), "all training sets tell enough")
-    return Exact(int((learned(c)[0] & which).sum()), seeds=int(which.sum()))
+    return Exact(int((reached_accuracies(c)[0] & which).sum()), seeds=int(which.sum()))
 
 
 def rate_alone(c):
@@ -206,23 +206,23 @@ def rate_alone(c):
 
 
 def better_than_rate(c):
-    predicted, measured = generalised(c)
+    predicted, measured = generalisation_steps(c)
     which = learners(c).values
     ours, others = (order_of_seeds(x, measured, which) for x in (predicted, rate_alone(c)))
     return ours - others
 
 
 def decoder_counts(c):
-    (predicted, measured), steps = generalised(c), rate_alone(c)
-    values = by_seed(np.where(np.isnan(predicted), np.nan, steps), measured, off)
-    return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, off)
+    (predicted, measured), steps = generalisation_steps(c), rate_alone(c)
+    values = by_seed(np.where(np.isnan(predicted), np.nan, steps), measured, log_gap)
+    return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, log_gap)
 
 
 CLAIMS = [
     *claim(
         "one-dimensional",
         "The phase of a network depends only on the ratio of the two learning rates.",
-        lambda c: lost_by_ratio(c, c.phase.values),
+        lambda c: loss_by_ratio(c, c.phase.values),
         source=PAPER + "Fig. 6a",
         along=RATES,
         **NEARLY,
@@ -278,7 +278,7 @@ CLAIMS = [
     claim(
         "memorization-is-of-representation",
         "A network that memorises lacks the representation.",
-        memorised_without,
+        memorisation_without,
         source=PAPER + "section 4.2",
         near=1,
         inside=ALWAYS,
@@ -288,7 +288,7 @@ CLAIMS = [
     claim(
         "data-bound",
         "Where the training set does not determine the representation, networks generalise at no learning rates.",
-        lucky,
+        lucky_runs,
         source=PAPER + "appendix E",
         at_most=0,
         why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
@@ -299,7 +299,7 @@ CLAIMS = [
         "delay-ratio",
         "Generalisation takes the time of the representation and that of the decoder, one after the other.",
         lambda c: by_seed(
-            *generalised(c), lambda predicted, measured: np.median(predicted / measured)
+            *generalisation_steps(c), lambda predicted, measured: np.median(predicted / measured)
         ),
         source=OURS,
         near=1,
@@ -312,7 +312,7 @@ CLAIMS = [
     claim(
         "delay-order",
         "The sum of the times of representation and decoder orders the cells of a map by when they generalise.",
-        lambda c: by_seed(*generalised(c), rank_correlation, fewest=5),
+        lambda c: by_seed(*generalisation_steps(c), rank_correlation, fewest=5),
         source=OURS,
         near=1,
         inside=(0.8, 1),

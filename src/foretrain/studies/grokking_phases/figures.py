@@ -10,7 +10,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
 from foretrain.training.phases import PHASES
 
-from .claims import CAUSES, RATES, causes, generalised, head_start, learners
+from .claims import CAUSES, RATES, causes, generalisation_steps, head_start, learners
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 
@@ -64,7 +64,7 @@ def draw_phases(grid):
 
 
 def _write_medians(ax, c, bits):
-    """Write median steps one below the other in each cell, of which a half may be infinite."""
+    """Write median steps, which may be infinite, one below the other in each cell."""
     steps = c.simulation[["train_step", "rqi_step", "validation_step"]].to_array().fillna(np.inf)
     middles = steps.quantile(0.5, "seed", method="higher").values
     for place in np.ndindex(*bits.shape):
@@ -99,7 +99,7 @@ def draw_times(grid):
     cell, where = grid.first(RATES)
     c = Cell(cell)
     try:
-        predicted, measured = generalised(c)
+        predicted, measured = generalisation_steps(c)
     except NotApplicable:
         return None
     figure, (left, right) = panels(1, 2, height=3.8)

@@ -11,7 +11,7 @@ from foretrain.theory.grokking.lazy_perceptron import shrinking
 from foretrain.training import image_perceptron
 from foretrain.training.phases import PHASES
 
-from .study import SIZES, STARTS, compared
+from .study import SIZES, STARTS, has_comparisons
 
 PAPER = "Liu et al. (2022), appendix J, "
 OMNIGROK = "Liu, Michaud & Tegmark (2023), section 3"
@@ -29,14 +29,14 @@ def first_steps(c, network=""):
     return image_perceptron.first_steps(c[network], c.p)
 
 
-def generalised(c, *networks):
+def generalisation_steps(c, *networks):
     """Return the first steps of generalisation of networks, with the dim training_images: the size of each training set."""
     steps = [first_steps(c, network)[1] for network in networks]
     sizes = [c.p.training_size * SIZES.get(network, 1) for network in networks]
     return xr.concat(steps, "training_images", join="override").assign_coords(training_images=sizes)
 
 
-def late(c, network=""):
+def bounded_step(c, network=""):
     """Return the step of generalisation, ten budgets for never: order statistics need a number larger than all others."""
     return np.minimum(first_steps(c, network)[1], 10.0 * c.p.steps)
 
@@ -50,16 +50,16 @@ def four_phases(c):
 
 
 def larger_is_later(c):
-    later = generalised(c, "usual", "smaller", "", "larger").diff("training_images") > 0
+    later = generalisation_steps(c, "usual", "smaller", "", "larger").diff("training_images") > 0
     return later.all("training_images") & (phase(c, "usual") == PHASES.index("comprehension"))
 
 
 def logarithm(c):
     per_step = shrinking(c.p.learning_rate, c.p.last_learning_rate, c.p.weight_decay)
-    return (late(c, "larger") - late(c)) * per_step / np.log(STARTS["larger"])
+    return (bounded_step(c, "larger") - bounded_step(c)) * per_step / np.log(STARTS["larger"])
 
 
-def waited_for(p, step):
+def waits_for_decay(p, step):
     """Return True where a typical run waits for decay, within the budget."""
     return (2 * p.delay <= step) & (step <= 0.8 * p.steps)
 
@@ -67,7 +67,7 @@ def waited_for(p, step):
 def decay_slope(c, delayed):
     """Return the slope in logarithms of the step, or of the delay after the fit, along those decays that are waited for."""
     fitted, steps = first_steps(c)
-    kept = waited_for(c.p, c.theory.lazy_step.median("seed"))
+    kept = waits_for_decay(c.p, c.theory.lazy_step.median("seed"))
     return slope((steps - fitted if delayed else steps).where(kept, drop=True), "weight_decay")
 
 
@@ -77,7 +77,8 @@ RUNS = {
     "why": "In most runs: six that all agree show a share of at least .54.",
     "rank": "headline",
 }
-BESIDE: dict[str, Any] = {"where": lambda c: compared(c.p) and c.p.weight_decay > 0}
+BESIDE: dict[str, Any] = {"where": lambda c: has_comparisons(c.p) and c.p.weight_decay > 0}
+WITHIN_TWO = {"near": 1, "inside": (0.5, 2), "statistic": "median"}
 LAWFUL = (
     "at every decay for which the kernel's law is between two delays and four fifths of the budget"
 )
@@ -115,17 +116,15 @@ CLAIMS = [
         "Between two large initial scales the delay grows by the logarithm of their ratio over rate times decay.",
         logarithm,
         source=PAGE,
-        near=1,
-        inside=(0.5, 2),
+        **WITHIN_TWO,
         why="Where the kernel generalises does not depend on alpha, so that it drops out. A factor of two to either side.",
-        statistic="median",
         note="Measured over predicted difference.",
         **BESIDE,
     ),
     claim(
         "more-images",
         "Time to generalise falls with the number of training images.",
-        lambda c: (generalised(c, "fewer", "", "more").diff("training_images") < 0).all(
+        lambda c: (generalisation_steps(c, "fewer", "", "more").diff("training_images") < 0).all(
             "training_images"
         ),
         source=PAPER + "Fig. 20",
@@ -136,18 +135,16 @@ CLAIMS = [
     *claim(
         "forgotten",
         "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) steps.",
-        lambda c: late(c) / c.theory.forgetting_step,
+        lambda c: bounded_step(c) / c.theory.forgetting_step,
         source=OMNIGROK,
-        near=1,
-        inside=(0.5, 2),
+        **WITHIN_TWO,
         why="A factor of two to either side.",
         note="Measured over predicted step.",
-        where=lambda c: bool(waited_for(c.p, c.theory.lazy_step.median("seed"))),
-        statistic="median",
+        where=lambda c: bool(waits_for_decay(c.p, c.theory.lazy_step.median("seed"))),
         rank="headline",
     ).and_corrected(
         "A run generalises when decay has taken the start to where its tangent kernel generalises.",
-        quantity=lambda c: late(c) / c.theory.lazy_step,
+        quantity=lambda c: bounded_step(c) / c.theory.lazy_step,
         near=1,
         source=PAGE,
     ),

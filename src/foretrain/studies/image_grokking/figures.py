@@ -8,7 +8,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.phases import PHASES
 
-from .claims import MAP, first_steps, generalised, phase
+from .claims import MAP, first_steps, generalisation_steps, phase
 
 
 def draw_phases(grid):
@@ -62,7 +62,7 @@ FIGURES = {
             **STEP,
         ),
         panel(
-            lambda c: finite(generalised(c, "fewer", "", "more")),
+            lambda c: finite(generalisation_steps(c, "fewer", "", "more")),
             x="training_images",
             statistic="runs",
             scale="semilogx",

@@ -42,7 +42,7 @@ reads = image_perceptron.reads
 
 @dataclass(frozen=True)
 class Parameters(ImagePerceptron):
-    """The perceptron, and where others are trained beside it."""
+    """The perceptron, and the cell of the map in which other starts and training sets are trained as well."""
 
     compared_decay: float = parameter(
         0.1, "decay at which other starts and training sets are trained, too", sweepable=False
@@ -52,15 +52,15 @@ class Parameters(ImagePerceptron):
     )
 
 
-def compared(p):
-    """Return True where other sizes of the start and of the training set are trained beside it: in one cell of the map."""
+def has_comparisons(p):
+    """Return True in the cell of the map in which other starts and training sets are trained as well."""
     in_cell = (p.weight_decay, p.last_learning_rate) == (p.compared_decay, p.compared_rate)
     return in_cell and p.init_scale >= 3 and p.training_size >= 2
 
 
 def variants(p):
     """Other sizes of the start, and training sets half and twice as large: with a batch each, and images enough."""
-    if not compared(p):
+    if not has_comparisons(p):
         return {}
     scales = {name: p.init_scale * factor for name, factor in STARTS.items()} | {"usual": 1.0}
     sizes = {name: round(p.training_size * factor) for name, factor in SIZES.items()}

@@ -29,7 +29,7 @@ def gap(c):
     return accuracy(c, "trained") - accuracy(c, "untrained")
 
 
-def below_best(c):
+def gap_to_best(c):
     trained, limit = accuracy(c, "trained"), float(c.theory.least_squares_accuracy.max())
     best = limit if np.isfinite(limit) else trained.fillna(-np.inf).max()
     return (trained - best).min(AXES, skipna=False)
@@ -66,7 +66,7 @@ def most_routes(c):
     return outputs[(outputs >= c.p.domains / 2) & (outputs < c.p.domains)]
 
 
-def at(values, outputs, scale=0):
+def pick(values, outputs, scale=0):
     """Return values at the first of some K, and at one start."""
     skip_if(not len(outputs), "no such number of routes was trained")
     return values.sel(trained_outputs=outputs[0]).isel(init_scale=scale)
@@ -76,10 +76,10 @@ def lost_from_large_starts(c):
     scales, untrained = c.values("init_scale"), accuracy(c, "untrained")
     if scales[-1] < 10 * scales[0]:
         return None
-    return at(untrained, quarter(c)) - at(untrained, quarter(c), -1)
+    return pick(untrained, quarter(c)) - pick(untrained, quarter(c), -1)
 
 
-def as_authors(c):
+def is_authors_network(c):
     """Return whether a cell is the authors' network, at a start that they have."""
     p, own = c.p, ("mnist", 40, 128, "cross_entropy", "minibatch", "authors", 1)
     kinds = (p.data, p.domains, p.hidden_width, p.loss_function, p.training, p.init_law)
@@ -107,7 +107,7 @@ CLAIMS = [
     claim(
         "trained-high",
         "Accuracy on trained routes is high for every number of them and every size of the start.",
-        below_best,
+        gap_to_best,
         source=PAPER + "section 5.1, Figs 8 and 10",
         near=0,
         inside=(-0.05, np.inf),
@@ -163,7 +163,7 @@ CLAIMS = [
     *claim(
         "small-start",
         "From the smallest start, untrained routes are as good as trained ones.",
-        lambda c: at(gap(c), quarter(c)),
+        lambda c: pick(gap(c), quarter(c)),
         near=0,
         inside=(-NEAR, NEAR),
         why='"As good as the training performance", "near-perfect": two points of accuracy are what the figures\' lines can '
@@ -172,7 +172,7 @@ CLAIMS = [
         **FIGURES_7_10,
     ).and_corrected(
         "From the smallest start, untrained routes are as good as trained ones once half of the routes are trained.",
-        quantity=lambda c: at(gap(c), most_routes(c)),
+        quantity=lambda c: pick(gap(c), most_routes(c)),
         near=0,
         source=OURS,
         note="Difference in accuracy at the first K of at least M/2.",
@@ -190,7 +190,7 @@ CLAIMS = [
         "connected",
         "Transfer begins where the trained pairs connect all domains: untrained routes answer better at K = 2 of a band than "
         "at K = 1, which joins no two pairs.",
-        lambda c: at(accuracy(c, "untrained"), (2,)) - at(accuracy(c, "untrained"), (1,)),
+        lambda c: pick(accuracy(c, "untrained"), (2,)) - pick(accuracy(c, "untrained"), (1,)),
         where=lambda c: (
             c.p.mask == "circulant"
             and {1, 2} <= set(c.values("trained_outputs"))
@@ -212,7 +212,7 @@ CLAIMS = [
         inside=(0, 1),
         along="trained_outputs",
         at_end=True,
-        where=as_authors,
+        where=is_authors_network,
         why="Two points on trained routes, for test error and other starts; five on untrained ones, which vary more.",
         note="The larger of both deviations, each over what is allowed of it.",
     ),

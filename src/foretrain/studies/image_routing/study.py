@@ -26,7 +26,7 @@ _MINIBATCH = {"training": "minibatch", "loss_function": "cross_entropy", "biases
 # What the authors ran: 1000 epochs of 7500 batches of 8.
 _BATCHES = {"learning_rate": 1e-4, "steps": 7_500_000, "seeds": 10, "observe_every": 1500}
 _AUTHORS = {**_MINIBATCH, **_MNIST, **_BATCHES, "init_law": "authors", "evaluation_samples": 2000}
-# The figures are a cross, of which a preset is one arm: K at one size of the start, or the size of the start at K = 10.
+# The figures are a cross. A preset is one arm of it: K at one size of the start, or the size of the start at K = 10.
 _FRACTIONS = {"init_scale": 0.1, "trained_outputs": _K40}
 _GAINS = {"init_scale": (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), "trained_outputs": 10}
 _TURNED = {"transform": "rotation", "rotation_degrees": 270.0}  # by as much as the authors turned
@@ -64,7 +64,7 @@ COUNT: dict = {"minimum": 1, "maximum": 10**6, "static": True}
 
 @dataclass(frozen=True)
 class Parameters(Images, Routes, Run):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     data: str = choice(
         "scikit-learn's 1,797 digits, MNIST, CIFAR-10, or an array of features from a file",

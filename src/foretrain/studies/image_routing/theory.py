@@ -21,7 +21,7 @@ from foretrain.study import Seed, crossing_time
 from foretrain.tasks.image_domains import least_squares
 
 from .study import Parameters
-from .training import domain_data, kept, start
+from .training import domain_data, start, truncated_statistics
 
 SMALLEST = 0.01  # an explicit method waits on its plateaus in proportion to 1 / init_scale
 
@@ -45,7 +45,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, float]:
 
 @functools.lru_cache(maxsize=4)
 def _least_squares(p: Parameters, samples: int) -> tuple[float, float]:
-    return least_squares(domain_data(p)[0], kept(p), samples)
+    return least_squares(domain_data(p)[0], truncated_statistics(p), samples)
 
 
 @functools.lru_cache(maxsize=256)
@@ -56,7 +56,8 @@ def half_time(p: Parameters, seed: Seed) -> float:
     """
     encoders, hidden, decoders = (np.asarray(layer, float) for layer in start(p, seed))
     mean = encoders.sum(0) / math.sqrt(p.domains), hidden, decoders.sum(0) / math.sqrt(p.domains)
-    return shared_half_time(mean, kept(p).scales[0], kept(p).targets[0], p.domains)
+    data = truncated_statistics(p)
+    return shared_half_time(mean, data.scales[0], data.targets[0], p.domains)
 
 
 def shared_half_time(mean, scales, targets, domains: int) -> float:

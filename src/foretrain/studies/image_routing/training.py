@@ -13,7 +13,7 @@ from foretrain.training.routing import mask
 
 from .study import Parameters
 
-_STAGES = (5, 10, 20, 40, 80, 160)  # of which a step of the flow takes the fewest that are stable
+_STAGES = (5, 10, 20, 40, 80, 160)  # a step of the flow takes the fewest that are stable
 
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
@@ -34,7 +34,7 @@ def _domain_data(source, known, division, with_statistics):
     return domains, image_domains.statistics(domains) if with_statistics else None
 
 
-def kept(p: Parameters) -> Any:
+def truncated_statistics(p: Parameters) -> Any:
     """Return the `Statistics` that a network is trained on, without the directions left out; None for minibatches."""
     whole = domain_data(p)[1]
     return whole and image_domains.truncated(whole, p.truncation)
@@ -42,7 +42,7 @@ def kept(p: Parameters) -> Any:
 
 def shared(p: Parameters) -> dict[str, np.ndarray]:
     """Images, labels and statistics, common to all runs."""
-    data, trained = domain_data(p)[0], kept(p)
+    data, trained = domain_data(p)[0], truncated_statistics(p)
     maps, images = data.maps, data.heldout_inputs[:, : p.evaluation_samples]
     if trained is None:
         arrays = {"inputs": data.inputs, "labels": data.labels.astype(np.int32)}
@@ -117,7 +117,7 @@ def _flow(p):
             "imbalance_drift": drift(state.position, conserved(start)),
         }
 
-    large = _is_large(p, kept(p).scales.shape[-1])
+    large = _is_large(p, truncated_statistics(p).scales.shape[-1])
     return Program(init, step, observe, done, finish, in_turn=large)
 
 
@@ -186,7 +186,7 @@ def _is_large(p, input_size) -> bool:
 
 def start(p: Parameters, seed: Seed):
     """The weights that a run from statistics begins with, encoders in the eigenbasis of their domain: JAX arrays."""
-    trained, scale = kept(p), float_type(p.precision).type(p.init_scale)
+    trained, scale = truncated_statistics(p), float_type(p.precision).type(p.init_scale)
     root, number = np.uint32(seed.root), np.uint32(seed.number)
     inputs = {"root_seed": root, "seed": number, "init_scale": scale}
     with arithmetic(p.precision):

@@ -8,7 +8,7 @@ from foretrain.figures.style import DIVERGING, panels
 from foretrain.quantities.trajectory import learned_at
 from foretrain.study import crossing, drawn, figure, panel
 
-from .claims import deviation, moved, same_item
+from .claims import deviation, encoder_change, same_item
 
 SCALE = {"x": "init_scale", "scale": "loglog"}
 RACE = {"theory_label": "race, closed form", "statistic": "median", **SCALE}
@@ -89,7 +89,7 @@ FIGURES = {
             {
                 "b: loss against the race": lambda c: deviation(c, "race_loss"),
                 "b: loss against the linearised network": lambda c: deviation(c, "lazy_loss"),
-                "b: change of the encoders": lambda c: moved(c.simulation),
+                "b: change of the encoders": lambda c: encoder_change(c.simulation),
             },
             theory=False,
             statistic="median",

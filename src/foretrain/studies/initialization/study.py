@@ -28,7 +28,7 @@ PRESETS = {"paper": {"init_scale": _SCALES, "seeds": 10, "steps": 100000}}
 
 @dataclass(frozen=True)
 class Parameters(ToLoss):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     domains: int = default(7, maximum=40)
     learning_rate: float = default(

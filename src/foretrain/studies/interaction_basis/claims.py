@@ -12,25 +12,25 @@ OTHERS = ["pca", "svd", "neurons"]
 
 
 def on_digits(c):
-    return c.p.task == "digits"  # beside other tasks no network stands
+    return c.p.task == "digits"  # other tasks have no variants
 
 
-def learned(values, runs):
+def where_learned(values, runs):
     """Return the values of the runs that answer nine tenths of their examples right."""
     return values.where(runs.fitted_accuracy >= 0.9)
 
 
-def generalised(values, c):
+def where_generalised(values, c):
     """Return the values of the transformers that answer nine tenths of the pairs held out."""
     return values.where(c["transformer"].unseen_accuracy.sel(moment="end") >= 0.9)
 
 
-def over_others(c, name):
+def ratio_to_others(c, name):
     """Return the number needed in the interaction basis over that of the best other, the largest of networks."""
     ratios = []
     for runs in (c.simulation, c["modular"], c["transformer"]):
         best = runs[name].sel(basis=OTHERS).min("basis", skipna=False)
-        ratios.append(learned(runs[name].sel(basis="global") / best, runs))
+        ratios.append(where_learned(runs[name].sel(basis="global") / best, runs))
     return np.maximum(np.maximum(*ratios[:2]), ratios[2])
 
 
@@ -40,16 +40,16 @@ def at_best(c, name, moment):
 
 
 def one_frequency(c, moment):
-    """Return the fraction of power at one frequency beyond that with shuffled symbols, over what it can be, mean of layers."""
+    """Return the power at one frequency beyond that with shuffled symbols, over the largest possible, mean of layers."""
     chance = at_best(c, "shuffled_share", moment)
     beyond = (at_best(c, "frequency_share", moment).sel(basis="global") - chance) / (1 - chance)
-    return generalised(beyond.mean("node_layer", skipna=False), c)
+    return where_generalised(beyond.mean("node_layer", skipna=False), c)
 
 
-def of_others(c):
+def others_ratio(c):
     """Return the fraction of power at one frequency in the best of the other bases, over that in the interaction basis."""
     power = at_best(c, "frequency_share", "end").mean("node_layer", skipna=False)
-    return generalised(power.sel(basis=OTHERS).max("basis") / power.sel(basis="global"), c)
+    return where_generalised(power.sel(basis=OTHERS).max("basis") / power.sel(basis="global"), c)
 
 
 FEWER = {
@@ -99,14 +99,14 @@ CLAIMS = [
         "fewer-directions",
         "Perceptrons on digits and on modular addition, and a transformer on the latter, need fewer directions in the "
         "interaction basis than in PCA, SVD or neurons.",
-        lambda c: over_others(c, "directions_needed"),
+        lambda c: ratio_to_others(c, "directions_needed"),
         **FEWER,
     ),
     claim(
         "fewer-edges",
         "Perceptrons on digits and on modular addition, and a transformer on the latter, need fewer edges in the interaction "
         "basis than in PCA, SVD or neurons.",
-        lambda c: over_others(c, "edges_needed"),
+        lambda c: ratio_to_others(c, "edges_needed"),
         **FEWER,
     ),
     claim(
@@ -131,7 +131,7 @@ CLAIMS = [
     claim(
         "frequencies-of-this-basis",
         "In the interaction basis of the transformer directions are nearer to one frequency than in PCA, SVD or neurons.",
-        of_others,
+        others_ratio,
         inside=(0, 0.999),
         why="Best of the others over it, mean of layers; the interval over seeds must lie below 1.",
         **GENERALISED,
@@ -139,7 +139,7 @@ CLAIMS = [
     *claim(
         "modules-are-frequencies",
         "Modules of the interaction graph of a transformer that generalised are its frequencies.",
-        lambda c: generalised(c["transformer"].module_agreement, c),
+        lambda c: where_generalised(c["transformer"].module_agreement, c),
         near=1,
         inside=(0.5, 1),
         rank="headline",
@@ -148,7 +148,7 @@ CLAIMS = [
         **GENERALISED,
     ).and_corrected(
         "Directions of one module of the transformer's graph have one frequency, of which there may be several modules.",
-        quantity=lambda c: generalised(c["transformer"].module_purity, c),
+        quantity=lambda c: where_generalised(c["transformer"].module_purity, c),
         near=1,
         source=OWN,
         why="Beyond chance, over what it can be. Cosine and sine, and both tokens, may each have a module of their own.",
@@ -156,7 +156,7 @@ CLAIMS = [
     *claim(
         "local-edges",
         "The local basis, made for sparse edges between neighbouring layers, needs fewer edges than the global basis.",
-        lambda c: learned(
+        lambda c: where_learned(
             c.edges_needed.sel(basis="local") / c.edges_needed.sel(basis="global"), c.simulation
         ),
         inside=(0, 0.999),

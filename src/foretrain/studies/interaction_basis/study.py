@@ -15,7 +15,7 @@ BASES = ("global", "local", "pca", "svd", "neurons")
 KEPT = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 32, 40, 50, 65, 100, 130)
 EDGES = (5, 10, 20, 30, 45, 65, 100, 150, 225, 350, 500, 800, 1200, 1800, 2700, 4200, 8000)
 SAMPLES = (100, 200, 400, 800, 1600)
-DRAWN = 20  # directions of a layer of which edges are stored
+DRAWN = 20  # directions of a layer whose edges are stored
 MOMENTS = ("fitted", "end")
 declare(
     "basis kept", direction_loss="Behavioural loss where so many directions of each layer are kept."

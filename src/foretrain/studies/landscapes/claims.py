@@ -6,9 +6,10 @@ from foretrain.quantities.allowed import around
 from foretrain.study import Exact, PerSeed, claim
 from foretrain.theory.landscapes import temperature_from_volume
 
-from .study import SCALES, SOURCE, of
+from .study import SCALES, SOURCE, landscape_of
 
 OURS = "docs/theory/landscapes.md"
+EACH = 300  # gradients for an independent draw, more than chains need in any of these landscapes
 FEW = 200  # points thrown below a scale, of all seeds, under which a slope is not judged
 BETWEEN = np.log(np.sqrt(SCALES[1:] * SCALES[:-1]))
 HEAD = {"rank": "headline", "source": SOURCE}
@@ -16,12 +17,13 @@ HEAD = {"rank": "headline", "source": SOURCE}
 
 def free_exactly(c):
     """Return the number of free directions at the cell's temperature, by the formula."""
-    return float(of(c.p.landscape, c.p.c).dimension - 2 * c.theory.learning_coefficient)
+    return float(landscape_of(c.p.landscape, c.p.c).dimension - 2 * c.theory.learning_coefficient)
 
 
 def scatter(c) -> float:
     """Return the standard error of a sampled coefficient, over its value: beta L has the gamma law of that shape."""
-    return float((c.theory.learning_coefficient * c.p.chains * c.p.draws * c.seeds) ** -0.5)
+    draws = c.p.gradients / EACH * c.seeds
+    return float((c.theory.learning_coefficient * draws) ** -0.5)
 
 
 def slopes(c):
@@ -47,7 +49,7 @@ def middle(c):
 def beyond_scale(c):
     """Return the sampled coefficient less lambda(eps) at the scale eps = lambda/beta."""
     value = c.learning_coefficient
-    return value - of(c.p.landscape, c.p.c).by_volume(value.values / c.p.beta)
+    return value - landscape_of(c.p.landscape, c.p.c).by_volume(value.values / c.p.beta)
 
 
 def beyond_mean(c):
@@ -81,7 +83,7 @@ CLAIMS = [
     *claim(
         "cross",
         "Of the two free directions of w1^2 w2^2, which interact fully, one is free.",
-        lambda c: of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient,
+        lambda c: landscape_of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient,
         near=1,
         inside=(0.9, 1.1),
         where=lambda c: c.p.landscape == "cross",

@@ -8,7 +8,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import drawn
 
 from .claims import BETWEEN, slopes
-from .study import NAMES, SCALES, of
+from .study import NAMES, SCALES, landscape_of
 
 TITLES = ("$w^2$", "$w^4$", "$c^2 w^2 + w^4$", "$w_1^2$ of three", "$w_1^2 w_2^2$", "$w_1^2 w_2^4$")
 
@@ -20,7 +20,7 @@ def draw_curves(grid):
     for whole in grid.cells(keep=("beta",)):
         cell = whole.along("beta")
         p, betas = cell.parameters, np.array(cell.values("beta"))
-        landscape, ax = of(p.landscape, p.c), panel_of[p.landscape]
+        landscape, ax = landscape_of(p.landscape, p.c), panel_of[p.landscape]
         eps = np.geomspace(SCALES[0], min(landscape.below, 1) * 0.999, 400)
         look = theory_line(blue, label="volume, exact")
         ax.semilogx(eps, 2 * landscape.by_volume(eps), **look)

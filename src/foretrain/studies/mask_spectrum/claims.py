@@ -8,7 +8,7 @@ from foretrain.quantities.distribution import distance
 from foretrain.study import claim
 from foretrain.theory.factorization import random_matrix
 from foretrain.training.masked_rank_one import DEPARTURE
-from foretrain.training.masked_rank_one_claims import OURS, generalised, recorded
+from foretrain.training.masked_rank_one_claims import OURS, generalises, recorded
 
 from .study import smaller
 
@@ -158,7 +158,7 @@ CLAIMS = [
     claim(
         "outlier-generalises",
         "Where the largest singular value dominates, training succeeds and generalises.",
-        lambda c: generalised(c["trained"].isel(mask_size=-1)),
+        lambda c: generalises(c["trained"].isel(mask_size=-1)),
         near=1,
         inside=(0.95, 1),
         why="Runs that are not dominated may be stuck: one in twenty.",

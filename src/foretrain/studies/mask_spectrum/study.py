@@ -39,7 +39,7 @@ class Parameters(flight.Flow):
         "what is trained on the mask: nothing, so that only its spectrum is stored, or the rank-one model",
         choices=("none", "rank_one"),
         static=True,
-        sweepable=False,  # the variants, and what is judged, depend on it
+        sweepable=False,  # variants and claims depend on it
     )
     init_scale: float = default(1e-4)
     solver_tolerance: float = default(1e-8)

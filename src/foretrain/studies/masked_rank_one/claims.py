@@ -10,7 +10,7 @@ from foretrain.study import CONVERGED, claim, skip_if, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
 from foretrain.training.masked_rank_one_claims import OURS, invariants, recorded
 
-from .study import LIMIT
+from .study import LIMIT, PairEnds, pair_ends
 
 NOTE = "Note on shared representations, "
 ALONG = ("init_scale",)
@@ -46,7 +46,7 @@ def escape_progress(c):
     return smallest(small(c.stage_progress, least=1).isel(stage=ESCAPE))
 
 
-def known(condition, values):
+def as_number(condition, values):
     """Return 1 or 0 where a condition holds or not, nan where values are not finite."""
     return condition.astype(float).where(np.isfinite(values))
 
@@ -55,7 +55,7 @@ def other_sign(c):
     """Return the fraction of seeds whose S has another sign at the end than at the start, unless the linearised flow turns."""
     progress = escape_progress(c)
     up = (smallest(c.start_scale) > 0) ^ (smallest(c.theory.turns) == 1)
-    return known((progress > 0) != up, progress).mean(skipna=False)
+    return as_number((progress > 0) != up, progress).mean(skipna=False)
 
 
 def best_rank_one(c):
@@ -76,21 +76,19 @@ def alignment_exponent(c):
     return slope(second, "init_scale", least=2) - smallest(c.theory.alignment_exponent)
 
 
-def learned(c):
+def reached_zero_loss(c):
     """Return 1 for runs on connected masks that reached zero loss, 0 for others that ran there; nan elsewhere."""
-    return known(c.outcome == CONVERGED, c.final_loss).where(c.connected == 1)
+    return as_number(c.outcome == CONVERGED, c.final_loss).where(c.connected == 1)
 
 
 def right_or_stuck(c):
     bound = (2 * c.sizes["input_domain"] - 1) ** 2 * c.p.loss_tolerance
-    ratio = xr.where(learned(c) == 1, c.final_untrained_error / bound, 0.5 / c.final_loss)
-    return ratio.where(learned(c).notnull()).max()
+    ratio = xr.where(reached_zero_loss(c) == 1, c.final_untrained_error / bound, 0.5 / c.final_loss)
+    return ratio.where(reached_zero_loss(c).notnull()).max()
 
 
 def pairs(c, network):
     """Return s u_i v_j of the runs of a network that converged, `product`, with their predictions, see `PairEnds`."""
-    from .theory import PairEnds, pair_ends
-
     scales = [LIMIT] if network == "limit" else c.values("init_scale")
     at = {"init_scale": slice(len(scales))}
     left, right, scale, outcome = (
@@ -108,12 +106,12 @@ def pairs(c, network):
     return xr.Dataset(stacked).assign(product=product.drop_vars(("init_scale", "seed")))
 
 
-def across(ends):
+def across_components(ends):
     """Return pairs of two components, each domain trained with some other."""
     return ~ends.within & ~ends.idle
 
 
-def ends(c):
+def pair_gap(c):
     """Return the largest distance of pairs from their prediction, in units of what the tolerances allow."""
     worst = []
     for network in BOTH:
@@ -129,20 +127,20 @@ def ends(c):
 def other_signs(c):
     """Return the number of runs with a pair across components that has another sign than that of the starts."""
     ends = pairs(c, "limit")
-    crossing = across(ends) & ends.product.notnull()
+    crossing = across_components(ends) & ends.product.notnull()
     other = (crossing & (np.sign(ends.product) != ends.sign)).any(PAIR)
     return other.where(crossing.any(PAIR)).sum(min_count=1)
 
 
 def pairs_as_predicted(c):
-    """Return the fraction of untrained pairs of which components, and chance across them, tell whether they are right.
+    """Return the fraction of untrained pairs that are right or wrong as components, and chance across them, predict.
 
     It is 0 for a run that did not reach zero loss.
     """
     ends, final_loss = smallest(pairs(c, "limit")), smallest(c["limit"].final_loss)
-    by_chance = across(ends) & (abs(ends.limit - 1) < RIGHT) & (ends.sign > 0)
+    by_chance = across_components(ends) & (abs(ends.limit - 1) < RIGHT) & (ends.sign > 0)
     agree = (abs(ends.product - 1) < RIGHT) == (ends.within | by_chance)
-    return known(agree & ends.product.notnull(), final_loss).where(~ends.trained).mean(PAIR)
+    return as_number(agree & ends.product.notnull(), final_loss).where(~ends.trained).mean(PAIR)
 
 
 def slope_within(c):
@@ -189,7 +187,7 @@ CLAIMS = [
     *claim(
         "S-to-infinity",
         "The variable S(t) tends to infinity.",
-        lambda c: known(escape_progress(c) > 0, escape_progress(c)),
+        lambda c: as_number(escape_progress(c) > 0, escape_progress(c)),
         along=ALONG,
         source=NOTE + "section 3",
         near=1,
@@ -259,7 +257,7 @@ CLAIMS = [
     claim(
         "every-connected-mask",
         "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
-        lambda c: smallest(learned(c)),
+        lambda c: smallest(reached_zero_loss(c)),
         **LIMITING,
         why="One seed in twenty may not be there yet.",
         note="Fraction of seeds at the smallest init_scale.",
@@ -270,7 +268,7 @@ CLAIMS = [
         "ends",
         "On any mask zero training loss leaves only the sign of each component open: all pairs within a component are"
         " right, the rest follows from what the flow conserves.",
-        ends,
+        pair_gap,
         **ROW,
         among=CONVERGE,
         at_most=1,

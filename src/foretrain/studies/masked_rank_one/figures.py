@@ -9,7 +9,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
-from .claims import PAIR, learned, pairs
+from .claims import PAIR, pairs, reached_zero_loss
 
 SHOWN_SCALE = 1e-4
 FLOOR = 1e-9  # smaller products are drawn there
@@ -30,14 +30,14 @@ def draw_escape(grid):
         for seed in np.flatnonzero(kind)[:1]:
             run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
             flow, early = run["shared_scale"] / scale, fit["early_scale"] / scale
-            both(left, run["solver_time"] * scale, flow, early, colour, name)
+            draw_both(left, run["solver_time"] * scale, flow, early, colour, name)
     for seed in np.flatnonzero(followed)[:1]:
         run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
         for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
             flow = run["mode_amplitude"].isel(mode=mode) / scale
             early = fit["early_mode_amplitude"].isel(mode=mode) / scale
             label = None if mode else "linearised flow"
-            both(right, abs(run["progress"]), flow, early, colour, f"mode {mode + 1}", label)
+            draw_both(right, abs(run["progress"]), flow, early, colour, f"mode {mode + 1}", label)
         right.set_yscale("log")
     left.axhline(0, color=INK, linewidth=0.6)
     left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
@@ -53,7 +53,7 @@ def draw_escape(grid):
     )
 
 
-def both(ax, x, simulated, early, colour, name, label=None):
+def draw_both(ax, x, simulated, early, colour, name, label=None):
     """Draw a simulated curve under that of the linearised flow, as far as the latter goes and a point more."""
     known = np.isfinite(early.values)
     until = known | np.concatenate([[False], known[:-1]])
@@ -135,7 +135,7 @@ FIGURES = {
         "positive early on, which is sufficient.",
         panel(
             {
-                "training succeeds": learned,
+                "training succeeds": reached_zero_loss,
                 "all signs agree when 1% of the loss is gone": agreeing_early,
             },
             x="init_scale",

@@ -23,7 +23,7 @@ def planar(c):
     return c.p.architecture == "transformer" and axes(c.p) >= 2
 
 
-def compared(c):
+def has_comparisons(c):
     """Return True where other networks were trained at this rate."""
     return c.p.compared and c.p.decoder_learning_rate == c.p.compared_rate
 
@@ -40,7 +40,7 @@ MAJORITY = {
 }
 
 
-def in_the_map(c, values):
+def map_mean(c, values):
     """Return the mean over the cells of the map in which a seed generalised after it fitted, shape (seed,)."""
     return values.where(c.train_step < c.validation_step).mean(MAP)
 
@@ -57,20 +57,20 @@ def by_run(measure, *embeddings):
     return xr.apply_ufunc(measure, *embeddings, input_core_dims=core)
 
 
-def in_plane(embedding, of):
+def plane_shares(embedding, of):
     """Return the shares of the frequencies of an embedding on the two principal axes of another, (..., frequency)."""
     return frequency_shares(embedding @ principal_axes(of, 2).swapaxes(-1, -2))
 
 
 def circle(embedding):
     """Return the largest share of one frequency in the plane of the two principal axes, shape (...,)."""
-    return in_plane(embedding, embedding).max(-1)
+    return plane_shares(embedding, embedding).max(-1)
 
 
 def final_share(start, end):
     """Return the share of the final frequency in starts on the axes of their ends, shape (...,)."""
-    frequency = np.nan_to_num(in_plane(end, end)).argmax(-1)
-    return np.take_along_axis(in_plane(start, end), frequency[..., None], -1)[..., 0]
+    frequency = np.nan_to_num(plane_shares(end, end)).argmax(-1)
+    return np.take_along_axis(plane_shares(start, end), frequency[..., None], -1)[..., 0]
 
 
 @cache
@@ -81,31 +81,31 @@ def chance(symbols, dim, draws=400):
 
 
 def circle_at(c, step):
-    return in_the_map(c, by_run(circle, embedding(c, step)))
+    return map_mean(c, by_run(circle, embedding(c, step)))
 
 
 def three_circles(c):
     share = by_run(lambda e: np.sort(frequency_shares(e))[..., -3:].sum(-1), embedding(c, np.inf))
-    return in_the_map(c, share)
+    return map_mean(c, share)
 
 
 def structure_at_the_start(c):
     share = by_run(final_share, embedding(c, 0), embedding(c, np.inf))
-    return in_the_map(c, share) * (c.p.symbols - 1) / 2
+    return map_mean(c, share) * (c.p.symbols - 1) / 2
 
 
 def final_axes_gap(c):
     accuracy, step = c.projected_accuracy.mean("rank"), c.snapshot_step
     gap = accuracy.sel(axes_of="final") - accuracy.sel(axes_of="current")
     between = (step >= c.train_step) & (step <= c.validation_step)
-    return in_the_map(c, gap.where(between).mean("snapshot"))
+    return map_mean(c, gap.where(between).mean("snapshot"))
 
 
 def fewest_axes(c):
     last = c.snapshot_step.notnull().sum("snapshot") - 1
     accuracy = c.projected_accuracy.sel(axes_of="final").isel(snapshot=last)
     enough = accuracy["rank"].where(accuracy >= c.p.accuracy_threshold, axes(c.p))
-    return in_the_map(c, enough.min("rank") / axes(c.p))
+    return map_mean(c, enough.min("rank") / axes(c.p))
 
 
 def borders(c):
@@ -135,8 +135,8 @@ def without_delay(c):
     return (c["dropout"].phase == COMPREHENSION).values[grokked]
 
 
-def helped(c, network=""):
-    """Return the seeds of which some decay makes a network generalise at least twice as soon as none does, bool."""
+def decay_helps(c, network=""):
+    """Return True for seeds at which some decay makes a network generalise at least twice as soon as without decay."""
     decays = c.values("decoder_decay")
     skip_if(decays[0] or len(decays) < 2, "decay is not swept from zero")
     undecayed, *decayed = c[network].validation_step.fillna(np.inf).transpose("decoder_decay", ...)
@@ -148,7 +148,7 @@ CLAIMS = [
     claim(
         "decay-helps",
         "A certain amount of decay of the decoder speeds generalisation up.",
-        helped,
+        decay_helps,
         along="decoder_decay",
         note="Share of seeds in which some decay halves the steps to generalisation, or gives any.",
         **MAJORITY,
@@ -157,9 +157,9 @@ CLAIMS = [
         "decay-and-dimension",
         "The embedding dimension makes the difference: decay helps a toy model of many dimensions, and neither that of one "
         "dimension nor a transformer of few.",
-        lambda c: helped(c, "wide_toy") & ~helped(c, "toy") & ~helped(c, "narrow"),
+        lambda c: decay_helps(c, "wide_toy") & ~decay_helps(c, "toy") & ~decay_helps(c, "narrow"),
         along="decoder_decay",
-        where=compared,
+        where=has_comparisons,
         **MAJORITY,
     ),
     *claim(
@@ -196,7 +196,7 @@ CLAIMS = [
     claim(
         "entropy-peaks",
         "The entropy of the embeddings rises until generalisation, and falls afterwards.",
-        lambda c: in_the_map(c, c.effective_dimension.fillna(0).idxmax("step") / c.validation_step),
+        lambda c: map_mean(c, c.effective_dimension.fillna(0).idxmax("step") / c.validation_step),
         source=PAPER + "Fig. 7, left",
         near=1,
         inside=(0.67, 1.5),
@@ -263,7 +263,7 @@ CLAIMS = [
         "dropout-removes-delay",
         "With dropout networks that grok without it comprehend: the delay is gone.",
         without_delay,
-        where=lambda c: compared(c) and c.p.decoder_decay == c.p.compared_decay,
+        where=lambda c: has_comparisons(c) and c.p.decoder_decay == c.p.compared_decay,
         among="runs that grok without",
         rank="headline",
         **MAJORITY,

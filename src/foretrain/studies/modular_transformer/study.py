@@ -26,7 +26,7 @@ PRESETS = {"grok": _WIDE | _LONG | _ONE, "paper": _WIDEST | _LONGEST | _MAP}
 
 @dataclass(frozen=True)
 class Parameters(Modular):
-    """The transformer, and whether others are trained beside it."""
+    """The transformer, and the settings of the networks that are compared with it."""
 
     symbols: int = default(19)
     embedding_learning_rate: float = default(0.01)

@@ -11,7 +11,7 @@ from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.theory.published_rules import forgetting
 from foretrain.training.factorization import THREAD
 
-from .study import STRONG, forgotten
+from .study import STRONG, forgetting_steps
 
 OURS = "docs/studies/optimizers.md"
 
@@ -49,7 +49,7 @@ def require(c, *names):
     skip_if(set(names) - set(c.values("optimizer")), "one of the optimizers is not in the grid")
 
 
-def of_each(runs, name):
+def curves_of(runs, name):
     """Return steps and relative losses of every seed under an optimizer."""
     chosen = relative_loss(runs).sel(optimizer=name)
     return list(curves(chosen.to_dataset(name="relative_loss"), "relative_loss"))
@@ -57,7 +57,7 @@ def of_each(runs, name):
 
 def rescaling_leaves(c):
     require(c, "sgd", "adamw")
-    both = (of_each(c.simulation, name) for name in ("sgd", "adamw"))
+    both = (curves_of(c.simulation, name) for name in ("sgd", "adamw"))
     factor, left, explained = time_rescalings(*both)
     note = (
         f"AdamW takes {np.median(factor):.3g} of the steps of descent; one time-scale explains {np.median(explained):.2f} of "
@@ -69,7 +69,7 @@ def rescaling_leaves(c):
 def differences(c):
     """Return the largest difference of loss between Adam and AdamW at equal step, as far as both went, shape (seed,)."""
     require(c, "adam", "adamw")
-    pairs = zip(*(of_each(c.simulation, name) for name in ("adam", "adamw")), strict=True)
+    pairs = zip(*(curves_of(c.simulation, name) for name in ("adam", "adamw")), strict=True)
     return np.array(
         [curve_deviation.largest_difference(adam, adamw) for (_, adam), (_, adamw) in pairs]
     )
@@ -77,7 +77,7 @@ def differences(c):
 
 def decay_forgotten(c):
     require(c, "adamw")
-    steps = forgotten(c.p)
+    steps = forgetting_steps(c.p)
     skip_if(steps[1] > c.p.steps, "the runs are too short")
     left = relative_loss(c["strong_decay"]).sel(optimizer="adamw")
     left = left.reindex(step=list(steps))  # nan where every run has ended before

@@ -6,7 +6,7 @@ from foretrain.study import figure, panel, skip_if
 from foretrain.theory.published_rules import forgetting
 
 from .claims import relative_loss
-from .study import STRONG, forgotten
+from .study import STRONG, forgetting_steps
 
 
 def strong_loss(c):
@@ -15,7 +15,7 @@ def strong_loss(c):
 
 def law(c):
     """Return the loss of v without a gradient, slowed by decay, from the median loss after the steps of learning on."""
-    first, last = forgotten(c.p)
+    first, last = forgetting_steps(c.p)
     left = strong_loss(c)
     skip_if(first not in left["step"], "the runs are too short")
     steps = left["step"].where((left["step"] >= first) & (left["step"] <= last), drop=True)

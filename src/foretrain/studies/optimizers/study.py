@@ -46,7 +46,7 @@ declare(
 
 @dataclass(frozen=True)
 class Parameters(Factors, Training):
-    """Parameters of the optimizers study; each field's rule says what it may be."""
+    """Parameters of the optimizers study, each with its rule."""
 
     dimension: int = default(100, "length of both factors", maximum=10**5)
     rank: int = default(1, "number of components of target and learner")
@@ -61,11 +61,12 @@ class Parameters(Factors, Training):
 
 def variants(p: Parameters) -> dict[str, dict]:
     """Return AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
-    strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": min(p.steps, forgotten(p)[1])}
+    steps = min(p.steps, forgetting_steps(p)[1])
+    strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": steps}
     return {"strong_decay": {**strong, "loss_tolerance": 0.0}}
 
 
-def forgotten(p: Parameters) -> tuple[int, int]:
+def forgetting_steps(p: Parameters) -> tuple[int, int]:
     """Return the stored steps between which the loss that strong decay leaves is compared with the forgetting of beta_2.
 
     They begin after a memory of beta_2, a thousand steps, and fifteen times the steps 1/(eta sqrt(n)) in which Adam moves

@@ -23,7 +23,7 @@ CIRCLE = {  # of the settings that were tried the one with the largest circles
 
 @dataclass(frozen=True)
 class Parameters(Toy):
-    """Parameters of the toy model, for a fixed number of steps whatever is reached."""
+    """Parameters of the toy model; runs take a fixed number of steps."""
 
     operation: str = default("addition", sweepable=False)
     steps: int = default(5000)

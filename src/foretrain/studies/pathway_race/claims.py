@@ -10,7 +10,7 @@ from foretrain.study import claim
 from foretrain.training.routing import items_task
 
 from .study import DUELS, OURS, duel_scales, part_factors, variants
-from .theory import decoupled_run, loser_within, overlap, unshared
+from .theory import decoupled_run, loser_within, overlap, unshared_part
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 
@@ -38,7 +38,7 @@ def ends_within(c, name):
     return expected / reach, expected * reach
 
 
-def swept(c):
+def is_swept(c):
     return len(c.values("paths")) > 1
 
 
@@ -80,14 +80,14 @@ def share(strength, scheme="full sharing"):
 
 
 def loser_gap(c, network):
-    """Return how far the loser's share is from that of the networks' own starts, over what is allowed."""
+    """Return how far the loser's share is from the prediction of the networks' own starts, over the allowed distance."""
     measured = share(c[network].end.part_strength.astype(float), DUELS[network])
     ratio = (measured / c.fits.foretold_share.sel(duel=network)).mean("mode", skipna=False)
     low, high = loser_within(c.p, duel_scales(c.p)[network])
     return xr.where(ratio > 1, (ratio - 1) / (high - 1), (1 - ratio) / (1 - low))
 
 
-def duels(c):
+def has_duels(c):
     """Return True where modules meet full sharing on equal terms."""
     return modules_alone(c) and c.p.paths < c.p.domains**2 and c.p.full_sharing_scale == 1
 
@@ -95,7 +95,7 @@ def duels(c):
 def losers_gap(c):
     """Return the larger deviation of both losers, of a handicapped full sharing alone where modules meet none."""
     handicapped = loser_gap(c, "handicapped")
-    return np.maximum(handicapped, loser_gap(c, "mixed")) if duels(c) else handicapped
+    return np.maximum(handicapped, loser_gap(c, "mixed")) if has_duels(c) else handicapped
 
 
 SHARE = {"note": "Share of full sharing in the learned map, mean over modes.", "at_end": True}
@@ -108,7 +108,7 @@ CLAIMS = [
         source=PAPER + "Fig. 5b",
         near=lambda c: slowest_gain(c.theory.half_learning_time),
         inside=(1, np.inf),
-        where=swept,
+        where=is_swept,
         why='"Faster": a ratio above one, between any two neighbouring P.',
         note="Half-learning time of mode 1 over that of the next larger P; the smallest of these ratios.",
         **RATIOS,
@@ -120,7 +120,9 @@ CLAIMS = [
         source=PAPER + "eqs. (16)-(17), Fig. 5b",
         near=lambda c: ends(c.theory.equal_start_half_time),
         inside=lambda c: ends_within(c, "equal_start_half_time"),
-        where=lambda c: swept(c) and not c.p.against_full_sharing and c.p.init_law == "orthogonal",
+        where=lambda c: (
+            is_swept(c) and not c.p.against_full_sharing and c.p.init_law == "orthogonal"
+        ),
         why="What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
         "1/sqrt(N_h) averaged over the modules; two networks are compared.",
         note="Half-learning time of mode 1 at the smallest P over that at the largest.",
@@ -130,7 +132,7 @@ CLAIMS = [
         source=OURS,
         near=lambda c: ends(c.theory.half_learning_time),
         inside=lambda c: ends_within(c, "half_learning_time"),
-        where=lambda c: swept(c) and modules_alone(c),
+        where=lambda c: is_swept(c) and modules_alone(c),
     ),
     claim(
         "half-time",
@@ -150,7 +152,7 @@ CLAIMS = [
         lambda c: half(c.fits.measured_half_time) / half(c.fits.foretold_half_time),
         source=OURS,
         near=lambda c: 1 + c.p.step_fraction / 2,
-        inside=lambda c: (1 - unshared(c.p), 1 + c.p.step_fraction + unshared(c.p)),
+        inside=lambda c: (1 - unshared_part(c.p), 1 + c.p.step_fraction + unshared_part(c.p)),
         where=lambda c: modules_alone(c) and c.p.dynamics == "flow",
         why="Euler's steps are late by half of the growth in one where it is exponential, by all of it towards a pole. What "
         "the means of a module's domains leave out is sigma^3 of a strength, and the square of what moves its routes apart.",
@@ -188,7 +190,7 @@ CLAIMS = [
         source=PAPER + "Fig. 5b",
         near=lambda c: c.theory.full_sharing_share.mean(),
         inside=(0.95, np.inf),
-        where=duels,
+        where=has_duels,
         why='"Dominate": nineteen parts in twenty of the learned map.',
         rank="headline",
         **SHARE,

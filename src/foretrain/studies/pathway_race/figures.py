@@ -6,7 +6,7 @@ from foretrain.figures.style import PALETTE, shades, simulation_line, theory_lin
 from foretrain.study import drawn, figure, panel
 from foretrain.training.routing import items_task
 
-from .claims import duels, half, modules_alone, share
+from .claims import half, has_duels, modules_alone, share
 from .study import DUELS
 from .theory import half_times
 
@@ -103,11 +103,13 @@ FIGURES = {
         "scale, and where the latter starts at half the scale of a tie. Nothing is fitted.",
         panel(
             {
-                MIXED: lambda c: lost_share("mixed")(c) if duels(c) else None,
+                MIXED: lambda c: lost_share("mixed")(c) if has_duels(c) else None,
                 HANDICAPPED: lost_share("handicapped"),
             },
             theory={
-                MIXED: lambda c: 1 - c.theory.full_sharing_share.mean("mode") if duels(c) else None,
+                MIXED: lambda c: (
+                    1 - c.theory.full_sharing_share.mean("mode") if has_duels(c) else None
+                ),
                 HANDICAPPED: lambda c: c.theory.handicapped_share.mean("mode"),
             },
             theory_label="closed form",

@@ -22,7 +22,7 @@ DUELS = {"mixed": "modules", "handicapped": "full sharing"}  # network to the sc
 
 @dataclass(frozen=True)
 class Parameters(Items, Training):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     domains: int = size(12, "number of input and of output domains", 100, symbol="M")
     paths: int = parameter(

@@ -71,7 +71,7 @@ def overlap(p: Parameters, paths: int) -> float:
     return math.sqrt(paths / p.hidden_width) / p.domains
 
 
-def unshared(p: Parameters) -> float:
+def unshared_part(p: Parameters) -> float:
     """Return the relative error, in the first mode's learning, of taking the mean of a module's domains.
 
     A strength of sigma^3 at the start; and what domains do not share, sigma/B1 of an encoder, which over sqrt(N_h) moves
@@ -89,7 +89,9 @@ def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
     The overlaps of the start are known, which leaves the finite step and what domains do not share.
     """
     slower, faster = sorted((p.paths**0.5, p.domains * full_scale))
-    return schemes.loser_range(slower / faster, unshared(p), p.step_fraction + unshared(p))
+    return schemes.loser_range(
+        slower / faster, unshared_part(p), p.step_fraction + unshared_part(p)
+    )
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:

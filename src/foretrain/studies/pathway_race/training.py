@@ -1,4 +1,4 @@
-"""The training of study ``pathway-race``: modules, alone or beside full sharing, along gradient flow or by descent."""
+"""The training of study ``pathway-race``: modules, with or without full sharing, along gradient flow or by descent."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ def best_from(c):
 
 def _from_on(c, never):
     fraction = fractions(c)
-    deduction(c)  # of what nothing can be deduced in theory, nothing is claimed
+    deduction(c)  # without this prediction nothing is claimed
     skip_if(fraction.size < 3, "fewer than three training sizes")
     last = fraction.where(never).max("training_size").fillna(-1)
     return fraction.where(fraction > last).min("training_size").fillna(2.0)

@@ -17,7 +17,7 @@ OURS = "docs/theory/s-curves.md"
 GRID = ("weight_decay", "init_scale", "dimension")
 
 
-def undecayed(c):
+def has_no_decay(c):
     return c.p.weight_decay == 0
 
 
@@ -38,7 +38,7 @@ def irrelevant(runs):
     return runs.irrelevant_x + runs.irrelevant_y
 
 
-def halved(c):
+def halving_time(c):
     return half_gone(c.loss["time"], irrelevant(c))
 
 
@@ -50,7 +50,7 @@ def read_at(curve, times):
 
 def decay_dominates(c):
     logs = np.log(c.signal / c.decay)
-    early = c.loss["time"] <= halved(c)
+    early = c.loss["time"] <= halving_time(c)
     return np.exp(logs.where(early, 0).sum("step", skipna=False) / early.sum("step"))
 
 
@@ -74,13 +74,13 @@ def lengths(c):
     return plateau_lengths(c.loss["time"], c.loss, upper=1.1, lower=0.9)
 
 
-def slower(p):
+def delay_factor(p):
     return 1 + p.learning_rate * (1 - p.weight_decay / 2)
 
 
 def flow_length(c):
     over = lengths(c) / c.theory.plateau_length
-    return None if over.isnull().all() else furthest(over, slower(c.p))
+    return None if over.isnull().all() else furthest(over, delay_factor(c.p))
 
 
 def estimated_length(c):
@@ -89,7 +89,7 @@ def estimated_length(c):
     return furthest(over) if over.size else None
 
 
-def with_decay(measure):
+def over_undecayed(measure):
     """Return the quantity "a measure of runs with weight decay over that of those without, paired by seed"."""
 
     def quantity(c):
@@ -139,11 +139,11 @@ CLAIMS = [
     *claim(
         "irrelevant-decays",
         "At the start the irrelevant components rapidly decay, while the correct component slowly grows.",
-        lambda c: read_at(c.overlap_x * c.overlap_y, halved(c)),
+        lambda c: read_at(c.overlap_x * c.overlap_y, halving_time(c)),
         source=THREAD,
         inside=(-math.inf, 0.1),
         why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
-        where=undecayed,
+        where=has_no_decay,
         note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
         rank="headline",
     ).and_corrected(
@@ -159,7 +159,7 @@ CLAIMS = [
         source=THREAD,
         inside=(0, 1),
         why="The sentence is an inequality.",
-        where=undecayed,
+        where=has_no_decay,
         note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part halves.",
     ).and_corrected(
         "On the plateau the signal outgrows the decay term as the closed form predicts.",
@@ -174,9 +174,9 @@ CLAIMS = [
         "The plateau lasts as long as in the flow of the four numbers, and in descent a little longer.",
         flow_length,
         source=OURS,
-        near=lambda c: slower(c.p),
+        near=lambda c: delay_factor(c.p),
         inside=lambda c: around(
-            slower(c.p), c.p.learning_rate + 2 * (c.p.observe_every * c.p.learning_rate) ** 2
+            delay_factor(c.p), c.p.learning_rate + 2 * (c.p.observe_every * c.p.learning_rate) ** 2
         ),
         why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again "
         "for the time before the growth is pure, and h^2/2 for interpolation over a stride h of time, of a length of "
@@ -200,7 +200,7 @@ CLAIMS = [
     claim(
         "weight-decay-early",
         "Weight decay accelerates the initial decay.",
-        lambda c: with_decay(halved)(c).max(GRID, skipna=False),
+        lambda c: over_undecayed(halving_time)(c).max(GRID, skipna=False),
         source=THREAD,
         inside=(0, 1 - 1e-9),
         why="'Accelerates': any factor below one.",
@@ -211,7 +211,7 @@ CLAIMS = [
     claim(
         "weight-decay-longer",
         "Weight decay extends the exponential phase.",
-        lambda c: with_decay(lengths)(c).min(GRID, skipna=False),
+        lambda c: over_undecayed(lengths)(c).min(GRID, skipna=False),
         source=THREAD,
         inside=(1 + 1e-9, math.inf),
         why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",

@@ -37,7 +37,7 @@ declare("", _TIMES, unit="step × learning rate", source=_SOURCE)
 
 @dataclass(frozen=True)
 class Parameters(Run):
-    """Parameters of the rank-one study; each field's rule says what it may be."""
+    """Parameters of the rank-one study, each with its rule."""
 
     # The loss is that of the n x n matrix, a GB from some 10,000 on.
     dimension: int = size(100, "length of both factors", 10**4, minimum=2, symbol="n")

@@ -9,11 +9,10 @@ from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.study import claim, float_type, skip_if, slope
 from foretrain.theory.grokking.ridge import typical_generalisation
 
-from .study import SOURCE
-from .training import CURVES, STEPS
+from .study import CURVES, SOURCE, STEPS
 
 
-def typical(c, **other):
+def typical_step(c, **other):
     """Return the step at which the typical run generalises, with other parameters than those of the cell."""
     p = replace(c.p, **other)
     share = p.samples / p.dimension
@@ -23,7 +22,7 @@ def typical(c, **other):
 
 
 def step_gaps(c):
-    """Return measured less predicted steps, of which infinity for never equals itself."""
+    """Return measured less predicted steps; infinity, for never, equals itself."""
     measured, predicted = (x[[*STEPS]].to_array().fillna(np.inf) for x in (c.simulation, c.theory))
     return (measured - predicted).where(measured != predicted, 0)
 
@@ -41,14 +40,14 @@ def law_gap(c):
     return abs(c.generalisation_step / c.theory.law - 1)[known].fillna(np.inf)
 
 
-def bent(c):
+def bend(c):
     """Return in words how far the floor raised by decay bends the law from an inverse; "" where by at most half of `SLOPE`."""
     off = float(abs(slope(c.theory.law, "weight_decay").mean() + 1))
     return f"decay raises the floor, which bends the law by {off:.2g}" if off > SLOPE / 2 else ""
 
 
 def samples_slope(c):
-    steps = np.array([typical(c, samples=n) for n in c.values("samples")])
+    steps = np.array([typical_step(c, samples=n) for n in c.values("samples")])
     kept = np.isfinite(steps) & (steps > 0)
     skip_if(kept.sum() < 3, "the typical run generalises at fewer than three numbers of samples")
     measured = c.generalisation_step[kept]
@@ -96,8 +95,8 @@ CLAIMS = [
         why="Claimed where the law, whose floor decay raises, has a slope within .005 of -1; as much again for the data.",
         along="weight_decay",
         among="runs that generalise at every decay",
-        where=lambda c: 0 < typical(c, weight_decay=max(c.values("weight_decay"))) < np.inf,
-        domain=bent,
+        where=lambda c: 0 < typical_step(c, weight_decay=max(c.values("weight_decay"))) < np.inf,
+        domain=bend,
         **FROM_SOURCE,
     ),
     claim(
@@ -119,7 +118,7 @@ CLAIMS = [
         near=1,
         inside=MOST,
         why="In most runs: of twenty that all agree the share is at least .83, of sixteen .56.",
-        where=lambda c: typical(c, weight_decay=1.0) < np.inf,
+        where=lambda c: typical_step(c, weight_decay=1.0) < np.inf,
         **FROM_SOURCE,
     ),
 ]

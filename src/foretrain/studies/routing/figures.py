@@ -13,7 +13,7 @@ from foretrain.study import drawn, figure, panel
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.training.routing import maps, mask
 
-from .readings import items
+from .claims import has_items
 
 _RUNS = 3  # drawn by themselves
 _MOST = 12  # domains in the picture of the task; more nodes would run into each other
@@ -162,7 +162,7 @@ FIGURES = {
             ylim=(0, None),
         ),
     ),
-    "task": drawn(draw_task, where=items),
+    "task": drawn(draw_task, where=has_items),
     "singular-values": figure(
         "Singular values of the three layers",
         "Largest singular values of each layer (encoders and decoders: mean over domains), mean over seeds from random "
@@ -190,7 +190,7 @@ FIGURES = {
             )
             for number in range(_RUNS)
         ),
-        where=lambda c: items(c) and bool(np.isfinite(c.theory.start_singular_values).all()),
+        where=lambda c: has_items(c) and bool(np.isfinite(c.theory.start_singular_values).all()),
         height=7.0,
         legend=4,
     ),
@@ -215,11 +215,11 @@ FIGURES = {
             theory={words: partial(_split_theory, name) for name, words in _HALVES.items()},
             title="Routes that disagree",
         ),
-        where=lambda c: items(c) and c.p.domains > 1,
+        where=lambda c: has_items(c) and c.p.domains > 1,
         sharey=True,
         height=4.4,
     ),
-    "similarity": drawn(draw_similarity, where=items),
-    "outputs": drawn(draw_outputs, where=items),
-    "accuracy": drawn(draw_accuracy, where=lambda c: not items(c)),
+    "similarity": drawn(draw_similarity, where=has_items),
+    "outputs": drawn(draw_outputs, where=has_items),
+    "accuracy": drawn(draw_accuracy, where=lambda c: not has_items(c)),
 }

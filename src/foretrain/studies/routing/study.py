@@ -22,7 +22,7 @@ CONDITIONAL_DEFAULTS = {("data", "digits"): {"learning_rate": 0.2, "observe_ever
 
 @dataclass(frozen=True)
 class Parameters(Items, Images, Routes, lab.DescentOrFlow):
-    """Parameters of the routing study; each field's rule says what it may be."""
+    """Parameters of the routing study, each with its rule."""
 
     init_scale: float = default(0.2, "scale of the initial weights", symbol="σ_0")
     init_law: str = parameter(

@@ -39,7 +39,7 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     data, pairs = task(p, seed), mask(p, seed)
     modes = data.singular_values, data.variances
     narrow = 2 * len(modes[0]) > p.hidden_width  # two planes of a mode need as many directions
-    if p.disagreement or narrow or not _raced(p, pairs):
+    if p.disagreement or narrow or not _has_race(p, pairs):
         return np.full((len(step), 3, len(modes[0])), np.nan)
     drawn = start(p, seed)
     first = np.einsum("ihd,idm->ihm", drawn.encoders, data.input_modes)
@@ -50,7 +50,7 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
 
 
 def _of_run(p, seed, step):
-    """Return the reduction, and for other than decoupled starts the race in its place, nan where there is none."""
+    """Return the reduction for decoupled starts, the race for others, nan where there is neither."""
     same = p.data == "hierarchy" and p.mask == "circulant"  # all seeds have one mask and data
     reduction = _reduction(_of_seed(p), Seed(seed.root, 0) if same else seed)
     unknown = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
@@ -62,7 +62,7 @@ def _of_run(p, seed, step):
     data, pairs = task(p, seed), mask(p, seed)
     modes = data.singular_values, data.variances
     time = step * paper_rate(p, data.targets.shape[1])
-    if not _raced(p, pairs) or (p.disagreement and not pairs.all()):
+    if not _has_race(p, pairs) or (p.disagreement and not pairs.all()):
         return predicted
     if p.disagreement:
         routes = maps(p.domains, p.disagreement)
@@ -92,7 +92,7 @@ def _alike(p, seed):
     return {f"split_{name}": run[f"alike_{name}"] for name in ("within", "between")}
 
 
-def _raced(p, pairs) -> bool:
+def _has_race(p, pairs) -> bool:
     return p.init_law == "orthogonal" and is_biregular(pairs)
 
 

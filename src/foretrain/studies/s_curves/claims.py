@@ -31,7 +31,7 @@ def first(runs, name):
     return runs[name].isel(seed=slice(FLOW_SEEDS))
 
 
-def trained(c, name):
+def run_variable(c, name):
     """Return a variable of the first seeds; all nan where one of them diverged, for nothing then holds of all of them."""
     diverged = (first(c.simulation, "outcome") == DIVERGED).any()
     return first(c.simulation, name).where(~diverged)
@@ -41,22 +41,25 @@ def gap_to_flow(c, shift=0):
     """Return the largest difference from the flow from the start of a seed, in steps of the steepest fall of the flow."""
     predicted = first(c.theory, "flow_loss").roll(seed=shift, roll_coords=False)
     steepest = (-predicted.diff("step")).max("step", skipna=False).clip(min=1e-12)
-    gap = np.abs(trained(c, "relative_loss") - predicted).max("step")
+    gap = np.abs(run_variable(c, "relative_loss") - predicted).max("step")
     return gap / (steepest / c.p.observe_every)
 
 
-def begins(c):
+def start_gap(c):
     """Return how far loss and alignments of the flow are from those of the runs at their start."""
     pairs = {"flow_loss": "relative_loss", "flow_inside": "inside", "flow_outside": "outside"}
     gaps = [
-        trained(c, own).isel(step=0) - first(c.theory.start, flow) for flow, own in pairs.items()
+        run_variable(c, own).isel(step=0) - first(c.theory.start, flow)
+        for flow, own in pairs.items()
     ]
     return xr.concat(gaps, "of")
 
 
 def mode_order(c):
     """Return the share of pairs of modes in the order predicted, shape (seed,); nan where no two are known to differ."""
-    halves = crossing(trained(c, "mode_strengths"), 0.5, "step").transpose("seed", "mode").values
+    halves = (
+        crossing(run_variable(c, "mode_strengths"), 0.5, "step").transpose("seed", "mode").values
+    )
     predicted = first(c.theory, "flow_half_step").transpose("seed", "mode").values
     first_mode, second_mode = np.triu_indices(halves.shape[1], 1)
     order, foretold = (
@@ -67,28 +70,28 @@ def mode_order(c):
     return np.where(count > 0, ((order == foretold) & pairs).sum(1) / np.maximum(count, 1), np.nan)
 
 
-def on_plateau(c, name):
+def plateau_change(c, name):
     """Return a curve half way to the first half of a mode over its first value, and the step there, per seed."""
     middle = first(c.theory, "flow_half_step").min("mode") / 2
-    curve = trained(c, name)
+    curve = run_variable(c, name)
     place = (curve["step"] >= middle).argmax("step")
     change = curve.isel(step=place) / curve.isel(step=0, drop=True)
     return change.where(middle.notnull()), curve["step"].isel(step=place)
 
 
 def irrelevant_decays(c):
-    (outside, _), (inside, _) = on_plateau(c, "outside"), on_plateau(c, "inside")
+    (outside, _), (inside, _) = plateau_change(c, "outside"), plateau_change(c, "inside")
     known = np.isfinite(outside) & np.isfinite(inside)
     return ((outside <= 0.5) & (inside > 1)).astype(float).where(known)
 
 
 def outside_decays(c):
-    change, step = on_plateau(c, "outside")
+    change, step = plateau_change(c, "outside")
     return change * (1 + 4 * c.p.init_scale**2 * step * learning_rate(c.p))
 
 
 def strengths(runs, nth=1):
-    """Return how many times slower the loss falls on the nth strongest plateau than beside it, shape (seed,)."""
+    """Return how many times slower the loss falls on the nth strongest plateau than around it, shape (seed,)."""
     losses = runs["loss"].transpose("seed", "step").values
     return plateau_strengths(runs["step"].values, losses, nth)
 
@@ -168,7 +171,7 @@ CLAIMS = [
     claim(
         "flow-begins",
         "The flow begins with the loss of every run, and with its alignments inside and outside of the target's span.",
-        begins,
+        start_gap,
         at_most=lambda c: 1e-10 if c.p.precision == "float64" else 1e-5,
         why="Two readings of one start, of order one; rounding.",
         where=lambda c: follows(c.p) and c.p.loss_function == "mse",

@@ -27,7 +27,7 @@ SMALLER = 8  # how much smaller the weights of `small-init` are
 
 @dataclass(frozen=True)
 class Parameters(routing_to_loss.ToLoss):
-    """Parameters of the study; each field's rule says what it may be."""
+    """Parameters of the study, each with its rule."""
 
     domains: int = default(10)
     learning_rate: float = default(

@@ -16,7 +16,7 @@ from .study import departure_scale, mask
 NOTE = "Note on shared representations, section 2, Fig. 1"
 OURS = "docs/studies/translation.md"
 OVER = ("init_scale", "trained_fraction")
-# Half of what answering nothing costs, 1/2: above it a pair is worse translated than not, or near that.
+# Half of the error 1/2 of answering nothing; above it a pair is hardly better than untranslated.
 SPIKE = GENERALISES = 0.25
 STEP = 0.05  # of the note's grid of trained fractions
 # A law for small misalignment is looked at where it is small, and far above the departure's own, about 1e-5.
@@ -25,7 +25,7 @@ ALIGNED = (1e-4, 0.5)
 
 def error_over(c, pairs):
     """Return the mean error of some pairs of the runs that converged."""
-    return shared.mean_over(c.pair_error, pairs).where(shared.converged(c))
+    return shared.mean_over(c.pair_error, pairs).where(shared.has_converged(c))
 
 
 def smallest_fraction(c, error):
@@ -34,7 +34,7 @@ def smallest_fraction(c, error):
     It is 1 where the error stays larger, nan where no run converged or one is not done.
     """
     skip_if(error.sizes["trained_fraction"] < 2, "`trained_fraction` has one value")
-    error = error.where(shared.converged(c))
+    error = error.where(shared.has_converged(c))
     threshold = xr.apply_ufunc(
         lambda values: lasting_threshold(error.trained_fraction.values, values, GENERALISES),
         error,
@@ -87,13 +87,14 @@ def bounds(c):
 def determinants(c):
     """Return the fraction of runs that are stuck if and only if factors are square and the bound is above zero."""
     bounded = shared.is_square(c) & (bounds(c) > 0)
-    return (shared.stuck(c) == bounded).astype(float).where(shared.stuck(c).notnull()).mean(OVER)
+    stuck = shared.is_stuck(c)
+    return (stuck == bounded).astype(float).where(stuck.notnull()).mean(OVER)
 
 
 def stuck_loss(c):
     """Return the fraction of stuck runs whose loss came down to `SETTLED` times its bound, 0 if any run is below its own."""
     ratio = c.converged_loss / bounds(c)
-    settled = (ratio <= SETTLED).astype(float).where(shared.stuck(c) == 1).mean(OVER)
+    settled = (ratio <= SETTLED).astype(float).where(shared.is_stuck(c) == 1).mean(OVER)
     below = (ratio < 1 - 1e-4).any(OVER)  # by more than rounding
     return settled.where(~below | settled.isnull(), 0.0)
 
@@ -103,7 +104,7 @@ def wide_bias(c):
     return xr.apply_ufunc(np.log10, large / small).mean("trained_fraction")
 
 
-def seeming(c):
+def seeming_error(c):
     """Return the untrained error over all entries of runs whose untrained error on the diagonal is small."""
     runs = c["diagonal_only"]
     untrained = runs.trained_pairs == 0
@@ -118,7 +119,7 @@ def alignment_exponent(c):
     """
     left, masks = (
         c["departure"][name]
-        .where(shared.converged(c.of("departure")))
+        .where(shared.has_converged(c.of("departure")))
         .transpose(*OVER, "seed", ...)
         for name in ("misalignment", "trained_pairs")
     )
@@ -137,7 +138,7 @@ def alignment_exponent(c):
 
 def learned_with_path(c):
     """Return the median time at which an untrained pair is learned over that of the last pair of its quickest path."""
-    times = c.learned_time.where(shared.converged(c)).transpose(..., *PAIR).isel(init_scale=[0])
+    times = c.learned_time.where(shared.has_converged(c)).transpose(..., *PAIR).isel(init_scale=[0])
     joined = times.copy(data=joining_times(times.where(c.trained_pairs == 1).values))
     ratio = (times / joined).where(shared.within_components(c))
     return ratio.median((*OVER, *PAIR))
@@ -296,7 +297,7 @@ CLAIMS = [
     *claim(
         "diagonal-mask",
         "With the note's loss mask T kron I networks that seem to generalise translate untrained pairs.",
-        seeming,
+        seeming_error,
         source=NOTE,
         near=0,
         inside=(0, GENERALISES),
@@ -307,7 +308,7 @@ CLAIMS = [
     ).and_corrected(
         "With the note's loss mask T kron I networks that seem to generalise compute the all-ones matrix, of error (D - 1)/2, "
         "and translate nothing.",
-        quantity=lambda c: seeming(c) / ((c.p.words - 1) / 2),
+        quantity=lambda c: seeming_error(c) / ((c.p.words - 1) / 2),
         source=OURS,
         near=1,
         inside=(0.9, 1.1),

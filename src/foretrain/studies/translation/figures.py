@@ -7,7 +7,7 @@ from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, shades, theory_
 from foretrain.quantities.cell import Cell
 from foretrain.study import TIME_UNIT, drawn, figure, panel
 from foretrain.training.translation import LEARNED, SETTLED
-from foretrain.training.translation_claims import is_square, mean_over, stuck
+from foretrain.training.translation_claims import is_square, is_stuck, mean_over
 
 from .claims import OVER, bounds
 
@@ -15,7 +15,7 @@ FLOOR = 1e-9  # errors below it are drawn there
 NOTHING = 0.5  # error of answering nothing
 
 
-def untrained(c, name="pair_error"):
+def untrained_error(c, name="pair_error"):
     return mean_over(c.simulation[name], c.trained_pairs == 0).clip(FLOOR)
 
 
@@ -100,7 +100,9 @@ def draw_stuck(grid):
     if (cell := next(filter(is_square, cells), None)) is None:
         return None
     figure, ax = panels(height=4.2)
-    bound, loss = (values.where(stuck(cell) == 1) for values in (bounds(cell), cell.converged_loss))
+    bound, loss = (
+        values.where(is_stuck(cell) == 1) for values in (bounds(cell), cell.converged_loss)
+    )
     for scale, colour in zip(cell.values("init_scale"), shades(bound.sizes[OVER[0]]), strict=True):
         x, y = (values.sel(init_scale=scale).values.ravel() for values in (bound, loss))
         ax.plot(x, y, "o", color=colour, alpha=0.75, label=rf"$\sigma$ = {scale:g}")
@@ -128,7 +130,7 @@ FIGURES = {
         "which never reached the loss. Dashed, mean over seeds, the prediction of the graph for small weights; "
         f"errors below {FLOOR:g} are drawn there.",
         panel(
-            untrained,
+            untrained_error,
             across="hidden_width",
             statistic="runs",
             label="Untrained error",
@@ -148,7 +150,7 @@ FIGURES = {
         "the networks compute the all-ones matrix, whose error is (D - 1)/2.",
         *(
             panel(
-                lambda c, name=name: untrained(c, name),
+                lambda c, name=name: untrained_error(c, name),
                 of="diagonal_only",
                 statistic="median",
                 label=f"Error, {entries} entries",

@@ -13,7 +13,7 @@ SOURCE = "Note on shared representations, Fig. 1"
 COST = "1 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 5
-BESIDE = 5  # seeds of what is trained beside the study's network
+BESIDE = 5  # seeds of the variants
 SMALLEST = 1e-12  # of it the fourth power, and its fourth, are numbers in double precision
 AXES = {
     "hidden_width": (8, 16),
@@ -66,7 +66,7 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """The note's loss mask; where factors are square, runs in double precision beside: the same ones, and departures.
+    """Return runs with the note's loss mask and, where factors are square, in double precision: the same runs, and departures.
 
     ``precise`` has a thirtieth of the solver's error and shows what stuck runs owe to it. ``departure`` starts from the fourth
     power of the scale and ends when the first mode has begun to grow: the law of the simple case, which is one of the limit.
@@ -117,4 +117,4 @@ def program(p: Parameters) -> Program:
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    return common.predicted(mask(p, seed))
+    return common.predict_pairs(mask(p, seed))

@@ -10,14 +10,13 @@ from foretrain.theory.pathways.exclusive_or import LEARNED, SINGULAR_VALUE, desc
 from foretrain.theory.pathways.rectified_start import sort_rectified_units
 from foretrain.training.pathways import FASTEST, by_gating, lead
 
-from .study import SINGLE, decoupled_strength, natural_strength
-from .training import start_weights
+from .study import SINGLE, decoupled_strength, natural_strength, start_weights
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/xor.md"
 
 
-def rectified(c) -> bool:
+def is_rectified(c) -> bool:
     return c.p.network == "relu"
 
 
@@ -40,7 +39,7 @@ def predicted_starts(c):
     return np.concatenate([own.values.ravel(), gated.values])
 
 
-def of_units(c, measure) -> np.ndarray:
+def unit_values(c, measure) -> np.ndarray:
     """Return ``measure(weights, number)`` of the input weights of every seed's ReLU units; nan for one that diverged."""
     weights = c.input_weights.transpose("seed", "unit", "input").values
     whole = np.isfinite(weights).all((1, 2))
@@ -61,7 +60,7 @@ def types_as_predicted(c) -> np.ndarray:
         predicted, _ = sort_rectified_units(start["in1"], start["out1"][0])
         return (x[(weights @ x.T).argmax(1)] == predicted).all(1).mean()
 
-    return of_units(c, fraction)
+    return unit_values(c, fraction)
 
 
 def decoupled_gap(c):
@@ -78,8 +77,8 @@ def flow_gap(c):
     return (c["decoupled-flow"].loss - expected) / expected.isel(step=0, drop=True)
 
 
-RELU = {"where": rectified, "rank": "headline"}
-TYPES = {"where": rectified, "at_end": True}
+RELU = {"where": is_rectified, "rank": "headline"}
+TYPES = {"where": is_rectified, "at_end": True}
 DEVIATION = {"near": 0, "note": "Mean |difference of loss| over the run, over its start."}
 
 
@@ -120,7 +119,7 @@ CLAIMS = [
         source=OURS,
         why="The same delay as of the loss, learning rate / s, while a strength grows from nothing to its end.",
         note="Mean |difference of strength| over run and examples, over its end.",
-        where=rectified,
+        where=is_rectified,
     ),
     claim(
         "predicted-starts",
@@ -161,7 +160,7 @@ CLAIMS = [
         "cell-types",
         "The hidden units of the ReLU network fall into four functional cell types, whose input weights point to one of the "
         "four examples each.",
-        lambda c: of_units(c, cell_types),
+        lambda c: unit_values(c, cell_types),
         near=4,
         inside=(4, 4),
         source=PAPER + "Fig. 3a",

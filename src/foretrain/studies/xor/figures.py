@@ -12,7 +12,7 @@ from foretrain.quantities.gates import angle_clusters
 from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 
-from .claims import rectified
+from .claims import is_rectified
 
 _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
 
@@ -91,7 +91,7 @@ FIGURES = {
         ),
     ),
     "network": drawn(draw_network),
-    "cell-types": drawn(draw_cell_types, where=rectified),
+    "cell-types": drawn(draw_cell_types, where=is_rectified),
     "pathways": figure(
         "Four pathways, each with its own start",
         "Answer of the network of the first seed to each example (solid), and the prediction from its initial weights "

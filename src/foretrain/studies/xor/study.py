@@ -1,19 +1,27 @@
 """Exclusive-or: a small ReLU network learns it as four gated linear pathways would, one per example."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import numpy as np
 import xarray as xr
 
+from foretrain import study as lab
+from foretrain.arithmetic import float_type
+from foretrain.graph import Graph
 from foretrain.predict.gatings import rank_gatings
 from foretrain.quantities.cell import Runs
 from foretrain.quantities.gates import gate_agreement
-from foretrain.study import DescentOrFlow, argument_error, declare, default, parameter
+from foretrain.quantities.learning_curves.curve_deviation import closest
+from foretrain.study import Seed, declare, default, parameter
 from foretrain.tasks.gatings import partitions
-from foretrain.tasks.logic import xor
+from foretrain.tasks.logic import pathways_graph, xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.gated import reduced_dynamics
+from foretrain.theory.gated.reduction import find_reduction
+from foretrain.theory.pathways import exclusive_or
 from foretrain.theory.pathways.rectified_start import self_consistent
-from foretrain.training.pathways import Pathways
+from foretrain.training.pathways import Pathways, descent, random_weights
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
 COST = "15 s"
@@ -24,11 +32,12 @@ PRESETS = {"paper": {"learning_rate": 0.005, "steps": 8000, "observe_every": 20}
 # border of two further examples and flicker there by a learning rate's worth of angle.
 OPEN = 0.1
 SINGLE = "1 | 2 | 3 | 4"  # one pathway per example
+_FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h sigma_0^2
 
 
 @dataclass(frozen=True)
-class Parameters(Pathways, DescentOrFlow):
-    """Parameters of the study; each field's rule says what it may be."""
+class Parameters(Pathways, lab.DescentOrFlow):
+    """Parameters of the study, each with its rule."""
 
     network: str = default(
         "relu", "a two-layer ReLU network, or four linear pathways each open on one example"
@@ -76,7 +85,7 @@ declare(fitted_strength="a_0 with which eqs. (21)-(23) come closest to the measu
 def check(p: Parameters) -> None:
     if p.network == "relu" and p.init_law == "decoupled":
         rule = "be `normal` with `network` = relu"
-        raise argument_error("init_law", rule, "is `decoupled`", "Try --network gated.")
+        raise lab.argument_error("init_law", rule, "is `decoupled`", "Try --network gated.")
 
 
 def natural_strength(p: Parameters) -> float:
@@ -146,3 +155,91 @@ def agreement(run: Runs | xr.Dataset) -> np.ndarray:
     is_open = arriving > OPEN * arriving.max(1, keepdims=True)
     part = np.abs(run["output_weights"].values) * np.linalg.norm(weights, axis=1)
     return np.array([gate_agreement(is_open, part, gates) for gates in gatings().values()])
+
+
+def network(p: Parameters) -> Graph:
+    """Return the graph of the network: four pathways, or the one whose units a ReLU network rectifies."""
+    return pathways_graph(4 if p.network == "gated" else 1, p.hidden_width)
+
+
+def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    """Return the initial weights of one run, edge name to array: normal, or on the submanifold of the reduction."""
+    if p.init_law == "normal":
+        return random_weights(network(p), p, seed)
+    reduction = find_reduction(gather_statistics(xor(p.hidden_width)))
+    state = reduced_dynamics.decoupled_start(decoupled_strength(p), reduction)
+    frames = reduced_dynamics.hidden_frames(reduction, lab.generator(seed, "weights"))
+    return reduced_dynamics.decoupled_weights(state, frames, reduction)
+
+
+def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    return {f"start_{name}": value for name, value in start_weights(p, seed).items()}
+
+
+def program(p: Parameters) -> lab.Program:
+    import jax.numpy as jnp
+
+    dtype, data, shape = float_type(p.precision), xor(1), network(p)
+
+    def task(_):
+        # Kept as NumPy until traced: outside the run's own context float64 would be lost.
+        gates = {name: value.astype(dtype) for name, value in data.gates.items()}
+        return data.inputs["x"].astype(dtype), data.targets["y"].astype(dtype), gates
+
+    def observe(answer, y):
+        return {"example_strength": (answer * y)[:, 0] / np.sqrt(2).astype(dtype)}
+
+    def finish(weights):
+        pathways = range(1, len(shape.hidden) + 1)
+        return {
+            "input_weights": jnp.concatenate([weights[f"in{k}"] for k in pathways]),
+            "output_weights": jnp.concatenate([weights[f"out{k}"][0] for k in pathways]),
+        }
+
+    relu, flow = p.network == "relu", p.dynamics == "flow"
+    return descent(shape, task, observe, finish, relu=relu, flow=flow)
+
+
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Predict a seed's loss and strengths from the start derived from its own initial weights; nothing is fitted.
+
+    The network's own prediction is that of `p.network`; beside it stand the gated network, the closed form from the
+    decoupled start, and the candidate gatings.
+    """
+    gated = own = exclusive_or.gated_strengths(start_weights(replace(p, network="gated"), seed))
+    if p.network == "relu":
+        own = exclusive_or.rectified_strengths(start_weights(p, seed))
+    strengths = exclusive_or.descent(
+        np.array([own, gated]), p.learning_rate, p.steps, every=p.observe_every
+    )
+    decoupled = np.array([decoupled_strength(p) ** 2])
+    return {
+        "loss": exclusive_or.loss_of(strengths[:, 0]),
+        "example_strength": strengths[:, 0],
+        "start_strength": own,
+        "gated_start_strength": gated,
+        "gated_loss": exclusive_or.loss_of(strengths[:, 1]),
+        "closed_form_loss": exclusive_or.closed_form(decoupled, step * p.learning_rate)[:, 0],
+        **candidates(decoupled_strength(p)),
+    }
+
+
+def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
+    """Fit the a_0 of every seed by the closed form, with the curve from it; nan for a seed that diverged.
+
+    Beside them is how far a ReLU network's gates agree with each gating.
+    """
+    p, run = cell.parameters, cell.simulation
+    time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
+    starts = _FITTED * natural_strength(p)
+    flows, fitted = exclusive_or.closed_form(starts, time), np.full(cell.seeds, np.nan)
+    losses = run["loss"].transpose("seed", "step").values
+    for number in np.flatnonzero(run["outcome"].values != lab.DIVERGED):
+        fitted[number] = closest(starts, flows, losses[number][np.isfinite(losses[number])])
+    known, curves = np.isfinite(fitted), np.full(losses.shape, np.nan)
+    curves[known] = exclusive_or.closed_form(fitted[known], run["step"].values * p.learning_rate).T
+    fits = {"fitted_strength": fitted, "fitted_closed_form_loss": curves}
+    if p.network == "relu":
+        seeds = range(cell.seeds)
+        fits["gating_agreement"] = np.array([agreement(run.isel(seed=n)) for n in seeds])
+    return fits

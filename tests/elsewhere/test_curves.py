@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from foretrain.elsewhere.measured import Measured, read_measured
+from foretrain.elsewhere.curves import Measured, read_measured
 from foretrain.errors import ForetrainError
 from foretrain.explain.beside import beside
 from foretrain.explain.compare_curves import compare_curves, draw, text
@@ -48,6 +48,7 @@ def test_runs_stand_in_one_column_in_several_files_and_in_parquet(tmp_path):
         ("step,loss,train_loss\n0,1,1\n1,1,1\n", {}, "`loss_column` must be given .* `loss`, `train_loss`"),
         ("epoch,loss\n0.5,1\n1,1\n", {}, "`step_column` must be given"),
         ("epoch,loss\n0.5,1\n1,1\n", {"step_column": "epoch"}, "whole numbers of steps, but .* has 0.5"),
+        ("_step,train/global_step,loss\n0,5,1\n1,10,1\n", {}, "`step_column` must be given .* `train/global_step`"),
         ("step,loss\n0,x\n1,1\n", {}, "column `loss` of `curves.csv` has `x`"),
         ("step,loss\n0,1\n0,1\n", {}, "must hold every step once"),
         ("step,loss\n0,1\n", {}, "at least two steps"),
@@ -67,7 +68,7 @@ def test_a_table_that_is_not_clear_is_refused_in_one_line(tmp_path, content, col
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr("foretrain.elsewhere.measured.find_spec", lambda name: None)
+    monkeypatch.setattr("foretrain.elsewhere.curves.find_spec", lambda name: None)
     with pytest.raises(ForetrainError, match="Parquet needs pyarrow"):
         read_measured(tmp_path / "a.parquet")
 

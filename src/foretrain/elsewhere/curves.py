@@ -1,7 +1,7 @@
-"""Training curves that were measured elsewhere, from CSV, Parquet, or a table that Weights & Biases exports.
+"""Training curves measured elsewhere, from CSV, Parquet, or a table that Weights & Biases exports.
 
 A table has a column of steps and a column of losses for each run. An export of Weights & Biases calls such a column
-``run - train_loss`` and puts ``run - train_loss__MIN`` and ``__MAX`` beside it, which are not read. One column of losses may
+``run - train_loss``, with ``run - train_loss__MIN`` and ``__MAX`` next to it, which are not read. One column of losses may
 hold several runs, named in a column ``run`` or ``seed``. A cell without a value is no point; ``NaN`` is a loss that diverged.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 
 from foretrain.errors import ForetrainError, StoreError, argument_error, nearest, path_argument
 
-STEPS = ("step", "steps", "_step", "global_step", "trainer/global_step", "iteration", "iter")
-LOSSES = ("loss", "train_loss", "train/loss", "training_loss", "loss/train")
-RUNS = ("run", "seed")
-_BESIDE = ("__min", "__max")
-TABLES = (".csv", ".parquet")
+STEPS = "step steps _step global_step trainer/global_step train/global_step iteration iter".split()
+LOSSES = "loss train_loss train/loss training_loss loss/train".split()
+RUNS = "run", "seed"
+TABLES = ".csv", ".parquet"
+_RANGES = "__min", "__max"  # endings of columns that hold a range of losses
 _MOST = 2**53  # steps, beyond which doubles leave out whole numbers
 
 
@@ -27,7 +27,7 @@ class Measured:
     """Training losses of runs made elsewhere.
 
     Attributes:
-        names: One per run.
+        names: Name of each run.
         steps: Steps at which every run has a loss, ascending, shape (point,).
         losses: Shape (run, point); infinite where a run diverged.
         dropped: Number of steps at which only some runs have a loss.
@@ -42,37 +42,37 @@ class Measured:
 def read_measured(
     *paths: str | PathLike, step_column: str | None = None, loss_column: str | None = None
 ) -> Measured:
-    """Read the training curves of some files, each with one or several runs.
+    """Read the training curves of files, each with one or several runs.
 
     Args:
         *paths: Files `.csv` or `.parquet`.
-        step_column: Name of the column of steps; by default the one that is called so.
-        loss_column: Name of the columns of losses, with or without a run's name before it; by default as `step_column`.
+        step_column: Name of the column of steps; by default the only column with a name in `STEPS`.
+        loss_column: Name of the columns of losses, with or without a run's name in front; by default as in `LOSSES`.
 
     Raises:
         ArgumentError: A file is of another kind, its columns are not clear, or the runs have fewer than two steps in common.
         StoreError: A file cannot be read.
         ForetrainError: The file is Parquet, and pyarrow is not installed.
     """
-    runs: dict[str, dict[int, float]] = {}
-    for path in map(lambda one: path_argument("measured", one), paths):
-        for name, curve in _runs(path, _table(path), step_column, loss_column).items():
-            own = name or path.stem
-            own = f"{path}: {own}" if own in runs else own
-            if own in runs:
+    curves: dict[str, dict[int, float]] = {}
+    for path in (path_argument("measured", path) for path in paths):
+        for run, curve in _curves(path, _table(path), step_column, loss_column).items():
+            name = run or path.stem
+            name = f"{path}: {name}" if name in curves else name
+            if name in curves:
                 raise argument_error("measured", "name every file once", f"has `{path}` twice")
-            runs[own] = curve
-    every = set().union(*runs.values())
-    shared = sorted(set.intersection(*map(set, runs.values())))
+            curves[name] = curve
+    shared = sorted(set.intersection(*map(set, curves.values())))
     if len(shared) < 2:
         rule = "hold at least two steps that all runs have"
-        raise argument_error("measured", rule, f"has {len(shared)}, of {len(runs)} runs")
-    losses = np.array([[curve[step] for step in shared] for curve in runs.values()])
-    return Measured(tuple(runs), np.array(shared), losses, len(every) - len(shared))
+        raise argument_error("measured", rule, f"has {len(shared)}, of {len(curves)} runs")
+    losses = np.array([[curve[step] for step in shared] for curve in curves.values()])
+    dropped = len(set().union(*curves.values())) - len(shared)
+    return Measured(tuple(curves), np.array(shared), losses, dropped)
 
 
 def _table(path):
-    """The table of a file as a pandas DataFrame of text."""
+    """Return the table of a file as a pandas DataFrame of text."""
     import pandas as pd  # comes with xarray
 
     if path.suffix.lower() not in TABLES:
@@ -93,48 +93,46 @@ def _table(path):
         raise StoreError(f"`{path}` cannot be read: {type(error).__name__}.") from None
 
 
-def _runs(path, table, step_column, loss_column) -> dict[str, dict[int, float]]:
-    """Losses by step, by the name of the run; of a single curve without a name that is empty."""
-    # Of lines that are longer than the first pandas makes the first column a name of rows.
+def _curves(path, table, step_column, loss_column) -> dict[str, dict[int, float]]:
+    """Return losses by step, by the name of the run, which is empty for a single curve without a name."""
+    # Where lines are longer than the first, pandas makes the first column the names of rows.
     if not (table.index == np.arange(len(table))).all():
         got = f"lines of `{path.name}` have more"
         raise argument_error("measured", "have a name for every column in its first line", got)
-    columns = [name for name in table.columns if not name.lower().endswith(_BESIDE)]
-    step = _chosen("step_column", step_column, columns, STEPS)
-    # Of a run's name ` - ` stands before the quantity's.
-    keys = {name: name.rpartition(" - ")[2] for name in columns if name != step}
-    asked = loss_column
-    if asked is None:
-        asked = _chosen("loss_column", None, list(dict.fromkeys(keys.values())), LOSSES)
-    wanted = [name for name, key in keys.items() if asked in (name, key)]
-    if not wanted:
-        rule = f"name a column of `{path.name}`"
-        raise argument_error("loss_column", rule, f"is `{asked}`", nearest(asked, keys.values()))
-    label = next((name for name in columns if name.lower() in RUNS and name not in wanted), None)
-    if len(wanted) == 1 and label is not None:
-        parts = {str(run): (part, wanted[0]) for run, part in table.groupby(label, sort=False)}
+    columns = [name for name in table.columns if not name.lower().endswith(_RANGES)]
+    step = _column("step_column", step_column, columns, STEPS)
+    quantities = {name: name.rpartition(" - ")[2] for name in columns if name != step}
+    if loss_column is None:
+        loss_column = _column("loss_column", None, list(dict.fromkeys(quantities.values())), LOSSES)
+    losses = [name for name, quantity in quantities.items() if loss_column in (name, quantity)]
+    if not losses:
+        rule, got = f"name a column of `{path.name}`", f"is `{loss_column}`"
+        raise argument_error("loss_column", rule, got, nearest(loss_column, quantities.values()))
+    label = next((name for name in columns if name.lower() in RUNS and name not in losses), None)
+    if len(losses) == 1 and label is not None:
+        parts = {str(run): (part, losses[0]) for run, part in table.groupby(label, sort=False)}
     else:
-        parts = {name.rpartition(" - ")[0]: (table, name) for name in wanted}
+        parts = {name.rpartition(" - ")[0]: (table, name) for name in losses}
     return {run: _curve(path, part, step, loss) for run, (part, loss) in parts.items()}
 
 
-def _chosen(argument, asked, names: Sequence[str], known: Sequence[str]):
-    """The one column that is asked for, or that has a known name."""
-    if asked is not None:
-        if asked not in names:
+def _column(argument, name: str | None, names: Sequence[str], known: Sequence[str]) -> str:
+    """Return the column of that name, or else the only one with a known name."""
+    if name is not None:
+        if name not in names:
             rule = "name a column of the table"
-            raise argument_error(argument, rule, f"is `{asked}`", nearest(asked, names))
-        return asked
-    alike = [name for name in names if name.lower() in known]
+            raise argument_error(argument, rule, f"is `{name}`", nearest(name, names))
+        return name
+    alike = [column for column in names if column.lower() in known]
     if len(alike) != 1:
-        got = f"the table has {', '.join(f'`{name}`' for name in alike or names)}"
+        got = f"the table has {', '.join(f'`{column}`' for column in alike or names)}"
         repair = "" if alike else "The first line names the columns, with commas between them."
         raise argument_error(argument, "be given where it is not clear", got, repair)
     return alike[0]
 
 
-def _curve(path, table, step, loss):
-    """Losses by step; rows without either are left out."""
+def _curve(path, table, step, loss) -> dict[int, float]:
+    """Return losses by step; rows without either are left out."""
     filled = table[(table[step].str.strip() != "") & (table[loss].str.strip() != "")]
     steps, losses = (_numbers(path, name, filled[name]) for name in (step, loss))
     odd = steps[~((steps == np.round(steps)) & (steps >= 0) & (steps < _MOST))]
@@ -149,8 +147,8 @@ def _curve(path, table, step, loss):
     return {at: loss if np.isfinite(loss) else np.inf for at, loss in curve.items()}
 
 
-def _numbers(path, name, texts):
-    """The numbers that texts spell; ``NaN`` and ``Infinity`` among them."""
+def _numbers(path, name, texts) -> np.ndarray:
+    """Return the numbers that texts spell; ``NaN`` and ``Infinity`` among them."""
     numbers = []
     for text in texts:
         try:

@@ -1,6 +1,4 @@
-"""Figures of predictions made from a graph and its data."""
-
-from typing import TYPE_CHECKING, Any
+"""Pictures of predictions."""
 
 import numpy as np
 
@@ -14,10 +12,8 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
-from foretrain.predict.text import start_words
-
-if TYPE_CHECKING:
-    from foretrain.predict.prediction import Prediction, Ranking
+from foretrain.predict.laws import start_words
+from foretrain.predict.prediction import Prediction, Ranking
 
 _UNIT = "Time (step × learning rate)"
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
@@ -25,15 +21,19 @@ _DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]  # equal curves are all seen
 _MOST = 20  # modes drawn as bars; more cannot be read
 
 
-def draw(prediction: Any) -> dict[str, Drawing]:
-    """Expected loss of a `Prediction` with the times at which its modes are learned, or of all candidates of a `Ranking`."""
+def draw_prediction(prediction: Prediction) -> Drawing:
+    """Draw the expected loss, and the times at which modes are learned."""
     with style():
-        if hasattr(prediction, "predictions"):
-            return {"ranking": _ranking(prediction)}
-        return {"prediction": _prediction(prediction)}
+        return _prediction(prediction)
 
 
-def _prediction(prediction: "Prediction") -> Drawing:
+def draw_ranking(ranking: Ranking) -> Drawing:
+    """Draw the expected losses of all candidates."""
+    with style():
+        return _ranking(ranking)
+
+
+def _prediction(prediction: Prediction) -> Drawing:
     figure, (loss, modes) = panels(2, height=6.8)
     if prediction.drawn is None:
         loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
@@ -74,7 +74,7 @@ def _prediction(prediction: "Prediction") -> Drawing:
     )
 
 
-def _random(ax, prediction: "Prediction") -> None:
+def _random(ax, prediction: Prediction) -> None:
     """Dashed: the exact flow of the statistics; solid below it: trained networks; dotted: the reduction."""
     assert prediction.drawn is not None
     assert prediction.reduced is not None
@@ -92,22 +92,23 @@ def _random(ax, prediction: "Prediction") -> None:
     ax.legend()
 
 
-def _random_caption(prediction: "Prediction") -> str:
+def _random_caption(prediction: Prediction) -> str:
     assert prediction.drawn is not None
     trained = (
         ""
         if prediction.trained is None
         else " Solid: networks trained on the examples from other draws."
     )
+    start = start_words(prediction.law, prediction.init_scale)
     return (
-        f"Loss of {prediction.label} from {start_words(prediction)}, and when each mode is half learned: median (dashed, "
+        f"Loss of {prediction.label} from {start}, and when each mode is half learned: median (dashed, "
         f"circles) and range (band, bars) of the exact flow of {len(prediction.drawn.curves)} draws; dotted: the "
         "reduction from decoupled weights; open circles: paths that lose the mode to another."
         + trained
     )
 
 
-def _ranking(ranking: "Ranking") -> Drawing:
+def _ranking(ranking: Ranking) -> Drawing:
     figure, ax = panels()
     end = max(prediction.times[-1] for prediction in ranking.predictions)
     for place, prediction in enumerate(ranking.predictions):

@@ -1,0 +1,178 @@
+"""Time and memory are told by a trial of the plan's own runs, and grow as the runs that are left."""
+
+import dataclasses
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tiny_study import one_line
+
+from foretrain.cli import main
+from foretrain.dynamics.program import Completed
+from foretrain.engine import estimate as module
+from foretrain.engine.estimate import COPIES, HERE, Trial, estimate
+from foretrain.engine.sizes import bytes_per_lane
+from foretrain.machine import memory_limited
+from foretrain.plans.plan import make_plan, runs
+
+COUNTS = '''"""Counting takes time in proportion to what is counted."""
+
+import time
+from dataclasses import dataclass
+
+from foretrain.study import Run, declare, parameter
+
+AXES = {"number": (2, 6)}
+declare(total="What was counted.")
+
+
+@dataclass(frozen=True)
+class Parameters(Run):
+    """Numbers."""
+
+    number: int = parameter(2, "hundredths of a second", minimum=1)
+
+
+def estimate(p):
+    return p.number
+
+
+def measure(p, seed):
+    began = time.process_time()
+    while time.process_time() < began + p.number / 100:
+        pass
+    return {"total": p.number}
+'''
+
+INPUTS = """def inputs(p, seed):
+    import numpy as np
+    return {"x": np.ones(10**12)}
+
+
+def program(p):
+    from foretrain.study import Program
+    return Program(lambda i: i["x"], lambda i, w: w, lambda i, w: {"loss": w.sum()})
+
+
+def other(p, seed):"""
+
+
+def of(monkeypatch, trials, *, workers=2, seeds=4, study="one-mode", **values):
+    """The estimate of a plan with made-up trials, the last of which stands for all other groups."""
+    plan = make_plan(study, values, seeds=seeds)
+    left = list(runs(plan))
+    made = dict(enumerate(trials))
+    monkeypatch.setattr(module, "_trials", lambda *_: (made, False))
+    return estimate(plan, left, workers=workers, conclude_s=3.0)
+
+
+@pytest.mark.parametrize(
+    ("steps", "slots", "longest"),
+    [([5] * 4, 2, 10), ([5] * 5, 4, 10), ([9, 3, 3, 3], 2, 9), ([7], 8, 7)],
+)
+def test_lanes_are_taken_by_the_longest_run_that_waits(steps, slots, longest):
+    assert module._makespan(steps, slots) == longest
+
+
+def test_seconds_are_those_of_all_rounds_of_lanes_and_of_what_every_run_takes(monkeypatch):
+    trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0)
+    said = of(monkeypatch, [trial], seeds=3, steps=10)  # two networks: six runs
+    assert said.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
+    assert said.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
+    assert said.seconds == said.run_s + said.open_s + 3.0
+    assert said.core_s == pytest.approx(2 * (said.run_s + said.open_s) + 3.0)
+    alone = of(monkeypatch, [trial], seeds=3, steps=10, workers=1)
+    assert alone.run_s == pytest.approx(3 * 10 + 6 * 2.0, rel=0.01)
+
+
+def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours(monkeypatch):
+    widths = (4, 8, 16)
+    said = [
+        of(monkeypatch, trials, study="xor", hidden_width=widths, seeds=1, workers=1)
+        for trials in ([Trial(step_s=1.0)] * 3, [Trial(step_s=4.0)] * 3)
+    ]
+    assert said[1].run_s / said[0].run_s == pytest.approx(4, rel=0.01)
+    groups = [replace(group_of(width), count=1) for width in widths]
+    trials = {0: Trial(step_s=1.0, kept=100.0), 2: Trial(step_s=16.0, kept=100.0)}
+    between = module._interpolated(groups, trials, 1)
+    assert between.step_s == pytest.approx(4.0)
+    assert between.kept == pytest.approx(100.0)
+
+
+def group_of(width):
+    from foretrain.engine.dispatch import Group
+
+    return Group(dataclasses.make_dataclass("Parameters", ["width"])(width), "")
+
+
+def test_memory_is_that_of_the_fullest_worker_and_of_four_copies_of_the_result(monkeypatch):
+    said = of(monkeypatch, [Trial(kept=1e6, observed=5e6, peak=3e8)], seeds=7)
+    assert said.worker == 3e8 + 5e6
+    networks = 2  # each with its seeds
+    assert said.here == HERE + COPIES * networks * 7e6
+    assert "for each of 2 workers" in said.memory
+
+
+def test_a_trial_tells_observations_and_seconds_of_a_run_as_they_are():
+    kept = []
+    for stride in (10, 5):
+        plan = make_plan("one-mode", {"steps": 1000, "observe_every": stride}, seeds=3)
+        left = list(runs(plan))
+        said = estimate(plan, left, workers=1)
+        kept.append((said.here - HERE) / COPIES / len(left))
+    assert (said.tried, said.kinds) == (1, 1)
+    assert 1e8 < said.worker < 2e9
+    assert 0 < said.run_s < 60
+    observation = (kept[1] - kept[0]) / 100
+    assert observation == round(observation)
+    assert 8 <= observation < 200, "a loss and a few numbers more"
+
+
+def test_runs_on_the_host_take_their_part_of_the_predicted_steps(tmp_path):
+    (tmp_path / "counts.py").write_text(COUNTS)
+    plan = make_plan(tmp_path / "counts.py", {}, seeds=5)
+    said = estimate(plan, list(runs(plan)), workers=1)
+    assert said.run_s == pytest.approx(5 * (0.02 + 0.06), rel=0.3)
+    assert said.kinds == 1
+
+
+def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, capsys):
+    (tmp_path / "counts.py").write_text(COUNTS)
+    (tmp_path / "sweep.toml").write_text('study = "./counts.py"\nseeds = 3\n')
+    for words in (["sweep", str(tmp_path / "sweep.toml")], ["run", str(tmp_path / "counts.py")]):
+        assert main([*words, "--out", str(tmp_path / "a"), "--explain", "--workers", "1"]) == 0
+        told = capsys.readouterr().out
+        assert "  time        about " in told
+        assert "on 1 idle core: " in told
+        assert "by a trial of 1 kind of runs" in told
+        assert "  memory      at most " in told
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "counts.py").write_text(COUNTS.replace("    began", "    1 / 0\n    began"))
+    assert main([*words, "--explain"]) == 2
+    one_line(capsys.readouterr().err, "counts.py, line 24: ZeroDivisionError")
+
+
+def test_inputs_beyond_the_memory_of_a_worker_are_refused_before_they_are_made(tmp_path, capsys):
+    with memory_limited(1e6), pytest.raises(MemoryError):
+        np.ones(10**8)
+    assert np.ones(10**6).all()
+    (tmp_path / "counts.py").write_text(COUNTS.replace("def measure(p, seed):", INPUTS))
+    assert main(["run", str(tmp_path / "counts.py"), "--explain"]) == 2
+    one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
+
+
+def test_the_largest_product_of_a_step_is_counted_unless_lanes_move_in_turn():
+    program = Completed(
+        init=lambda inputs: inputs["w"],
+        step=lambda inputs, w: w - (inputs["x"].T @ (inputs["x"] @ w)),
+        observe=lambda inputs, w: {},
+        done=lambda inputs, w, observed: np.int8(0),
+        finish=lambda inputs, w: {},
+        observe_every=1,
+        precision="float32",
+    )
+    inputs = {"x": jnp.zeros((1000, 3)), "w": jnp.zeros((3, 50))}
+    product = 4 * (1000 * 3 + 3 * 50 + 1000 * 50)
+    whole = bytes_per_lane(program, inputs, {}, 5)
+    assert whole - bytes_per_lane(replace(program, in_turn=True), inputs, {}, 5) == product

@@ -17,36 +17,28 @@ OPENINGS = {"What", "Whether", "How", "That", "Who", "Where"}
 NAMES = set("one further beside apart told said held found made given asked".split())
 # Docstrings that begin with a word of OPENINGS, by room.
 DOCSTRINGS = {
-    "analyze": 2,
     "benchmarks": 1,
-    "commands": 4,
     "degeneracy": 3,
     "elsewhere": 4,
     "explain": 10,
-    "figures": 3,
     "ground floor": 4,
     "predict": 1,
     "provenance": 8,
     "registry": 2,
-    "report": 5,
     "results": 19,
     "studies": 2,
     "tests": 50,
 }
 # Functions, fields, arguments and variables named by a word of NAMES, by room.
 NAMED = {
-    "analyze": 89,
     "benchmarks": 93,
-    "commands": 17,
     "degeneracy": 200,
     "elsewhere": 55,
     "explain": 194,
-    "figures": 31,
     "ground floor": 6,
     "predict": 38,
     "provenance": 62,
     "registry": 56,
-    "report": 27,
     "results": 28,
     "studies": 81,
     "tests": 1174,

@@ -213,7 +213,7 @@ def gram_not_centred(change):
 
 
 def another_layer(change):
-    """What matters of a layer to the outputs is that of the next, in as many columns."""
+    """Roots of a layer are those of the next, in as many columns."""
     right = free_directions._roots
 
     def wrong(network, x, counted, loss="mse"):

@@ -1,4 +1,4 @@
-"""What derives a sentence stands on the page, once, and is linked from it."""
+"""The section that derives a sentence stands on the page, once, and is linked from it."""
 
 import re
 from xml.etree import ElementTree

@@ -130,7 +130,7 @@ def _answered(find, arguments):
 
 
 def _told(found, text, write, arguments):
-    """What was found as text or JSON, and in a folder where one is named."""
+    """Print an answer as text or as JSON, and write it into the folder that is named."""
     if arguments.json:
         print_json(found.as_dict())
     else:

@@ -44,7 +44,7 @@ def _explain(arguments):
     options |= elsewhere | {"out": arguments.out, "cores": cores}
     explanation = explain_files(arguments.model, arguments.data, **options)
     arguments.out = explanation.folder
-    return _told(explanation, text, write, arguments)
+    return _printed(explanation, text, write, arguments)
 
 
 def _checked_over_widths(arguments, options, elsewhere):
@@ -60,7 +60,7 @@ def _checked_over_widths(arguments, options, elsewhere):
         raise argument_error("widths", rule, "is not")
     options |= _options(arguments, "widths parametrisation rates")
     check = check_files(arguments.model, arguments.data, **options)
-    return _told(check, text, write_check, arguments)
+    return _printed(check, text, write_check, arguments)
 
 
 def _analyze(arguments):
@@ -99,7 +99,7 @@ def _compare(arguments):
         options = _options(arguments, "rate step_column loss_column")
         del options["tell"]
         curves = compare_curves(arguments.first, arguments.second, **options)
-        return _told(curves, text, write, arguments)
+        return _printed(curves, text, write, arguments)
     from foretrain.laboratory.compare import compare
 
     return _answered(lambda: compare(arguments.first, arguments.second), arguments)
@@ -129,14 +129,14 @@ def _answered(find, arguments):
     return 0
 
 
-def _told(found, text, write, arguments):
+def _printed(result, text, write, arguments):
     """Print an answer as text or as JSON, and write it into the folder that is named."""
     if arguments.json:
-        print_json(found.as_dict())
+        print_json(result.as_dict())
     else:
-        print_text(text(found, room()))
+        print_text(text(result, room()))
     if arguments.out is not None:
-        lines = "\n".join(f"Written: {path}" for path in write(found, arguments.out))
+        lines = "\n".join(f"Written: {path}" for path in write(result, arguments.out))
         print(lines, file=sys.stderr if arguments.json else sys.stdout)
     return 0
 

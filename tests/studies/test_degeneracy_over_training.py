@@ -10,7 +10,6 @@ from foretrain.claims.claim import FAILS
 from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.networks.modular_routing import Modules
-from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.degeneracy_over_training import (
     curvature,
@@ -144,11 +143,6 @@ def test_least_squares_of_a_rectified_layer_are_at_rest_and_better_with_width():
     assert losses[1] < losses[0] / 10
 
 
-def test_more_trained_outputs_than_domains_are_refused():
-    with pytest.raises(ValueError, match="`trained_outputs` must be at most"):
-        catalogue.load("degeneracy-over-training").check(replace(P, trained_outputs=3))
-
-
 def steps(at, wide=1.0):
     """From 0 to 1 around a moment."""
     return 1 / (1 + np.exp((at - T) / wide))
@@ -163,7 +157,7 @@ def curves(count, effective, error, **more):
     } | {name: np.broadcast_to(v, count.shape) for name, v in more.items()}
 
 
-def made():
+def build():
     """Networks that do as corrected: grokking falls from generalisation on, and by most only later."""
     ones, flat = np.ones((2, SEEDS, 1)), np.ones((1, SEEDS, study.MOMENTS))
     grokking = ones * (200 + 8 * WHEN - 100 * steps(WHEN + 10, 4))
@@ -214,7 +208,7 @@ def test_every_sentence_can_hold_and_fail():
         "linear-closed-form": ("rank_agreement", times(-1)),
         "rectified-measured": ("rank_agreement", times(-1)),
     }
-    check("degeneracy-over-training", made, spoilt, drawn=False)
-    more = changed(made(), "count", add(5))
+    check("degeneracy-over-training", build, spoilt, drawn=False)
+    more = changed(build(), "count", add(5))
     (shared, *_) = verdicts("degeneracy-over-training", more, "winner")["winner"]
     assert shared.verdict == FAILS

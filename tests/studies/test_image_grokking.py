@@ -5,13 +5,10 @@ import numpy as np
 import pytest
 from made_up import check, grid, verdicts
 
-import foretrain
 from foretrain.plans.plan import make_plan
-from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.image_grokking import study
 from foretrain.theory.grokking.lazy_perceptron import shrinking
-from foretrain.training.image_perceptron import first_steps
 
 SEEDS = 6
 P = study.Parameters()
@@ -46,7 +43,7 @@ def curves(fitted, generalised):
     }
 
 
-def made(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
+def build(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
     """Runs that do as the kernel's law says.
 
     Args:
@@ -87,23 +84,23 @@ def test_every_sentence_can_hold_and_fail():
         "inverse-decay": {"power": 0.5},
         "inverse-decay.corrected": {"power": 0.5},
     }
-    held = {
+    exceptions = {
         # Where fits take no time, what is so of the step is so of the delay.
         "inverse-decay.corrected": {"fit": 1.0},
         "forgotten": {"law": "forgetting_step"},
     }
     # A run that diverges when it has generalised keeps its phase.
     fitted = "four-phases", "inverse-decay", "inverse-decay.corrected"
-    check("image-grokking", made, spoilt, held, of_diverged=fitted)
-    delayed = made(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
+    check("image-grokking", build, spoilt, exceptions, of_diverged=fitted)
+    delayed = build(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
     assert [one.verdict for one in verdicts("image-grokking", delayed)["larger-start"]] == ["fails"]
 
 
 def test_never_is_later_than_every_step():
-    claims = verdicts("image-grokking", made(larger=np.full(SEEDS, np.inf)))
+    claims = verdicts("image-grokking", build(larger=np.full(SEEDS, np.inf)))
     assert [claim.verdict for claim in claims["larger-start"]] == ["holds"]
     assert [claim.verdict for claim in claims["logarithm"]] == ["fails"]
-    claims = verdicts("image-grokking", made(more=np.full(SEEDS, np.inf)))
+    claims = verdicts("image-grokking", build(more=np.full(SEEDS, np.inf)))
     assert [claim.verdict for claim in claims["more-images"]] == ["fails"]
 
 
@@ -137,38 +134,3 @@ def test_training_sets_that_cannot_be_are_not_trained_beside():
     for other in ({"training_size": 1000}, {"batch_size": 80}):
         assert not sizes & set(study.variants(study.Parameters(**other)))
     assert {"usual", "larger"} <= set(study.variants(study.Parameters(batch_size=80)))
-
-
-@pytest.mark.slow
-def test_a_small_map_is_trained_judged_and_drawn(tmp_path):
-    result = foretrain.run(
-        "image-grokking",
-        **SMALL,
-        steps=200,
-        weight_decay=[0.1, 0.0],
-        last_learning_rate=[0.003, 0.03],
-        seeds=2,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=1,
-    )
-    assert not read_summary(result.path).problems
-    assert {"four-phases", "larger-start", "more-images"} <= {claim.id for claim in result.claims}
-    drawn = {path.stem for path in (result.path / "figures").iterdir()}
-    assert {"phases", "delay"} <= drawn
-    usual = result.variant("usual").sel(weight_decay=0.1, last_learning_rate=0.003)
-    fitted, generalised = first_steps(usual, study.Parameters(**SMALL))
-    assert (np.isfinite(fitted) & np.isfinite(generalised)).all()
-    # A run ends at the first observation in which both thresholds are reached.
-    np.testing.assert_array_equal(usual["steps_taken"], np.maximum(fitted, generalised))
-
-
-def test_a_missing_folder_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.delenv("FORETRAIN_DATA_DIR", raising=False)
-    lost = foretrain.run(
-        "image-grokking", **SMALL, data="mnist", steps=10, seeds=1, init_scale=1.0,
-        weight_decay=0.1, last_learning_rate=0.003, out=tmp_path / "a", quiet=True, workers=0,
-    )  # fmt: skip
-    problems = read_summary(lost.path).problems
-    assert any("`data_dir` must name the folder with the mnist files" in one for one in problems)
-    assert all("\n" not in one for one in problems)

@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from made_up import check, grid, verdicts
 
-import foretrain
 from foretrain.plans import plan
 from foretrain.streams import Seed
 from foretrain.studies.modular_transformer import study
@@ -56,7 +54,7 @@ def grown(circle=1.0, early=0.0, start_circle=0.0):
 GROWN = grown()
 
 
-def made(
+def build(
     embedding=GROWN,
     peak=GENERALISED,
     final=0.9,
@@ -101,7 +99,7 @@ def made(
 
 
 def test_every_sentence_can_hold_and_fail():
-    held = {
+    exceptions = {
         "structure-at-the-start": {"embedding": grown(start_circle=6.0)},
         "forgetting": {"steps": 5 / PRODUCT},
         "borders": {"delay": 100},
@@ -121,58 +119,25 @@ def test_every_sentence_can_hold_and_fail():
         "decay-helps": {"steps": EQUAL},
         "decay-and-dimension": {"narrow": HELPED},
     }
-    check("modular-transformer", made, spoilt, held)
+    check("modular-transformer", build, spoilt, exceptions)
     id = "decay-and-dimension"
     for changed in ({"toy": HELPED}, {"wide": EQUAL}):
-        (claim,) = verdicts("modular-transformer", made(**changed), id)[id]
+        (claim,) = verdicts("modular-transformer", build(**changed), id)[id]
         assert claim.verdict == "fails"
 
 
 def test_comparisons_are_made_at_their_rate_and_maps_that_the_limit_of_delay_draws_are_not_judged():
     for id in ("dropout-removes-delay", "decay-and-dimension"):
-        claims = verdicts("modular-transformer", made(), id)[id]
+        claims = verdicts("modular-transformer", build(), id)[id]
         assert {claim.cell["decoder_learning_rate"] for claim in claims} == {P.compared_rate}
-    assert not verdicts("modular-transformer", made(), "borders")
+    assert not verdicts("modular-transformer", build(), "borders")
 
 
 def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     id = "circle-at-the-end"
-    assert [claim.seeds for claim in verdicts("modular-transformer", made(), id)[id]] == [SEEDS]
-    (claim,) = verdicts("modular-transformer", made(steps=np.full(4, FIT / 2)), id)[id]
+    assert [claim.seeds for claim in verdicts("modular-transformer", build(), id)[id]] == [SEEDS]
+    (claim,) = verdicts("modular-transformer", build(steps=np.full(4, FIT / 2)), id)[id]
     assert claim.verdict == "inconclusive"
-
-
-@pytest.mark.slow
-def test_a_run_is_stored_with_its_snapshots_judged_and_drawn(tmp_path):
-    result = foretrain.run(
-        "modular-transformer",
-        symbols=5,
-        embedding_dim=6,
-        hidden_width=8,
-        decoder_learning_rate=[0.01, 0.02],
-        decoder_decay=[0.0, 1.0],
-        accuracy_threshold=0.2,
-        delay=1,
-        steps=60,
-        observe_every=20,
-        snapshots=6,
-        circles=2,
-        compared=False,
-        seeds=2,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=0,
-    )
-    data = result.simulation
-    accuracy = data["projected_accuracy"].transpose("seed", ..., "snapshot", "axes_of", "rank")
-    assert accuracy.shape == (2, 2, 2, 6, 3, 2)
-    assert list(data["rank"].values) == [2, 4]
-    start = data["snapshot_embedding"].isel(snapshot=0)
-    # One seed has one start, whatever the rates.
-    assert float((start - start.isel(decoder_learning_rate=0, decoder_decay=0)).std()) == 0
-    assert {"borders", "decay-helps"} & {claim.id for claim in result.claims}
-    figures = {path.stem for path in (result.path / "figures").glob("*.png")}
-    assert {"learning-curve", "circles", "projections", "phases"} <= figures
 
 
 def test_presets_and_variants_are_possible_and_of_the_sizes_that_the_page_states():

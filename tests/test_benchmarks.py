@@ -54,7 +54,8 @@ def equal_verdicts(script, tmp_path):
 
 
 def estimates(script, tmp_path):
-    script.main(["one-mode"])
+    ratios = script.main(["one-mode", "xor"])
+    assert all(0.5 < ratio < 2 for ratio in ratios), ratios
 
 
 def gpu(script, tmp_path):

@@ -6,7 +6,6 @@ from made_up import check, grid, runs, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS
-from foretrain.errors import ArgumentError
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.deep_linear_coefficients import claims, measurement, study
@@ -39,16 +38,6 @@ def test_layers_that_are_not_there_are_the_identity_and_do_not_move():
     assert np.linalg.matrix_rank(second @ first) == 2
     np.testing.assert_array_equal(third, np.eye(8))
     assert around.start_loss == 0
-
-
-@pytest.mark.parametrize(
-    "network", ["5-3", "5-3-5", "9-3-5 r0", "5-0-5 r0", "a-b-c r0", "2-2-2-2-2 r0"]
-)
-def test_networks_that_are_none_are_refused(network):
-    with pytest.raises(ArgumentError, match="Argument `network` must"):
-        study.check(study.Parameters(network=network))
-    with pytest.raises(ArgumentError, match="`rank` must be between 0 and 2"):
-        study.check(study.Parameters(network="4-2-4 r3"))
 
 
 @pytest.mark.slow

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from made_up import add, changed, check, grid, times, verdicts
 
-from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.interaction_basis import measurement, study
 from foretrain.studies.interaction_basis.measurement import count_needed
+from foretrain.training.ablation import all_bases
 
 SEEDS, AXES = 8, {"centring": ("mean", "none")}  # as in the larger preset
 LABELS = {

@@ -209,9 +209,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     gated = own = exclusive_or.gated_strengths(start_weights(replace(p, network="gated"), seed))
     if p.network == "relu":
         own = exclusive_or.rectified_strengths(start_weights(p, seed))
-    strengths = exclusive_or.descent(
-        np.array([own, gated]), p.learning_rate, p.steps, every=p.observe_every
-    )
+    starts = np.array([own, gated])
+    strengths = exclusive_or.descent(starts, p.learning_rate, p.steps, every=p.observe_every)
     decoupled = np.array([decoupled_strength(p) ** 2])
     return {
         "loss": exclusive_or.loss_of(strengths[:, 0]),

@@ -7,7 +7,7 @@ if the known value lies within 1.96 standard errors, and of foretrain's only tho
 
 devinterp runs `estimate_learning_coeff_with_summary` as it is, canonical-interp the quick start of its description, since it
 has no defaults for draws, chains and burn-in. Both read batches of 256, `mse_loss`. Seconds are of the processor, on one core,
-imports left out. `python benchmarks/degeneracy.py defaults --torch PYTHON PYTHON` prints the table of `docs/analyze.md`.
+imports left out. `python benchmarks/degeneracy_defaults.py --torch PYTHON PYTHON` prints the table of `docs/analyze.md`.
 """
 
 import itertools
@@ -153,8 +153,8 @@ def reference(name: str, eps: float) -> tuple[float, float]:
     """N(eps) and its standard error by NUTS."""
     import jax
     import jax.numpy as jnp
+    from sampled_parameters.samplers import estimate
 
-    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
     from foretrain.degeneracy.sampled.posterior import behavioural
 
     kind, weights, biases, x, _ = networks()[name]
@@ -164,9 +164,8 @@ def reference(name: str, eps: float) -> tuple[float, float]:
         params = layers_of(weights, biases)
         apply = lambda params, x: passed(kind, params, x, jnp)  # noqa: E731
         made = behavioural(apply, params, x, kind="mse", beta=1 / (2 * eps))
-        options = {"sampler": "nuts", "chains": 8, "draws": 1000, "richardson": False}
-        found = learning_coefficient(made, controlled=False, **options)
-    return 2 * float(found.value[0, 0]), 2 * float(found.error[0, 0])
+        values = estimate(made, "nuts", chains=8, draws=1000)
+    return values.value, values.error
 
 
 def judged(tool, name, calls, known) -> list[dict]:
@@ -240,6 +239,9 @@ def run(pythons: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    chosen, network, target = sys.argv[1:]
-    calls = ours(network) if chosen == "foretrain" else theirs(chosen, network)
-    Path(target).write_text(json.dumps(calls))
+    if sys.argv[1:2] in ([], ["--torch"]):
+        run(sys.argv[2:])
+    else:
+        tool, network, target = sys.argv[1:]
+        calls = ours(network) if tool == "foretrain" else theirs(tool, network)
+        Path(target).write_text(json.dumps(calls))

@@ -43,8 +43,8 @@ def take(study: str, preset: str, workers: str) -> None:
     print(json.dumps([core_s, time.monotonic() - began, 1024 * usages[1].ru_maxrss]))
 
 
-def main(words: list[str] | None = None) -> None:
-    """Print a row for each preset."""
+def main(words: list[str] | None = None) -> list[float]:
+    """Print a row for each preset; return the ratios of core seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("presets", nargs="*", default=PRESETS, metavar="STUDY[:PRESET]")
     parser.add_argument("--workers", type=int, default=1)
@@ -53,6 +53,7 @@ def main(words: list[str] | None = None) -> None:
         "| preset | core seconds, told | taken | ratio | seconds, told | taken | a worker, told | taken |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    ratios = []
     for name in arguments.presets:
         study, _, preset = name.partition(":")
         plan = make_plan(study, {}, preset=preset or "quick")
@@ -63,11 +64,13 @@ def main(words: list[str] | None = None) -> None:
             command, cwd=here, capture_output=True, text=True, check=True
         ).stdout
         core_s, seconds, size = json.loads(answer.splitlines()[-1])
+        ratios.append(cost.core_s / core_s)
         print(
-            f"| {name} | {cost.core_s:.3g} | {core_s:.3g} | {cost.core_s / core_s:.2g} | {cost.seconds:.3g} | {seconds:.3g} "
+            f"| {name} | {cost.core_s:.3g} | {core_s:.3g} | {ratios[-1]:.2g} | {cost.seconds:.3g} | {seconds:.3g} "
             f"| {cost.worker / 1e6:.0f} MB | {size / 1e6:.0f} MB |",
             flush=True,
         )
+    return ratios
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which sampler of effective parameters gives most: trusted effective draws, on the bench of the study `sampled-parameters`.
+"""Which sampler of effective parameters gives most: trusted effective draws, on the bench of `sampled_parameters`.
 
     python benchmarks/sampler_choice.py                      every network, two seeds: half an hour of a core
     python benchmarks/sampler_choice.py --seeds 3 --network "w⁴ × 6" "tanh, pair"
@@ -10,8 +10,8 @@ All get the same number of gradients of all data, and are held to the known valu
   which the prior holds sway up to that of the scale, so far apart in the logarithm from rung to rung; between trajectories
   neighbours of a ladder change places with the probability that leaves the density as it is. Starts, checks and thresholds
   are those of the default;
-- `baoab` and `sgld` of the library, whose steps are biased: four chains from w*, trusted as the library says, but for the
-  bias of the step, which takes two more runs to measure.
+- `baoab` and `sgld` of `sampled_parameters/samplers.py`, whose steps are biased: four chains from w*, trusted as chains that
+  agree and have come round are.
 
 Gradients count, not seconds: these networks are so small that seconds are those of the calls, and gradients are what a network
 of use takes. Seconds of a core are told as what they were.
@@ -23,8 +23,13 @@ from collections import defaultdict
 from functools import partial
 
 import numpy as np
+from sampled_parameters.bench import DEFAULT, case
+from sampled_parameters.samplers import estimate
+from sampled_parameters.study import around, known
 
-GRADIENTS, APART, LADDERS = 400_000, (0.5, 1.0, 2.0), 8
+from foretrain.degeneracy.sampled import effective_parameters
+
+GRADIENTS, SPACINGS, LADDERS = 400_000, (0.5, 1.0, 2.0), 8
 
 
 def from_weights(walk):
@@ -38,7 +43,7 @@ def from_weights(walk):
     walk._cooled = cooled
 
 
-def exchange(apart, walk):
+def exchange(spacing, walk):
     """Chains are the coldest rungs of ladders."""
     import jax
 
@@ -63,7 +68,7 @@ def exchange(apart, walk):
         beta, end = 1 / (2 * eps), walk.spent + budget
         u, log_step = walk._cooled(beta, budget / 10)  # of as many chains as there are ladders
         hot = min(walk.hottest, beta)
-        rungs = max(int(np.ceil(np.log(beta / hot) / apart)), 1) + 1
+        rungs = max(int(np.ceil(np.log(beta / hot) / spacing)), 1) + 1
         betas = np.geomspace(hot, beta, rungs)
         whole, walk.chains = walk.chains, LADDERS * rungs
         u = np.repeat(np.asarray(u)[:, None], rungs, 1)
@@ -79,9 +84,11 @@ def exchange(apart, walk):
             number += 1
             if walk.spent > warm:
                 rate = 0.0
-                kept.append([one.reshape(LADDERS, rungs, *one.shape[1:])[:, -1] for one in draws])
+                kept.append(
+                    [part.reshape(LADDERS, rungs, *part.shape[1:])[:, -1] for part in draws]
+                )
         walk.chains = whole
-        draws = Draws(*(np.concatenate(one, 1) for one in zip(*kept, strict=True)))
+        draws = Draws(*(np.concatenate(part, 1) for part in zip(*kept, strict=True)))
         trace = 2 * beta * (draws.loss - walk.posterior.start_loss)
         places = np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)
         return (*walk._judged(draws, beta, most), trace[:, places])
@@ -98,9 +105,9 @@ def exchange(apart, walk):
             return go(*arguments, **options)
 
         walk.hottest, walk._go = None, watched
-        found = begin(beta, seconds)
+        cold = begin(beta, seconds)
         walk._go = go
-        return found
+        return cold
 
     walk._cooled, walk.sample = cooled, sample
 
@@ -116,44 +123,40 @@ def metropolised(change, chains):
     """An estimate by the sampler of `analyze`, changed so: value, error, trusted, effective draws, gradients."""
 
     def run(network, eps, gradients, seed):
-        from foretrain.degeneracy.sampled import effective_parameters
-        from foretrain.studies.sampled_parameters.study import around
+        original = effective_parameters._Walk
 
-        made = effective_parameters._Walk
-
-        class Changed(made):
+        class Changed(original):
             def __init__(self, *arguments):
                 super().__init__(*arguments)
                 change(self)
 
         effective_parameters._Walk = Changed
         try:
-            found = effective_parameters.sampled_parameters(
+            estimates = effective_parameters.sampled_parameters(
                 around(network, 1.0), [eps], gradients=gradients, chains=chains, seed=seed
             )
         finally:
-            effective_parameters._Walk = made
-        checks = found.checks[0]
+            effective_parameters._Walk = original
+        checks = estimates.checks[0]
         effective = checks.effective if checks else 0.0
-        return found.value[0], found.error[0], bool(found.trusted[0]), effective, found.gradients
+        return (
+            estimates.value[0],
+            estimates.error[0],
+            bool(estimates.trusted[0]),
+            effective,
+            estimates.gradients,
+        )
 
     return run
 
 
 def biased(sampler):
-    """The same by a sampler of the library whose steps are biased."""
+    """The same by a sampler whose steps are biased."""
 
     def run(network, eps, gradients, seed):
-        from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
-        from foretrain.studies.sampled_parameters.study import around
-
         draws = gradients // 8  # four chains, half of their draws warm up
-        found = learning_coefficient(
-            around(network, 1 / (2 * eps)), sampler=sampler, draws=draws, richardson=False, controlled=False, seed=seed
-        )  # fmt: skip
-        doubts = [one for one in found.doubts() if "not measured" not in one]
-        value, error = 2 * found.value[0, 0], 2 * found.error[0, 0]
-        return value, error, not doubts, found.effective[0, 0], found.gradients
+        values = estimate(around(network, 1 / (2 * eps)), sampler, draws=draws, seed=seed)
+        return values.value, values.error, values.trusted, values.effective, values.gradients
 
     return run
 
@@ -161,7 +164,7 @@ def biased(sampler):
 SAMPLERS = {
     "default": metropolised(lambda walk: None, 16),
     "from w*": metropolised(from_weights, 16),
-    **{f"exchange {apart:g}": metropolised(partial(exchange, apart), LADDERS) for apart in APART},
+    **{f"exchange {at:g}": metropolised(partial(exchange, at), LADDERS) for at in SPACINGS},
     "baoab": biased("baoab"),
     "sgld": biased("sgld"),
 }
@@ -170,9 +173,6 @@ SAMPLERS = {
 def main(names, seeds, eps, gradients):
     """The table, and a line for each estimate."""
     import jax
-
-    from foretrain.studies.sampled_parameters.bench import case
-    from foretrain.studies.sampled_parameters.study import known
 
     rows = defaultdict(list)
     with jax.enable_x64(True):
@@ -198,20 +198,18 @@ def main(names, seeds, eps, gradients):
         "\n| sampler | trusted | inside, of these | traps trusted | trusted effective draws, of a million gradients |"
     )
     print("|---|---:|---:|---:|---:|")
-    for name, found in rows.items():
-        fair = [one for one in found if not one[0]]
-        trusted = [one for one in fair if one[1]]
-        rate = 1e6 * sum(one[3] for one in trusted) / max(sum(one[4] for one in fair), 1)
-        traps = [one for one in found if one[0]]
-        inside, fooled = sum(one[2] for one in trusted), sum(one[1] for one in traps)
+    for name, tries in rows.items():
+        fair = [row for row in tries if not row[0]]
+        trusted = [row for row in fair if row[1]]
+        rate = 1e6 * sum(row[3] for row in trusted) / max(sum(row[4] for row in fair), 1)
+        traps = [row for row in tries if row[0]]
+        inside, fooled = sum(row[2] for row in trusted), sum(row[1] for row in traps)
         print(
             f"| {name} | {len(trusted)} of {len(fair)} | {inside} | {fooled} of {len(traps)} | {rate:,.0f} |"
         )
 
 
 if __name__ == "__main__":
-    from foretrain.studies.sampled_parameters.bench import DEFAULT
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--network", nargs="+", default=DEFAULT)
     parser.add_argument("--seeds", type=int, default=2)

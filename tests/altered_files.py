@@ -12,6 +12,24 @@ from foretrain.errors import StoreError
 from foretrain.results import store as store_module
 
 HEADER = {"format": 1, "notes": {"0": "a note"}, "code": "ab12"}
+PLAN = {
+    "schema": 2,
+    "study": "routing",
+    "parameters": {"domains": 7, "init_scale": 0.1, "mask": "circulant", "level_weights": [1, 2]},
+    "axes": {"init_scale": [0.1, 0.2], "mask": ["band", "circulant"]},
+    "seeds": 10,
+    "root_seed": 0,
+    "where": "./mine.py",
+}
+MANIFEST = {
+    "schema": 2,
+    "plan": PLAN,
+    "versions": {"python": "3.11"},
+    "lanes": {"default": 5},
+    "seal": {"predicts": "ab12", "claims": {"a": ["b", "c"]}},
+    "looks": [{"seeds": 10, "hash": "0a", "at": "2026-01-01", "seal": {"judges": "b"}}],
+    "history": ["2 runs were kept"],
+}
 DEEP = "<deep>"
 ODD = st.sampled_from(
     [

@@ -12,6 +12,7 @@ import pytest
 from foretrain.plans.plan import make_plan
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
+sys.path.append(str(FOLDER))
 
 
 def load(name):
@@ -20,16 +21,6 @@ def load(name):
     script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     return script
-
-
-def degeneracy(script, tmp_path):
-    script.WIDTHS, script.DRAWS, script.TURNS, script.BATCH = (64, 4, 10), 12, 1, 16
-    script.prepared(tmp_path)
-    assert script.ours(tmp_path, "foretrain", True)["draws"] == script.CHAINS * 12
-    sys.modules["nuts"] = load("nuts")
-    sys.modules["nuts"].distances = lambda: []
-    script.reference()
-    del sys.modules["nuts"]
 
 
 def degeneracy_defaults(script, tmp_path):
@@ -63,7 +54,8 @@ def equal_verdicts(script, tmp_path):
 
 
 def estimates(script, tmp_path):
-    script.main(["one-mode"])
+    ratios = script.main(["one-mode", "xor"])
+    assert all(0.5 < ratio < 2 for ratio in ratios), ratios
 
 
 def gpu(script, tmp_path):
@@ -124,6 +116,17 @@ def lanes(script, tmp_path):
         assert script.torch_steps_per_second(1, steps=3) > 0
 
 
+def nuts(script, tmp_path):
+    networks = {"tanh 2-3-1": script.small_networks(50.0)["tanh 2-3-1"]}
+    reference = {"chains": 4, "draws": 100, "warm_up": 100, "seed": 1}
+    rows = script.distances(networks, (script.OWN, "baoab"), gradients=100_000, reference=reference)
+    assert all(abs(row.relative) < 0.2 for row in rows)
+    head, _, line = script.table([rows[0]._replace(trusted=False), rows[1]]).splitlines()
+    assert head == "| network | NUTS | foretrain | baoab |"
+    assert line.startswith("| tanh 2-3-1 |")
+    assert line.count("(") == 1
+
+
 def parallelograms(script, tmp_path):
     script.DRAWS, script.LOOPED, script.ORDERS = 10, 10, 2
     script.main()
@@ -151,7 +154,7 @@ def sampler_choice(script, tmp_path):
         "default",
         "exchange 0.5",
         "exchange 2",
-        "sgld",
+        "baoab",
     ):  # others are the same functions again
         del script.SAMPLERS[name]
     script.main(["w⁴"], 1, 0.01, 40_000)
@@ -182,17 +185,26 @@ def translation(script, tmp_path):
 SMALLEST = {
     run.__name__: run
     for run in (
-        degeneracy, degeneracy_defaults, equal_verdicts, estimates, gpu, grokking, image_routing, interaction_basis, judging,
-        lanes, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
+        degeneracy_defaults, equal_verdicts, estimates, gpu, grokking, image_routing, interaction_basis, judging,
+        lanes, nuts, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
         translation,
     )
 }  # fmt: skip
 
 
-# `nuts` has tests of its own, `verdict_changes` holds words alone.
+# `verdict_changes` holds words alone.
 # Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = {"estimates", "gpu", "lanes", "grokking", "sampler_choice", "side_by_side", "translation"}
-NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts", "verdict_changes"})
+LONG = {
+    "estimates",
+    "gpu",
+    "lanes",
+    "grokking",
+    "nuts",
+    "sampler_choice",
+    "side_by_side",
+    "translation",
+}
+NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})
 
 
 @pytest.mark.parametrize(

@@ -225,22 +225,6 @@ def test_cite_prints_bibtex_of_the_theory(capsys):
     assert "Neural Race Reduction" in out
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["--version"]])
-def test_help_and_list_answer_without_loading_the_laboratory(arguments):
-    code = (
-        "import sys; from foretrain.cli import main; main(sys.argv[1:]); "
-        "heavy = {'jax', 'xarray', 'matplotlib', 'scipy', 'zarr'} & set(sys.modules); "
-        "sys.exit(f'loaded {heavy}' if heavy else 0)"
-    )
-    if arguments == ["--help"]:
-        code = code.replace("main(sys.argv[1:])", "main([])")
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
 def test_a_missing_or_broken_config_is_named(capsys, tmp_path):
     code, _, err = run(capsys, "sweep", tmp_path / "none.toml")
     assert code == 2

@@ -13,7 +13,9 @@ from foretrain.commands import COMMANDS, registry
 from foretrain.errors import ArgumentError
 
 OTHER_NAMES = {"show": "open", "report": "rebuild"}
+# Libraries, and a study: of studies only the one that is named is imported.
 SLOW = ("xarray", "scipy.integrate", "scipy.special", "scipy.optimize", "jax", "matplotlib", "zarr")
+SLOW += ("foretrain.studies.one_mode.study",)
 
 
 def test_every_verb_is_a_function_at_the_top():
@@ -42,6 +44,10 @@ def test_what_they_return_prints_itself(tmp_path):
 @pytest.mark.parametrize(
     ("verb", "needed"),
     [
+        ("", set()),
+        ("--help", set()),
+        ("--version", set()),
+        ("list", set()),
         ("run routing --help", set()),
         ("info routing", {"scipy.special"}),
         ("list routing --claims", set()),

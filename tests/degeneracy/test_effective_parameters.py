@@ -1,6 +1,7 @@
 """Sampled numbers of effective parameters, and what each check notices."""
 
 import dataclasses
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural, posterior
 from foretrain.degeneracy.sampled.sampled_trust import Checks, doubts, growth
 from foretrain.errors import ArgumentError
+from foretrain.theory.reduced_rank import coefficient_at
 
 COSTS = np.array([3.0, 1.0, 0.1, 0.01, 0.001, 0.0])
 
@@ -147,20 +149,82 @@ def test_errors_and_signs_of_values_are_held():
     assert doubts(10.0, 0.2, GOOD._replace(curvature=5.0, beyond=0.5)) == []
 
 
-def test_minibatches_and_too_few_chains_are_refused():
-    noisy = posterior(lambda w, data: data * (w**2).sum(), jnp.zeros(2), jnp.ones(9), batch_size=3)
-    says = "on all 9 examples, by whose loss .*, but has minibatches of 3. Try fewer examples"
-    with pytest.raises(ArgumentError, match=says):
-        sampled_parameters(noisy, [0.1])
-    both = {"a": np.array([1, 0]), "b": np.array([0, 1])}
-    several = posterior(lambda w, data: data * (w**2).sum(), jnp.zeros(2), jnp.ones(9), parts=both)
-    with pytest.raises(ArgumentError, match="`posterior` must be of one part, but has 2"):
-        sampled_parameters(several, [0.1])
+def test_numbers_that_are_out_of_range_are_refused():
     for options in ({"chains": 7}, {"seconds": 0.0}):
         with pytest.raises(ArgumentError):
             sampled_parameters(around(), [0.1], **options)
     with pytest.raises(ArgumentError, match="`scales` must be greater than 0"):
         sampled_parameters(around(), [0.0])
+    with pytest.raises(ArgumentError, match="`gradients` must be given where"):
+        sampled_parameters(around(), until_trusted=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"beta": -1.0}, "`beta` must be greater than 0"),
+        ({"pull": 0.0}, "`pull` must be greater than 0"),
+        ({"moving": np.zeros(6)}, "`moving` must hold zeros and some ones"),
+        ({"moving": [True, False]}, "`moving` must be like the parameters or have shape"),
+        ({"beta": None}, "`beta` must be given where there are fewer than three examples"),
+    ],
+)
+def test_posteriors_that_are_none_are_refused(options, says):
+    weights = {"a": jnp.zeros(2), "b": jnp.zeros(4)}
+    with pytest.raises(ArgumentError, match=says):
+        posterior(quadratic, weights, jnp.zeros(1), **{"beta": 1.0, **options})
+
+
+def test_the_localised_form_is_that_of_its_own_pull_and_of_what_moves():
+    """All gradients are taken, at the posterior's own beta, and parameters that are held stay."""
+    weights = {"a": jnp.zeros(2), "b": jnp.zeros(4)}
+    pulled = posterior(
+        quadratic, weights, jnp.zeros(1), beta=50.0, pull=7.0, moving={"a": False, "b": True}
+    )
+    values = sampled_parameters(pulled, gradients=200_000, until_trusted=False, seed=3)
+    cost = COSTS[2:]
+    exact = (cost / (cost + 7 * 0.01)).sum()
+    assert abs(values.value[0] - exact) < 3 * values.error[0] < 0.1
+    assert values.eps.tolist() == [0.01]
+    assert 0.97 < values.gradients / 200_000 < 1.03
+    assert values.checks[0].curvature == pytest.approx(exact, rel=1e-4)
+    assert set(values.checks[0].leaves) == {"['b']"}
+
+
+def zeros(*widths):
+    return [jnp.zeros((out, into)) for into, out in itertools.pairwise(widths)]
+
+
+def squared(weights, data):
+    return data + (linear(weights, jnp.eye(weights[0].shape[1])) ** 2).sum()
+
+
+def test_a_singular_point_has_the_coefficient_of_its_determinant_not_its_limit():
+    """Two linear layers at zero, where the Hessian vanishes and has no largest value around."""
+    with jax.enable_x64(True):
+        singular = posterior(squared, zeros(4, 1, 3), jnp.zeros(1), beta=100.0)
+        values = sampled_parameters(singular, gradients=400_000, until_trusted=False)
+    exact = 2 * coefficient_at((4, 1, 3), 100.0)
+    assert abs(values.value[0] - exact) < 3.5 * values.error[0] < 0.2
+    assert values.trusted[0]
+
+
+def circle(w, data):
+    """Outputs (r cos a, r sin a), which are to be of length one: the loss of training does not see a."""
+    return data + (w[0] ** 2 - 1) ** 2
+
+
+def round_outputs(w, inputs):
+    return inputs * jnp.array([w[0] * jnp.cos(w[1]), w[0] * jnp.sin(w[1])])
+
+
+def test_the_behavioural_loss_has_at_least_the_coefficient_of_training():
+    w, options = jnp.array([1.0, 0.3]), {"gradients": 100_000, "until_trusted": False}
+    near = {"beta": 1e3, "pull": 10.0}
+    trained = sampled_parameters(posterior(circle, w, jnp.zeros(1), **near), **options)
+    behaved = sampled_parameters(behavioural(round_outputs, w, jnp.ones((3, 1)), **near), **options)
+    assert trained.value[0] == pytest.approx(1, abs=0.1)
+    assert behaved.value[0] == pytest.approx(2, abs=0.1)
 
 
 def linear(weights, x):

@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from foretrain.dynamics.program import Completed
+import numpy as np
+
+from foretrain.dynamics.program import Completed, Program, completed
 from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.results.segment import FinishedRun
 
@@ -20,3 +22,16 @@ def ride(
             more = passenger is not None
             riding.board(() if passenger is None else (passenger,))
         yield from riding.advance()
+
+
+def trained(
+    program: Program, parameters: Any, inputs: Iterable[dict], shared: dict | None = None, **more
+) -> list[FinishedRun]:
+    """Runs of a study's program in three lanes, one for each of some inputs and in their order; `more` goes to all."""
+    common = {"root_seed": np.uint32(0), "max_steps": np.int32(parameters.steps), **more}
+    passengers = (
+        Passenger(f"{number:03}", {**fed, **common, "seed": np.uint32(number)})
+        for number, fed in enumerate(inputs)
+    )
+    runs = ride(completed(program, parameters), passengers, shared or {}, 3)
+    return sorted(runs, key=lambda run: run.identity)

@@ -1,6 +1,7 @@
 """Time and memory are told by a trial of the plan's own runs, and grow as the runs that are left."""
 
 import dataclasses
+import resource
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from foretrain.dynamics.program import Completed
 from foretrain.engine import estimate as module
 from foretrain.engine.estimate import COPIES, HERE, Trial, estimate
 from foretrain.engine.sizes import bytes_per_lane
+from foretrain.engine.sweep import execute
 from foretrain.machine import memory_limited
 from foretrain.plans.plan import make_plan, runs
 
@@ -127,6 +129,21 @@ def test_a_trial_tells_observations_and_seconds_of_a_run_as_they_are():
     observation = (kept[1] - kept[0]) / 100
     assert observation == round(observation)
     assert 8 <= observation < 200, "a loss and a few numbers more"
+
+
+@pytest.mark.slow
+def test_a_wide_network_takes_what_is_told_within_a_factor_of_two(tmp_path, monkeypatch):
+    """A step of the default width costs a tenth of one at this width; the trial keeps what it compiles for the sweep."""
+    monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "cache"))
+    slow = {"decoder_learning_rate": 1e-5, "embedding_learning_rate": 1e-5}  # none ends early
+    values = {"hidden_width": 200, "steps": 2000, "observe_every": 100, **slow}
+    plan = make_plan("grokking-phases", values, seeds=3)
+    said = estimate(plan, list(runs(plan)), workers=1)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    execute(plan, tmp_path / "a", workers=1)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert 0.5 < (said.run_s + said.open_s) / taken < 2
 
 
 def test_runs_on_the_host_take_their_part_of_the_predicted_steps(tmp_path):

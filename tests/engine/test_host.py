@@ -101,7 +101,7 @@ class Parameters(lab.Sampling):
     """A quadratic in five dimensions."""
 
     steep: int = lab.parameter(1, "steep directions", minimum=1, maximum=5)
-    draws: int = lab.default(200)
+    gradients: int = lab.default(40_000)
 
 
 def losses(w, data):
@@ -114,7 +114,7 @@ def measure(p, seed):
 
 def posterior(p, seed):
     data = np.tile(np.arange(5) < p.steep, (2, 1)).astype(float)
-    return lab.posterior(losses, np.zeros(5), data, beta=1e3), {"warm_up": 100}
+    return lab.posterior(losses, np.zeros(5), data, beta=1e3)
 
 
 lab.declare(loss_at_start="Loss at the minimum.")

@@ -9,7 +9,7 @@ from foretrain.claims import judge
 from foretrain.cli import main
 from foretrain.plans import catalogue
 from foretrain.registry import present, small
-from foretrain.registry.measure import measure
+from foretrain.registry.measure import command_of, measure
 from foretrain.registry.record import read, write
 from foretrain.registry.renew import renewable, renewed
 
@@ -147,7 +147,8 @@ def test_the_command_renews_what_a_process_of_its_own_finds_the_same(tmp_path, m
     registry, now = tmp_path / "registry", present.hashes(catalogue.load("one-mode"))
     small_parts = small.small_checksums("one-mode", "one-mode")
     record = replace(RECORD, study="one-mode", settings={}, small=small_parts, **now)
-    record = replace(record, plan=present.plan_of(record).hash)
+    plan = present.plan_of(record)
+    record = replace(record, plan=plan.hash, command=command_of(plan))
     write(registry, replace(record, makes="0"))
     write(registry, replace(record, makes="0", size="b", small={**small_parts, "makes": {}}))
     assert main(["registry", "check", "--all", "--registry", str(registry)]) == 1

@@ -280,7 +280,7 @@ def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monk
         assert all(dataset[key].dtype == alone[name][key].dtype for key in dataset.variables)
     read.clear()
     held = scan(folder)
-    again = fold_all(folder, layouts, held=held)
+    again = fold_all(folder, layouts, journal=held)
     assert len(read) == 2 * count
     xr.testing.assert_identical(again["twice"], alone["twice"])
 
@@ -290,7 +290,7 @@ def test_runs_that_came_after_the_scan_are_not_taken(folder):
     late = FinishedRun("late", 1, 0, np.arange(1), {"loss": np.ones(1)})
     Writer(folder, "z").append([late])
     one = Layout({}, 1, [((0,), "late")], OUTCOMES)
-    assert int(fold_all(folder, {"": one}, held=held)[""].outcome[0]) == -1
+    assert int(fold_all(folder, {"": one}, journal=held)[""].outcome[0]) == -1
     assert int(fold(folder, one).outcome[0]) == 1
 
 

@@ -24,50 +24,61 @@ HOLD = textwrap.dedent(
 )
 
 
-@pytest.fixture
-def holder(tmp_path):
-    """Another process that holds the lock of the folder."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)],
+def start(code, folder, *prefix):
+    return subprocess.Popen(
+        [*prefix, sys.executable, "-c", code, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == "held\n"
-    yield process
-    if process.poll() is None:
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock of the folder."""
+    with start(HOLD, tmp_path) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
         process.kill()
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
+
+
+def edited(folder, **odd):
+    """The lock of the folder, with other entries."""
+    path = folder / "sweep.lock"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **odd}))
+    return path
+
+
+def assert_taken(folder):
+    with lock(folder, "sweep") as path:
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def assert_refused(folder, message):
+    with pytest.raises(LockedError, match=message), lock(folder, "sweep"):
+        pass
+    assert (folder / "sweep.lock").exists()
 
 
 def test_a_lock_is_held_inside_the_block_and_gone_after(tmp_path):
-    with lock(tmp_path, "sweep") as path:
-        assert json.loads(path.read_text())["pid"] == os.getpid()
+    assert_taken(tmp_path)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_second_process_is_refused_with_host_and_process_id(tmp_path, holder):
-    message = f"in use by process {holder.pid} on host {socket.gethostname()}"
-    with pytest.raises(FolderError, match=message), lock(tmp_path, "sweep"):
-        pass
-    assert (tmp_path / "sweep.lock").exists()
+    assert_refused(tmp_path, f"in use by process {holder.pid} on host {socket.gethostname()}")
 
 
-def test_a_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
-    holder.kill()
-    holder.wait()
-    assert (tmp_path / "sweep.lock").exists()
-    with lock(tmp_path, "sweep") as path:
-        assert json.loads(path.read_text())["pid"] == os.getpid()
-
-
-def test_a_killed_process_that_nobody_waited_for_is_dead(tmp_path, holder):
+@pytest.mark.parametrize("waited", [True, False])
+def test_a_lock_of_a_killed_process_is_taken_over_though_nobody_waited_for_it(
+    tmp_path, holder, waited
+):
     holder.kill()
     os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # leaves it a zombie
-    with lock(tmp_path, "sweep"):
-        pass
+    if waited:
+        holder.wait()
+    assert (tmp_path / "sweep.lock").exists()
+    assert_taken(tmp_path)
 
 
 @pytest.mark.parametrize("other", [{"started": "1"}, {"boot": "an earlier one"}])
@@ -76,19 +87,26 @@ def test_a_lock_of_another_process_of_that_id_or_of_an_earlier_start_is_taken_ov
 ):
     if "boot" in other and not json.loads((tmp_path / "sweep.lock").read_text())["machine"]:
         pytest.skip("this host has no machine id")
-    path = tmp_path / "sweep.lock"
-    path.write_text(json.dumps(json.loads(path.read_text()) | other))
-    with lock(tmp_path, "sweep"):
-        assert json.loads(path.read_text())["pid"] == os.getpid()
+    edited(tmp_path, **other)
+    assert_taken(tmp_path)
 
 
-def test_a_lock_of_another_world_of_process_ids_is_refused(tmp_path, holder):
-    path = tmp_path / "sweep.lock"
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "namespace": "pid:[1]"}))
-    message = r"process \d+ on host .*container or namespace.*delete [^\n]*sweep\.lock\.$"
-    with pytest.raises(LockedError, match=message), lock(tmp_path, "sweep"):
-        pass
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"namespace": "pid:[1]"}, r"process \d+ on host .*container or namespace"),
+        ({"host": "elsewhere", "pid": 7}, "process 7 on host elsewhere"),
+        *(
+            ({"boot": "of another host", "machine": id}, "another one of this name or started anew")
+            for id in ("another", "")
+        ),
+    ],
+)
+def test_a_lock_of_another_world_of_process_ids_or_host_is_refused_and_says_how_to_remove_it(
+    tmp_path, holder, other, message
+):
+    edited(tmp_path, **other)
+    assert_refused(tmp_path, message + r".*delete [^\n]*sweep\.lock\.$")
 
 
 UNSHARE = ["unshare", "--pid", "--fork"]
@@ -115,31 +133,12 @@ def test_of_two_containers_that_share_a_folder_one_gets_the_lock(tmp_path, holde
     assert "container or namespace, which cannot be asked from here" in asks()
     holder.communicate("", timeout=20)
     assert asks() == "held\n"
-    with subprocess.Popen(
-        [*UNSHARE, *mount, sys.executable, "-c", HOLD, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as other:
+    with start(HOLD, tmp_path, *UNSHARE, *mount) as other:
         assert other.stdout.readline() == "held\n"
         assert "container or namespace, which cannot be asked from here" in asks()
-        with pytest.raises(LockedError, match="cannot be asked from here"):
-            with lock(tmp_path, "sweep"):
-                pass
+        assert_refused(tmp_path, "cannot be asked from here")
         other.communicate("", timeout=20)
-    with lock(tmp_path, "sweep"):
-        pass
-
-
-def test_a_lock_of_another_host_is_refused_and_says_how_to_remove_it(tmp_path):
-    path = tmp_path / "sweep.lock"
-    path.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
-    with (
-        pytest.raises(FolderError, match=r"process 7 on host elsewhere.*delete .*sweep\.lock"),
-        lock(tmp_path, "sweep"),
-    ):
-        pass
-    assert path.exists()
+    assert_taken(tmp_path)
 
 
 HOLDER = {"host": socket.gethostname(), "pid": 1, "started": "1"}
@@ -210,15 +209,7 @@ def test_of_processes_that_race_for_a_stale_lock_one_wins(tmp_path):
     with lock(tmp_path, "sweep") as path:
         stale = {**json.loads(path.read_text()), "pid": 2**22 + 1, "started": "long ago"}
     path.write_text(json.dumps(stale))
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACE, str(tmp_path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
+    racers = [start(RACE, tmp_path) for _ in range(4)]
     for racer in racers:
         assert racer.stdout.readline() == "ready\n"
     for racer in racers:
@@ -232,22 +223,13 @@ def test_of_processes_that_race_for_a_stale_lock_one_wins(tmp_path):
 
 
 def test_a_patient_lock_waits_for_what_is_held_briefly(tmp_path):
-    holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys, time; from pathlib import Path; from foretrain.results.lock import lock\n"
-            "with lock(Path(sys.argv[1]), 'x'): print('held', flush=True); time.sleep(0.5)",
-            str(tmp_path),
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(0.5)")
+    holder = start(code, tmp_path)
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(LockedError, match="in use by process"), patient_lock(tmp_path, "x", 0.0):
+    with pytest.raises(LockedError, match="in use by process"), patient_lock(tmp_path, "sweep", 0):
         pass
-    with patient_lock(tmp_path, "x", 30):
-        assert (tmp_path / "x.lock").exists()
+    with patient_lock(tmp_path, "sweep", 30) as path:
+        assert path.exists()
     holder.communicate()
 
 
@@ -269,23 +251,12 @@ def test_a_lock_that_dying_processes_leave_behind_is_never_held_by_two(
 
 
 def test_a_process_killed_while_it_removes_a_dead_lock_keeps_nobody_out(tmp_path, holder):
-    path = tmp_path / "sweep.lock"
-    dead = json.dumps(json.loads(path.read_text()) | {"started": "1"})
+    dead = edited(tmp_path, started="1").read_text()
     for name in ("sweep.lock", ".sweep.lock.tmp", "..sweep.lock.tmp.tmp"):
         (tmp_path / name).write_text(dead)
     with lock(tmp_path, "sweep") as path:
         assert os.listdir(tmp_path) == [path.name]
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("machine", ["another", ""])
-def test_a_lock_of_a_host_of_the_same_name_is_not_taken_over(tmp_path, holder, machine):
-    path = tmp_path / "sweep.lock"
-    other = {"boot": "of another host", "machine": machine}
-    path.write_text(json.dumps(json.loads(path.read_text()) | other))
-    message = r"another one of this name or started anew.*delete [^\n]*sweep\.lock\.$"
-    with pytest.raises(LockedError, match=message), lock(tmp_path, "sweep"):
-        pass
 
 
 def test_who_waits_for_a_process_of_another_host_is_told_at_once(tmp_path, capsys):

@@ -2,33 +2,17 @@ import errno
 import json
 import os
 
+import altered_files
 import pytest
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import manifest
 from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
 
-PLAN = {
-    "schema": 2,
-    "study": "routing",
-    "revision": 1,
-    "parameters": {"domains": 7, "init_scale": 0.1, "mask": "circulant", "biases": False},
-    "axes": {"init_scale": [0.1, 0.2]},
-    "seeds": 10,
-    "root_seed": 0,
-    "preset": "quick",
-    "where": "",
-}
-WHOLE = {
-    "schema": 2,
+PLAN = altered_files.PLAN | {"revision": 1, "preset": "quick"}
+WHOLE = altered_files.MANIFEST | {
     "plan": PLAN,
     "where": "./mine.py",
-    "versions": {"python": "3.11"},
-    "lanes": {"default": 5},
-    "seal": {"predicts": "ab12", "claims": {"a": ["b", "c"]}},
-    "looks": [
-        {"seeds": 10, "hash": "0a", "at": "2026-01-01T00:00:00+00:00", "seal": {"judges": "b"}}
-    ],
     "code": {"ab12": 3},
     "data_dir": "/data",
     "history": ["2 runs were kept, η"],

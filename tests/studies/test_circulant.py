@@ -2,7 +2,6 @@ import made_up
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.circulant import study
@@ -137,8 +136,3 @@ def test_drawn_shifts_are_shifts_but_for_the_identity():
     seen = {int(offset) for row in drawn for (offset,) in [np.flatnonzero(row)]}
     assert seen <= set(range(1, 10))
     assert len(seen) > 6
-
-
-def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`width` must be at most `domains` = 10, but is 11"):
-        study.check(study.Parameters(width=11))

@@ -3,7 +3,6 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import foretrain
-from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.class_collapse import study
 
@@ -79,13 +78,3 @@ def test_a_small_run_follows_the_flow_and_its_classes_are_balanced(tmp_path):
     np.testing.assert_allclose(points, study.closed_form(points[0], decayed, True), atol=1e-6)
     drawn = study.inputs(study.Parameters(per_class=3), Seed(0, 0))
     assert drawn["pixels"].shape == (30, 64)
-
-
-def test_more_digits_than_there_are_are_refused_before_a_run():
-    with pytest.raises(ArgumentError, match="`per_class` must be at most 174 for `digits`"):
-        study.check(study.Parameters(per_class=500))
-
-
-def test_a_flow_of_encoders_is_refused():
-    with pytest.raises(ArgumentError, match="`dynamics` must be `adam`"):
-        foretrain.run("class-collapse", dynamics="flow", trained="encoder")

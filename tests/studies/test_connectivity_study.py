@@ -3,8 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
-from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.connectivity import study
 from foretrain.theory.connectivity import connection_probability
@@ -35,24 +33,6 @@ def test_masks_too_large_for_the_exact_count_are_estimated():
     p = study.Parameters(languages=20, trained_count=70)
     chance = study.predict(p, np.zeros(1), Seed(0, 0))["connection_probability"]
     assert 0 < chance < 1
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"trained_count": 37}, "`trained_count` must be between 1 and 36, but is 37"),
-        ({"trained_count": 5, "diagonal": True}, "`trained_count` must be between 6 and 36"),
-        ({"hidden_width": 3}, "`hidden_width` must be at least `words` = 4"),
-        ({"output_languages": 7}, "`output_languages` must be 0 or at most 6, the number of"),
-        (
-            {"output_languages": 2},
-            "`trained_count` must be between 1 and 12, but is 14",
-        ),
-    ],
-)
-def test_bad_input_is_refused(given, message):
-    with pytest.raises(ArgumentError, match=message):
-        make_plan("connectivity", given)
 
 
 def test_masks_of_other_shapes():

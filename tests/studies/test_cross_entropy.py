@@ -4,12 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+import riding
 from made_up import check, grid, verdicts
-from riding import ride
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.dynamics.program import completed
-from foretrain.engine.lanes import Passenger
 from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
@@ -23,9 +21,7 @@ SMALL = study.Parameters(dimension=30, rank=2, steps=40, observe_every=20, preci
 
 def train(p):
     numbers = {name: getattr(p, name) for name in ("prominence", "aligned_at", "loss_tolerance")}
-    extra = {"root_seed": 0, "seed": 0, "max_steps": p.steps, **numbers}
-    passenger = Passenger("0", {**study.inputs(p, Seed(0, 0)), **extra})
-    (run,) = ride(completed(study.program(p), p), [passenger], {}, 3)
+    (run,) = riding.trained(study.program(p), p, [study.inputs(p, Seed(0, 0))], **numbers)
     return run.curves
 
 

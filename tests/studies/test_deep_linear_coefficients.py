@@ -6,10 +6,9 @@ from made_up import check, grid, runs, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS
-from foretrain.errors import ArgumentError
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.deep_linear_coefficients import claims, study
+from foretrain.studies.deep_linear_coefficients import claims, measurement, study
 from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
 
@@ -33,22 +32,21 @@ def test_chains_of_a_network_with_one_unit_have_its_integral(tmp_path):
 
 
 def test_layers_that_are_not_there_are_the_identity_and_do_not_move():
-    around, _ = study.posterior(study.Parameters(network="5-3-4 r2"), Seed(0, 0))
-    assert around.parts["weights"].sum() == 15 + 12
+    around = study.posterior(study.Parameters(network="5-3-4 r2"), Seed(0, 0))
+    assert around.moving.sum() == 15 + 12
     first, second, third = around.params
     assert np.linalg.matrix_rank(second @ first) == 2
     np.testing.assert_array_equal(third, np.eye(8))
     assert around.start_loss == 0
 
 
-@pytest.mark.parametrize(
-    "network", ["5-3", "5-3-5", "9-3-5 r0", "5-0-5 r0", "a-b-c r0", "2-2-2-2-2 r0"]
-)
-def test_networks_that_are_none_are_refused(network):
-    with pytest.raises(ArgumentError, match="Argument `network` must"):
-        study.check(study.Parameters(network=network))
-    with pytest.raises(ArgumentError, match="`rank` must be between 0 and 2"):
-        study.check(study.Parameters(network="4-2-4 r3"))
+@pytest.mark.slow
+def test_langevin_steps_without_correction_are_too_hot():
+    p = study.Parameters(network="5-3-5 r0", beta=1000.0)
+    values = [
+        measurement.measure(p, Seed(0, number))["langevin_coefficient"] for number in range(3)
+    ]
+    assert 1.03 < np.mean(values) / coefficient_at([5, 3, 5], 1000.0) < 1.3
 
 
 def limit(name):
@@ -76,9 +74,8 @@ def made(change=lambda value, name, beta: value, langevin=1.02):
     exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
     said = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
     said |= {"multiplicity": exact[..., 1].astype(int)}
-    networks = {"": values, "langevin": langevin * values}
-    networks = {name: {"learning_coefficient": part} for name, part in networks.items()}
-    networks["theory"] = runs(AXES, 0, said, outcome=None)
+    own = {"learning_coefficient": values, "langevin_coefficient": langevin * values}
+    networks = {"": own, "theory": runs(AXES, 0, said, outcome=None)}
     return grid(study.Parameters(), AXES, SEEDS, networks)
 
 

@@ -10,7 +10,6 @@ from foretrain.claims.claim import FAILS
 from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.networks.modular_routing import Modules
-from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.degeneracy_over_training import (
     curvature,
@@ -142,11 +141,6 @@ def test_least_squares_of_a_rectified_layer_are_at_rest_and_better_with_width():
         assert np.abs(slopes.T @ gap - 0.01 * w).max() < 1e-3 * np.abs(slopes.T @ y).max()
         losses.append((gap**2).sum())
     assert losses[1] < losses[0] / 10
-
-
-def test_more_trained_outputs_than_domains_are_refused():
-    with pytest.raises(ValueError, match="`trained_outputs` must be at most"):
-        catalogue.load("degeneracy-over-training").check(replace(P, trained_outputs=3))
 
 
 def steps(at, wide=1.0):

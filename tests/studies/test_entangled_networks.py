@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from made_up import check, grid, runs
 
-from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.streams import Seed
 from foretrain.studies.entangled_networks import chains, measurement, study
 
@@ -39,18 +39,19 @@ def test_of_the_trained_pair_nothing_crosses_in_one():
 
 def test_chains_start_at_the_network_and_see_its_function():
     for name in ("idle", "rotated", "across rectified"):
-        around, options = chains.posterior(study.Parameters(network=name, units=1), Seed(0, 0))
+        around = chains.posterior(study.Parameters(network=name, units=1), Seed(0, 0))
         assert around.start_loss < 1e-9
-        assert options["units"].min() < options["units"].max() == 1
+        _, own, out, *_ = measurement.network(name, 1, Seed(0, 0))
+        assert around.moving.sum() == own.size + out.size
 
 
 @pytest.mark.slow
-def test_a_regular_network_of_tanh_has_its_number_of_parameters_without_scatter():
+@pytest.mark.parametrize("network", ["twice", "once"])
+def test_features_that_are_computed_twice_have_the_derived_number(network):
     with jax.enable_x64(True):
-        p = study.Parameters(network="twice", units=1)
-        around, options = chains.posterior(p, Seed(0, 0))
-        found = learning_coefficient(around, chains=4, draws=100, **options)
-    assert abs(found.effective_parameters[0, 0] - limit("twice", 1)) < 0.01
+        around = chains.posterior(study.Parameters(network=network, units=1), Seed(0, 0))
+        values = sampled_parameters(around, gradients=400_000, until_trusted=False)
+    assert abs(values.value[0] - limit(network, 1)) < 4 * values.error[0] < 2
 
 
 def made(gap=1e-6, **moved):

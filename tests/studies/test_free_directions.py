@@ -7,9 +7,9 @@ import pytest
 from made_up import add, check, grid, runs
 
 from foretrain.degeneracy.counts.synchronization import disagreement
-from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.streams import Seed
 from foretrain.studies.free_directions import measurement, scales, study
+from foretrain.training.ablation import all_bases
 from foretrain.vocabulary import lookup
 
 KINDS = ("drawn", "dependent", "synchronized", "deep", "deeper")
@@ -20,7 +20,7 @@ P = study.Parameters(networks=2, samples=300, updates=60)
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(scales, "DRAWS", 20)
+    monkeypatch.setattr(scales, "GRADIENTS", 10_000)
 
 
 @pytest.mark.parametrize("kind", ["synchronized", "deep", "approximate", "decay", "sampled"])

@@ -3,10 +3,10 @@ import os
 import jax
 import numpy as np
 import pytest
+from riding import trained
 
 from foretrain import cli
-from foretrain.dynamics.program import FAILED, completed
-from foretrain.engine.lanes import Lanes, Passenger
+from foretrain.dynamics.program import FAILED
 from foretrain.errors import ArgumentError
 from foretrain.laboratory import conduct
 from foretrain.plans import catalogue
@@ -23,18 +23,8 @@ def ride(seeds=3, **values):
     p = study.Parameters(**{**SMALL, **values})
     study.check(p)
     whole = catalogue.load("image-routing")
-    lanes = Lanes(completed(training.program(p), p), training.shared(p), 3)
-    lanes.board(
-        Passenger(
-            str(seed),
-            {**whole.inputs(p, Seed(0, seed)), "root_seed": 0, "seed": seed, "max_steps": p.steps},
-        )
-        for seed in range(seeds)
-    )
-    done = []
-    while lanes.busy:
-        done += lanes.advance()
-    return sorted(done, key=lambda run: run.identity)
+    inputs = (whole.inputs(p, Seed(0, seed)) for seed in range(seeds))
+    return trained(training.program(p), p, inputs, training.shared(p))
 
 
 @pytest.mark.slow
@@ -130,31 +120,6 @@ def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
         pairs = run.finals["trained_pairs"]
         mean = (run.finals["heldout_accuracy"] * pairs).sum() / pairs.sum()
         assert mean == pytest.approx(run.curves["trained_accuracy"][-1], abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        (
-            {"trained_outputs": 4, "domains": 3},
-            r"`trained_outputs` must be between 1 and `domains` = 3",
-        ),
-        ({"loss_function": "cross_entropy"}, "`loss_function` must be `squared` from statistics"),
-        ({"features_file": "x.npz"}, "`features_file` must name a file for data `features` alone"),
-        (
-            {"training": "minibatch", "truncation": 0.1},
-            "`truncation` must be 0 for minibatches, but is 0.1",
-        ),
-        ({"data": "features"}, "`features_file` must name a file for data"),
-        (
-            {"data": "features", "features_file": "x.npz", "transform": "rotation"},
-            "`transform` must be",
-        ),
-    ],
-)
-def test_combinations_that_make_no_network_are_named(values, line):
-    with pytest.raises(ArgumentError, match=line):
-        study.check(study.Parameters(**values))
 
 
 def test_projected_images_lack_no_more_than_is_said():

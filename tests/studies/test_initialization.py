@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from made_up import add, check, grid, runs, spoil, times, verdicts
 
-import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.errors import ArgumentError
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
 from foretrain.studies.initialization import study
@@ -195,23 +193,3 @@ def test_curve_is_compared_until_one_percent_is_left_for_good():
     later = np.append(loss, [np.nan] * 3)
     assert deviation_while_falling(later, np.append(loss + 1, [9] * 3)) == pytest.approx(0.1)
     assert np.isnan(deviation_while_falling(np.array([1.0, np.inf]), np.ones(2)))
-
-
-@pytest.mark.slow
-def test_small_study_judges_both_ends(tmp_path):
-    options = {"seeds": 2, "steps": 3000, "loss_tolerance": 1e-4, "workers": 0, "quiet": True}
-    scales = (0.1, 0.5, 2.5)
-    result = foretrain.run(
-        "initialization", **SMALL, init_scale=scales, out=tmp_path / "run", **options
-    )
-    claims = {claim.id: claim.verdict for claim in result.claims}
-    assert {claims[id] for id in ("trained", "trained-routes-alone", "lazy")} == {"holds"}
-    error = result.simulation["converged_untrained_error"].mean("seed").values
-    assert (np.diff(error) > 0).all()
-
-
-def test_refuses_a_kernel_that_would_take_hours():
-    with pytest.raises(
-        ArgumentError, match="`trained_outputs` must be at most 7 with `domains` = 20"
-    ):
-        foretrain.run("initialization", domains=20, trained_outputs=8)

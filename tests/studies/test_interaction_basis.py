@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from made_up import add, changed, check, grid, times, verdicts
 
-from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
-from foretrain.studies.interaction_basis import study, transformer
+from foretrain.studies.interaction_basis import measurement, study
 from foretrain.studies.interaction_basis.measurement import count_needed
+from foretrain.training.ablation import all_bases
 
 SEEDS, AXES = 8, {"centring": ("mean", "none")}  # as in the larger preset
 LABELS = {
@@ -39,7 +39,7 @@ def test_the_transformer_is_trained_on_its_share_of_all_pairs():
         updates=60,
         learning_rate=0.03,
     )
-    (fitted, end), x, labels, training = transformer.train(p, Seed(0, 0))
+    (fitted, end), x, labels, training = measurement.train_transformer(p, Seed(0, 0))
     assert len(x) == labels.size == 25
     assert training.sum() == 20
     right = [
@@ -62,7 +62,7 @@ def test_where_all_symbols_are_treated_alike_each_direction_of_the_input_has_one
     inward = np.concatenate([turned(first), turned(second)], 1)
     network, x = perceptron([inward, turned(random.standard_normal(p))], None, "tanh"), pairs(p)
     bases = all_bases(network, x, names=study.BASES, centre=True, few=True)
-    found = transformer.frequencies(network, x, bases, random)
+    found = measurement.frequencies(network, x, bases, random)
     np.testing.assert_allclose(found["frequency_share"][[0, 1, 3], 0], 1, atol=1e-8)
     assert (found["frequency_share"][[2, 4], 0] < 0.8).all()  # any direction, or one symbol each
     assert found["frequency_share"][4, 0] == pytest.approx(2 / (p - 1))
@@ -75,22 +75,22 @@ def test_power_at_a_frequency():
     some = np.stack(
         [np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(3 * (a + b)), np.cos(a) * np.cos(2 * b), 0 * a]
     )
-    found = transformer.powers(some)
+    found = measurement.powers(some)
     np.testing.assert_allclose(found, [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4], atol=1e-12)
-    assert transformer.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
+    assert measurement.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
 
 
 def test_modules_of_one_frequency():
     random = np.random.default_rng(0)
     best = np.array([[1, 1, 2, 2], [1, 2, 2, -1]])
     whole = np.array([[0, 0, 1, 1], [0, 1, 1, -1]])
-    found = transformer.agreement(whole, best, random)
+    found = measurement.agreement(whole, best, random)
     assert found == {n: 1 for n in found}
     split = np.array([[0, 2, 1, 3], [0, 1, 3, -1]])  # two modules of each frequency
-    found = transformer.agreement(split, best, random)
+    found = measurement.agreement(split, best, random)
     assert found["module_purity"] == 1 > found["module_agreement"] + 0.3
     mixed = np.array([[0, 1, 0, 1], [0, 0, 1, -1]])
-    assert max(transformer.agreement(mixed, best, random).values()) < 0.3
+    assert max(measurement.agreement(mixed, best, random).values()) < 0.3
 
 
 def scattered(values):

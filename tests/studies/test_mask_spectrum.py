@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 
-import foretrain
-from foretrain.errors import ArgumentError
 from foretrain.quantities.distribution import distance
 from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
@@ -37,10 +35,3 @@ def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
     law = lambda values: bulk_distribution(values, 100, 0.3)  # noqa: E731
     assert distance(np.array([quantiles]), law)[0] == pytest.approx(0.01, abs=1e-9)
     assert distance(np.array([quantiles]) / 10, law)[0] > 0.5
-
-
-def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`mask_size` must be at most 1000 where a network"):
-        study.check(study.Parameters(mask_size=2000, network="rank_one"))
-    with pytest.raises(ArgumentError, match=r"`density` must be at most 0\.99"):
-        foretrain.run("mask-spectrum", density=1.0)

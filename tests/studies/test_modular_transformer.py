@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from made_up import check, grid, verdicts
 
-import foretrain
 from foretrain.plans import plan
 from foretrain.streams import Seed
 from foretrain.studies.modular_transformer import study
@@ -140,39 +138,6 @@ def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     assert [claim.seeds for claim in verdicts("modular-transformer", made(), id)[id]] == [SEEDS]
     (claim,) = verdicts("modular-transformer", made(steps=np.full(4, FIT / 2)), id)[id]
     assert claim.verdict == "inconclusive"
-
-
-@pytest.mark.slow
-def test_a_run_is_stored_with_its_snapshots_judged_and_drawn(tmp_path):
-    result = foretrain.run(
-        "modular-transformer",
-        symbols=5,
-        embedding_dim=6,
-        hidden_width=8,
-        decoder_learning_rate=[0.01, 0.02],
-        decoder_decay=[0.0, 1.0],
-        accuracy_threshold=0.2,
-        delay=1,
-        steps=60,
-        observe_every=20,
-        snapshots=6,
-        circles=2,
-        compared=False,
-        seeds=2,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=0,
-    )
-    data = result.simulation
-    accuracy = data["projected_accuracy"].transpose("seed", ..., "snapshot", "axes_of", "rank")
-    assert accuracy.shape == (2, 2, 2, 6, 3, 2)
-    assert list(data["rank"].values) == [2, 4]
-    start = data["snapshot_embedding"].isel(snapshot=0)
-    # One seed has one start, whatever the rates.
-    assert float((start - start.isel(decoder_learning_rate=0, decoder_decay=0)).std()) == 0
-    assert {"borders", "decay-helps"} & {claim.id for claim in result.claims}
-    figures = {path.stem for path in (result.path / "figures").glob("*.png")}
-    assert {"learning-curve", "circles", "projections", "phases"} <= figures
 
 
 def test_presets_and_variants_are_possible_and_of_the_sizes_that_the_page_states():

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from riding import ride
+from riding import trained
 
-from foretrain.dynamics.program import completed
-from foretrain.engine.lanes import Passenger
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study
 from foretrain.theory import published_rules
@@ -24,9 +22,7 @@ def test_how_components_learn_is_followed_at_every_step():
     p = study.Parameters(
         dimension=6, rank=2, optimizer="adam", steps=30, observe_every=10, precision="float64"
     )
-    extra = {"root_seed": 0, "seed": 0, "max_steps": p.steps, "loss_tolerance": 0.0}
-    passenger = Passenger("0", {**study.inputs(p, Seed(0, 0)), **extra})
-    (run,) = ride(completed(study.program(p), p), [passenger], {}, 3)
+    (run,) = trained(study.program(p), p, [study.inputs(p, Seed(0, 0))], loss_tolerance=0.0)
     target, start = study.draw(p, Seed(0, 0))
     (a, b), weights = target, np.array([start.left.T, start.right.T])
     memory, logs, changes = (0 * weights, 0 * weights), np.zeros(2), np.zeros(2)

@@ -1,17 +1,9 @@
-import json
-
 import numpy as np
 import pytest
 from made_up import check, grid, runs, verdicts
 
-import foretrain
-from foretrain.plans import catalogue
 from foretrain.quantities.frequency import frequency_shares
-from foretrain.quantities.trajectory import at_end
-from foretrain.streams import Seed
 from foretrain.studies.parallelograms import study
-from foretrain.theory.grokking import parallelograms
-from foretrain.training.embedding import operation
 
 SEEDS, SIZES = 10, (10, 20, 30, 40, 50)
 AXES = {"training_size": SIZES}
@@ -86,37 +78,6 @@ def test_every_sentence_can_hold_and_fail():
     for id, above in (("ideal", np.where(FEW, 0.02, 0.0)), ("ideal.corrected", 0.02)):
         claims = verdicts("parallelograms", made(above_rqi=above), id)[id]
         assert any(claim.verdict == "fails" for claim in claims), id
-
-
-@pytest.mark.slow
-def test_a_run_with_all_variants_has_the_measures_of_the_theory_and_all_claims_and_figures(
-    tmp_path,
-):
-    result = foretrain.run(
-        "parallelograms",
-        symbols=5,
-        training_size=(8, 13, 14),
-        hidden_width=12,
-        steps=300,
-        observe_every=100,
-        seeds=2,
-        quiet=True,
-        workers=0,
-        out=tmp_path / "a",
-    )
-    ids = {said.id for said in catalogue.load("parallelograms").sentences}
-    assert {claim.id for claim in result.claims} == ids
-    assert not json.loads((tmp_path / "a" / "summary.json").read_text())["problems"]
-    for name in ("accuracy", "predictions", "lattice", "plane"):
-        assert (tmp_path / "a" / "figures" / f"{name}.svg").exists()
-    p = study.Parameters(symbols=5, training_size=8)
-    task, run = operation(p), at_end(result.simulation).sel(training_size=8, seed=1)
-    training = study.inputs(p, Seed(0, 1))["training"] > 0
-    closed = parallelograms.parallelograms_of(run["embedding"].values.astype(float), task)
-    assert run["rqi"] == pytest.approx(closed.mean())
-    predicted = parallelograms.predicted_accuracy(task, training, closed)
-    assert run["predicted_accuracy"] == pytest.approx(predicted)
-    assert run["ideal_rqi"] == pytest.approx(parallelograms.ideal(task, training).mean())
 
 
 def test_other_operations_have_no_variants():

@@ -1,6 +1,6 @@
 import pytest
 
-from foretrain.errors import ArgumentError, FolderError
+from foretrain.errors import FolderError
 from foretrain.plans import plan as plans
 
 
@@ -57,39 +57,3 @@ def test_presets_and_choices_bring_their_defaults_and_given_values_win():
     assert given.parameters.learning_rate == 0.1
     paper = plans.make_plan("routing", {}, preset="paper")
     assert paper.parameters.loss_function == "authors"
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"trained_outputs": 9}, "`trained_outputs` must be between 1 and `domains` = 7, but is 9"),
-        ({"trained_outputs": 0}, "`trained_outputs` must be at least 1, but is 0"),
-        ({"hidden_width": 0}, "`hidden_width` must be between 4 and 4096, but is 0"),
-        ({"hidden_width": -3}, "`hidden_width` must be between 4 and 4096, but is -3"),
-        (
-            {"hidden_width": 6, "data": "digits"},
-            "`hidden_width` must be at least 10, the number of modes",
-        ),
-        ({"init_scale": float("inf")}, "`init_scale` must be finite, but is inf"),
-        ({"init_scale": float("nan")}, "`init_scale` must be finite, but is nan"),
-        ({"init_scale": -1.0}, "`init_scale` must be greater than 0, but is -1"),
-        (
-            {"init_scales": 0.1},
-            "`init_scales` must be a parameter of the study, but is not. Did you mean `init_scale`",
-        ),
-        ({"init_scale": []}, "`init_scale` must have at least one value, but has none"),
-        ({"init_scale": [0.1, 0.1]}, "`init_scale` must have distinct values"),
-        ({"domains": [3, 5]}, "`trained_outputs` must be between 1 and `domains` = 3, but is 4"),
-        ({"mask": "circular"}, "Did you mean `circulant`?"),
-    ],
-)
-def test_bad_parameters_are_refused_in_one_line(values, message):
-    with pytest.raises(ArgumentError, match=message.replace("(", r"\(").replace("?", r"\?")):
-        plans.make_plan("routing", values)
-
-
-def test_unknown_study_and_preset_name_the_nearest():
-    with pytest.raises(ArgumentError, match=r"is `routng`\. Did you mean `routing`"):
-        plans.make_plan("routng", {})
-    with pytest.raises(ArgumentError, match="`preset` must be one of"):
-        plans.make_plan("routing", {}, preset="papr")

@@ -14,7 +14,8 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.routing import readings, study, theory, training
+from foretrain.studies.routing import claims as routing_claims
+from foretrain.studies.routing import study, theory, training
 from foretrain.studies.routing.study import SMALLER, Parameters
 from foretrain.tasks.masks import components, islands
 from foretrain.training import routing
@@ -221,7 +222,7 @@ def test_a_quarter_of_what_domains_keep_is_claimed_where_planes_of_parts_hardly_
 ):
     domains, outputs, width = shape
     p = replace(P, domains=domains, trained_outputs=outputs, hidden_width=width)
-    reason = readings.QUARTER(Cell(Grid(p, {}, 2)))
+    reason = routing_claims.QUARTER(Cell(Grid(p, {}, 2)))
     assert (not reason) is claimed
     if not claimed:
         assert "lambda_1" in reason
@@ -229,14 +230,14 @@ def test_a_quarter_of_what_domains_keep_is_claimed_where_planes_of_parts_hardly_
 
 def test_a_mask_in_two_pieces_has_no_closed_form():
     split = replace(P, mask="islands", trained_outputs=3)
-    assert "more than 100%" in readings.QUARTER(Cell(Grid(split, {}, 2)))
+    assert "more than 100%" in routing_claims.QUARTER(Cell(Grid(split, {}, 2)))
 
 
 def test_untrained_routes_of_islands_are_right_up_to_what_no_linear_map_explains():
     least = study.task(RAW, Seed(0, 0)).residual.mean()
     assert least > 0.1 * study.task(RAW, Seed(0, 0)).output_power / 2
     islanded = made({"islands/pair_error": add(least)}, p=RAW, seeds=3)
-    assert np.allclose(readings.island_agreement(Cell(islanded)), 1)
+    assert np.allclose(routing_claims.island_agreement(Cell(islanded)), 1)
 
 
 def test_half_times_of_runs_that_still_learn_carry_no_verdict():

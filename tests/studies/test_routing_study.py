@@ -40,13 +40,6 @@ def test_claims_and_the_summary_hold_the_same(routing_folder):
     assert {"jax", "numpy", "foretrain", "python"} <= set(summary["versions"])
 
 
-@pytest.mark.slow
-def test_asking_again_in_python_returns_the_stored_result(routing_folder):
-    values = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "steps": 400}
-    again = foretrain.run("routing", learning_rate=0.1, seeds=3, out=routing_folder, **values)
-    xr.testing.assert_identical(again.tree, foretrain.open(routing_folder).tree)
-
-
 def test_reduction_is_the_paper_s_two_numbers_per_mode_for_biregular_masks():
     layers = predicted(steps=300, observe_every=100)["reduction_singular_values"]
     s, d = np.array([13.6015, 6.4031, 3.0, 3.0]) / 4, np.full(4, 0.25)

@@ -4,13 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from riding import ride
+from riding import trained
 
-from foretrain.dynamics.program import completed
-from foretrain.engine.lanes import Passenger
-from foretrain.errors import ArgumentError
 from foretrain.networks.factorization import Factors
-from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
@@ -27,13 +23,8 @@ def draw(p, seed):
 
 def train(p, factors):
     """Finished runs of the study's program from given (target, start) pairs, in order."""
-    passengers = []
-    for number, (target, start) in enumerate(factors):
-        inputs = traced(p) | factorization.inputs_from(p, target, start)
-        extra = {"root_seed": 0, "seed": number, "max_steps": p.steps}
-        passengers.append(Passenger(str(number), {**inputs, **extra}))
-    runs = ride(completed(factorization.program(p), p), passengers, {}, 3)
-    return sorted(runs, key=lambda run: int(run.identity))
+    inputs = (traced(p) | factorization.inputs_from(p, *pair) for pair in factors)
+    return trained(factorization.program(p), p, inputs)
 
 
 def rotated(factors, left, right):
@@ -115,8 +106,3 @@ def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
 def test_only_optimizers_with_decay_are_given_one(name, decay):
     parameters = Parameters(optimizer=name, weight_decay=0.3)
     assert factorization.weight_decay(parameters) == decay
-
-
-def test_a_rank_that_cannot_be_orthonormal_is_refused():
-    with pytest.raises(ArgumentError, match="`rank` must be at most `dimension` = 100 for orthon"):
-        make_plan("s-curves", {"rank": 101, "target_law": "orthonormal"})

@@ -3,11 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
+from riding import trained
 
-import foretrain
-from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED, completed
-from foretrain.engine.lanes import Lanes, Passenger
-from foretrain.errors import ArgumentError
+from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
@@ -20,22 +18,8 @@ SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "observe_every":
 STUDY = catalogue.load("trained-fraction")
 
 
-def _ride(parameters, seeds=3):
-    lanes = Lanes(completed(STUDY.program(parameters), parameters), {}, seeds)
-    extra = {"root_seed": np.uint32(0), "max_steps": np.int32(parameters.steps)}
-    lanes.board(
-        [
-            Passenger(
-                str(seed),
-                {**STUDY.inputs(parameters, Seed(0, seed)), **extra, "seed": np.uint32(seed)},
-            )
-            for seed in range(seeds)
-        ]
-    )
-    runs = []
-    while lanes.busy:
-        runs += lanes.advance()
-    return sorted(runs, key=lambda run: run.identity)
+def _ride(p):
+    return trained(STUDY.program(p), p, (STUDY.inputs(p, Seed(0, seed)) for seed in range(3)))
 
 
 def test_graph_predicts_zero_within_components_and_unrelated_bases_across(monkeypatch):
@@ -92,10 +76,3 @@ def test_threshold_is_where_the_error_stays_low():
     data = data.assign_coords(trained_outputs=list(outputs))
     cell = Cell(Grid(p, {"trained_outputs": outputs}, 4, simulation=data))
     np.testing.assert_array_equal(threshold(cell, cell.simulation), [1.0, 0.1, 0.2, np.nan])
-
-
-def test_refuses_more_trained_outputs_than_domains():
-    with pytest.raises(
-        ArgumentError, match="`trained_outputs` must be between 1 and `domains` = 4"
-    ):
-        foretrain.run("trained-fraction", domains=4, trained_outputs=5)

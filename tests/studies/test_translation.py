@@ -2,12 +2,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from riding import trained
 
-from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED, completed
-from foretrain.engine.lanes import Lanes, Passenger
-from foretrain.errors import ArgumentError
+from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED
 from foretrain.networks import translation as network
-from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.studies.translation import study
@@ -30,19 +28,10 @@ def given_to(parameters):
 
 
 def ride(parameters, seeds=3, masks=None):
-    lanes = Lanes(completed(study.program(parameters), parameters), {}, 3)
     inputs = [fed(parameters, seed) for seed in range(seeds if masks is None else len(masks))]
     for one, mask in zip(inputs, masks or [], strict=False):
         one["trained_pairs"] = mask.astype(float)
-    extra = {"root_seed": np.uint32(0), "max_steps": np.int32(parameters.steps)}
-    lanes.board(
-        Passenger(f"{number:03}", {**one, **extra, "seed": np.uint32(number)})
-        for number, one in enumerate(inputs)
-    )
-    runs = []
-    while lanes.busy:
-        runs += lanes.advance()
-    return sorted(runs, key=lambda run: run.identity)
+    return trained(study.program(parameters), parameters, inputs)
 
 
 def test_masks_are_nested_and_start_with_the_diagonal():
@@ -134,23 +123,6 @@ def test_diagonal_loss_mask_learns_the_all_ones_matrix():
         assert run.finals["pair_diagonal_error"].mean() < 1e-3
         # (D - 1)/2, up to the share of the start in the rank-one map.
         np.testing.assert_allclose(run.finals["pair_error"], 1.5, rtol=0.05)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"trained_fraction": 0.05}, "`trained_fraction` must be at least 0.1, the diagonal"),
-        ({"hidden_width": 4}, "`hidden_width` must be at least `words` = 8"),
-        (
-            {"start_orientation": "positive", "hidden_width": 16},
-            "`start_orientation` must be `random` unless",
-        ),
-        ({"loss_mask": "rows"}, "`loss_mask` must be one of `full`, `diagonal_only`"),
-    ],
-)
-def test_bad_input_is_refused(given, message):
-    with pytest.raises(ArgumentError, match=message):
-        make_plan("translation", given)
 
 
 def seen(parameters, steps=0, change=None, monkeypatch=None):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import foretrain
-from foretrain.errors import ArgumentError
 from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
 from foretrain.quantities.learning_curves.curve_deviation import closest
@@ -115,8 +114,3 @@ def test_a_gated_network_may_be_the_study_s_own(tmp_path):
         "gated-unfitted",
     }
     assert not (result.path / "figures" / "cell-types.svg").exists()
-
-
-def test_a_decoupled_relu_network_is_refused():
-    with pytest.raises(ArgumentError, match="`init_law` must be `normal` with `network` = relu"):
-        parameters(init_law="decoupled")

@@ -2,10 +2,10 @@
 
 The same everywhere, and explained here alone: `network` is a `Network` of L sections, `x` its inputs (example, d_0), `data`
 the same or a function that gives blocks of examples (`folded`), `budget` the bytes that a block may take, `basis` and `graph`
-those of the network, `posterior` with its `pull` gamma, `seed` of all draws, `draws` of each of the `chains` of each setting,
-`activation` the name of a nonlinearity (`nonlinearities`), `at` the number of a section, `layer` that of a layer, the inputs
-being layer 0, `found` the Gram matrices of the same network and data, where they are at hand; `tell` gets a line that says
-memory and work before anything long begins. An argument outside its range, or of another shape, raises `ArgumentError`.
+those of the network, `posterior` with its `pull` gamma, `seed` of all draws, `activation` the name of a nonlinearity
+(`nonlinearities`), `at` the number of a section, `layer` that of a layer, the inputs being layer 0, `found` the Gram matrices
+of the same network and data, where they are at hand; `tell` gets a line that says memory and work before anything long
+begins. An argument outside its range, or of another shape, raises `ArgumentError`.
 
 Begin with one of these:
 
@@ -13,7 +13,7 @@ Begin with one of these:
 - `own_model.own_model` and `own_model.function_from`: a file, module or function as a `function.Function`.
 - `jacobian_spectrum.jacobian_spectrum` and `unit_costs.quadrature`: what directions cost.
 - `free_directions.free_directions` and `transformer_freedom.transformer_freedom`: which are free, and why.
-- `effective_parameters.sampled_parameters` and `learning_coefficient.learning_coefficient`: the same by sampling.
+- `effective_parameters.sampled_parameters`: what directions cost where the loss is not quadratic, and learning coefficients.
 - `interaction_basis.interaction_basis`, `interaction_graph.interaction_graph`, `rewiring.modules`: how the rest is wired.
 
 Modules:
@@ -22,11 +22,10 @@ Modules:
 - Networks made elsewhere: `own_model`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
 - Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
   `transformer_freedom`.
-- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`,
-  and all of it at one scale: `wiring`.
-- Effective parameters by sampling: `effective_parameters`, `sampled_trust`, `hamiltonian`.
-- Learning coefficients by sampling: `learning_coefficient`, `coefficient`, `posterior`, `sampling`, `samplers`, `chains`,
-  `noise`, `curvature`.
+- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `modularity`, `rewiring`, and all of it at one
+  scale: `wiring`.
+- Effective parameters and learning coefficients by sampling: `posterior`, `effective_parameters`, `sampled_trust`,
+  `hamiltonian`, `chains`, `noise`, and as the work of a study's run: `sampling`.
 - Shared by others: `derivatives`, `folded`, `grams`, `jacobian_rows`, `moments`, `nonlinearities`.
 """
 

@@ -85,9 +85,12 @@ def _within_cache(state: Any, inputs: dict[str, Any]) -> int:
 
 
 def _lane_steps_per_second(program, sample, shared, lanes) -> float:
-    endless = {**sample.inputs, "max_steps": np.iinfo(np.int32).max - program.observe_every}
+    endless = np.iinfo(np.int32).max - program.observe_every
     trial = Lanes(program, shared, lanes)
-    trial.board(replace(sample, inputs=endless) for _ in range(lanes))
+    # The first run ends after a stride, so that all is compiled, and another takes its lane.
+    for steps in (program.observe_every, *[endless] * lanes):
+        trial.board([replace(sample, inputs={**sample.inputs, "max_steps": steps})])
+    trial.advance()
     trial.advance()
     # On a core its own seconds count, whatever else the machine is doing.
     clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter

@@ -21,6 +21,7 @@ from foretrain.engine.dispatch import (
     Group,
     Worker,
     choose_backend,
+    group_message,
     lanes_key,
     make_groups,
     next_group,
@@ -198,22 +199,9 @@ class Coordinator:
         worker.sample = samples[0] if group.lanes is None else None
         workers = self._backends.count(worker.backend)
         trial = group.backend is None and len(set(self._backends)) > 1
+        rows = [self._row(number, worker) for number in samples]
         worker.process.send(
-            {
-                "do": "group",
-                "group": self.groups.index(group),
-                "parameters": overrides(group.parameters),
-                "lanes": group.lanes,
-                "samples": [self._row(number, worker) for number in samples],
-                "how": {
-                    "runs": group.count,
-                    "steps": group.steps,
-                    "workers": workers,
-                    "timed": trial,
-                },
-                "trial": trial,
-                "estimate": False,
-            }
+            group_message(group, self.groups.index(group), rows, workers, trial=trial)
         )
 
     def _row(self, number, worker):

@@ -93,6 +93,24 @@ def make_groups(runs: Sequence[Run], estimate: Callable[[Any], float]) -> list[G
     return sorted(groups.values(), key=lambda group: -group.steps)
 
 
+def group_message(
+    group: Group, number: int, samples: list, workers: int, *, trial: bool, estimate: bool = False
+) -> dict:
+    """Return the ``group`` message of `foretrain.engine.session`: on trial for a backend, or for an estimate of its cost."""
+    # Without steps other numbers of lanes are not tried.
+    how = {"runs": group.count, "steps": 0.0 if estimate else group.steps, "workers": workers}
+    return {
+        "do": "group",
+        "group": number,
+        "parameters": overrides(group.parameters),
+        "lanes": group.lanes,
+        "samples": samples,
+        "how": how | {"timed": trial or estimate},
+        "trial": trial,
+        "estimate": estimate,
+    }
+
+
 def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     """Take from the group what its worker should get now.
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from foretrain import errors
-from foretrain.engine.dispatch import TRIAL_S, Group, make_groups, overrides
+from foretrain.engine.dispatch import TRIAL_S, Group, group_message, make_groups, overrides
 from foretrain.engine.places import CPU, take_places, usual_workers
 from foretrain.engine.processes import Process, setup_message
 from foretrain.errors import ForetrainError
@@ -183,13 +183,15 @@ def _trials(
         try:
             for number in (order[position] for position in chosen):
                 trials[number] = _trial(process, answers, plan, left, groups[number], workers)
+            process.stop()  # it keeps what it has compiled
+            process.wait()
+            return trials, False
         except TimeoutError:
             trials[number] = Trial(host_s=_PATIENCE_S, host_steps=max(1.0, groups[number].steps))
             return trials, True
         finally:
             process.kill()
             place.give_back()
-    return trials, False
 
 
 def _trial(
@@ -201,22 +203,12 @@ def _trial(
     workers: int,
 ) -> Trial:
     """Open a group with its shortest run, and once more, now compiled, with the one before it."""
-    message = {
-        "do": "group",
-        "group": 0,
-        "parameters": overrides(group.parameters),
-        "lanes": None,
-        # Without steps other numbers of lanes are not tried.
-        "how": {"runs": group.count, "steps": 0.0, "workers": workers, "timed": True},
-        "trial": False,
-        "estimate": True,
-    }
     first = second = {}
     for position in (-1, -min(2, group.count)):
         run = left[group.waiting[position]]
         changes = overrides(run.parameters, group.parameters)
         sample = [0, run.identity, changes, run.seed.number, ""]
-        process.send({**message, "samples": [sample]})
+        process.send(group_message(group, 0, [sample], workers, trial=False, estimate=True))
         second = _answer(process, answers)
         first = first or second
         if second["open_s"] > _SHORT_S and not second["rate"]:

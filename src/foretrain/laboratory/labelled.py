@@ -68,7 +68,7 @@ def labelled(
         for variant in variants(plan)
     }
     with words(study):
-        return _beside_theory(plan, fold_all(folder, layouts, held=journal), problems, tell)
+        return _beside_theory(plan, fold_all(folder, layouts, journal=journal), problems, tell)
 
 
 def _beside_theory(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.errors import ForetrainError
-from foretrain.provenance.siblings import beside
+from foretrain.provenance.siblings import sibling
 from foretrain.provenance.sources import file_of
 from foretrain.references import bibtex
 
@@ -129,7 +129,7 @@ def _file(file: Path, node: ast.ImportFrom) -> Path | None:
         return file_of(file.parents[node.level - 1].joinpath(*parts))
     if module.split(".")[0] == "foretrain":
         return file_of(_PACKAGE.joinpath(*module.split(".")[1:]))
-    return beside(file.parent, module)
+    return sibling(file.parent, module)
 
 
 def dictionary(name: str, value: Any) -> dict:

@@ -1,4 +1,4 @@
-"""What functions are made of that are met as objects: their sources, and the values that they hold.
+"""Hashes of functions and values that are met as objects: of their sources, and of the values that they hold.
 
 A function of a file counts by its own source and by all that this reaches, see `foretrain.provenance.sources`; one of a
 notebook by its source and the values of the names that it uses. Both count by their closures and defaults. All other values
@@ -77,7 +77,7 @@ class _Walk:
         return hashlib.sha256(pickler.content.getvalue()).hexdigest()
 
     def named(self, value: Any) -> str | None:
-        """What stands in the place of a function, a class, a module or a set; None for any other value."""
+        """Return the text that stands for a function, a class, a module or a set; None for any other value."""
         wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
         is_code = isinstance(value, types.FunctionType | types.ModuleType | type)
         if isinstance(value, set | frozenset):
@@ -98,12 +98,12 @@ class _Walk:
         return f"{type(value).__qualname__} {self.text(wrapped)}"
 
     def _place(self, *places: sources.Place) -> None:
-        self.places += [one for one in places if sources.counts(one[0], self._rooms)]
+        self.places += [place for place in places if sources.counts(place[0], self._rooms)]
 
     def _function(self, value: types.FunctionType) -> Iterator[str]:
         """A function: closure, defaults, and its source with all that this uses, without any source its code."""
         yield self.text((value.__defaults__, value.__kwdefaults__, vars(value).get("__wrapped__")))
-        yield from (self.text(one.cell_contents) for one in value.__closure__ or () if _full(one))
+        yield from (self.text(c.cell_contents) for c in value.__closure__ or () if _full(c))
         code, file = value.__code__, Path(value.__code__.co_filename)
         in_file = file.is_file()
         is_known = value.__module__ == "__main__" or _files(value.__module__)
@@ -111,8 +111,8 @@ class _Walk:
             yield f"{value.__module__}.{value.__qualname__}"
             return
         text = "".join(linecache.getlines(code.co_filename))  # cells of a notebook are there, too
-        held = sources.source(file) if in_file else sources.Source(text.encode())
-        parts = held.functions.get((code.co_firstlineno, value.__name__), [])
+        parsed = sources.source(file) if in_file else sources.Source(text.encode())
+        parts = parsed.functions.get((code.co_firstlineno, value.__name__), [])
         names = {name for part in parts for name in part.uses}
         for part in parts:
             yield part.text
@@ -125,9 +125,9 @@ class _Walk:
             return
         if not parts:
             codes = [*sources.codes(code)]
-            names = {name for one in codes for name in one.co_names}
-            constants = [c for one in codes for c in one.co_consts if not inspect.iscode(c)]
-            yield self.text([[(one.co_code, one.co_names) for one in codes], constants])
+            names = {name for part in codes for name in part.co_names}
+            constants = [c for part in codes for c in part.co_consts if not inspect.iscode(c)]
+            yield self.text([[(part.co_code, part.co_names) for part in codes], constants])
         for name, _, attribute in sorted(name.partition(".") for name in names):
             if name in value.__globals__ and not name.startswith("__"):
                 used = value.__globals__[name]
@@ -143,13 +143,14 @@ class _Walk:
         elif files or value.__module__ == "__main__":
             fields = getattr(value, "__dataclass_fields__", {})
             # The values of parameters are part of a run's identity.
-            left_out = {one for one in fields if {"rule", "changed"} & fields[one].metadata.keys()}
+            kinds = {"rule", "changed"}
+            left_out = {name for name in fields if kinds & fields[name].metadata.keys()}
             yield self.text((*fields, *value.__bases__))
-            for part, one in sorted(vars(value).items()):
-                one = getattr(one, "fget", getattr(one, "__func__", one))
+            for part, item in sorted(vars(value).items()):
+                item = getattr(item, "fget", getattr(item, "__func__", item))
                 if part not in _MADE | left_out:
-                    if part[:2] != "__" or isinstance(one, types.FunctionType):
-                        yield self.text((part, one))
+                    if part[:2] != "__" or isinstance(item, types.FunctionType):
+                        yield self.text((part, item))
 
 
 def _files(module: str | None) -> list[Path]:

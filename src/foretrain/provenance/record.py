@@ -1,4 +1,4 @@
-"""What has happened to a study between the seal before its first run and the verdicts of now, in sentences."""
+"""Changes of a study between the seal before its first run and the verdicts of now, in sentences."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ _NOTHING: dict[str, Any] = {"claims": {}}
 def verdicts(claims: Iterable[Any]) -> dict[str, str]:
     """Id of each claim to its verdict, of several cells to how many have which, such as "3 holds, 1 fails"."""
     counts: dict[str, Counter] = {}
-    for one in claims:
-        counts.setdefault(one.id, Counter())[one.verdict] += 1
+    for claim in claims:
+        counts.setdefault(claim.id, Counter())[claim.verdict] += 1
     return {
         id: next(iter(count))
         if count.total() == 1
@@ -21,7 +21,7 @@ def verdicts(claims: Iterable[Any]) -> dict[str, str]:
 
 
 def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
+    """Return what makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
 
     Args:
         sealed: The seal before the first run, see `foretrain.provenance.seal.seal`; None where there is none.
@@ -38,7 +38,7 @@ def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
 
 
 def unnamed(reads: Iterable[str]) -> list[str]:
-    """What a study has read that its runs are not known by, a sentence for files and one for variables.
+    """Return what a study has read by which its runs are not known, a sentence for files and another for variables.
 
     Args:
         reads: Paths of files, and names of environment variables behind a ``$``.
@@ -64,15 +64,14 @@ def _changes(sealed: Mapping[str, Any], looks: Sequence[Mapping[str, Any]]) -> l
     first, now = sealed.get("claims", {}), seals[-1]["claims"]
     kinds: dict[str, list[str]] = {}
     for id in dict.fromkeys(id for seal in (sealed, *seals) for id in seal.get("claims", {})):
-        later = [one["claims"].get(id) for one in seals]
-        known = [one for one in later if one]
+        later = [seal["claims"].get(id) for seal in seals]
         if id not in now:
             kind = "Taken out after the first run"
         elif id not in first:
             kind = "Added after the first run, and so not fixed before it"
         elif later[-1][1] != first[id][1]:
             kind = "Changed after the first run in what they measure, allow or predict, and so not fixed before it"
-        elif any(one[1] != first[id][1] for one in known):
+        elif any(hashes[1] != first[id][1] for hashes in later if hashes):
             kind = "Changed after the first run in what they measure, allow or predict, and changed back"
         elif later[-1][0] != first[id][0]:
             kind = (
@@ -83,7 +82,7 @@ def _changes(sealed: Mapping[str, Any], looks: Sequence[Mapping[str, Any]]) -> l
         kinds.setdefault(kind, []).append(id)
     lines = [f"{kind}: {', '.join(ids)}." for kind, ids in kinds.items()]
     for part, what in (("predicts", "theory"), ("judges", "code that judges all claims")):
-        values = [one[part] for one in seals if part in one]
+        values = [seal[part] for seal in seals if part in seal]
         if any(value != sealed.get(part) for value in values):
             back = " and changed back" if values[-1] == sealed.get(part) else ""
             lines.append(f"The {what} was changed after the first run{back}.")
@@ -94,14 +93,14 @@ def _other_verdicts(looks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Verdicts that differ from those seen earlier by other theory or judge, the old beside the new."""
     last, others, was_other = looks[-1], [], False
     now = last.get("verdicts", {})
-    for id in dict.fromkeys(id for one in looks for id in one.get("verdicts", {})):
-        earlier = [one for one in reversed(looks) if _rests(one, id) != _rests(last, id)]
+    for id in dict.fromkeys(id for look in looks for id in look.get("verdicts", {})):
+        earlier = [look for look in reversed(looks) if _rests(look, id) != _rests(last, id)]
         was_other |= bool(earlier) and id in now
-        for one in earlier:
-            then = one.get("verdicts", {}).get(id)
+        for look in earlier:
+            then = look.get("verdicts", {}).get(id)
             if then is not None and then != now.get(id):
-                seeds = "" if one["seeds"] == last["seeds"] else f" with {one['seeds']} seeds"
-                at = one.get("at", "an earlier day")
+                seeds = "" if look["seeds"] == last["seeds"] else f" with {look['seeds']} seeds"
+                at = look.get("at", "an earlier day")
                 others.append(f"{id} ({then}{seeds} on {at}, {now.get(id, 'not judged')} now)")
                 break
     if others:
@@ -110,7 +109,7 @@ def _other_verdicts(looks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _rests(look: Mapping[str, Any], id: str) -> tuple | None:
-    """All that a verdict of a look rests on, words left out; None where nothing was sealed."""
+    """Return all that a verdict of a look rests on, words left out; None where nothing was sealed."""
     seal = look.get("seal") or {}
-    one = seal.get("claims", {}).get(id)
-    return one and (seal.get("predicts"), seal.get("judges"), one[1])
+    hashes = seal.get("claims", {}).get(id)
+    return hashes and (seal.get("predicts"), seal.get("judges"), hashes[1])

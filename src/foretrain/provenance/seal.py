@@ -35,8 +35,8 @@ def makes(study: Any) -> str:
         bound = {*(study.part("study") or {})}
     machine = {*_TRAINED_BY, *(_COMPUTED_BY if bound & {"measure", "posterior"} else ())}
     names = _MAKERS if bound & {"program", "measure", "posterior"} else (WHOLE,)
-    made = _made_of(study, ("training", "measurement", "chains"), names)
-    return digest(made, *reached([(PACKAGE / name, WHOLE) for name in machine])[0])
+    study_code = _made_of(study, ("training", "measurement", "chains"), names)
+    return digest(study_code, *reached([(PACKAGE / name, WHOLE) for name in machine])[0])
 
 
 def seal(study: Any) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def seal(study: Any) -> dict[str, Any]:
     folders = _folders(study)
     return {
         **static(study),
-        "claims": {one.id: _of_claim(one, folders) for one in study.sentences},
+        "claims": {claim.id: _of_claim(claim, folders) for claim in study.sentences},
         "commit": _commit(*folders),
     }
 
@@ -66,7 +66,7 @@ def static(study: Any) -> dict[str, str]:
 
 def judge_of(seal: Mapping[str, Any]) -> str:
     """Hash (12 hex digits) of all that judges the claims of a seal, words left out; "" where nothing is sealed."""
-    claims = [f"{id} {one[1]}" for id, one in sorted(seal.get("claims", {}).items())]
+    claims = [f"{id} {hashes[1]}" for id, hashes in sorted(seal.get("claims", {}).items())]
     return digest(seal["judges"], *claims) if "judges" in seal else ""
 
 
@@ -84,11 +84,11 @@ def _made_of(
 
 def _of_claim(claim: Any, folders: list[Path]) -> list[str]:
     names = [field.name for field in dataclasses.fields(claim) if field.name not in _ORDERS]
-    held = {name: getattr(claim, name) for name in names}
-    if held["domain"] is None:  # what a claim does not have is no change of it
-        del held["domain"]
-    words = [str(held.pop(name)) for name in _WORDS if name in held]
-    return [digest(*words), hashed(held, _JUDGED_IN, folders)]
+    parts = {name: getattr(claim, name) for name in names}
+    if parts["domain"] is None:  # what a claim does not have is no change of it
+        del parts["domain"]
+    words = [str(parts.pop(name)) for name in _WORDS if name in parts]
+    return [digest(*words), hashed(parts, _JUDGED_IN, folders)]
 
 
 def _folders(study: Any) -> list[Path]:

@@ -24,7 +24,7 @@ def package_of(file: Path, folder: Path) -> str:
     """Name of the package of a study: another one as soon as a file changes that the study imports."""
     roots = [file] if file.is_file() else sorted(folder.glob("*.py"))
     files = reached([(root, WHOLE) for root in roots], [folder])[1]
-    states = [(str(one), one.stat()) for one in sorted(files) if not one.is_relative_to(PACKAGE)]
+    states = [(str(f), f.stat()) for f in sorted(files) if not f.is_relative_to(PACKAGE)]
     text = repr((str(file), [(name, now.st_mtime_ns, now.st_size) for name, now in states]))
     package = _PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if package not in sys.modules:
@@ -35,7 +35,7 @@ def package_of(file: Path, folder: Path) -> str:
     return package
 
 
-def beside(folder: Path, name: str) -> Path | None:
+def sibling(folder: Path, name: str) -> Path | None:
     """The file that ``import name`` means in the files of a folder; None where it means nothing in that folder."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or top == "foretrain":
@@ -61,7 +61,7 @@ class _Redirected(ast.NodeTransformer):
         self._package, self._folder = package, folder
 
     def _means(self, name: str) -> bool:
-        return beside(self._folder, name.partition(".")[0]) is not None
+        return sibling(self._folder, name.partition(".")[0]) is not None
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
         if not node.level and self._means(node.module or ""):
@@ -69,18 +69,20 @@ class _Redirected(ast.NodeTransformer):
         return node
 
     def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
-        for one in node.names:
-            top = one.name.partition(".")[0]
+        imports: list[ast.stmt] = []
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
             if not self._means(top):
-                made.append(ast.Import([one]))
+                imports.append(ast.Import([alias]))
                 continue
-            if one.asname is None:
-                made.append(ast.ImportFrom(self._package, [ast.alias(top)], 0))
-            if one.asname or one.name != top:
-                name = one.asname or f"_{self._package}"  # ``import lib.deep`` binds ``lib`` alone
-                made.append(ast.Import([ast.alias(f"{self._package}.{one.name}", name)]))
-        return [ast.copy_location(one, node) for one in made]
+            if alias.asname is None:
+                imports.append(ast.ImportFrom(self._package, [ast.alias(top)], 0))
+            if alias.asname or alias.name != top:
+                name = (
+                    alias.asname or f"_{self._package}"
+                )  # ``import lib.deep`` binds ``lib`` alone
+                imports.append(ast.Import([ast.alias(f"{self._package}.{alias.name}", name)]))
+        return [ast.copy_location(statement, node) for statement in imports]
 
 
 class _Finder:
@@ -93,10 +95,10 @@ class _Finder:
         """The spec of a file in the folder of a study; None for all other modules."""
         if not name.startswith(_PREFIX):
             return None
-        found = PathFinder.find_spec(name, path, target)
-        if found is not None and isinstance(found.loader, SourceFileLoader):
-            found.loader = _Loader(found.loader.name, found.loader.path)
-        return found
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
 
 
 sys.meta_path.insert(0, _Finder)

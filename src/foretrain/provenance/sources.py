@@ -1,4 +1,4 @@
-"""What names of Python files are made of: their statements and those of every file that they reach. No file is run.
+"""Names of Python files as the statements that they are made of, in every file that they reach. No file is run.
 
 A name counts by the statement that binds it, without comments, docstrings, annotations and layout, and by every name that
 this statement uses, through imports too. Followed are the files of the user and the rooms of foretrain that decide
@@ -25,6 +25,7 @@ WHOLE = ""  # stands for all of a file
 EFFECT = "*"  # stands for what a file does when it is imported, whatever is asked for
 _STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 _REFLECTION = {"globals", "eval", "exec"}  # may reach any name of the file
+_IMPORT = ast.Import | ast.ImportFrom
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Place = tuple[Path, str]
 
@@ -45,16 +46,16 @@ class Statement:
     @cached_property
     def uses(self) -> frozenset[str]:
         """Names that it looks up outside of itself, ``helper.fit`` where of a name one attribute alone is used."""
-        if isinstance(self.node, ast.Import | ast.ImportFrom):
+        if isinstance(self.node, _IMPORT):
             return frozenset()
         _ = self.text  # leaves out the names of annotations
-        inside = [one for one in ast.walk(self.node) if isinstance(one, ast.Name | ast.Attribute)]
-        attributes = {id(one.value): one for one in inside if isinstance(one, ast.Attribute)}
+        inside = [*ast.walk(self.node)]
+        attributes = {id(node.value): node for node in inside if isinstance(node, ast.Attribute)}
         outer = self._looked_up()
         return frozenset(
-            f"{one.id}.{over.attr}" if (over := attributes.get(id(one))) else one.id
-            for one in inside
-            if isinstance(one, ast.Name) and (outer is None or one.id in outer)
+            f"{node.id}.{over.attr}" if (over := attributes.get(id(node))) else node.id
+            for node in inside
+            if isinstance(node, ast.Name) and (outer is None or node.id in outer)
         )
 
     def _looked_up(self) -> set[str] | None:
@@ -65,29 +66,29 @@ class Statement:
             compiled = compile(module, "statement", "exec", dont_inherit=True)
         except SyntaxError:  # such as ``nonlocal`` of the function around
             return None
-        return {name for one in codes(compiled) for name in one.co_names}
+        return {name for code in codes(compiled) for name in code.co_names}
 
     @cached_property
     def imports(self) -> tuple[tuple[int, str, str], ...]:
         """Level, module and name ("" for the module itself) of all that it imports."""
-        found: list[tuple[int, str, str]] = []
+        imports: list[tuple[int, str, str]] = []
         for node in ast.walk(self.node):
             match node:
                 case ast.ImportFrom():
-                    found += [(node.level, node.module or "", one.name) for one in node.names]
+                    imports += [(node.level, node.module or "", a.name) for a in node.names]
                 case ast.Import():
-                    found += [(0, one.name, "") for one in node.names]
+                    imports += [(0, alias.name, "") for alias in node.names]
                 case ast.Call(args=[ast.Constant(value=str(name)), *_]):
                     if _last(node.func) == "import_module":
                         module = name.lstrip(".")
-                        found.append((len(name) - len(module), module, ""))
-        return tuple(found)
+                        imports.append((len(name) - len(module), module, ""))
+        return tuple(imports)
 
 
 def reached(
     roots: Iterable[Place], folders: Iterable[Path] = (), rooms: set[str] = ROOMS
 ) -> tuple[list[str], set[Path]]:
-    """What some names are made of.
+    """Return the statements that some names are made of.
 
     Args:
         roots: Each a file and a name in it, or `WHOLE`.
@@ -107,33 +108,30 @@ def reached(
         if place in seen:
             continue
         seen.add(place)
-        held = kept.setdefault(file, set())
+        statements = kept.setdefault(file, set())
         known = source(file).statements
         name, _, attribute = name.partition(".")
         taken = known[WHOLE] if name == WHOLE else [*known.get(name, ()), *known.get(EFFECT, ())]
-        for one in taken:
-            if one not in held:
-                waiting += [(file, used) for used in one.uses]
-                waiting += [(file, used) for used in known if _REFLECTION & one.uses]
-            held.add(one)
-            for module, targets in targets_of(one, file, folders, attribute):
+        for statement in taken:
+            if statement not in statements:
+                waiting += [(file, used) for used in statement.uses]
+                waiting += [(file, used) for used in known if _REFLECTION & statement.uses]
+            statements.add(statement)
+            for module, targets in targets_of(statement, file, folders, attribute):
                 outside |= {module} if not targets else set()
                 waiting += [target for target in targets if counts(target[0], rooms)]
-    for file, held in kept.items():
-        outside |= {f"{_label(file, own)}: {text}" for text in _texts(file, held)}
+    for file, statements in kept.items():
+        outside |= {f"{_label(file, own)}: {text}" for text in _texts(file, statements)}
     return sorted(outside), set(kept)
 
 
 def targets_of(
     statement: Statement, file: Path, folders: Iterable[Path], attribute: str = ""
 ) -> Iterator[tuple[str, list[Place]]]:
-    """What a statement imports, and where it is; of a module the attribute alone, if one is named."""
+    """Yield the modules that a statement imports, and where each is; of a module the attribute alone, if it is named."""
     for level, module, name in statement.imports:
-        found = _targets(file, folders, level, module, name)
-        yield (
-            f"{module}.{name}",
-            [(one, attribute or asked if asked == WHOLE else asked) for one, asked in found],
-        )
+        places = _targets(file, folders, level, module, name)
+        yield f"{module}.{name}", [(place, part or attribute) for place, part in places]
 
 
 def counts(file: Path, rooms: set[str] = ROOMS) -> bool:
@@ -153,15 +151,15 @@ def is_users(file: str | None) -> bool:
     if file is None or not Path(file).is_absolute() or Path(file).is_relative_to(PACKAGE):
         return False
     installed = {"site-packages", "dist-packages"} & {*Path(file).parts}
-    return not installed and not any(Path(file).is_relative_to(one) for one in _STANDARD)
+    return not installed and not any(Path(file).is_relative_to(folder) for folder in _STANDARD)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
     """The code of a statement and that of the functions within it."""
     yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from codes(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
 
 
 def file_of(base: Path) -> Path | None:
@@ -187,34 +185,34 @@ class Source:
         body = self._tree.body
         # The names of a lazy package stand under ``if TYPE_CHECKING``, see `foretrain.lazy`.
         if "= lazy(__name__" in self._text:
-            body = [x for one in body for x in (one.body if isinstance(one, ast.If) else [one])]
+            body = [x for node in body for x in (node.body if isinstance(node, ast.If) else [node])]
         assigned = {name for node in body for name in _assigned(node)}
         defined = {node.name: node for node in body if isinstance(node, _DEFINITION)}
-        found: dict[str, list[Statement]] = {WHOLE: []}
+        statements: dict[str, list[Statement]] = {WHOLE: []}
         for node in body:
             if _is_left_out(node):
                 continue
             for part, names in _parts(node, assigned, defined):
-                one = Statement(frozenset(names), part)
+                statement = Statement(frozenset(names), part)
                 for name in (WHOLE, *names):
-                    found.setdefault(name, []).append(one)
-        return found
+                    statements.setdefault(name, []).append(statement)
+        return statements
 
     @cached_property
     def functions(self) -> dict[tuple[int, str], list[Statement]]:
         """All functions by the line in which they begin and their name, lambdas included, without their decorators."""
-        found: dict[tuple[int, str], list[Statement]] = {}
+        functions: dict[tuple[int, str], list[Statement]] = {}
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Lambda):
-                place, one = (node.lineno, "<lambda>"), node
+                place, function = (node.lineno, "<lambda>"), node
             elif isinstance(node, ast.FunctionDef):
                 place = (min(x.lineno for x in (node, *node.decorator_list)), node.name)
-                one = copy.copy(node)
-                one.decorator_list = []
+                function = copy.copy(node)
+                function.decorator_list = []
             else:
                 continue
-            found.setdefault(place, []).append(Statement(frozenset(), one))
-        return found
+            functions.setdefault(place, []).append(Statement(frozenset(), function))
+        return functions
 
 
 def source(file: Path) -> Source:
@@ -251,19 +249,16 @@ def _parts(
 def _keepers(node: ast.AST, assigned: set[str], defined: Mapping[str, ast.stmt]) -> set[str]:
     """Names by which others may reach what decorators or base classes of the same file have kept, such as a table."""
     over = [*getattr(node, "decorator_list", ()), *getattr(node, "bases", ())]
-    names = {getattr(getattr(one, "func", one), "id", "") for one in over}
-    makers = names & defined.keys()
-    inside = {
-        one.id for name in makers for one in ast.walk(defined[name]) if isinstance(one, ast.Name)
-    }
-    return makers | (inside & assigned)
+    makers = {getattr(getattr(node, "func", node), "id", "") for node in over} & defined.keys()
+    inside = [node for name in makers for node in ast.walk(defined[name])]
+    return makers | ({node.id for node in inside if isinstance(node, ast.Name)} & assigned)
 
 
 def _assigned(node: ast.AST) -> set[str]:
     if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return set()
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def _is_left_out(node: ast.stmt) -> bool:
@@ -293,7 +288,7 @@ def _strip(tree: ast.AST) -> None:
             # The default of a parameter is part of a run's identity, and its words decide nothing.
             if _last(node.value.func) in ("parameter", "default"):
                 node.value.args = []
-                node.value.keywords = [one for one in node.value.keywords if one.arg == "static"]
+                node.value.keywords = [k for k in node.value.keywords if k.arg == "static"]
         body = getattr(node, "body", None)
         if isinstance(body, list):
             kept = [part for part in body if not _is_text(part)]
@@ -304,14 +299,14 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _texts(file: Path, held: set[Statement]) -> list[str]:
+def _texts(file: Path, statements: set[Statement]) -> list[str]:
     numbers: dict[str, int] = {}
     texts = []
-    for one in source(file).statements[WHOLE]:
-        if one in held and not isinstance(one.node, ast.Import | ast.ImportFrom):
-            name = min(one.names)
+    for statement in source(file).statements[WHOLE]:
+        if statement in statements and not isinstance(statement.node, _IMPORT):
+            name = min(statement.names)
             numbers[name] = numbers.get(name, 0) + 1
-            texts.append(f"{name} {numbers[name]} {one.text}")
+            texts.append(f"{name} {numbers[name]} {statement.text}")
     return texts
 
 
@@ -327,27 +322,27 @@ def _targets(
 ) -> tuple[Place, ...]:
     """Files that an import means, with the name asked for; none where they are neither the user's nor foretrain's."""
     # The files of foretrain stay where they are, those of a user may come and go.
-    look = _found if _room(file) else _found.__wrapped__
+    look = _known_targets if _room(file) else _known_targets.__wrapped__
     return look(file, tuple(folders), level, module, name)
 
 
 @cache
-def _found(
+def _known_targets(
     file: Path, folders: tuple[Path, ...], level: int, module: str, name: str
 ) -> tuple[Place, ...]:
     parts = module.split(".") if module else []
     for base in _bases(file, folders, level, parts):
-        found = file_of(base)
+        outer = file_of(base)
         inner = file_of(base / name) if name and name != "*" else None
-        if found is None and inner is None:
+        if outer is None and inner is None:
             continue
         # The packages around a module are run, too.
         around = [file_of(base.parents[number]) for number in range(len(parts) - 1)]
-        places = [(one, EFFECT) for one in around if one is not None]
+        places = [(package, EFFECT) for package in around if package is not None]
         if inner is not None:
             places.append((inner, WHOLE))
-        if found is not None:
-            places.append((found, EFFECT if inner else WHOLE if name in ("", "*") else name))
+        if outer is not None:
+            places.append((outer, EFFECT if inner else WHOLE if name in ("", "*") else name))
         return tuple(places)
     return ()
 
@@ -363,13 +358,13 @@ def _bases(file: Path, folders: tuple[Path, ...], level: int, parts: list[str]) 
     if _room(file) or parts[0] in {"foretrain", *sys.stdlib_module_names}:
         return
     yield from (folder.joinpath(*parts) for folder in (*folders, file.parent))
-    top = next(one for one in file.parents if not (one / "__init__.py").exists())
+    top = next(folder for folder in file.parents if not (folder / "__init__.py").exists())
     if file.relative_to(top).parts[0] == parts[0]:
         yield top.joinpath(*parts)
     try:
-        found = importlib.util.find_spec(parts[0])
+        spec = importlib.util.find_spec(parts[0])
     except (ImportError, ValueError):
         return
-    if found is not None and found.origin and is_users(found.origin):
-        within = parts[1:] if found.submodule_search_locations else parts
-        yield Path(found.origin).parent.joinpath(*within)
+    if spec is not None and spec.origin and is_users(spec.origin):
+        within = parts[1:] if spec.submodule_search_locations else parts
+        yield Path(spec.origin).parent.joinpath(*within)

@@ -20,7 +20,7 @@ from foretrain.plans.plan import (
 )
 from foretrain.provenance.record import remarks, verdicts
 from foretrain.provenance.seal import git
-from foretrain.registry.present import hashes, is_registered
+from foretrain.registry.present import hashes, is_registered, named
 from foretrain.registry.record import DEFAULT, Record
 from foretrain.registry.small import of_data
 from foretrain.results.decode import Look, Seal
@@ -75,7 +75,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         study=study.name,
         size=size or _size(plan),
         document=study.card.source,
-        command=shlex.join(words(plan)),
+        command=command_of(plan),
         seeds=plan.seeds,
         root_seed=plan.root_seed,
         cost=summary.wall_time_s,
@@ -120,13 +120,13 @@ def _size(plan: Plan) -> str:
     return DEFAULT if plan.preset == _QUICK else plan.preset
 
 
-def words(plan: Plan) -> list[str]:
-    """Return the words of the command that makes the runs of a plan, by its preset where it has one."""
+def command_of(plan: Plan) -> str:
+    """Return the command line that makes the runs of a plan, by its preset where it has one, in foretrain's repository."""
+    words = ["--preset", plan.preset, "--seeds", str(plan.seeds)]
+    words += ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
     if plan.preset in (OWN, _QUICK):
-        return command(plan)
-    seeds = ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
-    line = ["foretrain", "run", plan.study.name, "--preset", plan.preset]
-    return [*line, "--seeds", str(plan.seeds), *seeds]
+        words = command(plan)[3:]
+    return shlex.join(["foretrain", "run", named(plan.study), *words])
 
 
 def commit_of_package() -> str:

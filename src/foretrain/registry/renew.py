@@ -11,11 +11,14 @@ from pathlib import Path
 
 from foretrain.errors import ForetrainError
 from foretrain.machine import available_cores
+from foretrain.registry.measure import command_of
 from foretrain.registry.present import HASHES, changed, hashes, plan_of, study_of
 from foretrain.registry.record import Record
 from foretrain.registry.small import Checksums, presets_of
 
 _PACKAGE = Path(__file__).parents[1]
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ENVIRONMENT = {"JAX_PLATFORMS": "cpu", **dict.fromkeys(_THREADS, "1")}
 _PARTS = {"makes": "of the runs", "predicts": "of the prediction", "judges": "the sentence"}
 
 
@@ -45,7 +48,7 @@ def small_checksums_now(name: str) -> Checksums:
             f"The study `{name}` has no small run. Try writing one into small.toml."
         )
     paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "JAX_PLATFORMS": "cpu"}
+    environment = {**os.environ, **_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-m", "foretrain.registry.small", study_of(name).where or name, name]
     done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -85,9 +88,10 @@ def renewed(record: Record, now: Checksums | str, commit: str) -> tuple[Record, 
     lines = _differences(record, now)
     if lines:
         return record, lines
-    values = hashes(study_of(record.study))
-    values = {kind: text for kind, text in values.items() if kind in record.small}
-    return replace(record, **values, renewed=f"by its small run at {commit}"), []
+    plan = plan_of(record)
+    values = {kind: text for kind, text in hashes(plan.study).items() if kind in record.small}
+    values |= {"command": command_of(plan), "renewed": f"by its small run at {commit}"}
+    return replace(record, **values), []
 
 
 def _differences(record: Record, now: Checksums) -> list[str]:

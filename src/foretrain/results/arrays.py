@@ -30,16 +30,16 @@ _DAMAGE = (zipfile.BadZipFile, NotImplementedError, struct.error, OverflowError,
 
 
 def storable(dtype: np.dtype) -> bool:
-    """Whether numbers of a dtype can be stored."""
+    """Say if numbers of a dtype can be stored."""
     return dtype.str[1:] in NUMBERS and dtype.isnative
 
 
 def members(content: bytes, *, checked: bool) -> dict[str, np.ndarray]:
-    """Every array of an ``npz`` file, by name.
+    """Return every array of an ``npz`` file by name.
 
     Args:
         content: The bytes of the file.
-        checked: Whether the bytes are known to be as they were written. Otherwise the CRC of each member is compared.
+        checked: If the bytes are known to be as they were written. Otherwise the CRC of each member is compared.
 
     Returns:
         Read-only views of `content`.
@@ -47,7 +47,7 @@ def members(content: bytes, *, checked: bool) -> dict[str, np.ndarray]:
     Raises:
         ValueError: the file is torn, altered, or holds what no file of foretrain holds.
     """
-    found, whole = {}, memoryview(content)
+    values, whole = {}, memoryview(content)
     try:
         entries = zipfile.ZipFile(io.BytesIO(content)).infolist()
         for entry in entries:
@@ -62,14 +62,14 @@ def members(content: bytes, *, checked: bool) -> dict[str, np.ndarray]:
             data = whole[start : start + entry.file_size]
             if not checked and zlib.crc32(data) != entry.CRC:
                 raise ValueError(f"its member `{entry.filename}` differs from its checksum")
-            found[entry.filename.removesuffix(".npy")] = array(data)
+            values[entry.filename.removesuffix(".npy")] = array(data)
     except _DAMAGE as error:
         raise ValueError(f"it is no npz file ({error})") from error
-    return found
+    return values
 
 
 def member(path: Path, name: str) -> np.ndarray:
-    """One array of an ``npz`` file, of which nothing else is read.
+    """Read one array of an ``npz`` file, and nothing else of the file.
 
     Raises:
         ValueError: the file or the array is torn or altered.
@@ -86,7 +86,7 @@ def member(path: Path, name: str) -> np.ndarray:
 
 
 def array(content: bytes | memoryview) -> np.ndarray:
-    """The array of an ``npy`` file, as a read-only view of its bytes; raises `ValueError` if it is none."""
+    """Return the array of an ``npy`` file, as a read-only view of its bytes; raises `ValueError` if it is none."""
     if bytes(content[:8]) != MAGIC or len(content) < 10:
         raise ValueError("a member is no npy file of version 1")
     # A version 1 npy file has a magic of 8 bytes, the length of its header in 2, the header and the values.
@@ -100,13 +100,13 @@ def array(content: bytes | memoryview) -> np.ndarray:
 
 @functools.lru_cache(maxsize=4096)
 def _header(header: bytes) -> tuple[tuple[int, ...], np.dtype]:
-    found = _HEADER.fullmatch(header)
-    if not found:
+    match = _HEADER.fullmatch(header)
+    if not match:
         raise ValueError("a member has another header than foretrain writes")
-    kind = found[1].decode()
+    kind = match[1].decode()
     if kind not in NUMBERS and not _BYTES.fullmatch(kind):
         raise ValueError(f"a member has dtype {kind}")
-    shape = tuple(int(length) for length in found[2].replace(b",", b" ").split())
+    shape = tuple(int(length) for length in match[2].replace(b",", b" ").split())
     if len(shape) > MOST_AXES:
         raise ValueError(f"a member has {len(shape)} axes")
     return shape, np.dtype(kind)

@@ -51,21 +51,18 @@ declare("claim bound", _BOUNDS)
 declare("claim", _COUNTS, kind="int")
 declare("claim", _FLAGS, kind="bool")
 _COLUMNS = {name: lookup(name) for name in (*_TEXTS, *_VALUES, *_BOUNDS, *_COUNTS, *_FLAGS)}
-_LATER = (
-    "rank",
-    "reads",
-    "size",
-)  # stores that were written before claims had these take their defaults
+# Stores that were written before claims had these take their defaults.
+_LATER = ("rank", "reads", "size")
 
 
 def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
-    """Claims along the dim ``claim``; `claims_from_dataset` is the inverse, infinite and undefined numbers included."""
+    """Return claims along the dim ``claim``; `claims_from_dataset` is the inverse, infinite and undefined numbers included."""
     claims = list(claims)
     columns = {item.name: [getattr(claim, item.name) for claim in claims] for item in fields(Claim)}
     columns["exact"] = [ends is None for ends in columns["uncertainty"]]
     columns["uncertainty"] = [ends or (np.nan, np.nan) for ends in columns["uncertainty"]]
     for name in _JSON:
-        texts = (json.dumps(one, default=_plain, ensure_ascii=False) for one in columns[name])
+        texts = (json.dumps(value, default=_plain, ensure_ascii=False) for value in columns[name])
         columns[name] = list(texts)
     dtypes = {"str": np.dtypes.StringDType(), "float": float, "int": np.int64, "bool": bool}
     variables = {}
@@ -85,7 +82,7 @@ def _plain(value):
 
 
 def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims") -> list[Claim]:
-    """The claims that `claims_dataset` laid out; raises `StoreError` where it holds no claims, or what no claim can be."""
+    """Return the claims in a dataset of `claims_dataset`; raises `StoreError` where it holds what no claim can be."""
     wanted = [name for name in _COLUMNS if name in dataset or name not in _LATER]
     columns = {name: _column(dataset, name, _COLUMNS[name], where) for name in wanted}
     exact = columns.pop("exact")
@@ -105,24 +102,24 @@ def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:
         raise StoreError(
             f"{where} is truncated or not a table of claims of foretrain: it has no `{name}`."
         )
-    found = dataset[name]
+    column = dataset[name]
     shape = (dataset.sizes.get("claim", 0), 2)[: len(variable.dims or ())]
-    fits = found.dtype.kind in _KINDS[variable.kind]
-    if not fits or found.dims != variable.dims or found.shape != shape:
+    fits = column.dtype.kind in _KINDS[variable.kind]
+    if not fits or column.dims != variable.dims or column.shape != shape:
         raise StoreError(
-            f"{where} is altered or not a table of claims of foretrain: `{name}` has dims {found.dims}, shape"
-            f" {found.shape} and dtype {found.dtype}."
+            f"{where} is altered or not a table of claims of foretrain: `{name}` has dims {column.dims}, shape"
+            f" {column.shape} and dtype {column.dtype}."
         )
-    return found.values.tolist()
+    return column.values.tolist()
 
 
 def _mapping(text, name: str, where) -> dict | None:
     try:
-        found = json.loads(text)
+        entries = json.loads(text)
     except (ValueError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, dict) and not (name == "size" and text == "null"):
+        entries = None
+    if not isinstance(entries, dict) and not (name == "size" and text == "null"):
         raise StoreError(
             f"{where} is altered or not a table of claims of foretrain: `{name}` is {str(text)[:80]!r}."
         )
-    return found
+    return entries

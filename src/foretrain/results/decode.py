@@ -1,4 +1,4 @@
-"""What is read from disk, decoded in one place: every JSON file of a folder of results, into typed and bounded entries.
+"""The one place that decodes what is read from disk: every JSON file of a folder of results, into typed and bounded entries.
 
 A folder may come from somebody else, be cut short or altered. Whatever does not fit its type or its bounds is one line
 that names the file. Entries that are not known are skipped, as a later version may have added them; another schema is
@@ -175,7 +175,7 @@ def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
         stored = msgspec.convert(entries, list[StoredClaim])
     except (ValueError, RecursionError) as error:
         raise _unfit(path, "a table of claims", error) from None
-    return tuple(as_it_follows(claim_from_dict(msgspec.structs.asdict(one))) for one in stored)
+    return tuple(as_it_follows(claim_from_dict(msgspec.structs.asdict(row))) for row in stored)
 
 
 # Segments of the journal
@@ -202,18 +202,17 @@ _SEGMENT = msgspec.json.Decoder(SegmentHeader)
 
 def segment_header(content: bytes, known: int) -> SegmentHeader:
     """Decode the header of a segment of a format up to `known`; raises `StoreError` where it is no such header."""
-    what = "a segment"
-    found = decoded(_SEGMENT_FORMAT, content, "It", what).format
-    if found > known:
-        raise StoreError(f"It has format {found}, but this foretrain knows {known}.")
-    return decoded(_SEGMENT, content, "It", what)
+    version = decoded(_SEGMENT_FORMAT, content, "It", "a segment").format
+    if version > known:
+        raise StoreError(f"It has format {version}, but this foretrain knows {known}.")
+    return decoded(_SEGMENT, content, "It", "a segment")
 
 
 # Locks
 
 
 class Holder(Struct, frozen=True):
-    """Who holds a lock."""
+    """Holder of a lock."""
 
     host: str  # name of the host
     pid: Annotated[int, Meta(ge=1, le=2**31 - 1)]  # process id, as the process itself sees it

@@ -23,7 +23,7 @@ from foretrain.vocabulary import MISSING, VocabularyError, lookup
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each run stands in the labelled result."""
+    """Places of runs in the labelled result."""
 
     # Name of each swept parameter to its values, in the order in which they become dims.
     axes: dict[str, tuple]
@@ -46,7 +46,7 @@ class Layout:
 
 @dataclass
 class _Size:
-    """What a variable needs: its kind, its dtype and the largest shape of one run."""
+    """Needs of a variable: its kind, its dtype and the largest shape of one run."""
 
     kind: str
     dtype: np.dtype
@@ -84,7 +84,7 @@ def fold_all(
     *,
     # What `foretrain.results.journal.scan` has found in the folder; by default it is called. Runs that came to the folder
     # later are not taken.
-    held: Scan | None = None,
+    journal: Scan | None = None,
     # Most bytes the datasets may take together; by default the machine's physical memory.
     memory: float | None = None,
 ) -> dict[str, xr.Dataset]:
@@ -102,14 +102,14 @@ def fold_all(
         VocabularyError: a variable is not declared, or has other dims than declared.
         ForetrainError: the datasets need more than `memory`.
 
-    Cost: two readings of the journal, one with `held`, and about 2 us per run and dataset; memory is that of the datasets
+    Cost: two readings of the journal, one with `journal`, and about 2 us per run and dataset; memory is that of the datasets
         (all places, padded to the largest), one segment, and about 300 bytes per place.
     """
-    held = scan(folder) if held is None else held
+    journal = scan(folder) if journal is None else journal
     plans = {}
     for name, layout in layouts.items():
         number, starts, positions = _places(layout)
-        plans[name] = (layout, starts, positions, *_survey(held.outlines, number))
+        plans[name] = (layout, starts, positions, *_survey(journal.outlines, number))
     needed = sum(
         _needed(sizes, math.prod(layout.shape), step.size)
         for layout, *_, step, sizes in plans.values()
@@ -203,10 +203,10 @@ def _enlarge(sizes, column, wanted):
     if not len(shapes):
         return
     shape = tuple(shapes.max(axis=0).tolist())
-    known = sizes.setdefault(column.name, _Size(column.kind, column.dtype, shape))
+    known = sizes.setdefault(column.name, _Size(column.kind, column.values.dtype, shape))
     if known.kind != column.kind or len(known.shape) != len(shape):
         raise VocabularyError(f"Variable `{column.name}` must have the same dims in all runs.")
-    known.dtype = np.result_type(known.dtype, column.dtype)
+    known.dtype = np.result_type(known.dtype, column.values.dtype)
     known.shape = tuple(np.maximum(known.shape, shape).tolist())
 
 
@@ -237,7 +237,7 @@ def _own_dims(name, size):
 
 
 def padding(dtype: np.dtype) -> Any:
-    """What stands where a variable of this dtype has no value."""
+    """Return the value that stands where a variable of this dtype has none."""
     if dtype.kind == "u":
         return np.iinfo(dtype).max
     return {"f": np.nan, "c": np.nan, "i": MISSING, "b": False}[dtype.kind]

@@ -11,14 +11,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results.files import read_file, refused, unreadable, write_atomic
-from foretrain.results.segment import FinishedRun, Segment, encode, parse, runs_of
+from foretrain.results.segment import Column, FinishedRun, Segment, encode, parse, runs_of
 
 FOLDER = "journal"
 # A segment that another process has just replaced, or what no segment is, such as a folder or a pipe.
@@ -26,19 +26,8 @@ _NO_SEGMENT = {errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOO
 
 
 @dataclass(frozen=True)
-class ColumnOutline:
-    """What a `Column` holds, without its values."""
-
-    name: str  # name of the variable
-    kind: str  # "curves" or "finals"
-    dtype: np.dtype  # of the values
-    runs: np.ndarray | slice  # numbers of the runs that have it, or a slice over all of them
-    shapes: np.ndarray  # shape of each array, (holder, axis), of a curve that of one observation
-
-
-@dataclass(frozen=True)
 class Outline:
-    """What a `Segment` holds, without its values: all that is needed to know how large a result becomes."""
+    """A `Segment` without its values: all that is needed to know how large a result becomes."""
 
     name: str  # name of the file
     identities: list[str]  # identities of the runs
@@ -46,7 +35,9 @@ class Outline:
     # Step numbers of the longest run if those of all others are its first, else of all runs, end to end.
     steps: np.ndarray
     shared: bool  # which of the two
-    columns: tuple[ColumnOutline, ...]  # the variables
+    columns: tuple[
+        Column, ...
+    ]  # the variables without values; shapes of curves are those of one observation
 
     def steps_of(self, wanted: np.ndarray) -> np.ndarray:
         """The distinct step numbers of some runs; `wanted` is a mask of shape (run,)."""
@@ -57,7 +48,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a journal holds, from one reading of it."""
+    """Content of a journal, from one reading of it."""
 
     identities: list[str]  # runs that are done, each once, in the order of the segments
     outcomes: np.ndarray  # their outcomes, int8, shape (run,)
@@ -116,8 +107,8 @@ class Writer:
             with contextlib.suppress(OSError):
                 left_over.unlink()
         numbers = re.compile(re.escape(worker) + r"-(\d+)\.npz")
-        found = (numbers.fullmatch(path.name) for path in self._folder.glob(f"{worker}-*.npz"))
-        self._next = 1 + max((int(match[1]) for match in found if match), default=0)
+        names = (numbers.fullmatch(path.name) for path in self._folder.glob(f"{worker}-*.npz"))
+        self._next = 1 + max((int(name[1]) for name in names if name), default=0)
 
     def append(self, runs: Sequence[FinishedRun]) -> Path:
         """Write the runs as one segment, durable on return: a millisecond, 3 us per run, one file.
@@ -136,7 +127,7 @@ class Writer:
 
 def scan(folder: Path) -> Scan:
     """List the runs that are done. Reads and checks every byte of the journal, but unpacks no variable."""
-    found: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
     notes, damaged, outlines = {}, {}, []
     codes: dict[str, int] = {}
     backends: Counter[str] = Counter()
@@ -144,17 +135,17 @@ def scan(folder: Path) -> Scan:
     for segment in segments(folder, damaged):
         code = codes.setdefault(segment.code, len(codes))
         for number, note in segment.notes.items():
-            if segment.identities[number] not in found:
+            if segment.identities[number] not in outcomes:
                 notes[segment.identities[number]] = note
-        before = len(found)
+        before = len(outcomes)
         for identity, outcome in zip(segment.identities, segment.outcomes.tolist(), strict=True):
-            found.setdefault(identity, outcome)
-        numbers.append(np.full(len(found) - before, code, np.int32))
-        backends[segment.backend] += len(found) - before
+            outcomes.setdefault(identity, outcome)
+        numbers.append(np.full(len(outcomes) - before, code, np.int32))
+        backends[segment.backend] += len(outcomes) - before
         outlines.append(_outline(segment, known))
     return Scan(
-        identities=list(found),
-        outcomes=np.array(list(found.values()), np.int8),
+        identities=list(outcomes),
+        outcomes=np.array(list(outcomes.values()), np.int8),
         notes=notes,
         damaged=damaged,
         outlines=tuple(outlines),
@@ -193,7 +184,7 @@ def segments(
     damaged: dict[str, str] | None = None,
     only: Container[str] | None = None,  # names of the segments to read; all by default
 ) -> Iterator[Segment]:
-    """Every valid segment by name, by column.
+    """Yield every valid segment by name, by column.
 
     Raises:
         FolderError: the journal or a segment is there and cannot be read: its runs are not known, and not to be done again.
@@ -240,11 +231,16 @@ def _outline(segment, known) -> Outline:
     return Outline(segment.name, segment.identities, counts, steps, shared, columns)
 
 
-def _column_outline(column, runs) -> ColumnOutline:
+def _column_outline(column, runs) -> Column:
     shapes = column.shapes[:, int(column.kind == "curves") :]
     if len(shapes) and (shapes == shapes[0]).all():
         shapes = np.broadcast_to(shapes[0].copy(), shapes.shape)
     else:
         shapes = shapes.copy()
-    held = slice(None) if len(column.runs) == runs else column.runs.copy()
-    return ColumnOutline(column.name, column.kind, column.values.dtype, held, shapes)
+    holders = _numbers(runs) if len(column.runs) == runs else column.runs.copy()
+    return replace(column, runs=holders, shapes=shapes, values=np.empty(0, column.values.dtype))
+
+
+@functools.cache
+def _numbers(count: int) -> np.ndarray:
+    return np.arange(count)

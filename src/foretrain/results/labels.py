@@ -92,13 +92,13 @@ def labels(
 
 
 def lengths(
-    axes: dict[str, tuple], found: dict[str, Any]
+    axes: dict[str, tuple], reached: dict[str, Any]
 ) -> dict[str, tuple[list[str], np.ndarray]]:
-    """How far dims reach in each cell before they are padded, for those in which cells differ, as coordinates.
+    """Return as coordinates the lengths of dims in each cell before they are padded, where cells differ.
 
     Args:
         axes: Name of each swept parameter to its values.
-        found: Dim to its length in every cell, whole numbers in the order of the cells; 0 where a cell holds nothing, which
+        reached: Dim to its length in every cell, whole numbers in the order of the cells; 0 where a cell holds nothing, which
             then reaches as far as any.
 
     Returns:
@@ -106,8 +106,8 @@ def lengths(
     """
     gathered = {}
     shape = tuple(len(values) for values in axes.values())
-    for dim, reached in found.items():
-        length = np.reshape(reached, shape)
+    for dim, ends in reached.items():
+        length = np.reshape(ends, shape)
         names, reduced = _differing(np.where(length, length, length.max()), list(axes))
         if names:
             gathered[f"{dim}_length"] = (names, reduced)

@@ -33,17 +33,9 @@ _EMPTY_S = 0.1
 
 
 class LockedError(FolderError):
-    """Another process, which lives or may live, holds the lock.
-
-    Attributes:
-        beyond: Whether it cannot be asked from here whether the process lives.
-    """
+    """Another process, which lives or may live, holds the lock; `beyond` where it cannot be asked from here."""
 
     beyond = False
-
-
-class _Beyond(LockedError):
-    beyond = True
 
 
 @contextlib.contextmanager
@@ -61,7 +53,7 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
             host or container does, whose life cannot be told from here.
     """
     path = Path(folder) / f"{name}.lock"
-    with _held(path):
+    with _locked(path):
         yield path
 
 
@@ -85,7 +77,7 @@ def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
 
     Where it cannot be asked whether the holder lives, a line on standard error says at once who it is.
     """
-    until, told = time.monotonic() + wait_s, False
+    until, silent = time.monotonic() + wait_s, True
     with contextlib.ExitStack() as stack:
         while True:
             try:
@@ -94,15 +86,15 @@ def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
             except LockedError as error:
                 if time.monotonic() > until:
                     raise
-                if error.beyond and not told:
-                    told = True
+                if error.beyond and silent:
+                    silent = False
                     say(f"{error} Waiting for it, {duration(wait_s)} at most.")
                 time.sleep(0.05)
         yield path
 
 
 @contextlib.contextmanager
-def _held(path):
+def _locked(path):
     content = msgspec.json.encode(_holder(os.getpid()))
     try:
         _acquire(path, content)
@@ -127,7 +119,7 @@ def _acquire(path, content):
             with contextlib.suppress(FileNotFoundError):  # it may be released at this moment
                 _refuse_living(path)
                 # Another process may have removed it since, and hold a new one of this name: look again, alone.
-                with _held(path.with_name(f".{path.name}.tmp")):
+                with _locked(path.with_name(f".{path.name}.tmp")):
                     _refuse_living(path)
                     path.unlink()
     raise FolderError(f"Cannot take {path}: other processes keep taking it. Try again.")
@@ -188,14 +180,16 @@ def _read(path):
 
 
 def _beyond(path, holder, place):
-    return _Beyond(
+    error = LockedError(
         f"{path.parent} is in use by process {holder.pid} {place}, which cannot be asked from here. "
         f"If that process is gone, delete {path}."
     )
+    error.beyond = True
+    return error
 
 
 def _holder(pid) -> Holder:
-    """What a lock of the process `pid` of this host and namespace says."""
+    """Return the content of a lock of the process `pid` of this host and namespace."""
     return Holder(socket.gethostname(), pid, _started(pid), _boot(), _namespace(), _machine())
 
 
@@ -224,7 +218,7 @@ def _namespace() -> str:
 
 
 def _own_ids_are_seen() -> bool:
-    """Whether ``/proc``, where there is one, shows the process ids of this process's own namespace."""
+    """Say if ``/proc``, where there is one, shows the process ids of this process's own namespace."""
     try:
         return os.readlink("/proc/self") == str(os.getpid())
     except OSError:
@@ -244,8 +238,8 @@ def _started(pid):
 
 
 def _started_by_ps(pid):
-    asked = subprocess.run(
+    answer = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
-    state, _, start = asked.stdout.strip().partition(" ")
+    state, _, start = answer.stdout.strip().partition(" ")
     return None if not state or state.startswith("Z") else start.strip()

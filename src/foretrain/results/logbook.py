@@ -48,5 +48,5 @@ def _provenance(summary: Summary) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in summary.versions.items())
     codes = ", ".join(summary.codes)
     facts = {"Device": summary.device, "Runs": runs, "Code": codes, "Versions": versions}
-    said = [f"- {name}: {text}." for name, text in facts.items() if text]
-    return "\n".join([*said, *(f"- {remark}" for remark in summary.remarks)])
+    lines = [f"- {name}: {text}." for name, text in facts.items() if text]
+    return "\n".join([*lines, *(f"- {remark}" for remark in summary.remarks)])

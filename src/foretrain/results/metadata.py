@@ -147,24 +147,24 @@ def attributes(root: object, store: object) -> Attributes:
 
 
 def node(content: bytes) -> ArrayNode | GroupNode:
-    """The metadata of an array or a group of a store.
+    """Return the metadata of an array or a group of a store.
 
     Raises:
         ValueError: it is truncated or altered, or no writer of foretrain makes such an array.
     """
     try:
-        found = _NODE.decode(content)
+        array = _NODE.decode(content)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if isinstance(found, ArrayNode):
-        if len(found.shape) != len(found.chunk):
+    if isinstance(array, ArrayNode):
+        if len(array.shape) != len(array.chunk):
             raise ValueError("its chunks have other axes than itself")
-        if math.prod(found.chunk) * found.itemsize > MOST_CHUNK:
+        if math.prod(array.chunk) * array.itemsize > MOST_CHUNK:
             raise ValueError("its chunks are too large")
-    return found
+    return array
 
 
 def config(text: str, path: object) -> dict[str, Any]:
-    """The configuration that a store names; empty if it names none; raises `StoreError` where it is none."""
+    """Return the configuration that a store names; empty if it names none; raises `StoreError` where it is none."""
     decoded(_CONFIG, text.encode("utf-8", "replace"), path, "a store")
     return json.loads(text)

@@ -38,17 +38,17 @@ class Result:
 
     @property
     def simulation(self) -> xr.Dataset:
-        """What was trained: swept parameters and ``seed`` are coordinates, so ``.sel(init_scale=0.1)`` works."""
+        """The trained networks: swept parameters and ``seed`` are coordinates, so ``.sel(init_scale=0.1)`` works."""
         return self._group("simulation")
 
     @property
     def theory(self) -> xr.Dataset:
-        """What was predicted, under the same names as the simulation; empty if the study predicts nothing."""
+        """The prediction, under the same names as the simulation; empty if the study predicts nothing."""
         return self._group("theory")
 
     @property
     def fits(self) -> xr.Dataset:
-        """What was fitted to the runs; empty if nothing was."""
+        """The fits to the runs; empty if nothing was fitted."""
         return self._group("fits")
 
     @property
@@ -57,7 +57,7 @@ class Result:
         return tuple(self.tree[_VARIANTS].children) if _VARIANTS in self.tree.children else ()
 
     def variant(self, name: str) -> xr.Dataset:
-        """What a further network did, such as the decoupled start; raises `ArgumentError` if there is none."""
+        """The runs of a further network, such as the decoupled start; raises `ArgumentError` if there is none."""
         if name not in self.variants:
             known = nearest(name, self.variants) if self.variants else "It has none."
             raise argument_error("name", "name a variant of the study", f"is `{name}`", known)

@@ -87,12 +87,12 @@ def altered(folder: Path, *, whole: bool = False) -> list[str]:
 
 def root_of(folder: Path) -> str:
     """The root of a folder (64 hex digits); "" where an earlier foretrain wrote it."""
-    found = (_read(folder / SUMMARY) or {}).get(ROOT, "")
-    return found if isinstance(found, str) else ""
+    root = (_read(folder / SUMMARY) or {}).get(ROOT, "")
+    return root if isinstance(root, str) else ""
 
 
 def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
-    """What in a folder was changed by hand, a line each: files, and verdicts that do not follow from their numbers.
+    """Return what was changed by hand in a folder, a line each: files, and verdicts that do not follow from their numbers.
 
     Args:
         folder: The folder of results.
@@ -114,15 +114,14 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
                 f"{folder / SUMMARY} says that `{claim.label}` {_SAYS[row['verdict']]}, which does not follow from the "
                 f"numbers beside it. It is read as {claim.verdict}."
             )
-    if stored is not None and [one.as_dict() for one in stored] != [
-        one.as_dict() for one in claims
-    ]:
+    both = [[claim.as_dict() for claim in some or ()] for some in (stored, claims)]
+    if stored is not None and both[0] != both[1]:
         lines.append(f"{folder / SUMMARY} and {STORE} hold other claims than each other.")
     return lines
 
 
 def warnings(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
-    """What is said before a folder is shown: its `doubts`, and that it has no root where it has none."""
+    """Return the lines to print before a folder is shown: its `doubts`, and that it has no root where it has none."""
     lines = doubts(folder, stored)
     return lines if root_of(folder) else [*lines, f"{folder} {_NO_ROOT}"]
 
@@ -160,7 +159,7 @@ def _unbroken(content: Mapping[str, Any]) -> bool:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(read_file(path))
+        content = json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None

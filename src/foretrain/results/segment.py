@@ -142,9 +142,9 @@ def _columns(members, observations):
 
 
 def _fits(column, observations) -> bool:
-    held, shapes = column.runs, column.shapes
-    ascending = len(held) and held[0] >= 0 and (held[1:] > held[:-1]).all()
-    if not ascending or held[-1] >= len(observations):
+    runs, shapes = column.runs, column.shapes
+    ascending = len(runs) and runs[0] >= 0 and (runs[1:] > runs[:-1]).all()
+    if not ascending or runs[-1] >= len(observations):
         return False
     if shapes.shape[1] > arrays.MOST_AXES or shapes.min(initial=0) < 0:
         return False
@@ -155,7 +155,7 @@ def _fits(column, observations) -> bool:
         return False
     if column.kind == "finals":
         return True
-    return shapes.shape[1] > 0 and bool((shapes[:, 0] == observations[held]).all())
+    return shapes.shape[1] > 0 and bool((shapes[:, 0] == observations[runs]).all())
 
 
 def encode(runs: Sequence[FinishedRun], code: str, backend: str) -> bytes:
@@ -220,19 +220,19 @@ def _check(run):
 def runs_of(segment: Segment) -> Iterator[FinishedRun]:
     """Return the runs of a segment one by one."""
     steps = np.split(segment.steps, np.cumsum(segment.observations)[:-1])
-    held = {kind: [{} for _ in segment.identities] for kind in _KINDS}
+    values = {kind: [{} for _ in segment.identities] for kind in _KINDS}
     for column in segment.columns:
         ends = np.cumsum(column.shapes.prod(axis=1, dtype=np.int64))
         parts = np.split(column.values, ends[:-1])
         for number, shape, part in zip(column.runs, column.shapes, parts, strict=True):
-            held[column.kind][number][column.name] = part.reshape(shape)
+            values[column.kind][number][column.name] = part.reshape(shape)
     for number, identity in enumerate(segment.identities):
         yield FinishedRun(
             identity=identity,
             outcome=int(segment.outcomes[number]),
             steps_taken=int(segment.steps_taken[number]),
             steps=steps[number],
-            curves=held["curves"][number],
-            finals=held["finals"][number],
+            curves=values["curves"][number],
+            finals=values["finals"][number],
             note=segment.notes.get(number, ""),
         )

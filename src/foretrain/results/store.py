@@ -186,13 +186,13 @@ def _build(path, tree, group=""):
 
 def _build_group(path, group, dataset):
     """Write one group, built in memory first where it is small: Zarr takes some threads for every file that it writes."""
-    import zarr
+    from zarr.storage import MemoryStore
 
     files: dict[str, Any] = {}
     few = dataset.nbytes < _MOST_IN_MEMORY
     # Chunks that hold only padding are written too, so that a chunk that is not there is known to be lost.
     how = {"mode": "a", "zarr_format": 3, "consolidated": False, "write_empty_chunks": True}
-    store = zarr.storage.MemoryStore(files) if few else path
+    store = MemoryStore(files) if few else path
     dataset.to_zarr(store, group=group, encoding=_encoding(dataset), **how)
     for name, content in files.items():
         file = path / name
@@ -313,10 +313,10 @@ def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _missing_chunks(folder, array: ArrayNode) -> str:
-    found = sum(path.is_file() for path in [folder / "c", *folder.glob("c/**/*")])
-    if found >= array.chunks:
+    present = sum(path.is_file() for path in [folder / "c", *folder.glob("c/**/*")])
+    if present >= array.chunks:
         return ""
-    return f"{array.chunks - found} of {array.chunks} chunks are missing"
+    return f"{array.chunks - present} of {array.chunks} chunks are missing"
 
 
 def _open(store) -> xr.DataTree:

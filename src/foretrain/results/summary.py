@@ -30,7 +30,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Summary:
-    """What ``summary.json`` holds."""
+    """Content of ``summary.json``."""
 
     study: Annotated[str, Meta(min_length=1, max_length=4096)]  # name of the study
     summary: str = ""  # its first line
@@ -118,10 +118,10 @@ def parse(content: bytes, path: object) -> Summary:
         StoreError: it is truncated, altered, another program's or of another schema.
     """
     decode.refuse_other_schema(content, path)
-    found = decode.decoded(_SUMMARY, content, path, "a summary")
-    if not isinstance(found.claims, list):
+    summary = decode.decoded(_SUMMARY, content, path, "a summary")
+    if not isinstance(summary.claims, list):
         raise StoreError(f"{path} is truncated or not a summary of foretrain: it has no `claims`.")
-    return replace(found, claims=decode.claims(found.claims, path))
+    return replace(summary, claims=decode.claims(summary.claims, path))
 
 
 def versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Two modules side by side in one perceptron, and the posterior around the parameters of a small network."""
+"""Two modules side by side in one perceptron."""
 
 from typing import Any
 
@@ -7,14 +7,12 @@ from scipy.linalg import block_diag
 
 from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.sampled.posterior import posterior
 
 THRESHOLD = 1e-10  # of singular values against the largest
 ACTIVATIONS = ("relu", "identity", "tanh")
-# Inverse temperature, gamma, and whether the control variate is used. Gamma keeps chains away from networks of other
-# coefficients. Linear and rectified networks have bent surfaces that are free, which chains cross in fewer steps at a lower
-# beta, and on which the Hessian at the start is of no use.
-TANH, RECTIFIED = (1e7, 50.0, True), (1e4, 12.0, False)
+# Inverse temperature and gamma at which networks are sampled. Gamma keeps chains away from networks of other coefficients.
+# Linear and rectified networks have bent surfaces that are free, which chains cross in fewer steps at a lower beta.
+SCALES = {"tanh": (1e7, 50.0), "relu": (1e4, 12.0)}
 
 
 def joined(pair, activation: str, mediators: int, strength: float):
@@ -61,28 +59,3 @@ def activated(values: Any, activation: Any):
 
     bent = jnp.where(activation == 0, jnp.maximum(values, 0), jnp.tanh(values))
     return jnp.where(activation == 1, values, bent)
-
-
-def around(losses, centre, slopes, moving, scale, share, place=None, **data):
-    """Return the posterior around w* = `centre`, (d,), in coordinates y in which the Hessian is diagonal, and options.
-
-    The weights are ``data["origin"] + data["basis"] @ y``; one example stands for all: arrays have a first axis of length one.
-    ``losses(y, data)`` is the mean loss, (1,); `moving` are booleans, (d,); `share` is the step over the largest stable one;
-    `scale` is the inverse temperature, gamma, and True where the control variate is used.
-    The Hessian is that of `slopes`, the Jacobian of all residuals of n examples, (n, residuals, d), at w* or, where that is
-    singular and says nothing of its surroundings, at another `place` of equal function.
-    """
-    beta, localisation, controlled = scale
-    origin, own = centre if place is None else place, np.flatnonzero(moving)
-    rows = slopes.reshape(-1, len(moving))[:, own]
-    steep, vectors = np.linalg.eigh(2 * rows.T @ rows / len(slopes))
-    basis, units = np.eye(len(moving)), np.ones(len(moving))
-    basis[np.ix_(own, own)] = vectors
-    units[own] = np.sqrt(localisation / (beta * np.maximum(steep, 0) + localisation))
-    data = {"basis": basis, "origin": origin, **data}
-    data = {name: np.asarray(values)[None] for name, values in data.items()}
-    parts = {"moving": moving.astype(float)}
-    # Gamma is part of the density: nothing is extrapolated.
-    options = {"pull": localisation, "units": units, "share": share, "richardson": False}
-    density = posterior(losses, basis.T @ (centre - origin), data, beta=beta, parts=parts)
-    return density, options | {"controlled": controlled}

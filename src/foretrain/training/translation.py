@@ -153,9 +153,8 @@ def program(
     def init(inputs):
         random = key(inputs["root_seed"], inputs["seed"], "weights")
         size = (p.languages, p.words, p.hidden_width)
-        weights = network.random_weights(
-            random, *size, inputs["init_scale"], float_type(p.precision)
-        )
+        scale, dtype = inputs["init_scale"], float_type(p.precision)
+        weights = network.random_weights(random, *size, scale, dtype)
         if start_orientation == "positive":
             weights = jax.tree.map(with_positive_determinant, weights)
         flow = chebyshev.start(velocity, weights, inputs)

@@ -17,7 +17,7 @@ node at 0, from below (Golub & Meurant 2010), so that a scale too small for the 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,7 +27,6 @@ from scipy.linalg import eigh_tridiagonal, solve_banded
 
 from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum, jacobian_spectrum
 from foretrain.degeneracy.function import Function
-from foretrain.degeneracy.sampled.curvature import exhausted, tridiagonal
 from foretrain.degeneracy.sampled.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
 from foretrain.words import duration, memory
@@ -272,14 +271,46 @@ def _compiled(apply, loss):
     return product
 
 
+def _tridiagonal(
+    product: Callable[[np.ndarray], Any], start: np.ndarray, most: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Lanczos's matrix of a symmetric map, product by product, kept orthogonal in full.
+
+    Yields its diagonal and its second diagonal, the latter with one number more than the matrix holds; ends after `most`
+    products, where the space is exhausted, or with inf where a product is not finite. Memory: `most` vectors.
+    """
+    basis, diagonal, between = np.empty((most, len(start))), np.empty(most), np.empty(most)
+    vector = start / np.linalg.norm(start)
+    for at in range(most):
+        basis[at] = vector
+        image = np.asarray(product(vector), float)
+        if not np.isfinite(image).all():
+            diagonal[at] = between[at] = np.inf
+            yield diagonal[: at + 1], between[: at + 1]
+            return
+        diagonal[at] = vector @ image
+        for _ in range(2):
+            image = image - basis[: at + 1].T @ (basis[: at + 1] @ image)
+        between[at] = np.linalg.norm(image)
+        yield diagonal[: at + 1], between[: at + 1]
+        if _exhausted(diagonal[: at + 1], between[: at + 1]):
+            return
+        vector = image / between[at]
+
+
+def _exhausted(diagonal: np.ndarray, between: np.ndarray) -> bool:
+    """True where nothing is left of the space of `_tridiagonal` but rounding."""
+    return bool(between[-1] <= 1e-14 * abs(diagonal).max())
+
+
 def _quadrature(product, start, most, resolve):
     """Nodes and weights of the spectral measure of a start by Gauss's rule, and by Radau's with a node at 0."""
     measures = []
-    for diagonal, beside in tridiagonal(product, start, most):
-        last = len(diagonal) == most or exhausted(diagonal, beside)
+    for diagonal, between in _tridiagonal(product, start, most):
+        last = len(diagonal) == most or _exhausted(diagonal, between)
         if not (last or (resolve and len(diagonal) % EVERY == 0)):
             continue
-        measures = _measures(diagonal, beside, start @ start)
+        measures = _measures(diagonal, between, start @ start)
         if last:
             break
         upper, lower = ((w * _effective(c, resolve)).sum() for c, w in measures)
@@ -288,15 +319,15 @@ def _quadrature(product, start, most, resolve):
     return measures
 
 
-def _measures(diagonal, beside, size):
-    """Both rules of a tridiagonal matrix; `beside` has one number more than stands beside its diagonal."""
+def _measures(diagonal, between, size):
+    """Both rules of a tridiagonal matrix; `between` has one number more than the matrix."""
     last = np.zeros(len(diagonal))
-    last[-1] = beside[-1] ** 2
-    bands = np.stack([np.append(0, beside[:-1]), diagonal, np.append(beside[:-1], 0)])
+    last[-1] = between[-1] ** 2
+    bands = np.stack([np.append(0, between[:-1]), diagonal, np.append(between[:-1], 0)])
     node = np.append(diagonal, solve_banded((1, 1), bands, last)[-1]) if last[-1] else diagonal
     measures = []
-    for of, between in ((diagonal, beside[:-1]), (node, beside[: len(node) - 1])):
-        nodes, vectors = eigh_tridiagonal(of, between)
+    for matrix in ((diagonal, between[:-1]), (node, between[: len(node) - 1])):
+        nodes, vectors = eigh_tridiagonal(*matrix)
         measures.append((np.maximum(nodes, 0), size * vectors[0] ** 2))
     return measures
 

@@ -1,20 +1,22 @@
 """Effective parameters N(eps) by sampling: Hamiltonian chains from two kinds of starts, and what makes them trusted.
 
-N(eps) = 2 beta E[L - L*] at beta = 1/(2 eps) under exp(-beta L(w) - |w - w*|^2/2). The unit prior is a part of the density; on
-a quadratic N is the sum of c/(c + eps), c the cost of a unit step along a direction. Metropolis takes or refuses every
-trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is that
-chains do not come round, and this is looked for:
+N(eps) = 2 beta E[L - L*] at beta = 1/(2 eps) under exp(-beta L(w) - gamma |w - w*|^2/2); half of it is the learning
+coefficient lambda_Z(beta). The prior, of unit width unless the posterior says otherwise, is a part of the density; on a
+quadratic N is the sum of c/(c + gamma eps), c the cost of a unit step along a direction. Metropolis takes or refuses
+every trajectory, so that steps leave no bias; their length is fitted before any draw counts. What is left to go wrong is
+that chains do not come round, and this is looked for:
 
 - A quarter of the chains begin at w*, the others at draws of the prior that are cooled to beta. Those that never left the
   neighbourhood of w*, or a basin, differ in loss or in |w - w*| from those that come from outside. A basin into which none of
   them falls is not seen.
-- E[(w - w*) . grad U] = d by parts, U = beta L + |w - w*|^2/2, of all parameters and of every leaf of them: chains that still
-  spread have less.
+- E[(w - w*) . grad U] = d by parts, U = beta L + gamma |w - w*|^2/2, of all parameters and of every leaf of them: chains
+  that still spread have less.
 - Where draws lie where the loss is quadratic the value is the curvature's.
 
 Rounds of draws double until nothing speaks against one and nothing against the next, or the time is over, or effective draws
 grow so slowly that it would be over too soon by far; the next scale has what is left. Only the last round counts: a round
-that is chosen because it passed is too good by a little.
+that is chosen because it passed is too good by a little. Where the estimate is not to end when it is trusted (`until_trusted`
+False, as in studies) there is one round of a fixed number of gradients.
 """
 
 import time
@@ -75,12 +77,13 @@ class SampledParameters:
 
 def sampled_parameters(
     posterior: Posterior,
-    scales: Sequence[float] | np.ndarray,
+    scales: Sequence[float] | np.ndarray | None = None,
     *,
     seconds: float = 60.0,
     gradients: int | None = None,
     chains: int = 16,
     most: float = np.inf,
+    until_trusted: bool = True,
     seed: int = 0,
     tell: Callable[[str], object] | None = None,
 ) -> SampledParameters:
@@ -90,33 +93,32 @@ def sampled_parameters(
     before any call where chains take more than `MEMORY`.
 
     Args:
-        posterior: Of one part, on all data, since a trajectory is taken or refused by the loss of all of them; its own beta
-            is not read.
-        scales: Eps of each, above 0.
+        posterior: On all data, since a trajectory is taken or refused by the loss of all of them.
+        scales: Eps of each, above 0; 1/(2 beta) of the posterior by default, whose beta is not read otherwise.
         seconds: Of all scales, what is compiled left out; what a scale does not need is left to the next.
         gradients: As many in place of the time, so that the same comes out on every machine.
         chains: Of each scale, a quarter of them from w*.
         most: What N cannot exceed, such as the number of answers; the number of parameters is looked at anyway.
+        until_trusted: True ends a scale as soon as it is trusted; False draws as long as the gradients last, a quarter of
+            them before the draws that count, so that errors of several runs are alike. Needs `gradients`.
 
     Raises:
-        ArgumentError: The posterior has several parts or minibatches, or an argument is out of range.
+        ArgumentError: An argument is out of range.
 
     Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain; `tell` gets both.
     """
-    eps = np.array([real("scales", one, above=0) for one in np.atleast_1d(scales).tolist()])
+    scales = 1 / (2 * posterior.beta) if scales is None else scales
+    eps = np.array([real("scales", scale, above=0) for scale in np.atleast_1d(scales).tolist()])
     seconds = real("seconds", seconds, above=0)
     integer("chains", chains, minimum=8)
-    if len(posterior.parts) != 1:
-        raise argument_error("posterior", "be of one part", f"has {len(posterior.parts)}")
-    if posterior.batch_size is not None:
-        rule = f"be on all {posterior.n:,} examples, by whose loss a trajectory is taken or refused"
-        got = f"has minibatches of {posterior.batch_size:,}"
-        repair = "Try fewer examples and no minibatches, or `learning_coefficient`, which tells the bias of its steps."
-        raise argument_error("posterior", rule, got, repair)
     begun = time.perf_counter()
     if gradients is not None:
         gradients = integer("gradients", gradients, minimum=1000)
-    walk = _Walk(posterior, chains, seed, (seconds, gradients), tell or (lambda line: None))
+    elif not until_trusted:
+        raise argument_error("gradients", "be given where `until_trusted` is False", "is not")
+    walk = _Walk(
+        posterior, chains, seed, (seconds, gradients), tell or (lambda line: None), until_trusted
+    )
     found, fit = {}, walk.fitting
     for number, at in enumerate(np.argsort(-eps)):
         if number < fit:
@@ -140,12 +142,13 @@ def sampled_parameters(
 class _Walk:
     """Chains that go from scale to scale: those from outside on from where they were, the others anew from w*."""
 
-    def __init__(self, posterior, chains, seed, budget, tell):
+    def __init__(self, posterior, chains, seed, budget, tell, until_trusted=True):
         import jax
 
         self.posterior, self.chains, self.seed = posterior, chains, seed
-        (mask,) = posterior.parts.values()
-        self.mask, self.dimension = mask.astype(posterior.flat.dtype), int(mask.sum())
+        self.mask = posterior.moving.astype(posterior.flat.dtype)
+        self.dimension, self.until_trusted = int(posterior.moving.sum()), until_trusted
+        self.width = (1.0 if posterior.pull is None else posterior.pull) ** -0.5
         paths = jax.tree_util.tree_leaves_with_path(posterior.params)
         self.names = [jax.tree_util.keystr(path) for path, _ in paths]
         self.leaf = np.repeat(np.arange(len(paths)), [np.size(one) for _, one in paths])
@@ -184,14 +187,17 @@ class _Walk:
             f"{self.budget / self.cost * each:.0f} s, about {self.budget / self.cost:,.0f} gradients in {chains} chains and "
             f"{in_words(memory)}, and what compiling takes."
         )
-        self.fitting = int(self.left / (LEAST * chains * self.cost))  # scales
+        least = LEAST * chains * self.cost if until_trusted else 1
+        self.fitting = int(self.left / least)  # scales
         self.refused = (
             f"not sampled: a scale takes {LEAST * chains:,} gradients at least, {LEAST * chains * each:.0f} s; give more "
             "seconds, or fewer examples: there are no minibatches"
         )
         if not self.fitting:
             return
-        self.modes, self.whole, took = curvature(posterior, self.data, self.mask, affordable)
+        self.modes, self.whole, took = curvature(
+            posterior, self.data, self.mask, self.width, affordable
+        )
         self.spent += 0 if self.counted else took
 
     @property
@@ -208,7 +214,7 @@ class _Walk:
         dtype = self.mask.dtype.type
         beta = np.broadcast_to(beta, (self.chains,)).astype(dtype)
         metric = self.metric[0], self.metric[1].astype(dtype)
-        numbers = words, beta, int(steps), int(draws), dtype(rate)
+        numbers = words, beta, int(steps), int(draws), dtype(rate), dtype(self.width)
         return u, log_step.astype(dtype), *numbers, metric, self.mask, self.leaf, *self.data
 
     def _go(self, u, log_step, beta, steps, draws, rate=0.0):
@@ -217,7 +223,8 @@ class _Walk:
 
         self.calls += 1
         arguments = self._arguments(u, log_step, beta, steps, draws, rate)
-        self.run.lower(*arguments).compile()  # kept by JAX: the call compiles nothing, and is timed
+        if not self.counted:  # kept by JAX: the call compiles nothing, and is timed
+            self.run.lower(*arguments).compile()
         start = time.perf_counter()
         u, log_step, kept = jax.block_until_ready(self.run(*arguments))
         took, taken = time.perf_counter() - start, self.chains * (steps + 1) * draws
@@ -284,6 +291,13 @@ class _Walk:
             else:
                 self.metric = self.plain
         u, log_step, _ = self._fitted(u, log_step, beta, seconds / 10)
+        if not self.until_trusted:
+            u, draws = self._round(u, log_step, beta, np.inf, self.spent + (end - self.spent) / 4)
+            log_step = _refitted(log_step, draws)
+            u, draws = self._round(u, log_step, beta, np.inf, end)
+            trace = 2 * beta * (draws.loss - self.posterior.start_loss)
+            places = np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)
+            return (*self._judged(draws, beta, most, 1.0), trace[:, places])
         found, size, passed = (None, 0), BLOCK, False
         while True:
             begun = self.spent
@@ -304,7 +318,7 @@ class _Walk:
                     found[0][2].append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
                 break
             passed = not found[0][2]
-            log_step = log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)
+            log_step = _refitted(log_step, draws)
             size *= 2
         self.outside = np.asarray(u)[-len(self.outside) :]
         return (*found[0], trace[:, np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)])
@@ -320,11 +334,11 @@ class _Walk:
             u, _, kept = self._go(u, log_step, beta, steps, draws)
             blocks.append(kept)
             count += draws
-            if count >= size or fitting < 2 * draws:
+            if count >= size or fitting < (2 * draws if self.until_trusted else draws + 4):
                 break
         return u, Draws(*(np.concatenate(one, 1) for one in zip(*blocks, strict=True)))
 
-    def _judged(self, draws, beta, most):
+    def _judged(self, draws, beta, most, chosen=CHOSEN):
         """Value, error, doubts and checks."""
         excess = 2 * beta * (draws.loss - self.posterior.start_loss)
         parts = {"loss": excess, "length": draws.square}
@@ -355,8 +369,13 @@ class _Walk:
             accepted=float(draws.accepted.mean(1).min()),
             most=most,
         )
-        error = CHOSEN * max(means["loss"].error, error_between(excess))
+        error = chosen * max(means["loss"].error, error_between(excess))
         return value, error, doubts(value, error, checks), checks
+
+
+def _refitted(log_step, draws):
+    """Logarithms of steps, fitted anew by the acceptance of the chains' draws."""
+    return log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)
 
 
 def _beyond(draws, start_loss) -> float:

@@ -1,6 +1,7 @@
 """Hamiltonian trajectories of many chains side by side, in units of curvature if so asked; Metropolis takes or refuses each.
 
-Of the density exp(-beta L(w* + u) - |u|^2/2). In coordinates q with u = S q momenta p are of unit variance; S is
+Of the density exp(-beta L(w* + r u) - |u|^2/2), r = gamma^(-1/2) the width of the prior. In coordinates q with u = S q momenta
+p are of unit variance; S is
 (1 + beta H)^(-1/2) in the directions of curvature that are given and 1 in all others. Steps vary from trajectory to
 trajectory, from 1.2 to .12 of what is fitted: without the short ones chains rarely leave or enter the narrow ends of valleys,
 and estimates around singular points are too low by half of their error.
@@ -43,8 +44,8 @@ class Draws(NamedTuple):
     drift: Any
 
 
-def curvature(posterior, data, mask, affordable: int):
-    """Directions (d, k) and Hessian eigenvalues (k,) of the mean loss at w*, True where they are all, and seconds.
+def curvature(posterior, data, mask, width: float, affordable: int):
+    """Directions (d, k) and eigenvalues (k,) of the Hessian of the mean loss by u at w*, True where they are all, and seconds.
 
     All of them where `affordable` products allow, else the largest by two steps of subspace iteration. Of up to `SMALL`
     parameters k is always d, so that one program serves with curvature and without.
@@ -73,7 +74,7 @@ def curvature(posterior, data, mask, affordable: int):
             basis = np.linalg.qr(times(basis))[0]
         values, turn = np.linalg.eigh(basis.T @ times(basis))
         vectors = basis @ turn
-    values = np.where(values > 1e-12 * values.max(initial=0), values, 0)
+    values = width**2 * np.where(values > 1e-12 * values.max(initial=0), values, 0)
     if d <= SMALL:
         vectors, values = np.pad(vectors, ((0, 0), (0, d - count))), np.pad(values, (0, d - count))
     return (vectors.astype(mask.dtype), values), whole, time.perf_counter() - start
@@ -100,9 +101,11 @@ def program(losses: Losses, leaves: int):
     import jax.numpy as jnp
     from jax.flatten_util import ravel_pytree
 
-    def chain(u, log_step, words, beta, steps, draws, rate, metric, mask, leaf, params, data):
+    def chain(
+        u, log_step, words, beta, steps, draws, rate, width, metric, mask, leaf, params, data
+    ):
         centre, unravel = ravel_pytree(params)
-        both = jax.value_and_grad(lambda u: losses(unravel(centre + u), data).mean())
+        both = jax.value_and_grad(lambda u: losses(unravel(centre + width * u), data).mean())
         vectors, curvatures = metric
         unit = (1 + beta * curvatures) ** -0.5
         stretched = lambda v, by: v + vectors @ ((by - 1) * (vectors.T @ v))  # noqa: E731
@@ -154,7 +157,7 @@ def program(losses: Losses, leaves: int):
         kept = Draws(*[number] * 4, jnp.zeros((BLOCK, leaves), u.dtype))
         return jax.lax.fori_loop(0, draws, draw, (u, log_step, kept))
 
-    return jax.jit(jax.vmap(chain, in_axes=(0, 0, 0, 0, *[None] * 8)))
+    return jax.jit(jax.vmap(chain, in_axes=(0, 0, 0, 0, *[None] * 9)))
 
 
 def taken_memory(compiled: Any) -> int:

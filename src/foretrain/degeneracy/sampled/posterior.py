@@ -1,60 +1,51 @@
-"""The density that is sampled: exp(-beta L(w) - gamma |w - w*|^2/2) around given parameters, for one or many beta.
+"""The density that is sampled: exp(-beta L(w) - gamma |w - w*|^2/2) around given parameters.
 
-One object owns all that an estimate of a learning coefficient must not disagree about: data and their number n, the inverse
-temperatures beta (of the mean loss: what the literature writes n beta), the minibatch, and the loss at w*, taken on all data,
+One object owns what an estimate must not disagree about: data and their number n, the inverse temperature beta (of the mean
+loss: what the literature writes n beta), the precision gamma of the Gaussian prior, and the loss at w*, taken on all data,
 since noise in it would shift every chain alike.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from foretrain.arithmetic import exact_products
-from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.errors import argument_error, one_of, real
 
 Losses = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The posterior around w*, tempered; made by `posterior` and `behavioural`.
+    """The tempered posterior around w*; made by `posterior` and `behavioural`.
 
     Attributes:
         losses: ``losses(params, data)``: the loss of every example, shape (examples,), in JAX.
         params: w*, a pytree of arrays; they fix the precision.
         data: Pytree of arrays whose first axis are the n examples.
         n: Number of examples.
-        beta: Inverse temperatures of the mean loss, shape (beta,).
-        batch_size: Examples of a minibatch, drawn anew with replacement for each step; None for all data.
+        beta: Inverse temperature of the mean loss.
+        pull: gamma; None for 1, or for the `localisation` of a study's parameters.
         start_loss: Mean loss at w*.
-        parts: Name to mask over flat parameters, shape (d,), 0 or 1: only what is 1 moves. ``{"all": ones}`` by default.
+        moving: Shape (d,), 1 where a parameter moves, else 0.
     """
 
     losses: Losses
     params: Any
     data: Any
     n: int
-    beta: np.ndarray
-    batch_size: int | None
+    beta: float
+    pull: float | None
     start_loss: float
-    parts: Mapping[str, np.ndarray]
-
-    @property
-    def dimension(self) -> int:
-        """d, of all parameters."""
-        return len(next(iter(self.parts.values())))
+    moving: np.ndarray
 
     @cached_property
     def flat(self) -> np.ndarray:
         """w* as one array, shape (d,), in the order of `jax.flatten_util.ravel_pytree`."""
         return flattened(self.params)
-
-    def at(self, beta) -> "Posterior":
-        """The same at other inverse temperatures."""
-        return replace(self, beta=_betas(beta, self.n))
 
 
 def posterior(
@@ -62,56 +53,57 @@ def posterior(
     params: Any,
     data: Any,
     *,
-    beta: Any = None,
-    batch_size: int | None = None,
+    beta: float | None = None,
+    pull: float | None = None,
     start_loss: float | None = None,
-    parts: Mapping[str, Any] | None = None,
+    moving: Any = None,
 ) -> Posterior:
-    """The posterior of a loss, such as that of training, around given parameters.
+    """Return the posterior of a loss, such as that of training, around given parameters.
 
     Args:
         losses: ``losses(params, data)``: loss of every example, shape (examples,), pure and in JAX. The same function object
             shares what was compiled.
         params: w*, a pytree of arrays of one float precision.
         data: Pytree of arrays with the examples along their first axis.
-        beta: One or several inverse temperatures of the mean loss; n / ln n by default.
-        batch_size: None for full-batch gradients.
+        beta: Inverse temperature of the mean loss; n / ln n by default.
+        pull: gamma, the precision of the Gaussian prior around w*.
         start_loss: Mean loss at w*; that of all data by default.
-        parts: Name to what moves: a pytree like `params` of booleans or of arrays of them, or a flat mask of shape (d,).
+        moving: What moves: a pytree like `params` of booleans or of arrays of them, or a flat mask of shape (d,); all by
+            default.
 
     Raises:
-        ArgumentError: Examples differ in number, a size or beta is out of range, the loss at w* is not finite, or a mask fits
+        ArgumentError: Examples differ in number, a number is out of range, the loss at w* is not finite, or the mask fits
             no parameters.
     """
     import jax
 
     losses = exact_products(losses)
-    leaves = jax.tree.leaves(data)
-    sizes = {len(leaf) for leaf in leaves}
+    sizes = {len(leaf) for leaf in jax.tree.leaves(data)}
     if len(sizes) != 1:
         raise argument_error("data", "have one number of examples", f"has {sorted(sizes)}")
     (n,) = sizes
-    if batch_size is not None:
-        batch_size = integer("batch_size", batch_size, minimum=1, maximum=n)
-        batch_size = None if batch_size == n else batch_size
+    if beta is None and n < 3:
+        rule = "be given where there are fewer than three examples"
+        raise argument_error("beta", rule, "is not")
+    beta = n / np.log(n) if beta is None else real("beta", beta, above=0)
+    pull = None if pull is None else real("pull", pull, above=0)
     flat = flattened(params)
     if not np.isfinite(flat).all():
         raise argument_error("params", "hold finite numbers", "hold some that are not")
     if start_loss is None:
-        found = float(np.mean(np.asarray(_jitted(losses)(params, data), np.float64)))
-        if not np.isfinite(found):
-            raise argument_error("losses", "be finite at the parameters given", f"is {found} there")
-        start_loss = found
-    masks = {"all": np.ones(flat.size)} if parts is None else _masks(parts, params, flat.size)
-    return Posterior(
-        losses, params, data, n, _betas(beta, n), batch_size, real("start_loss", start_loss), masks
-    )
+        start_loss = float(np.mean(np.asarray(_jitted(losses)(params, data), np.float64)))
+        if not np.isfinite(start_loss):
+            raise argument_error(
+                "losses", "be finite at the parameters given", f"is {start_loss} there"
+            )
+    mask = np.ones(flat.size) if moving is None else _mask(moving, params, flat.size)
+    return Posterior(losses, params, data, n, beta, pull, real("start_loss", start_loss), mask)
 
 
 def behavioural(
     apply: Callable[[Any, Any], Any], params: Any, inputs: Any, *, kind: str = "mse", **options: Any
 ) -> Posterior:
-    """The posterior of the behavioural loss: how far outputs are from those at w*, (7), zero at w* whatever was trained.
+    """Return the posterior of the behavioural loss: how far outputs are from those at w*, (7), zero at w*.
 
     Args:
         apply: ``apply(params, inputs)``: outputs, shape (examples, outputs), pure and in JAX; the loss is a sum over other
@@ -119,7 +111,7 @@ def behavioural(
         params: w*, a pytree of arrays of one float precision.
         inputs: Shape (examples, ...).
         kind: "mse", the squared distance per example; or "kl", KL(softmax at w* || softmax) per example.
-        **options: Of `posterior`: beta, batch_size, parts.
+        **options: Of `posterior`: beta, pull, moving.
 
     Returns:
         The posterior; its data are ``{"inputs", "targets"}``.
@@ -169,30 +161,17 @@ def flattened(params: Any) -> np.ndarray:
     return jax.dtypes.canonicalize_dtype(np.result_type(*leaves)).type(np.concatenate(leaves))
 
 
-def _betas(beta: Any, n: int) -> np.ndarray:
-    if beta is None:
-        if n < 3:
-            rule = "be given where there are fewer than three examples"
-            raise argument_error("beta", rule, "is not")
-        beta = n / np.log(n)
-    values: Sequence[float] = np.atleast_1d(np.asarray(beta, float)).tolist()
-    return np.array([real("beta", value, above=0) for value in values])
-
-
-def _masks(parts: Mapping[str, Any], params: Any, dimension: int) -> dict[str, np.ndarray]:
+def _mask(moving: Any, params: Any, dimension: int) -> np.ndarray:
     import jax
 
-    found = {}
-    for name, part in parts.items():
-        if not isinstance(part, np.ndarray) or part.shape != (dimension,):
-            try:
-                part = jax.tree.map(lambda m, p: np.broadcast_to(m, np.shape(p)), part, params)
-            except (ValueError, TypeError):
-                rule = f"be like the parameters or have shape ({dimension},)"
-                raise argument_error(f"parts[{name!r}]", rule, "is not") from None
-            part = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(part)])
-        mask = np.asarray(part, float)
-        if not np.isin(mask, (0, 1)).all() or not mask.any():
-            raise argument_error(f"parts[{name!r}]", "hold zeros and some ones", "does not")
-        found[name] = mask
-    return found
+    if not isinstance(moving, np.ndarray) or moving.shape != (dimension,):
+        try:
+            like = jax.tree.map(lambda m, p: np.broadcast_to(m, np.shape(p)), moving, params)
+        except (ValueError, TypeError):
+            rule = f"be like the parameters or have shape ({dimension},)"
+            raise argument_error("moving", rule, "is not") from None
+        moving = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(like)])
+    mask = np.asarray(moving, float)
+    if not np.isin(mask, (0, 1)).all() or not mask.any():
+        raise argument_error("moving", "hold zeros and some ones", "does not")
+    return mask

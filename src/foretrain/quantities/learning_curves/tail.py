@@ -29,7 +29,8 @@ def tail_exponent(times: np.ndarray, values: np.ndarray) -> float:
     tail = _tail(times, values)
     if tail is None:
         return np.nan
-    return float(np.polyfit(np.log(tail[0]), np.log(tail[1]), 1)[0])
+    logarithms = np.log(tail)
+    return float(np.polyfit(logarithms[0], logarithms[1], 1)[0])
 
 
 def floor_share(times: np.ndarray, values: np.ndarray) -> float:

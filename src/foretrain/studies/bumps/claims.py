@@ -58,9 +58,8 @@ def bumps(c):
 
 def matched_bumps(c):
     """Return the bumps of the run that shares a first target and of its partner without; nan where that decides nothing."""
-    return competition.matched_bumps(
-        *(value for network in PAIR for value in first_and_bumps(c, network))
-    )
+    values = (value for network in PAIR for value in first_and_bumps(c, network))
+    return competition.matched_bumps(*values)
 
 
 def mean(cells, measure):
@@ -115,9 +114,8 @@ def adam_more(c):
 
 def varies_by_seed(c):
     # With less than a bump in twenty components the variance over the squared mean says only that bumps are rare.
-    samples = [
-        count for count in map(bumps, stable_cells(c, relative_rate=1.0)) if count.mean() >= 0.05
-    ]
+    counts = map(bumps, stable_cells(c, relative_rate=1.0))
+    samples = [count for count in counts if count.mean() >= 0.05]
     skip_if(not samples, "there are hardly any bumps")
     return np.mean([(count / count.mean() - 1) ** 2 for count in samples], 0)
 

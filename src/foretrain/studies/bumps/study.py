@@ -95,10 +95,8 @@ def _predicted(p, seed):
     target, start = draw_start(p, seed)
     low = p.rank < p.dimension
     bumps = bumps_per_component(flow(p, seed), prominence=p.prominence) if low else []
-    return {
-        "first_target": _followed(first_targets(start, target)),
-        "predicted_bumps": _followed(bumps),
-    }
+    first = _followed(first_targets(start, target))
+    return {"first_target": first, "predicted_bumps": _followed(bumps)}
 
 
 def flow(p, seed):

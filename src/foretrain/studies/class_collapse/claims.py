@@ -15,9 +15,8 @@ def end_over_start(name, network=""):
 
 
 def between_fraction(network):
-    return lambda c: (
-        end_over_start("between", network)(c) / end_over_start("squared_norm", network)(c)
-    )
+    between, whole = (end_over_start(name, network) for name in ("between", "squared_norm"))
+    return lambda c: between(c) / whole(c)
 
 
 def flow_gap(c):

@@ -167,9 +167,8 @@ def other_shapes(c):
     names = [name for name in ("sparse", "rectangular") if name in c.variants]
     if not names:
         return None
-    return xr.concat([graph_right(c.of(name)) for name in names], "shape").min(
-        "shape", skipna=False
-    )
+    shares = [graph_right(c.of(name)) for name in names]
+    return xr.concat(shares, "shape").min("shape", skipna=False)
 
 
 ROW: dict[str, Any] = {"source": GRAPH, "along": LIMIT, "among": shared.CONVERGE}

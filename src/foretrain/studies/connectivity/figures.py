@@ -17,6 +17,7 @@ def error_of(predicted):
 
 
 BY_WIDTH = {"across": "hidden_width", "theory": False}
+OVER_SCALES = {"x": "init_scale", "by": "trained_count", **BY_WIDTH}
 FIGURES = {
     "threshold": figure(
         "Threshold, predicted and measured",
@@ -59,15 +60,7 @@ FIGURES = {
         "Precision, above: of the untrained pairs predicted to generalise, the fraction that does. Recall, below: of those "
         "that generalise, the fraction that was predicted. Runs that did not converge are left out.",
         *(
-            panel(
-                quantity,
-                x="init_scale",
-                by="trained_count",
-                label=label,
-                scale="semilogx",
-                ylim=(-0.03, 1.03),
-                **BY_WIDTH,
-            )
+            panel(quantity, label=label, scale="semilogx", ylim=(-0.03, 1.03), **OVER_SCALES)
             for label, quantity in (("Precision", precision), ("Recall", recall))
         ),
         columns=2,
@@ -81,12 +74,10 @@ FIGURES = {
         *(
             panel(
                 quantity,
-                x="init_scale",
-                by="trained_count",
                 label=label,
                 scale="loglog",
                 theory_label="law, up to a factor",
-                **BY_WIDTH | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
+                **OVER_SCALES | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
             )
             for label, quantity in {
                 "Stuck runs": lambda c: pairs.is_stuck(c) if pairs.is_square(c) else None,

@@ -26,9 +26,8 @@ def weight_gap(c, network, target):
 def sample_weight_gap(c):
     solution = c.theory.network_weights
     names = ("per-context-samples", "always-on-samples")
-    return np.maximum(
-        *(weight_gap(c, name, solution.sel(condition=name, drop=True)) for name in names)
-    )
+    gaps = (weight_gap(c, name, solution.sel(condition=name, drop=True)) for name in names)
+    return np.maximum(*gaps)
 
 
 def curves(c, ending=""):

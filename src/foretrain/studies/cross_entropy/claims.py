@@ -34,10 +34,6 @@ def smallest_decay(c):
     return c.decay_ratio.min("step")
 
 
-def furthest_decay(c):
-    return c.decay_ratio.isel(step=np.abs(c.decay_ratio - 1).fillna(-1).argmax("step"))
-
-
 def entries(p):
     """Largest entry, in standard deviations of 1/n, that n^2 products of two normal numbers have in the mean: log n^2."""
     return math.log(p.dimension**2) * max(p.target_scale, p.init_scale**2) / p.dimension
@@ -92,7 +88,9 @@ CLAIMS = [
         rank="headline",
     ).and_corrected(
         "All along training cross-entropy of small logits has the decay term of the centred squared error divided by 2 n^2.",
-        quantity=furthest_decay,
+        quantity=lambda c: c.decay_ratio.isel(
+            step=abs(c.decay_ratio - 1).fillna(-1).argmax("step")
+        ),
         source="docs/theory/s-curves.md",
         near=1,
         inside=lambda c: around(1, entries(c.p)),

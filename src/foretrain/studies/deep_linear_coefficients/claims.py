@@ -7,7 +7,6 @@ from foretrain.quantities.allowed import POSITIVE
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
 from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
-from foretrain.vocabulary import DIVERGED
 
 from .study import SOURCE, parsed
 
@@ -82,9 +81,8 @@ def finite_beta(c):
 
 
 def langevin(c):
-    other = c["langevin"]
-    gone = other.outcome == DIVERGED
-    gap = (other.learning_coefficient / mean(c) - 1).where(~gone)
+    gap = c.langevin_coefficient / mean(c) - 1
+    gone = gap.isnull()
     return PerSeed(gap.mean("network"), f"{int(gone.sum())} of {gone.size} runs diverged.")
 
 

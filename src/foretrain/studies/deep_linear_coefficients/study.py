@@ -21,9 +21,20 @@ NETWORKS = (
     "4-4-4-4 r1", "4-4-4-4 r2", "6-3-3-6 r1", "8-4-4-8 r2", "5-2-6-4 r1", "4-2-2-4 r2",
 )  # fmt: skip
 AXES = {"network": NETWORKS, "beta": (1000.0, 100.0)}
-PRESETS = {"paper": {"seeds": 20, "draws": 20_000, "beta": (1e3, 100.0, 1e4, 1e5)}}
+REVISION = 2
+PRESETS = {
+    "paper": {
+        "seeds": 20,
+        "gradients": 5_000_000,
+        "langevin_steps": 20_000,
+        "beta": (1e3, 100.0, 1e4, 1e5),
+    }
+}
 WIDEST, DEPTH = 8, 3
-declare(limit="Learning coefficient, by the closed form.")
+declare(
+    limit="Learning coefficient, by the closed form.",
+    langevin_coefficient="Learning coefficient by Langevin steps that nothing takes or refuses; nan where they diverge.",
+)
 declare(kind="int", multiplicity="Multiplicity of it, by the closed form.")
 
 
@@ -33,9 +44,10 @@ class Parameters(Sampling):
 
     network: str = parameter("5-3-5 r0", "widths, inputs first, and rank of the map, as 5-3-5 r0")
     beta: float = parameter(1000.0, "inverse temperature of the loss", above=0)
-    chains: int = default(8)
-    draws: int = default(4000)
-    sampler: str = default("mala", sweepable=False)
+    gradients: int = default(1_000_000)
+    langevin_steps: int = parameter(
+        4000, "Langevin steps without correction, of each of eight chains", minimum=4, maximum=10**7
+    )
 
 
 def parsed(network: str) -> tuple[list[int], int]:
@@ -57,16 +69,10 @@ def check(p):
     deep_linear(*parsed(p.network))
 
 
-def variants(p):
-    """Beside Langevin steps that Metropolis takes or refuses, which leaves no bias, as many that are all taken."""
-    return {"langevin": {"sampler": "sgld"}} if p.sampler == "mala" else {}
-
-
 def posterior(p, seed):
     """The posterior around the map's balanced factors; layers that are not there are the identity and do not move.
 
-    The prior is part of the density, at every beta, so that nothing is extrapolated. There is no control variate: most of
-    the networks have no curvature at the factors, and it would take three times as long.
+    The prior is part of the density, at every beta.
     """
     widths, rank = parsed(p.network)
     moves, centre = np.zeros((2, DEPTH, WIDEST, WIDEST))
@@ -74,9 +80,8 @@ def posterior(p, seed):
         moves[layer, :above, :below] = 1
         centre[layer, range(rank), range(rank)] = 1
     centre[len(widths) - 1 :] = np.eye(WIDEST)
-    target, parts = (centre[2] @ centre[1] @ centre[0])[None], {"weights": moves.ravel()}
-    around = study.posterior(losses, centre, target, beta=p.beta, parts=parts)
-    return around, {"richardson": False, "controlled": False, "warm_up": max(p.draws // 4, 1)}
+    target = (centre[2] @ centre[1] @ centre[0])[None]
+    return study.posterior(losses, centre, target, beta=p.beta, moving=moves)
 
 
 def losses(weights, target):

@@ -5,6 +5,8 @@ parameters (BIC), or 2 lambda in its place: in closed form, or measured as ``sum
 the posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 2 sigma^2/n for a prior of unit width.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import least_squares
 
@@ -116,5 +118,6 @@ def fitted(x, y, width, random, variance):
         return np.concatenate([jacobian(built(w, width), x), deviation])
 
     starts = (random.standard_normal(len(deviation)) / np.sqrt(INPUTS) for _ in range(STARTS))
-    fits = [least_squares(residuals, w, slopes, method="lm", max_nfev=TRIALS) for w in starts]
+    options: dict[str, Any] = {"jac": slopes, "method": "lm", "max_nfev": TRIALS}
+    fits = [least_squares(residuals, w, **options) for w in starts]
     return min(fits, key=lambda fit: fit.cost).x

@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from foretrain.degeneracy.counts.grams import jacobian
-from foretrain.degeneracy.network import perceptron
-from foretrain.study import generator
-from foretrain.training.modules import ACTIVATIONS, RECTIFIED, TANH, activated, around
+from foretrain import study
+from foretrain.training.modules import ACTIVATIONS, SCALES, activated
 
 from .measurement import network, outputs
-from .study import IN, LINEAR
+from .study import LINEAR
 
 WIDE = 8
-LINEAR_SCALE = (1e3, 4.0, False)
+LINEAR_SCALE = (1e3, 4.0)
 
 
 def posterior(p, seed):
@@ -20,36 +18,24 @@ def posterior(p, seed):
     if made is None:
         return None
     activation, own, out, x, _ = made
-    scale = {"tanh": TANH, "identity": LINEAR_SCALE, "relu": RECTIFIED}[activation]
+    beta, localisation = SCALES.get(activation, LINEAR_SCALE)
     spare = WIDE - len(own)
     beyond = ((0, spare), (0, 0)), ((0, LINEAR - len(out)), (0, spare))
     first, second = (np.pad(part, by) for part, by in zip((own, out), beyond, strict=True))
     moves = [
         np.pad(np.ones_like(part, bool), by) for part, by in zip((own, out), beyond, strict=True)
     ]
-    # Neurons that idle read something at `away`: an equal function, which tells the curvature by their outgoing weights.
-    idle, away = ~out.any(0) & ~own.any(1), first.copy()
-    away[: len(own)][idle] = generator(seed, "away").standard_normal((idle.sum(), IN))
-    away[: len(own)][idle] /= scale[1] ** 0.5
-    slopes = jacobian(perceptron([away, second], None, activation), x).reshape(len(x), LINEAR, -1)
-    return around(
-        losses,
-        np.concatenate([first.ravel(), second.ravel()]),
-        slopes,
-        np.concatenate([part.ravel() for part in moves]),
-        scale,
-        0.2,
-        place=np.concatenate([away.ravel(), second.ravel()]),
-        x=x,
-        target=outputs(activation, first, second, x),
-        activation=ACTIVATIONS.index(activation),
+    target = outputs(activation, first, second, x)
+    data = {"x": x, "target": target, "activation": ACTIVATIONS.index(activation)}
+    data = {name: np.asarray(values)[None] for name, values in data.items()}  # one example
+    return study.posterior(
+        losses, [first, second], data, beta=beta, pull=localisation, moving=moves
     )
 
 
-def losses(y, data):
+def losses(weights, data):
     """Mean squared distance of the outputs from the target, of the one example that stands for all, shape (1,)."""
     given = {name: values[0] for name, values in data.items()}
-    w = given["origin"] + given["basis"] @ y
-    incoming, outgoing = w[: WIDE * IN].reshape(WIDE, IN), w[WIDE * IN :].reshape(LINEAR, WIDE)
+    incoming, outgoing = weights
     hidden = activated(given["x"] @ incoming.T, given["activation"])
     return ((hidden @ outgoing.T - given["target"]) ** 2).sum(-1).mean()[None]

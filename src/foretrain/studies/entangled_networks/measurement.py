@@ -7,6 +7,7 @@ both. Linear modules have h neurons each; rotated into each other they are the s
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -109,8 +110,9 @@ def trained(h, random, x, wanted):
     for _ in range(TRIES):
         start = random.standard_normal(inside.size)
         fits = [fitted(start * moves, moves, x, wanted) for moves in (inside, np.ones_like(inside))]
-        if all(fit is not None for fit in fits):
-            return fits
+        reached = [fit for fit in fits if fit is not None]
+        if len(reached) == len(fits):
+            return reached
     return None
 
 
@@ -129,6 +131,6 @@ def fitted(start, moves, x, wanted):
     def slopes(moved):
         return jacobian(perceptron(layers(moved), None, "tanh"), x)[:, moves]
 
-    exact = dict.fromkeys(("ftol", "xtol", "gtol"), 1e-15)
-    fit = least_squares(residuals, start[moves], slopes, method="lm", max_nfev=400, **exact)
+    exact: dict[str, Any] = dict.fromkeys(("ftol", "xtol", "gtol"), 1e-15) | {"jac": slopes}
+    fit = least_squares(residuals, start[moves], method="lm", max_nfev=400, **exact)
     return layers(fit.x) if 2 * fit.cost / len(x) < REACHED else None

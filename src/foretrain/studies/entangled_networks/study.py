@@ -11,11 +11,12 @@ SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section
 COST = "4 min"
 REFERENCES = ("bushnaq2024degeneracy", "aoyagi2024")
 SEEDS = 8
+REVISION = 2
 NETWORKS = (
     "blocks", "rotated", "idle", "within", "across", "idle rectified", "across rectified", "twice", "once", "apart", "whole",
 )  # fmt: skip
 AXES = {"network": NETWORKS, "units": (1, 2, 3)}
-PRESETS = {"paper": {"seeds": 30, "draws": 8000}}
+PRESETS = {"paper": {"seeds": 30, "gradients": 4_000_000}}
 IN, OUT, LINEAR = 6, 2, 6  # inputs, outputs, outputs of the linear networks
 declare(
     exact_rank="Rank of the Jacobian of the outputs.",
@@ -31,8 +32,7 @@ class Parameters(Sampling):
         "idle", "which network of a pair of equal function, see the study's page", choices=NETWORKS
     )
     units: int = parameter(2, "neurons of each module", symbol="h", minimum=1, maximum=3)
-    chains: int = default(8)
-    draws: int = default(2000)
+    gradients: int = default(1_000_000)
 
 
 def predict(p, step):

@@ -5,16 +5,16 @@ import numpy as np
 from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import jacobian, rank
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.interactions.ablation import all_bases, edge_curve
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
-from foretrain.degeneracy.interactions.sparsify import outputs, sparsified
-from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.study import generator
+from foretrain.training.ablation import all_bases, edge_curve
 
+from .sparsify import outputs, sparsified
 from .study import SAMPLED, SCALES
 
-DRAWS, STEPS = 1000, 4  # of each chain, and steps between draws
+GRADIENTS = 1_000_000  # of each network, at both scales
 
 
 def over_scale(network, x, gram, squares, sparse):
@@ -32,7 +32,7 @@ def over_scale(network, x, gram, squares, sparse):
             read = gram.activations[at] if bare else gram.augmented(at)
             pairs += rank(gram.jacobians[at], scale=eps) * rank(read, scale=eps)
         by_roots.append(max(0, pairs - found.by_source()["synchronized"]))
-    made = [sparse, *(sparsified(network, x, scale=eps, found=gram) for eps in scales)]
+    made = [sparse, *(sparsified(network, x, scale=eps, matrices=gram) for eps in scales)]
     losses = [((outputs(one, network, x) - answers) ** 2).sum(1).mean() for one in made]
     left = np.array([one.parameters for one in made])
     bases = all_bases(network, x, few=True, names=("global", "neurons"))
@@ -68,11 +68,11 @@ def sampled(seed, networks, x):
         values = np.maximum(np.linalg.eigvalsh(slopes.T @ slopes / len(x)), 0)
         params = [leaves["weight"] for leaves in network.params]
         with jax.enable_x64(True):
-            around = behavioural(answers, params, x, beta=1 / (2 * SAMPLED * unit))
-            options = {"draws": DRAWS, "steps": STEPS, "richardson": False, "seed": int(number)}
-            coefficient = learning_coefficient(around, **options)
+            around, options = behavioural(answers, params, x), {"gradients": GRADIENTS}
+            options |= {"until_trusted": False, "seed": int(number)}
+            estimates = sampled_parameters(around, SAMPLED * unit, **options)
         smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
-        found.append((coefficient.effective_parameters[0], smooth))
+        found.append((estimates.value, smooth))
     first, second = (np.stack(values, 1) for values in zip(*found, strict=True))
     return {"sampled": first, "smooth": second}
 

@@ -10,6 +10,7 @@ SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape"
 COST = "2 min"
 REFERENCES = ("bushnaq2024degeneracy",)
 SEEDS = 10
+REVISION = 2
 AXES = {"kind": ("drawn", "dependent", "synchronized", "deep", "deeper")}
 PRESETS = {"paper": {"seeds": 40, "networks": 50}}
 SOURCES = ("activations", "jacobians", "synchronized", "conditional")

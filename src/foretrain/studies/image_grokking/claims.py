@@ -78,6 +78,7 @@ RUNS = {
     "rank": "headline",
 }
 BESIDE: dict[str, Any] = {"where": lambda c: has_comparisons(c.p) and c.p.weight_decay > 0}
+WITHIN_TWO = {"near": 1, "inside": (0.5, 2), "statistic": "median"}
 LAWFUL = (
     "at every decay for which the kernel's law is between two delays and four fifths of the budget"
 )
@@ -115,10 +116,8 @@ CLAIMS = [
         "Between two large initial scales the delay grows by the logarithm of their ratio over rate times decay.",
         logarithm,
         source=PAGE,
-        near=1,
-        inside=(0.5, 2),
+        **WITHIN_TWO,
         why="Where the kernel generalises does not depend on alpha, so that it drops out. A factor of two to either side.",
-        statistic="median",
         note="Measured over predicted difference.",
         **BESIDE,
     ),
@@ -138,12 +137,10 @@ CLAIMS = [
         "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) steps.",
         lambda c: bounded_step(c) / c.theory.forgetting_step,
         source=OMNIGROK,
-        near=1,
-        inside=(0.5, 2),
+        **WITHIN_TWO,
         why="A factor of two to either side.",
         note="Measured over predicted step.",
         where=lambda c: bool(waits_for_decay(c.p, c.theory.lazy_step.median("seed"))),
-        statistic="median",
         rank="headline",
     ).and_corrected(
         "A run generalises when decay has taken the start to where its tangent kernel generalises.",

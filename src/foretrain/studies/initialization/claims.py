@@ -45,12 +45,6 @@ def linearised_start(c):
     return xr.concat(gaps, "error").fillna(0) if c.p.trained_outputs < c.p.domains else gaps[0]
 
 
-def race_start(c):
-    """Return the loss at the start over that of the race, less one, at the smallest scale."""
-    smallest = {"init_scale": 0}
-    return (c.start.loss.astype(float) / c.theory.start.race_loss - 1).isel(smallest)
-
-
 def map_at_start(c) -> float:
     """Return the largest length of the start's answers over that of targets, at the smallest scale: layers are isometries."""
     data = items_task(c.p.level_weights)
@@ -68,11 +62,6 @@ def linearised_end(c):
     """Return the untrained error of the linearised network when its prediction ends over its limit, less one."""
     error, limit = c.theory.lazy_untrained_error, c.theory.lazy_limit
     return (error / limit - 1).isel(init_scale=-1).dropna("step").isel(step=-1)
-
-
-def cosine_gap(c):
-    """Return the measured less the predicted cosine between domains, at the smallest scale."""
-    return (same_item(c) - c.theory.race_cosine).isel(init_scale=0)
 
 
 def cosine_room(c) -> float:
@@ -122,7 +111,11 @@ ALONG = {"along": "init_scale", "at_end": True}
 SMALLEST = {"where": lambda c: c.p.trained_outputs < c.p.domains, **ALONG}
 LARGEST = {"where": lambda c: len(c.values("init_scale")) > 1, **ALONG}
 EVEN = {"where": lambda c: c.p.mask != "random_rows", **ALONG}
-INVISIBLE = "One percent of the error of answering zero cannot be seen in the figure."
+INVISIBLE = {
+    "near": 0,
+    "inside": (-np.inf, 0.01),
+    "why": "One percent of the error of answering zero cannot be seen in the figure.",
+}
 SAME_ITEM = "Mean cosine of first-layer activity for one item in two domains, at the "
 UNTRAINED = "Untrained error over that of answering zero, at the "
 DEVIATION = {
@@ -175,7 +168,7 @@ CLAIMS = [
     claim(
         "race-start",
         "The race begins with the loss of small random weights.",
-        race_start,
+        lambda c: (c.start.loss.astype(float) / c.theory.start.race_loss - 1).isel(init_scale=0),
         source=RACE,
         at_most=lambda c: map_at_start(c) * (2 + map_at_start(c)) + 1e-6,
         rank="control",
@@ -189,10 +182,8 @@ CLAIMS = [
         "Networks converge to zero training error for a range of initialisation scales.",
         lambda c: c.converged_loss.max("init_scale", skipna=False) / zero_error(c.p),
         source=PAPER + "Fig. 6a-b",
-        near=0,
-        inside=(-np.inf, 0.01),
         rank="control",
-        why=INVISIBLE,
+        **INVISIBLE,
         note="Largest final training loss over all scales, over the error of answering zero.",
         **ALONG,
     ),
@@ -201,10 +192,8 @@ CLAIMS = [
         "Small initialisations generalise to untrained routes.",
         lambda c: untrained_error(c).isel(init_scale=0),
         source=PAPER + "Fig. 6b",
-        near=0,
-        inside=(-np.inf, 0.01),
         rank="headline",
-        why=INVISIBLE,
+        **INVISIBLE,
         note=UNTRAINED + "smallest scale.",
         **SMALLEST,
     ),
@@ -222,7 +211,7 @@ CLAIMS = [
     claim(
         "shared-as-predicted",
         "How alike small initialisations leave an item in two domains is what the closed form of the race ends with.",
-        cosine_gap,
+        lambda c: (same_item(c) - c.theory.race_cosine).isel(init_scale=0),
         source="docs/theory/routing.md",
         near=0,
         inside=lambda c: (-cosine_room(c), cosine_room(c)),

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from foretrain import study
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.training.modules import ACTIVATIONS, RECTIFIED, TANH, activated, around
+from foretrain.training.modules import ACTIVATIONS, SCALES, activated
 
 from .measurement import part
 from .study import WIDTHS
@@ -13,29 +14,24 @@ from .study import WIDTHS
 
 def posterior(p, seed):
     """The posterior of one part of the loss, its weights moving."""
-    network, x, counted, slopes, moving = part(p, seed)
+    network, x, counted, _, moving = part(p, seed)
     seen = evaluated(network, x)[0]
     leaves = [one[name].ravel() for one in network.params for name in ("bias", "weight")]
-    return around(
-        losses,
-        np.concatenate(leaves),
-        slopes,
-        moving,
-        TANH if p.activation == "tanh" else RECTIFIED,
-        0.2,
-        x=x,
-        target=np.concatenate([seen[-1], seen[1]], 1),
-        counted=counted,
-        activation=ACTIVATIONS.index(p.activation),
-    )
+    beta, localisation = SCALES.get(p.activation, SCALES["relu"])
+    target = np.concatenate([seen[-1], seen[1]], 1)
+    kind = ACTIVATIONS.index(p.activation)
+    data = {"x": x, "target": target, "counted": counted, "activation": kind}
+    data = {name: np.asarray(values)[None] for name, values in data.items()}  # one example
+    centre = np.concatenate(leaves)
+    return study.posterior(losses, centre, data, beta=beta, pull=localisation, moving=moving)
 
 
-def losses(y, data):
+def losses(w, data):
     """Mean squared distance of outputs and mediating variables, weighted by what counts, of the one example, shape (1,)."""
     import jax.numpy as jnp
 
     given = {name: values[0] for name, values in data.items()}
-    w, f, begin, seen = given["origin"] + given["basis"] @ y, given["x"], 0, []
+    f, begin, seen = given["x"], 0, []
     for below, above in pairwise(WIDTHS):
         a, b = 2 * below, 2 * above
         bias, weight = w[begin : begin + b], w[begin + b : begin + b + a * b].reshape(b, a)

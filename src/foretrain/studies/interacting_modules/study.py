@@ -9,6 +9,7 @@ SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section
 COST = "2 min"
 REFERENCES = ("bushnaq2024degeneracy",)
 SEEDS = 8
+REVISION = 2
 # Outputs of M1 and of M2, mediating variables, weights of M1 and of M2, weights between: what counts and what moves.
 PARTS = {
     "first": (1, 0, 0, 1, 0, 1),
@@ -19,7 +20,7 @@ PARTS = {
     "both, apart": (1, 1, 0, 1, 1, 0),
 }
 AXES = {"part": tuple(PARTS), "activation": ACTIVATIONS}
-PRESETS = {"paper": {"seeds": 30, "draws": 8000}}
+PRESETS = {"paper": {"seeds": 30, "gradients": 4_000_000}}
 WIDTHS = (2, 2, 2, 2)  # of each module
 declare(constrained_rank="Rank of the Jacobian of all that counts by all weights that move.")
 
@@ -40,5 +41,4 @@ class Parameters(Sampling):
     strength: float = parameter(
         1.0, "weight by which M2 reads each", symbol="w", above=0, maximum=10
     )
-    chains: int = default(8)
-    draws: int = default(2000)
+    gradients: int = default(1_000_000)

@@ -9,6 +9,7 @@ from foretrain.theory.landscapes import temperature_from_volume
 from .study import SCALES, SOURCE, landscape_of
 
 OURS = "docs/theory/landscapes.md"
+EACH = 300  # gradients for an independent draw, more than chains need in any of these landscapes
 FEW = 200  # points thrown below a scale, of all seeds, under which a slope is not judged
 BETWEEN = np.log(np.sqrt(SCALES[1:] * SCALES[:-1]))
 HEAD = {"rank": "headline", "source": SOURCE}
@@ -21,7 +22,8 @@ def free_exactly(c):
 
 def scatter(c) -> float:
     """Return the standard error of a sampled coefficient, over its value: beta L has the gamma law of that shape."""
-    return float((c.theory.learning_coefficient * c.p.chains * c.p.draws * c.seeds) ** -0.5)
+    draws = c.p.gradients / EACH * c.seeds
+    return float((c.theory.learning_coefficient * draws) ** -0.5)
 
 
 def slopes(c):

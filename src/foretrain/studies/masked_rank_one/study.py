@@ -6,18 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from foretrain.study import (
-    TIME_UNIT,
-    Grid,
-    Seed,
-    argument_error,
-    choice,
-    declare,
-    generator,
-    parameter,
-)
+from foretrain import study as lab
+from foretrain.study import Seed, choice, declare, parameter
 from foretrain.tasks import masks
-from foretrain.tasks.masks import components
 from foretrain.theory.connectivity import across_scale
 from foretrain.theory.factorization import masked_rank_one_escape as escape
 from foretrain.theory.factorization.masked_rank_one import alignment_exponent
@@ -66,7 +57,7 @@ class Parameters(flight.Domains):
 
 
 declare(kind="bool", turns="Whether s changes sign in the linearised flow.")
-declare(unit=TIME_UNIT, blow_up_time="Time to infinite S in the linearised flow.")
+declare(unit=lab.TIME_UNIT, blow_up_time="Time to infinite S in the linearised flow.")
 declare("step", early_scale="s of the linearised flow at the run's S.")
 declare(
     "step mode",
@@ -86,7 +77,7 @@ program, labels, estimate = flight.program, flight.labels, flight.estimate
 def check(p: Parameters) -> None:
     if p.trained_fraction * p.domains < 1:
         rule = f"be at least 1 / `domains` = {1 / p.domains:g}, the diagonal"
-        raise argument_error("trained_fraction", rule, f"is {p.trained_fraction:g}")
+        raise lab.argument_error("trained_fraction", rule, f"is {p.trained_fraction:g}")
     flight.check_precision(p)
 
 
@@ -100,7 +91,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 def draw(p: Parameters, seed: Seed) -> flight.Draw:
     """Mask and unit start of one seed; a sparse mask has half as many outputs again as inputs."""
-    random, outputs = generator(seed, "mask"), p.domains
+    random, outputs = lab.generator(seed, "mask"), p.domains
     if p.mask == "sparse":
         outputs += p.domains // 2
         trained = masks.sparse(p.domains, outputs, min(random.uniform(*DEGREES), outputs), random)
@@ -156,7 +147,7 @@ def pair_ends(domains: int, init_scale: float, seed: Seed) -> PairEnds:
     """Predict the pairs of the sparse mask and the start of one seed."""
     trained, left, right, scale = draw(Parameters(domains=domains, mask="sparse"), seed)
     end = end_of_training((init_scale * left, init_scale * right, init_scale * scale), trained)
-    inputs, outputs = components(trained)
+    inputs, outputs = masks.components(trained)
     idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
     return PairEnds(
         trained=trained == 1,
@@ -170,7 +161,7 @@ def pair_ends(domains: int, init_scale: float, seed: Seed) -> PairEnds:
 
 # From large starts the linearised flow leaves float64.
 @np.errstate(over="ignore", invalid="ignore")
-def fit(cell: Grid) -> dict[str, np.ndarray]:
+def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
     p, data = cell.parameters, cell.simulation
     seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(STAGES)

@@ -48,22 +48,19 @@ def draw_circles(grid):
     return Drawing(picture, "Circles", f"{caption} Seed {seed}.{words}")
 
 
+OVER_STEPS = {"x": "step", "statistic": "median", "scale": "semilogx"}
 FIGURES = {
     "learning-curve": figure(
         "Learning curves",
         "Median accuracies, and exponential of the entropy of the embeddings' principal variances, in bands over seeds.",
         panel(
             {"training": lambda c: c.train_accuracy, "validation": lambda c: c.validation_accuracy},
-            x="step",
-            statistic="median",
-            scale="semilogx",
+            **OVER_STEPS,
             label="Accuracy",
         ),
         panel(
             lambda c: c.effective_dimension,
-            x="step",
-            statistic="median",
-            scale="semilogx",
+            **OVER_STEPS,
             label="Effective dimension",
         ),
     ),

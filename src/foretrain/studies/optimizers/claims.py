@@ -24,13 +24,11 @@ def relative_loss(runs):
 def published_rules(c):
     worst = [deviation(c.loss, c.theory.loss, c.p.rank == 1)]
     if "strong_loss" in c.theory:
-        expected = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
+        rule = c.theory.strong_loss.sel(optimizer="adamw").rename(first_step="step")
         strong = c["strong_decay"].loss.sel(optimizer="adamw")
-        strong = strong.isel(step=slice(expected.sizes["step"]))
-        expected = expected.isel(step=slice(strong.sizes["step"])).assign_coords(
-            step=strong["step"]
-        )
-        worst.append(deviation(strong, expected, False))
+        strong = strong.isel(step=slice(rule.sizes["step"]))
+        rule = rule.isel(step=slice(strong.sizes["step"])).assign_coords(step=strong["step"])
+        worst.append(deviation(strong, rule, False))
     return Exact(max(worst), seeds=c.loss.isel(step=0).size)
 
 
@@ -39,9 +37,8 @@ def deviation(loss, predicted, whole):
     loss = loss.transpose(..., "step")
     if not predicted.indexes["step"].equals(loss.indexes["step"]):
         predicted = predicted.reindex(step=loss["step"].values)
-    return curve_deviation.largest_deviation(
-        loss if whole else loss.where(predicted.notnull()), predicted
-    )
+    compared = loss if whole else loss.where(predicted.notnull())
+    return curve_deviation.largest_deviation(compared, predicted)
 
 
 def require(c, *names):
@@ -70,9 +67,8 @@ def differences(c):
     """Return the largest difference of loss between Adam and AdamW at equal step, as far as both went, shape (seed,)."""
     require(c, "adam", "adamw")
     pairs = zip(*(curves_of(c.simulation, name) for name in ("adam", "adamw")), strict=True)
-    return np.array(
-        [curve_deviation.largest_difference(adam, adamw) for (_, adam), (_, adamw) in pairs]
-    )
+    gaps = [curve_deviation.largest_difference(adam, adamw) for (_, adam), (_, adamw) in pairs]
+    return np.array(gaps)
 
 
 def decay_forgotten(c):

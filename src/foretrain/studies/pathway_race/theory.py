@@ -89,9 +89,8 @@ def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
     The overlaps of the start are known, which leaves the finite step and what domains do not share.
     """
     slower, faster = sorted((p.paths**0.5, p.domains * full_scale))
-    return schemes.loser_range(
-        slower / faster, unshared_part(p), p.step_fraction + unshared_part(p)
-    )
+    left_out = unshared_part(p)
+    return schemes.loser_range(slower / faster, left_out, p.step_fraction + left_out)
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:

@@ -24,9 +24,8 @@ def draw_matrices(grid):
     path = c.embedding.isel(best).transpose("step", "symbol", "coordinate")
     named = c.p.operation == "symmetric" and c.p.symbols == len(_CYCLES)
     titles = [f"step {int(level['step']):,}, RQI {float(level):.2f}" for level in rqi[[0, -1]]]
-    picture, axes = panels(
-        1, 2, height=3.7
-    )  # each of its own size: before training matrices are small
+    # Each of its own size: before training matrices are small.
+    picture, axes = panels(1, 2, height=3.7)
     axes[0].set_ylabel("Second component")
     for step, title, ax in zip(rqi.step[[0, -1]], titles, axes, strict=True):
         ax.set_title(title, loc="left")

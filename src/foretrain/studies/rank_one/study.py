@@ -125,11 +125,7 @@ def from_start(p, start):
     finite = np.logical_and.reduce([np.isfinite(curve) for curve in curves.values()])
     exact = plateau(start, weight_decay=p.weight_decay)
     estimate = plateau_estimate(start, weight_decay=p.weight_decay)
-    times = {
-        "plateau_length": exact.length,
-        "plateau_end": exact.end,
-        "plateau_estimate": estimate.length,
-    }
+    times = dict(zip(_TIMES, (exact.length, exact.end, estimate.length), strict=True))
     return {
         **{name: np.where(finite, curve, np.nan) for name, curve in curves.items()},
         **{name: np.where(np.isfinite(time), time, np.nan) for name, time in times.items()},

@@ -16,9 +16,8 @@ def typical_step(c, **other):
     """Return the step at which the typical run generalises, with other parameters than those of the cell."""
     p = replace(c.p, **other)
     share = p.samples / p.dimension
-    return (
-        typical_generalisation(share, p.init_scale, p.threshold, p.weight_decay) / p.learning_rate
-    )
+    time = typical_generalisation(share, p.init_scale, p.threshold, p.weight_decay)
+    return time / p.learning_rate
 
 
 def step_gaps(c):

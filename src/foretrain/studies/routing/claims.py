@@ -1,29 +1,171 @@
 """Claims on the routing network: learning times, layers, sharing between domains, untrained routes."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 import numpy as np
 
+from foretrain.lazy import xr
+from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.allowed import around
-from foretrain.study import claim, half_time, larger_first
+from foretrain.quantities.learning_curves.curve_deviation import deviation_while_learning
+from foretrain.study import claim, crossing, half_time, larger_first, relative_gap
+from foretrain.tasks.masks import components
+from foretrain.training.routing import LAYERS
 from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone
 
-from . import readings
+from . import theory
+from .study import SMALLER, task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/theory/routing.md"
+PAIR = ["input_domain", "output_domain"]
+
+
+def has_items(c) -> bool:
+    """Return True where all domains have the same hierarchical items."""
+    return c.p.data == "hierarchy"
+
+
+def has_closed_form(c) -> bool:
+    """Return True where the race has a closed form for the network's initial weights."""
+    return c.p.init_law == "orthogonal" and bool(np.isfinite(c.theory.loss).all())
+
+
+def is_comparable(c) -> bool:
+    """Return True where there are several domains of the same items and maps."""
+    return has_items(c) and not c.p.disagreement and c.p.domains > 1
+
+
+def is_predicted(c) -> bool:
+    """Return True where theory predicts the similarity of domains and the growth of layers."""
+    return is_comparable(c) and has_closed_form(c)
+
+
+QUARTER = closed_form_within(lambda c: 0.25)
+IN_TIME = closed_form_within(lambda c: 1 / np.sqrt(c.p.hidden_width))  # a time is off by half of it
+ON_CURVE = closed_form_within(lambda c: 0.1)  # a curve is off by half of it, in time
+
+
+def decoupled_gap(c) -> xr.DataArray:
+    """Return the deviations of the decoupled network from the reduction, relative to the largest value."""
+    run, reduction = c["decoupled"], c.theory.isel(seed=0, drop=True)
+    names = ("loss", "singular_values")
+    gaps = [relative_gap(run[name], reduction[f"reduction_{name}"]) for name in names]
+    return xr.concat(xr.broadcast(*gaps), "variable")
+
+
+def race_deviation(c) -> xr.DataArray:
+    """Return the mean deviation of the loss from the race, while learning, over the drop of the loss."""
+    # Theory goes on after the longest run, where all have diverged.
+    step = {"input_core_dims": [["step"]] * 2, "vectorize": True, "join": "left"}
+    return xr.apply_ufunc(deviation_while_learning, c.loss, c.theory.loss, **step)
+
+
+def half_time_ratios(c) -> xr.DataArray:
+    """Return measured over predicted half-learning time, dims (seed, mode); nan where a mode is not learned in either."""
+    # Ends of the reduction; those of the network differ from them on raw digits.
+    ends = c.mode_singular_value / c.mode_variance
+    expected = half_time(c.theory.mode_strength, ends)
+    return half_time(c.mode_strength, c.mode_optimum) / expected.where(expected > 0)
+
+
+def own_start_explains(c) -> xr.DataArray:
+    """Return the fraction of the deviation from wide weights that the race from a run's own start explains."""
+    run, wide, own = c.singular_values, c.theory.singular_values, c.theory.start_singular_values
+    left, parted = (((run - race) ** 2).sum(("step", "mode"), skipna=False) for race in (own, wide))
+    mean = parted.mean("seed")
+    return (1 - left / mean.where(mean > 0)).min("layer", skipna=False)
+
+
+def coupling_left(c) -> xr.DataArray:
+    """Return the off-diagonal fraction of the whole map when half of the loss is learned."""
+    halved, time = crossing(-c.loss, -(c.start.loss + c.end.loss) / 2), c.loss.time.values
+    step = {"input_core_dims": [[], ["step"]], "vectorize": True}
+    return xr.apply_ufunc(lambda t, y: np.interp(t, time, y), halved, c.off_diagonal_mass, **step)
+
+
+def zero_error(c) -> float:
+    return task(c.p, c.seed(0)).output_power / 2
+
+
+def island_agreement(c) -> xr.DataArray:
+    """Return the agreement of the untrained routes that are right with those within an island."""
+    run = c["islands"]
+    seeds = range(run.sizes["seed"])
+    residuals = [float(task(c.p, c.seed(number)).residual.mean()) for number in seeds]
+    least = xr.DataArray(residuals, dims="seed")  # no linear map of the data goes below
+
+    def agreement(pairs, error, least):
+        within = np.equal.outer(*components(np.nan_to_num(pairs)))
+        level = least + 0.1 * (zero_error(c) - least)
+        right = np.where(np.isfinite(error), error < level, np.nan)
+        return balanced_agreement(right[pairs == 0], within[pairs == 0])
+
+    dims = {"input_core_dims": [PAIR, PAIR, []], "vectorize": True}
+    return xr.apply_ufunc(agreement, run.trained_pairs, run.pair_error, least, **dims)
+
+
+def layer_ratio(end):
+    """Return hidden over encoder singular values at the end, dims (seed, mode)."""
+    layers = end.singular_values
+    return layers.sel(layer="hidden", drop=True) / layers.sel(layer="encoders", drop=True)
+
+
+def below_root(c) -> float:
+    """Return how far the predicted ratio is from sqrt(M), relative, mean over modes."""
+    return float(abs(1 - layer_ratio(c.theory.end) / np.sqrt(c.p.domains)).mean())
+
+
+def power(missing, ends) -> xr.DataArray:
+    """Return the power of init_scale with which a missing part vanishes, from the ends of training at two scales."""
+    large, small = (missing(end) for end in ends)
+    return np.log((large / small).where((large > 0) & (small > 0))) / np.log(SMALLER)
+
+
+def limit_gap(c) -> xr.DataArray:
+    """Return the largest distance of the powers from those of the race, and of that from a Xavier start from two."""
+    cosine = lambda end: 1 - same_item(end)  # noqa: E731
+    ratio = lambda end: 1 - layer_ratio(end).mean("mode", skipna=False) / np.sqrt(c.p.domains)  # noqa: E731
+    runs, ends = (c.end, c["small-init"].end), []
+    for by in (1, SMALLER):
+        p = replace(c.p, init_scale=c.p.init_scale / by, steps=by * c.p.steps)
+        race = theory.predict(p, np.array([0, p.steps]), c.seed(0))
+        variables = {
+            "similarity": (("sample", "sample_other"), race["similarity"]),
+            "singular_values": (("layer", "mode"), race["singular_values"][-1]),
+        }
+        ends.append(xr.Dataset(variables, {"layer": list(LAYERS)}))
+    gaps = [power(missing, runs) - power(missing, ends) for missing in (cosine, ratio)]
+    gaps.append(power(cosine, (c["xavier"], c["xavier-small"])) - 2)
+    return abs(xr.concat(gaps, "gap", join="inner")).max("gap", skipna=False)
+
+
+def predicted_between(c) -> xr.DataArray:
+    """Return the predicted cosine between the halves where routes disagree, dims (step,)."""
+    curve = c.theory.split_between.isel(seed=0, missing_dims="ignore").rename(split_step="step")
+    return curve.assign_coords(step=np.arange(curve.size) * c.p.observe_every)
+
+
+def split_step(c, between) -> xr.DataArray:
+    """Return the step at which a cosine between the halves falls, after its peak, to the middle of the predicted fall."""
+    expected = predicted_between(c)
+    level = float(expected.max() + expected[-1]) / 2
+    fall = between.where(between.step >= between.idxmax("step"), between.max("step"))
+    return crossing(-fall, -level, "step")
+
+
 SHARED = {
     "near": 1,
     "inside": (0.95, np.inf),
-    "where": readings.is_comparable,
+    "where": is_comparable,
     "at_end": True,
     "why": "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
     "note": "Mean cosine between first-hidden-layer activity for one item in different domains.",
 }
-PREDICTED = {"source": OURS, "where": readings.is_predicted, "domain": readings.QUARTER}
-SPLIT = {
-    "source": OURS,
-    "at_end": True,
-    "where": lambda c: readings.has_items(c) and c.p.domains > 1,
-}
+PREDICTED = {"source": OURS, "where": is_predicted, "domain": QUARTER}
+SPLIT = {"source": OURS, "at_end": True, "where": lambda c: has_items(c) and c.p.domains > 1}
 DISAGREE = "Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
 
 
@@ -31,7 +173,7 @@ CLAIMS = [
     claim(
         "zero-shot",
         "Untrained routes are as good as trained ones.",
-        lambda c: (c.end.untrained_error - c.end.loss) / readings.zero_error(c),
+        lambda c: (c.end.untrained_error - c.end.loss) / zero_error(c),
         near=0,
         inside=(-0.01, 0.01),
         where=lambda c: c.p.trained_outputs < c.p.domains and not c.p.disagreement,
@@ -59,11 +201,11 @@ CLAIMS = [
     claim(
         "random-start",
         "The loss from small random weights follows the reduction with the overlaps of wide random weights, nothing fitted.",
-        readings.race_deviation,
+        race_deviation,
         near=0,
         inside=(-np.inf, 0.05),
-        domain=readings.ON_CURVE,
-        where=readings.has_closed_form,
+        domain=ON_CURVE,
+        where=has_closed_form,
         rank="headline",
         source=PAPER + "section 4, Fig. 4e; " + OURS,
         why='"A good approximation" in a figure: on average within 5% of its height.',
@@ -73,13 +215,11 @@ CLAIMS = [
     claim(
         "half-times",
         "Each mode is half learned at the predicted time.",
-        lambda c: readings.half_time_ratios(c).mean("mode", skipna=False),
+        lambda c: half_time_ratios(c).mean("mode", skipna=False),
         near=1,
         inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
-        domain=readings.IN_TIME,
-        where=lambda c: (
-            readings.has_items(c) and not c.p.disagreement and readings.has_closed_form(c)
-        ),
+        domain=IN_TIME,
+        where=lambda c: has_items(c) and not c.p.disagreement and has_closed_form(c),
         rank="headline",
         source=OURS,
         why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of "
@@ -90,11 +230,11 @@ CLAIMS = [
     claim(
         "half-times-digits",
         "On real digits, whitened or raw, the reduction predicts when each mode is half learned.",
-        lambda c: abs(readings.half_time_ratios(c) - 1).mean("mode"),
+        lambda c: abs(half_time_ratios(c) - 1).mean("mode"),
         near=0,
         inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
         domain=closed_form_within(lambda c: 4 / np.sqrt(c.p.hidden_width)),
-        where=lambda c: not readings.has_items(c) and readings.has_closed_form(c),
+        where=lambda c: not has_items(c) and has_closed_form(c),
         source=PAPER + "section 3.1; " + OURS,
         why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "
         "with it. Twice that for a pair of layers.",
@@ -104,21 +244,21 @@ CLAIMS = [
         "ratio",
         "The hidden matrix lies on more trained paths and grows more: its singular values are sqrt(M) times those of encoders "
         "and decoders.",
-        lambda c: (readings.layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
+        lambda c: (layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
         near=1,
         inside=(0.95, 1.05),
-        where=lambda c: readings.has_items(c) and not c.p.disagreement,
+        where=lambda c: has_items(c) and not c.p.disagreement,
         source=PAPER + "section 4, eqs. (49)-(51), Fig. 4f",
         why="The paper calls it a factor for long training; 5% is what its figure can show.",
         note="Mean over modes of the measured ratio over sqrt(M).",
         at_end=True,
     ).and_corrected(
         "Hidden over encoder singular values are below sqrt(M) by the initial weights that training does not remove.",
-        quantity=lambda c: (readings.layer_ratio(c.end) / readings.layer_ratio(c.theory.end)).mean(
+        quantity=lambda c: (layer_ratio(c.end) / layer_ratio(c.theory.end)).mean(
             "mode", skipna=False
         ),
         near=1,
-        inside=lambda c: around(1, readings.below_root(c) / 4),
+        inside=lambda c: around(1, below_root(c) / 4),
         rank="headline",
         **PREDICTED,
         why="A quarter of what separates the prediction from sqrt(M): less than the parts that single domains keep where not "
@@ -136,7 +276,7 @@ CLAIMS = [
         "limits",
         "Only as init_scale goes to 0 do all domains share one representation, from either start, and is the ratio of layers "
         "sqrt(M): what is missing falls as init_scale squared.",
-        readings.limit_gap,
+        limit_gap,
         near=0,
         inside=(0, 0.25),
         corrects="shared-xavier",
@@ -161,13 +301,13 @@ CLAIMS = [
     claim(
         "own-start",
         "The overlaps of a run's own initial weights with the modes predict how its layers grow.",
-        readings.own_start_explains,
+        own_start_explains,
         near=1,
         inside=(0.5, np.inf),
-        domain=readings.QUARTER,
+        domain=QUARTER,
         where=lambda c: (
-            readings.has_items(c)
-            and readings.has_closed_form(c)
+            has_items(c)
+            and has_closed_form(c)
             and bool(np.isfinite(c.theory.start_singular_values).all())
         ),
         source=OURS,
@@ -180,10 +320,10 @@ CLAIMS = [
     claim(
         "submanifold",
         "Small random weights come rapidly to the submanifold of decoupled weights.",
-        readings.coupling_left,
+        coupling_left,
         near=0,
         inside=(-np.inf, 0.05),
-        where=lambda c: readings.has_items(c) and c.p.init_law != "decoupled",
+        where=lambda c: has_items(c) and c.p.init_law != "decoupled",
         source=PAPER + "section 4.2",
         why='Off-diagonal mass starts above 0.8; five percent left when half of the loss is learned is "rapidly".',
         note="Off-diagonal fraction of the whole map when the loss has halved.",
@@ -193,8 +333,8 @@ CLAIMS = [
         "split-first",
         "Routes that disagree share at first: until the second part of their map is learned, all domains are alike.",
         lambda c: c["disagreeing"].alike_between.max("step", skipna=False),
-        near=lambda c: float(readings.predicted_between(c).max()),
-        inside=lambda c: around(float(readings.predicted_between(c).max()), 0.05),
+        near=lambda c: float(predicted_between(c).max()),
+        inside=lambda c: around(float(predicted_between(c).max()), 0.05),
         why="A cosine within .05 of its prediction, as for routes that agree.",
         note=DISAGREE + "Largest mean cosine of one item between the halves.",
         **SPLIT,
@@ -204,8 +344,7 @@ CLAIMS = [
         "Sharing splits when the second part of the map over domains is learned as if it were alone: later by the ratio of "
         "the map's singular values.",
         lambda c: (
-            readings.split_step(c, c["disagreeing"].alike_between)
-            / readings.split_step(c, readings.predicted_between(c))
+            split_step(c, c["disagreeing"].alike_between) / split_step(c, predicted_between(c))
         ),
         near=1,
         inside=lambda c: around(1, 1 / np.sqrt(c.p.hidden_width)),
@@ -219,13 +358,11 @@ CLAIMS = [
     claim(
         "decoupled",
         "From decoupled weights, descent of the full network is Euler's method on the reduction, step by step.",
-        readings.decoupled_gap,
-        at_most=lambda c: 1e-12 if readings.has_items(c) else 1e-8,
+        decoupled_gap,
+        at_most=lambda c: 1e-12 if has_items(c) else 1e-8,
         where=lambda c: (
             not c.p.disagreement
-            and (
-                readings.has_items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation")
-            )
+            and (has_items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation"))
         ),
         source=PAPER + "eqs. (13)-(14), Fig. 4e",
         why="Both do the same arithmetic in float64 in another order; after thousands of steps rounding stays below 1e-12. "
@@ -247,7 +384,7 @@ CLAIMS = [
         "zero-shot-stops-at-islands",
         "Zero-shot ends where chains end: in two islands of domains, untrained routes within an island are right and those "
         "between islands wrong.",
-        readings.island_agreement,
+        island_agreement,
         near=1,
         inside=(0.9, 1.0),
         where=lambda c: c.p.domains > 1 and not c.p.disagreement,

@@ -13,7 +13,7 @@ from foretrain.study import drawn, figure, panel
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.training.routing import maps, mask
 
-from .readings import has_items
+from .claims import has_items
 
 _RUNS = 3  # drawn by themselves
 _MOST = 12  # domains in the picture of the task; more nodes would run into each other

@@ -27,10 +27,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     run = _of_run(p, seed, step)
     if p.data != "hierarchy":
         return run
-    overrides = {
-        name: value for name, value in variants(p)["disagreeing"].items() if name != "seeds"
-    }
-    split = _alike(_of_seed(replace(p, **overrides)), Seed(seed.root, 0))
+    changes = {name: value for name, value in variants(p)["disagreeing"].items() if name != "seeds"}
+    split = _alike(_of_seed(replace(p, **changes)), Seed(seed.root, 0))
     return {**run, **split, "start_singular_values": own_layers(p, seed, step)}
 
 
@@ -79,9 +77,8 @@ def _of_run(p, seed, step):
         parts = race_parts.parts_of_mask(race.gain, p.init_scale, pairs)
     if "similarity" in predicted:
         predicted["similarity"] = race_parts.parts_similarity(parts, data.input_modes[0])
-        within, between = race_parts.domain_similarity(
-            parts, data.input_modes[0], first_half(p.domains)
-        )
+        halves = parts, data.input_modes[0], first_half(p.domains)
+        within, between = race_parts.domain_similarity(*halves)
         predicted |= {"alike_within": within, "alike_between": between}
     return predicted
 

@@ -55,9 +55,8 @@ def program(p: Parameters) -> Program:
         weights = network.decoupled_weights(random, *modes, *size, scale, dtype=dtype)
         # Every domain starts on its own modes, which differ where the domains' inputs do.
         rotation = jnp.einsum("dm,iem->ide", task.input_modes[0], task.input_modes)
-        decoupled = weights._replace(
-            encoders=jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
-        )
+        rotated = jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
+        decoupled = weights._replace(encoders=rotated)
         orthogonal = Weights(*(inputs[f"start_{name}"].astype(dtype) for name in Weights._fields))
         drawn = [
             network.random_weights(random, *size, *ends, scale, law=law, dtype=dtype)

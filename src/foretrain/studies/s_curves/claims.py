@@ -57,14 +57,11 @@ def start_gap(c):
 
 def mode_order(c):
     """Return the share of pairs of modes in the order predicted, shape (seed,); nan where no two are known to differ."""
-    halves = (
-        crossing(run_variable(c, "mode_strengths"), 0.5, "step").transpose("seed", "mode").values
-    )
+    halves = crossing(run_variable(c, "mode_strengths"), 0.5, "step")
+    halves = halves.transpose("seed", "mode").values
     predicted = first(c.theory, "flow_half_step").transpose("seed", "mode").values
-    first_mode, second_mode = np.triu_indices(halves.shape[1], 1)
-    order, foretold = (
-        np.sign(steps[:, first_mode] - steps[:, second_mode]) for steps in (halves, predicted)
-    )
+    left, right = np.triu_indices(halves.shape[1], 1)
+    order, foretold = (np.sign(steps[:, left] - steps[:, right]) for steps in (halves, predicted))
     pairs = np.isfinite(order) & np.isfinite(foretold) & (order != 0)
     count = pairs.sum(1)
     return np.where(count > 0, ((order == foretold) & pairs).sum(1) / np.maximum(count, 1), np.nan)

@@ -100,9 +100,8 @@ def draw_stuck(grid):
     if (cell := next(filter(is_square, cells), None)) is None:
         return None
     figure, ax = panels(height=4.2)
-    bound, loss = (
-        values.where(is_stuck(cell) == 1) for values in (bounds(cell), cell.converged_loss)
-    )
+    stuck = is_stuck(cell) == 1
+    bound, loss = (values.where(stuck) for values in (bounds(cell), cell.converged_loss))
     for scale, colour in zip(cell.values("init_scale"), shades(bound.sizes[OVER[0]]), strict=True):
         x, y = (values.sel(init_scale=scale).values.ravel() for values in (bound, loss))
         ax.plot(x, y, "o", color=colour, alpha=0.75, label=rf"$\sigma$ = {scale:g}")

@@ -6,24 +6,14 @@ from functools import cache, lru_cache
 import numpy as np
 import xarray as xr
 
+from foretrain import study as lab
 from foretrain.arithmetic import float_type
 from foretrain.graph import Graph
 from foretrain.predict.gatings import rank_gatings
 from foretrain.quantities.cell import Runs
 from foretrain.quantities.gates import gate_agreement
 from foretrain.quantities.learning_curves.curve_deviation import closest
-from foretrain.study import (
-    DIVERGED,
-    DescentOrFlow,
-    Grid,
-    Program,
-    Seed,
-    argument_error,
-    declare,
-    default,
-    generator,
-    parameter,
-)
+from foretrain.study import Seed, declare, default, parameter
 from foretrain.tasks.gatings import partitions
 from foretrain.tasks.logic import pathways_graph, xor
 from foretrain.tasks.statistics import gather_statistics
@@ -46,7 +36,7 @@ _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h 
 
 
 @dataclass(frozen=True)
-class Parameters(Pathways, DescentOrFlow):
+class Parameters(Pathways, lab.DescentOrFlow):
     """Parameters of the study, each with its rule."""
 
     network: str = default(
@@ -95,7 +85,7 @@ declare(fitted_strength="a_0 with which eqs. (21)-(23) come closest to the measu
 def check(p: Parameters) -> None:
     if p.network == "relu" and p.init_law == "decoupled":
         rule = "be `normal` with `network` = relu"
-        raise argument_error("init_law", rule, "is `decoupled`", "Try --network gated.")
+        raise lab.argument_error("init_law", rule, "is `decoupled`", "Try --network gated.")
 
 
 def natural_strength(p: Parameters) -> float:
@@ -178,7 +168,7 @@ def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
         return random_weights(network(p), p, seed)
     reduction = find_reduction(gather_statistics(xor(p.hidden_width)))
     state = reduced_dynamics.decoupled_start(decoupled_strength(p), reduction)
-    frames = reduced_dynamics.hidden_frames(reduction, generator(seed, "weights"))
+    frames = reduced_dynamics.hidden_frames(reduction, lab.generator(seed, "weights"))
     return reduced_dynamics.decoupled_weights(state, frames, reduction)
 
 
@@ -186,7 +176,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     return {f"start_{name}": value for name, value in start_weights(p, seed).items()}
 
 
-def program(p: Parameters) -> Program:
+def program(p: Parameters) -> lab.Program:
     import jax.numpy as jnp
 
     dtype, data, shape = float_type(p.precision), xor(1), network(p)
@@ -219,9 +209,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     gated = own = exclusive_or.gated_strengths(start_weights(replace(p, network="gated"), seed))
     if p.network == "relu":
         own = exclusive_or.rectified_strengths(start_weights(p, seed))
-    strengths = exclusive_or.descent(
-        np.array([own, gated]), p.learning_rate, p.steps, every=p.observe_every
-    )
+    starts = np.array([own, gated])
+    strengths = exclusive_or.descent(starts, p.learning_rate, p.steps, every=p.observe_every)
     decoupled = np.array([decoupled_strength(p) ** 2])
     return {
         "loss": exclusive_or.loss_of(strengths[:, 0]),
@@ -234,7 +223,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     }
 
 
-def fit(cell: Grid) -> dict[str, np.ndarray]:
+def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     """Fit the a_0 of every seed by the closed form, with the curve from it; nan for a seed that diverged.
 
     Beside them is how far a ReLU network's gates agree with each gating.
@@ -243,8 +232,8 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     starts = _FITTED * natural_strength(p)
     flows, fitted = exclusive_or.closed_form(starts, time), np.full(cell.seeds, np.nan)
-    losses, kept = run["loss"].transpose("seed", "step").values, run["outcome"].values != DIVERGED
-    for number in np.flatnonzero(kept):
+    losses = run["loss"].transpose("seed", "step").values
+    for number in np.flatnonzero(run["outcome"].values != lab.DIVERGED):
         fitted[number] = closest(starts, flows, losses[number][np.isfinite(losses[number])])
     known, curves = np.isfinite(fitted), np.full(losses.shape, np.nan)
     curves[known] = exclusive_or.closed_form(fitted[known], run["step"].values * p.learning_rate).T

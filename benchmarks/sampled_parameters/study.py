@@ -6,11 +6,13 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain import study
+from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.study import declare, generator, parameter
 
 from .bench import DEFAULT, DRAWN, PAPER, case
+from .samplers import estimate
 
-SOURCE = "docs/studies/sampled-parameters.md"
+SOURCE = "docs/analyze.md"
 COST = "3 min"
 REFERENCES = ("bushnaq2024degeneracy", "lau2023", "aoyagi2024")
 SEEDS = 5
@@ -23,7 +25,7 @@ PRESETS = {
     },
     "drawn": {"gradients": 1_000_000, "network": DRAWN, "eps": 0.003},
 }
-NUTS = {"sampler": "nuts", "chains": 8, "draws": 2500, "richardson": False, "controlled": False}
+NUTS = {"sampler": "nuts", "chains": 8, "draws": 2500}
 declare(
     parameters_sampled="N(eps) by sampling, the effective number of parameters.",
     parameters_error="Standard error that the library states of it.",
@@ -59,50 +61,38 @@ def check(p):
 
 @lru_cache(maxsize=64)
 def known(network: str, eps: float) -> tuple[float, float]:
-    """N and its standard error, by what the bench knows, else by the library's NUTS, which is BlackJAX's, from w*."""
-    one = case(network)
-    if one.known is not None:
-        return one.known(eps)
-    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
-
-    found = learning_coefficient(around(network, 1 / (2 * eps)), **NUTS)
-    return 2 * float(found.value[0, 0]), 2 * float(found.error[0, 0])
+    """Return N and its standard error, by what the bench knows, else by BlackJAX's NUTS from w*."""
+    known_here = case(network).known
+    if known_here is not None:
+        return known_here(eps)
+    reference = estimate(around(network, 1 / (2 * eps)), **NUTS)
+    return reference.value, reference.error
 
 
-def around(network: str, beta: float, batch: int | None = None):
-    """The posterior of a case, in double precision."""
-    one = case(network)
-    parts = None if one.mask is None else {"moving": one.mask}
-    return study.posterior(
-        one.losses, one.params, one.data, beta=beta, parts=parts, batch_size=batch
-    )
+def around(network: str, beta: float):
+    """Return the posterior of a case, in double precision."""
+    own = case(network)
+    return study.posterior(own.losses, own.params, own.data, beta=beta, moving=own.mask)
 
 
 def measure(p, seed):
     """One estimate, and what is known."""
     import jax
 
-    from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
-    from foretrain.degeneracy.sampled.learning_coefficient import learning_coefficient
-
-    one, number = case(p.network), int(generator(seed, "chains").integers(2**31))
+    own, number = case(p.network), int(generator(seed, "chains").integers(2**31))
     with jax.enable_x64(True):
         value, error = known(p.network, p.eps)
-        if one.batch:
-            found = learning_coefficient(
-                around(p.network, 1 / (2 * p.eps), one.batch),
-                richardson=False,
-                controlled=False,
-                seed=number,
-            )
-            taken = 2 * found.value[0, 0], 2 * found.error[0, 0], not found.doubts()
-            rest = found.virial[0, 0], 0.0, found.effective[0, 0]
+        if own.batch:
+            posterior = around(p.network, 1 / (2 * p.eps))
+            values = estimate(posterior, "sgld", batch_size=own.batch, seed=number)
+            taken = values.value, values.error, values.trusted
+            rest = values.virial, 0.0, values.effective
         else:
-            found = sampled_parameters(
-                around(p.network, 1.0), [p.eps], gradients=int(p.gradients * one.share), seed=number
+            values = sampled_parameters(
+                around(p.network, 1.0), [p.eps], gradients=int(p.gradients * own.share), seed=number
             )
-            checks = found.checks[0]
-            taken = found.value[0], found.error[0], bool(found.trusted[0])
+            checks = values.checks[0]
+            taken = values.value[0], values.error[0], bool(values.trusted[0])
             rest = checks.virial[0], checks.between, checks.effective
     names = "virial_share", "between_groups", "draws_effective"
     return {
@@ -111,7 +101,7 @@ def measure(p, seed):
         "believed": np.bool_(taken[2]),
         "parameters_known": value,
         "reference_error": error,
-        "trap": np.bool_(one.trap),
-        "gradients_taken": np.int64(found.gradients),
+        "trap": np.bool_(own.trap),
+        "gradients_taken": np.int64(values.gradients),
         **dict(zip(names, rest, strict=True)),
     }

@@ -53,11 +53,11 @@ def last_layer(act, x, into, out, eps: float, points: int = 1201) -> float:
     beta, n = 1 / (2 * eps), len(x)
     lines = [_line(at, points) for at in into]
     units = [act(line[:, None] * x) for line in lines]
-    moved = [one - act(at * x) for one, at in zip(units, into, strict=True)]
+    moved = [unit - act(at * x) for unit, at in zip(units, into, strict=True)]
 
     def products(left, right):
         """Means over inputs of left_a right_b for all pairs of units, each on the whole grid or along one side."""
-        own = [(one * other).sum(1) / n for one, other in zip(left, right, strict=True)]
+        own = [(unit * other).sum(1) / n for unit, other in zip(left, right, strict=True)]
         cross = left[0] @ right[1].T / n, (left[1] @ right[0].T / n).T
         return (own[0][:, None], cross[0]), (cross[1], own[1][None])
 

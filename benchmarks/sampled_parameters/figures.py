@@ -16,10 +16,10 @@ def draw_estimates(grid):
     cell = next(iter(grid.cells(keep=("network",)))).along("network")
     data = cell.simulation.transpose("network", "seed", ...)
     names = [str(name) for name in data["network"].values]
-    found, known = data["parameters_sampled"].values, data["parameters_known"].values
+    sampled, known = data["parameters_sampled"].values, data["parameters_known"].values
     error = np.hypot(data["parameters_error"].values, data["reference_error"].values)
     trusted, trap = data["believed"].values == 1, data["trap"].values == 1
-    row = np.broadcast_to(np.arange(len(names))[:, None], found.shape)
+    row = np.broadcast_to(np.arange(len(names))[:, None], sampled.shape)
     looks = {
         "trusted": (trusted & ~trap, PALETTE["blue"], "o"),
         "not trusted": (~trusted & ~trap, PALETTE["orange"], "s"),
@@ -30,10 +30,10 @@ def draw_estimates(grid):
         if not where.any():
             continue
         look = {"fmt": mark, "color": colour, "label": label, "markersize": 4}
-        ratio = found[where] / known[where]
+        ratio = sampled[where] / known[where]
         spread = WITHIN * error[where] / abs(known[where])
         left.errorbar(np.clip(ratio, 0.5, 1.9), row[where], xerr=spread, **look)
-        distance = (found - known)[where] / error[where]
+        distance = (sampled - known)[where] / error[where]
         right.plot(np.clip(distance, -6, 6), row[where], mark, color=colour, markersize=4)
     left.axvline(1, **line)
     for at in (-WITHIN, 0, WITHIN):

@@ -1,4 +1,8 @@
+"""The benchmark of sampled effective parameters: its sentences can hold and fail, and turn where the library is wrong."""
+
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +14,11 @@ from foretrain.degeneracy.sampled import effective_parameters, sampled_trust
 from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.sampled_parameters import bench, exact, study
 from foretrain.theory.reduced_rank import coefficient_at
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "sampled_parameters"
+sys.path.append(str(FOLDER.parent))
+from sampled_parameters import bench, exact, study  # noqa: E402
 
 
 def test_the_bench_has_forty_networks_and_what_is_known_of_them_agrees_with_itself():
@@ -88,7 +95,7 @@ def test_every_sentence_can_hold_and_fail():
         "relative": lambda s, e, b, k, t: (1.05 * k, 0.05 * k, b),
         "traps-mislead": lambda s, e, b, k, t: (np.where(t, k, s), e, b),
     }
-    check("sampled-parameters", grid, {id: lambda one=one: grid(one) for id, one in spoilt.items()})
+    check(FOLDER, grid, {id: lambda one=one: grid(one) for id, one in spoilt.items()})
 
 
 SOME = (
@@ -109,7 +116,7 @@ def measured(names=SOME):
 
 
 def judged(id, names=SOME):
-    (claim,) = verdicts("sampled-parameters", measured(names), id)[id]
+    (claim,) = verdicts(FOLDER, measured(names), id)[id]
     return claim.verdict
 
 
@@ -157,10 +164,10 @@ def test_verdicts_turn_where_the_library_is_made_wrong(monkeypatch):
         assert judged("traps") == FAILS
     round_, judge = walk._round, walk._judged
 
-    def counted(self, draws, beta, most):  # draws of chains that have not been cooled
+    def counted(self, draws, beta, most, *rest):  # draws of chains that have not been cooled
         hot = draws.loss.copy()
         hot[-len(self.outside) :, : hot.shape[1] // 20] += 1.0
-        return judge(self, draws._replace(loss=hot), beta, most)
+        return judge(self, draws._replace(loss=hot), beta, most, *rest)
 
     with monkeypatch.context() as change:  # burn-in counted
         change.setattr(walk, "_judged", counted)

@@ -123,7 +123,7 @@ def deep(weights, target):
 
 def _deep(text, **options):
     shape, rank = text.split(" r")
-    widths, rank = [int(one) for one in shape.split("-")], int(rank)
+    widths, rank = [int(width) for width in shape.split("-")], int(rank)
     moves, start = np.zeros((2, 3, WIDEST, WIDEST))
     for layer, (below, above) in enumerate(pairwise(widths)):
         moves[layer, :above, :below] = 1
@@ -281,9 +281,9 @@ def drawn(number: int) -> Case:
 @lru_cache(maxsize=64)
 def case(name: str) -> Case:
     """The case of a name; a deep linear network may be any, as ``6-4-6 r1``, and of those that are drawn any number."""
-    made = {**MADE, **PAPER}
-    if name in made:
-        return made[name]()
+    cases = {**MADE, **PAPER}
+    if name in cases:
+        return cases[name]()
     try:
         return drawn(int(name[6:])) if name.startswith("drawn ") else _deep(name)
     except (ValueError, IndexError):

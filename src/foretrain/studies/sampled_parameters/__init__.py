@@ -1,1 +1,0 @@
-"""The study ``sampled-parameters``; see ``study.py``."""

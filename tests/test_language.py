@@ -21,10 +21,8 @@ DOCSTRINGS = {
     "benchmarks": 1,
     "commands": 1,
     "degeneracy": 3,
-    "elsewhere": 3,
     "explain": 8,
     "figures": 3,
-    "predict": 1,
     "report": 5,
     "tests": 46,
 }
@@ -34,14 +32,12 @@ NAMED = {
     "benchmarks": 73,
     "commands": 3,
     "degeneracy": 154,
-    "elsewhere": 39,
     "explain": 166,
     "figures": 30,
-    "predict": 22,
     "registry": 1,
     "report": 27,
     "studies": 48,
-    "tests": 1097,
+    "tests": 1050,
     "training": 1,
 }
 

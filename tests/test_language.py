@@ -24,20 +24,19 @@ DOCSTRINGS = {
     "explain": 8,
     "figures": 3,
     "report": 5,
-    "tests": 46,
 }
 # Functions, fields, arguments and variables named by a word of NAMES, by room.
 NAMED = {
     "analyze": 1,
     "benchmarks": 73,
     "commands": 3,
-    "degeneracy": 154,
+    "degeneracy": 143,
     "explain": 166,
     "figures": 30,
     "registry": 1,
     "report": 27,
     "studies": 48,
-    "tests": 1050,
+    "tests": 977,
     "training": 1,
 }
 

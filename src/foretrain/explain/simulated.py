@@ -350,13 +350,10 @@ def _of_kind(array, kind):
     return array if array is None or array.dtype.kind != "f" else array.astype(kind)
 
 
-def plain_run(
-    training: Training, start: Any, rows: Any, learning_rates: Any = None
-) -> tuple[Any, Any]:
+def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any, Any]:
     """Weights at the end of one run by Optax, and its training loss before every step and after the last, (steps + 1,).
 
-    `learning_rates`, (step,), are by default those of the training. They, `start` and `rows`, (step, example), may be
-    traced.
+    `learning_rates`, (step,), are by default the training's. They, `start` and `rows`, (step, example), may be traced.
     """
     import jax
     import jax.numpy as jnp

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from foretrain.cli import main
+from foretrain.explain import corner_runs
+from foretrain.explain.model_file import explain_files
 
 MODEL = """
 import jax
@@ -22,7 +24,7 @@ def apply(w, x):
     return shape(x @ w[0]) @ w[1]
 
 
-def rate(step):
+def learning_rate(step):
     return 0.1
 """
 
@@ -40,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_command_explains_and_writes_a_page(folder, capsys):
-    command = "explain model.py data.npz --steps 20 --batch 4 --seeds 2 --out made"
+    command = "explain model.py data.npz --steps 20 --batch-size 4 --seeds 2 --out made"
     assert main(command.split()) == 0
     out, err = capsys.readouterr()
     assert "Said before training: " in err
@@ -50,6 +52,16 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
     record = json.loads((folder / "made" / "explanation.json").read_text("utf-8"))
     assert record["regime"] in ("lazy", "rich", "edge", "undecided")
     assert (folder / "made" / "explanation.svg").exists()
+
+
+@pytest.mark.slow
+def test_workers_read_the_files_again_and_make_the_same_bits(folder, monkeypatch):
+    options = {"seeds": 2, "steps": 20}
+    here = explain_files("model.py", "data.npz", out="here", **options)
+    monkeypatch.setattr(corner_runs, "_WORTH_S", -1.0)
+    there = explain_files("model.py", "data.npz", out="there", **options)
+    for corner, losses in here.train.items():
+        np.testing.assert_array_equal(there.train[corner], losses)
 
 
 @pytest.mark.slow
@@ -89,19 +101,27 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
             "`--labels` must be left out where `data` holds",
         ),
         ("model.py data.npz", "--steps"),
-        ("model.py data.npz --steps 2 --rate x", "`--rate` must be a number"),
+        ("model.py data.npz --steps 2 --learning-rate x", "`--learning-rate` must be a number"),
+        ("model.py data.npz --steps 2 --rate 1", "`--rate`. Did you mean `--learning-rate`?"),
+        ("model.py data.npz --steps 2 --loss squared", "is 'squared'. Did you mean `mse`?"),
+        ("model.py data.npz --steps 2 --loss cross-entropy", "Did you mean `cross_entropy`?"),
+        ("usual.py data.npz --steps 2", "`model` gives it. Did you mean `learning_rate`?"),
         ("model.py data.npz --steps 2 --seeds x", "`--seeds` must be a whole number"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),
-        ("raises.py data.npz --steps 2 --rate 1", "raises.py, line 5: ValueError: of mine"),
+        (
+            "raises.py data.npz --steps 2 --learning-rate 1",
+            "raises.py, line 5: ValueError: of mine",
+        ),
         (
             "model.py data.npz --steps 2 --measured broken.py",
             "`--measured` must be a .csv or .parquet",
         ),
-        ("bare.py data.npz --steps 2 --rate 1", "`model` must define the function `init`"),
+        ("bare.py data.npz --steps 2 --learning-rate 1", "`model` must define the function `init`"),
     ],
 )
 def test_what_files_lack_is_said_in_one_line(folder, capsys, words, answer):
     (folder / "broken.py").write_text("x = 1\n\n1 / 0\n")
+    (folder / "usual.py").write_text(MODEL.replace("def learning_rate(", "def rate("))
     (folder / "bare.py").write_text("def apply(w, x):\n    return x\n")
     (folder / "raises.py").write_text(
         "import jax\ndef init(key):\n    return jax.random.normal(key, (3, 1))\n"

@@ -106,7 +106,7 @@ def needs():
     }
 
 
-def made():
+def build():
     """Networks that need what the study says; a transformer whose directions have a frequency, 0.3 by chance."""
     power = np.array([[[0.35] * 5] * 5, [[0.95] * 5] * 2 + [[0.8] * 5] * 3])
     modules = scattered([0.8])[..., 0]
@@ -149,7 +149,7 @@ def test_every_sentence_can_hold_and_fail():
         "local-edges": ("edges_needed", scaled(2, "local")),
         "local-edges.corrected": ("edges_needed", scaled(2, "local")),
     }
-    check("interaction-basis", made, spoilt, drawn=False)
+    check("interaction-basis", build, spoilt, drawn=False)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_networks_that_did_not_learn_or_generalise_say_nothing(variable, ids):
-    judged = verdicts("interaction-basis", changed(made(), variable, times(0.5)))
+    judged = verdicts("interaction-basis", changed(build(), variable, times(0.5)))
     for id in ids:
         assert {claim.verdict for claim in judged[id]} == {"inconclusive"}
 

@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.dynamics.program import FAILED
@@ -86,7 +87,7 @@ class CornerRuns:
 
     def __post_init__(self):
         training = self.simulator.training
-        share = training.batch / len(training.x)
+        share = training.batch_size / len(training.x)
         self._study = define(
             "explain",
             Parameters=Parameters,
@@ -172,15 +173,13 @@ class CornerRuns:
     def _record(self, plan: Plan) -> None:
         """Write the plan into the manifest, with the simulations that stand there."""
         stored = home.stored_plan(self.folder)
-        if stored is not None:
+        if stored is not None and "corner" in stored["parameters"]:
             names = stored["axes"].get("corner", [stored["parameters"]["corner"]])
             asked = plan.axes.get("corner", (plan.parameters.corner,))
             plan = self._plan(list(dict.fromkeys([*names, *asked])))
         home.record(self.folder, plan)
 
     def _read(self, asked: dict[str, Parameters]) -> None:
-        import jax
-
         tree = jax.tree.structure(self.simulator.starts)
         for segment in segments(self.folder):
             for run in runs_of(segment):
@@ -197,8 +196,6 @@ class CornerRuns:
 
 def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[str, np.ndarray]:
     """Curves of one simulation, and the last weights of the user's run."""
-    import jax
-
     if p.training not in _SIMULATORS:
         simulator = simulator_of(source(), p.starts)
         if training_hash(simulator) != p.training:
@@ -227,8 +224,6 @@ def _gradients(share: float, p: Parameters) -> float:
 
 
 def _backend() -> str:
-    import jax
-
     return "cpu" if jax.default_backend() == "cpu" else "gpu"
 
 
@@ -248,15 +243,19 @@ def _on(cores: Set[int] | None) -> Iterator[None]:
 
 def training_hash(simulator: Simulator) -> str:
     """Hash (32 hex digits) of all that makes the curves of a training."""
-    import jax
-
     training, starts = simulator.training, simulator.starts
     identity = hashlib.sha256()
     options = training.optimizer, training.momentum, training.weight_decay, jax.__version__
     identity.update(json.dumps([*options, str(jax.tree.structure(starts))]).encode())
     identity.update(_gradient_text(training, starts).encode())
     examples = training.x, training.y, training.x_test, training.y_test
-    for leaf in (*examples, training.rates, simulator.rows, simulator.at, *jax.tree.leaves(starts)):
+    for leaf in (
+        *examples,
+        training.learning_rates,
+        simulator.rows,
+        simulator.at,
+        *jax.tree.leaves(starts),
+    ):
         array = np.asarray([] if leaf is None else leaf)
         identity.update(f"{array.dtype}{array.shape}".encode())
         identity.update(np.ascontiguousarray(array).tobytes())
@@ -265,7 +264,6 @@ def training_hash(simulator: Simulator) -> str:
 
 def _gradient_text(training: Training, starts: Any) -> str:
     """The lowered program of one start's loss and gradient."""
-    import jax
 
     def loss(w, x, y):
         return training.loss(training.apply(w, x), y)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
@@ -55,18 +56,21 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
         twins: Those of the linearised network; None where it diverges.
     """
     training = kernels[0].training
-    rate = float(training.rates[-1])
+    rate = float(training.learning_rates[-1])
 
-    def read(ends, held):
+    def read(ends, linearised):
         if ends is None:
             return None, None, None, None
         pairs = list(zip(kernels, ends, strict=True))
-        balances = [_imbalance(one.start, end) for one, end in pairs]
-        edges = [edge_share(training, one.start, end, held=held, rate=rate) for one, end in pairs]
-        movements = [one.movement(one.there(end)) for one, end in pairs]
-        gates = [_changed(training, one.start, end) for one, end in pairs]
-        known = [None if None in one else _over(one) for one in (gates, balances)]
-        return _over(movements), _over(edges), *known
+        balances = [_imbalance(kernel.start, end) for kernel, end in pairs]
+        edges = [
+            edge_share(training, kernel.start, end, linearised=linearised, learning_rate=rate)
+            for kernel, end in pairs
+        ]
+        movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
+        gates = [_gate_changes(training, kernel.start, end) for kernel, end in pairs]
+        known = [None if None in values else _mean(values) for values in (gates, balances)]
+        return _mean(movements), _mean(edges), *known
 
     movement, edge, gates, balance = read(ends, False)
     twin_movement, twin_edge, twin_gates, twin_balance = read(twins, True)
@@ -84,25 +88,23 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
     )
 
 
-def _over(values):
+def _mean(values):
     values = np.array(values)
     return (
         interval(values) if np.isfinite(values).all() else Interval(np.inf, np.nan, np.nan, "none")
     )
 
 
-def _low(one):
-    return one.low if np.isfinite(one.low) else one.measured
+def _low(value):
+    return value.low if np.isfinite(value.low) else value.measured
 
 
-def _high(one):
-    return one.high if np.isfinite(one.high) else one.measured
+def _high(value):
+    return value.high if np.isfinite(value.high) else value.measured
 
 
-def _changed(training, start, end):
+def _gate_changes(training, start, end):
     """The share of gates that have changed, None without any."""
-    import jax
-
     with jax.enable_x64(True):
         share = float(_gates(training)(start, end))
     return share if np.isfinite(share) else None
@@ -110,14 +112,10 @@ def _changed(training, start, end):
 
 @lru_cache(maxsize=2)
 def _gates(training):
-    import jax
-
     return jax.jit(lambda start, end: changed_gates(training.apply, start, end, training.x))
 
 
 def _imbalance(start, end):
-    import jax
-
     pairs = zip(jax.tree.leaves(start), jax.tree.leaves(end), strict=True)
     gains = np.array(
         [

@@ -11,6 +11,8 @@ and batches, momentum and decay are those of `foretrain.explain.kernel.kernel_re
 
 from functools import lru_cache, partial
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from foretrain.explain.kernel.kernel_recursion import LARGEST, Kernel, Predicted, slope
@@ -18,7 +20,7 @@ from foretrain.explain.kernel.kernel_recursion import LARGEST, Kernel, Predicted
 POINTS = 4  # at which the kernel is measured, fewer where they do not fit
 
 
-def along(
+def kernel_along(
     kernel: Kernel, rows: np.ndarray, at: np.ndarray, way: Predicted
 ) -> tuple[np.ndarray, np.ndarray]:
     """Training losses with the kernel along the way at the steps `at`, shape (time,), and the kernel where the way ends.
@@ -31,8 +33,6 @@ def along(
 
     Cost: `POINTS` kernels, and their memory; every step a product of a kernel and a vector.
     """
-    import jax
-
     training, n = kernel.training, kernel.size
     first = kernel.values[:n]
     lengths = np.sqrt(np.maximum(np.einsum("ti,ij,tj->t", way.alpha, first, way.alpha), 0))
@@ -44,8 +44,8 @@ def along(
     chosen = sorted({*chosen, len(at) - 1} - {0}) or [0]
     kernels = [first]
     for point in chosen:
-        weights = kernel.moved(way.alpha[point], float(way.beta[point]))
-        kernels.append(kernel.there(weights)[:n])
+        weights = kernel.weights_at(way.alpha[point], float(way.beta[point]))
+        kernels.append(kernel.values_at(weights)[:n])
     steps = np.interp(np.arange(training.steps), at, distance)
     nodes = np.r_[0.0, distance[chosen]]
     place = np.interp(steps, nodes, np.arange(len(nodes)))
@@ -60,17 +60,16 @@ def along(
 
 @lru_cache(maxsize=2)
 def _program(training, tail, at):
-    import jax
-
     return jax.jit(partial(_followed, training, tail, np.array(at)))
 
 
 def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows):
     """Losses at the steps `at`."""
-    import jax
-    import jax.numpy as jnp
-
-    rates, decay, momentum = jnp.asarray(training.rates), training.weight_decay, training.momentum
+    rates, decay, momentum = (
+        jnp.asarray(training.learning_rates),
+        training.weight_decay,
+        training.momentum,
+    )
     y, width = jnp.asarray(training.y), int(np.prod(tail))
 
     def step(number, state):

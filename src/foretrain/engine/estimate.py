@@ -202,9 +202,12 @@ def _trial(
     group: Group,
     workers: int,
 ) -> Trial:
-    """Open a group with its shortest run, and once more, now compiled, with the one before it."""
+    """Open a group with its longest run, or its shortest on the host, and once more, now compiled, with the next to it."""
     first = second = {}
-    for position in (-1, -min(2, group.count)):
+    # The first runs are those of the network itself; variants beside it may end at once.
+    for position in (
+        (0, min(1, group.count - 1)) if plan.study.trains else (-1, -min(2, group.count))
+    ):
         run = left[group.waiting[position]]
         changes = overrides(run.parameters, group.parameters)
         sample = [0, run.identity, changes, run.seed.number, ""]

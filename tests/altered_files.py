@@ -105,7 +105,7 @@ def little_memory(content):
 
 
 class Told:
-    """Whether a block ended in one line of foretrain's that names `name`."""
+    """Context of a block that ended, or not, in one line of foretrain's that names `name`."""
 
     def __init__(self, name, kinds=StoreError):
         self.name, self.kinds, self.said = name, kinds, False

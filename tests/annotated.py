@@ -129,7 +129,7 @@ def _checked_from_its_first_call_on(part):
 
 
 def _resolved(hint, part):
-    """What an annotation in quotes means; anything where that is imported for the eyes of a type checker alone."""
+    """Meaning of an annotation in quotes; anything where that is imported for the eyes of a type checker alone."""
     if not isinstance(hint, str):
         return hint
     try:

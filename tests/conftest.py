@@ -65,7 +65,7 @@ def pytest_collection_finish():
 
 
 def _compile_once():
-    """What a test of this process compiled is read back when another asks for the same; nothing is kept for the next time."""
+    """Read back what a test of this process compiled when another asks for the same; nothing is kept for the next time."""
     import jax
 
     folder = tempfile.TemporaryDirectory(prefix="foretrain-tests-", ignore_cleanup_errors=True)

@@ -1,4 +1,4 @@
-"""Whether a figure can be read: every text inside it, none on another, no legend on a curve, every axis and dash named."""
+"""Legibility of a figure: every text inside it, none on another, no legend on a curve, every axis and dash named."""
 
 import itertools
 
@@ -11,7 +11,7 @@ _COVERED = 0.02  # share of the points of a curve that may lie below a legend
 
 
 def troubles(figure) -> list[str]:
-    """What cannot be read in a figure, a line each."""
+    """Parts of a figure that cannot be read, a line each."""
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
@@ -56,7 +56,7 @@ def _corners(text, renderer) -> np.ndarray:
 
 
 def _meet(one, other) -> bool:
-    """Whether two rectangles, each (4, 2), overlap: no line along a side of either parts them."""
+    """Return True where two rectangles, each (4, 2), overlap: no line along a side of either parts them."""
     for corners in (one, other):
         for side in np.diff(corners[:3], axis=0):
             across = np.array([-side[1], side[0]]) / (np.hypot(*side) or 1)

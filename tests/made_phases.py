@@ -12,7 +12,7 @@ SEEDS = 10
 EFFECTIVE, DECODER = 1.3, 0.9  # rate times steps
 
 
-def made(
+def build(
     *,
     phases="times",
     shift=0.0,

@@ -55,18 +55,18 @@ def runs(
         labels: Further coordinates, name to (dims, values).
     """
     lead = {name: len(values) for name, values in axes.items()} | ({"seed": seeds} if seeds else {})
-    found = {}
+    arrays = {}
     for name, values in variables.items():
         own, values = lookup(name).dims or (), np.asarray(values)
         shape = (*lead.values(), *(values.shape[values.ndim - len(own) :] if own else ()))
-        found[name] = ((*lead, *own), np.broadcast_to(values, shape).copy())
+        arrays[name] = ((*lead, *own), np.broadcast_to(values, shape).copy())
     if outcome is not None:
         shape = tuple(lead.values())
-        found["outcome"] = (
+        arrays["outcome"] = (
             tuple(lead),
             np.broadcast_to(np.asarray(outcome, np.int8), shape).copy(),
         )
-    data = xr.Dataset(found)
+    data = xr.Dataset(arrays)
     coords = {name: (name, list(values)) for name, values in axes.items()}
     if seeds:
         coords["seed"] = ("seed", np.arange(seeds))
@@ -125,11 +125,11 @@ def spoil(networks: dict[str, Any], changes: dict[str, Callable]) -> dict[str, A
     return networks
 
 
-def fitted(study: Any, made: Grid) -> Grid:
+def fitted(study: Any, whole: Grid) -> Grid:
     """The grid with what a study of the catalogue, already loaded, fits to it."""
-    step = made.simulation["step"].values
-    labels = study.labels(made.parameters, step)
-    return replace(made, fits=dataset(study.fit(made), labels, step, seeds=made.seeds))
+    step = whole.simulation["step"].values
+    labels = study.labels(whole.parameters, step)
+    return replace(whole, fits=dataset(study.fit(whole), labels, step, seeds=whole.seeds))
 
 
 def times(factor):
@@ -142,31 +142,32 @@ def add(number):
     return lambda values: values + number
 
 
-def changed(made: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -> Grid:
+def changed(whole: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -> Grid:
     """The grid with a variable changed, such as ``"loss"``, or ``"flow/loss"`` of a network trained beside it."""
     network, _, name = variable.rpartition("/")
-    data = made.network(network)
+    data = whole.network(network)
     data[name] = (data[name].dims, np.asarray(change(data[name].copy())))
-    return made
+    return whole
 
 
-def verdicts(study: str | Path, made: Grid, id: str = "") -> dict[str, list[Claim]]:
+def verdicts(study: str | Path, whole: Grid, id: str = "") -> dict[str, list[Claim]]:
     """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
-    found: dict[str, list[Claim]] = {}
+    claims: dict[str, list[Claim]] = {}
     cells: dict[tuple[str, ...], list[Grid]] = {}
-    for said in catalogue.load(study).sentences:
-        if id not in ("", said.id):
+    for sentence in catalogue.load(study).sentences:
+        if id not in ("", sentence.id):
             continue
-        if said.along not in cells:
-            cells[said.along] = [one.along(*said.along) for one in made.cells(keep=said.along)]
-        for cell in cells[said.along]:
-            claim = judge(said, cell)
+        along = sentence.along
+        if along not in cells:
+            cells[along] = [cell.along(*along) for cell in whole.cells(keep=along)]
+        for cell in cells[along]:
+            claim = judge(sentence, cell)
             if claim is not None:
-                found.setdefault(said.id, []).append(claim)
-    return found
+                claims.setdefault(sentence.id, []).append(claim)
+    return claims
 
 
-def ended_grid(made: Grid, how: str) -> Grid:
+def ended_grid(whole: Grid, how: str) -> Grid:
     """The same grid with runs that ended as `how` says, of which those that ended early have half of their observations.
 
     As in a store the steps end with the longest run, those of the theory do not.
@@ -190,8 +191,8 @@ def ended_grid(made: Grid, how: str) -> Grid:
                 changed[name] = values.where(kept)
         return _cut(data.assign(changed))
 
-    variants = {name: blank(runs) for name, runs in made.variants.items()}
-    return replace(made, simulation=blank(made.simulation), variants=variants)
+    variants = {name: blank(runs) for name, runs in whole.variants.items()}
+    return replace(whole, simulation=blank(whole.simulation), variants=variants)
 
 
 def _cut(data):
@@ -205,12 +206,14 @@ def _cut(data):
     return data.isel(step=slice(0, there[-1] + 1))
 
 
-def survives(study: str | Path, made: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
+def survives(study: str | Path, whole: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
     """Hold that nothing raises however runs end, and that no sentence holds of runs that are missing or diverged."""
     for how, code in ENDS.items():
-        ended = ended_grid(made, how)
+        ended = ended_grid(whole, how)
         claims = verdicts(study, ended)
-        holding = {id for id, each in claims.items() if any(one.verdict == HOLDS for one in each)}
+        holding = {
+            id for id, each in claims.items() if any(claim.verdict == HOLDS for claim in each)
+        }
         spared = of_diverged if code == DIVERGED else ()
         assert code is None or holding <= set(spared), f"{holding} of {study} hold where {how}"
         if drawn and code != DIVERGED:
@@ -234,7 +237,7 @@ def check(
     study: str | Path,
     good: Callable[..., Grid],
     spoilt: dict[str, Any],
-    held: dict[str, Any] | None = None,
+    exceptions: dict[str, Any] | None = None,
     *,
     drawn: bool = True,
     of_diverged: Collection[str] = (),
@@ -246,32 +249,32 @@ def check(
 
     Args:
         study: Name of the study.
-        good: Makes the grid on which all sentences hold but those of `held`.
+        good: Makes the grid on which all sentences hold but those of `exceptions`.
         spoilt: Id of every sentence to a grid on which it fails.
-        held: Id of some sentences to a grid on which these hold.
+        exceptions: Id of some sentences to a grid on which these hold.
         drawn: Whether the good grid has all that the study's figures draw.
         of_diverged: Ids of sentences that may hold where all runs diverged, since diverged runs are what they speak of.
     """
-    held = held or {}
+    exceptions = exceptions or {}
     ids = {sentence.id for sentence in catalogue.load(study).sentences}
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
     usual = good()
     survives(study, usual, drawn, of_diverged)
-    whole = verdicts(study, usual)
+    usual_claims = verdicts(study, usual)
     del usual  # it may be large
 
-    def judged(id, made):
-        if made == {}:
-            return whole.get(id, [])
-        if isinstance(made, tuple):
-            grid = changed(good(), *made)
+    def judged(id, recipe):
+        if recipe == {}:
+            return usual_claims.get(id, [])
+        if isinstance(recipe, tuple):
+            whole = changed(good(), *recipe)
         else:
-            grid = good(**made) if isinstance(made, dict) else made()
-        return verdicts(study, grid, id).get(id, [])
+            whole = good(**recipe) if isinstance(recipe, dict) else recipe()
+        return verdicts(study, whole, id).get(id, [])
 
     for id in ids:
         claims = {
-            HOLDS: judged(id, held.get(id, {})),
+            HOLDS: judged(id, exceptions.get(id, {})),
             FAILS: judged(id, spoilt[id]),
         }
         for verdict, each in claims.items():

@@ -21,7 +21,7 @@ _LEAD = (
 
 
 class Screen:
-    """What a terminal shows of the text it has been sent: carriage returns, wraps, and the codes that move and erase.
+    """Screen of a terminal that has been sent some text: carriage returns, wraps, and the codes that move and erase.
 
     Attributes:
         lines: The rows from the top, none of which scrolls away.
@@ -35,7 +35,7 @@ class Screen:
 
     @property
     def left(self) -> list[str]:
-        """What stands on the screen of a program that has ended, and has left the cursor shown at the start of a line."""
+        """Lines on the screen of a program that has ended, and has left the cursor shown at the start of a line."""
         assert (self.cursor, self.column) == (True, 0)
         assert not any(self.lines[self.row :])
         return self.lines[: self.row]

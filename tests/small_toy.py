@@ -55,12 +55,12 @@ def trained(p, steps, inputs):
 
 
 def observed(p, inputs, state):
-    """What is observed of a run."""
+    """Observed variables of a run."""
     return compiled(p, toy.WIDE)[1](inputs, state)
 
 
 def finals(p, inputs, state):
-    """What is stored once of a run that ends here."""
+    """Variables that are stored once of a run that ends here."""
     return compiled(p, toy.WIDE)[2](inputs, state)
 
 

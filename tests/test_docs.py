@@ -31,7 +31,7 @@ ROLES = {
 
 
 class Reader:
-    """Who does what the page says, in a folder of their own."""
+    """A reader who does what the page says, in a folder of their own."""
 
     def __init__(self, folder: Path, capsys):
         self.mine, self.capsys = folder / "mine.py", capsys
@@ -72,7 +72,7 @@ class Reader:
         return self.capsys.readouterr().out
 
     def test(self, text: str) -> None:
-        """What pytest would do with the one test of a file."""
+        """Do what pytest would do with the one test of a file."""
         names: dict = {}
         exec(compile(text, "test_mine.py", "exec"), names)
         (test,) = (value for name, value in names.items() if name.startswith("test_"))

@@ -1,4 +1,4 @@
-"""What the repository says of itself is so."""
+"""The repository is as it says of itself."""
 
 import re
 import shlex

@@ -114,7 +114,7 @@ def until(condition, seconds=5.0):
 
 
 def troubles(browser, width):
-    """What is wrong with what stands there: widths, links, pictures, contrast, the first screen."""
+    """Troubles of what stands there: widths, links, pictures, contrast, the first screen."""
     ready = (
         "return [...document.images].every((image) => image.complete || image.loading === 'lazy')"
     )

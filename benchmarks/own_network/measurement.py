@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.claims.interval import interval
-from foretrain.explain.explain import gap_apart
+from foretrain.explain.explain import gap_shares
 from foretrain.explain.kernel.kernel_forecast import kernel_forecast
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import described
@@ -88,7 +88,7 @@ def blamed(simulator, group):
     asked = [Simulation(one, 1 if one.step else substeps) for one in corners(training)]
     losses = {one.corner: curves.train for one, curves in simulator.train(asked).items()}
     kept = ~lost(losses[run_corner(training)])
-    shares = gap_apart(training, {corner: curve[kept] for corner, curve in losses.items()})
+    shares = gap_shares(training, {corner: curve[kept] for corner, curve in losses.items()})
     share, covered = np.zeros(len(CAUSES)), np.full(len(CAUSES), np.nan)
     for cause in shares.causes:
         at = CAUSES.index(cause.name)

@@ -32,7 +32,11 @@ def drawn(random: np.random.Generator) -> Drawn:
     share = float(np.exp(random.uniform(np.log(0.02), np.log(0.9))))
     batch = None if random.random() < 0.5 else int(random.choice([1, 2, 4, 8]))
     steps = int(min(_MOST_STEPS, np.ceil(random.choice([4, 20, 80]) / share)))
-    options = {"rate": share / edge(apply, init, x, y), "steps": steps, "batch": batch}
+    options = {
+        "learning_rate": share / edge(apply, init, x, y),
+        "steps": steps,
+        "batch_size": batch,
+    }
     said = f"{task} {len(x)}, {words}, c {share:.2f}, batch {batch or 'all'}, {steps} steps"
     return Drawn(apply, init, x, y, options, said)
 
@@ -42,7 +46,7 @@ def edge(apply: Callable, init: Callable, x, y) -> float:
     import jax
 
     with jax.enable_x64(True):
-        plain = described(apply, init, x, y, rate=1.0, steps=1)
+        plain = described(apply, init, x, y, learning_rate=1.0, steps=1)
         return Kernel(plain, jax.tree.map(lambda leaf: leaf[0], starts(plain, 1))).edge
 
 

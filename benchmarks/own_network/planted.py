@@ -57,5 +57,9 @@ def planted(causes: tuple[str, ...], random: np.random.Generator, without: str =
         batch = None
     if without == "step":
         share, steps = share / _SLOWER, steps * _SLOWER
-    options = {"rate": share / edge(apply, init, x, y), "steps": steps, "batch": batch}
+    options = {
+        "learning_rate": share / edge(apply, init, x, y),
+        "steps": steps,
+        "batch_size": batch,
+    }
     return Drawn(apply, init, x, y, options, ", ".join(causes) or "nothing")

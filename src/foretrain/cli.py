@@ -146,7 +146,7 @@ _KINDS: dict[str, dict[str, Any]] = {
         ("--markdown --quiet --renew --train --wiring --verbose", {"action": "store_true"}),
         ("--config --out --pilot config explain:data explain:--labels", {"type": Path}),
         ("file first folder second", {"type": Path}),
-        ("--layers --part --rates --times --widths files models", {"nargs": "+"}),
+        ("--layers --part --times files models", {"nargs": "+"}),
         ("--to --steps --data", {"required": True}),
         ("--emit-sbatch --modules --points", {"type": int}),
         ("--resolution --seconds", {"type": float}),

@@ -65,10 +65,21 @@ def argument_error(name: str, rule: str, got: str, repair: str = "") -> Argument
     return error
 
 
+# Names that are usual elsewhere, too unlike those here to be found by their letters.
+_USUAL = {
+    "rate": "learning_rate",
+    "--rate": "--learning-rate",
+    "lr": "learning_rate",
+    "squared": "mse",
+}
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A sentence that suggests the known name closest to `name`, or lists them all."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if (usual := _USUAL.get(name)) in known:
+        close = [usual]
     return f"Did you mean `{close[0]}`?" if close else f"Known: {', '.join(known)}."
 
 

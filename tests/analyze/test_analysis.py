@@ -213,7 +213,7 @@ def gram_not_centred(change):
 
 
 def another_layer(change):
-    """What matters of a layer to the outputs is that of the next, in as many columns."""
+    """Columns of a layer that matter to the outputs are as many as those of the next."""
     right = free_directions._roots
 
     def wrong(network, x, counted, loss="mse"):

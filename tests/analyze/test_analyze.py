@@ -354,7 +354,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, caps
 
 @pytest.mark.slow
 def test_an_interrupt_while_sampling_is_one_line_and_code_130(folder):
-    """What XLA still computes at that moment brings no trace and no crash."""
+    """Computations of XLA at that moment bring no trace and no crash."""
     words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "500"]
     words += ["--out", str(folder / "out")]
     command = [sys.executable, "-m", "foretrain", "analyze", *words]

@@ -19,7 +19,7 @@ from foretrain.errors import ArgumentError
 
 
 def counted(one, x):
-    """What is counted, and the exact rank deficit."""
+    """Return the count, and the exact rank deficit."""
     found = free_directions(one, x, spectrum=jacobian_spectrum(one, x))
     assert found.exact
     return found, found.free

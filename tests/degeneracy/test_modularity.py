@@ -44,7 +44,7 @@ def layered(blocks, noise, seed=0):
 
 
 def same(found, labels):
-    """Whether two labelings are one up to names."""
+    """Return True where two labelings are one up to names."""
     pairs = {(int(a), int(b)) for a, b in zip(found, labels, strict=True)}
     return len(pairs) == len(set(found)) == len(set(labels))
 

@@ -11,12 +11,12 @@ from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import grams
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.folded import layers, steps
-from foretrain.degeneracy.interactions.ablation import direction_curve, edge_curve
 from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph, path_points
 from foretrain.degeneracy.network import Section, dense, forward, network_of, register, restricted
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.errors import ArgumentError
+from foretrain.training.ablation import direction_curve, edge_curve
 
 KINDS = ("global", "local")
 

@@ -7,8 +7,9 @@ import pytest
 
 from foretrain.elsewhere.curves import Measured, read_measured
 from foretrain.errors import ForetrainError
-from foretrain.explain.beside import beside
-from foretrain.explain.compare_curves import compare_curves, draw, text
+from foretrain.explain.compare_curves import compare_curves
+from foretrain.explain.curve_comparison import curve_comparison
+from foretrain.explain.curve_comparison_words import sentences
 
 EXPORT = (
     '"Step","a - train_loss","a - train_loss__MIN","a - train_loss__MAX","b - train_loss","b - _step"\n'
@@ -81,7 +82,9 @@ def measured(*curves):
 def test_the_distance_of_flat_curves_is_that_of_two_numbers():
     """Starts at 0.4 and 0.6 of 1 and a run at 0.8: .3 off; s^2 = .02, so .3 / sqrt(.02 * 3/2)."""
     theory = np.array([[1.0, 0.4, 0.4], [1.0, 0.6, 0.6]])
-    one = beside(measured([1, 0.8, 0.8]), np.arange(3), {"theory": theory}).distances["theory"]
+    one = curve_comparison(measured([1, 0.8, 0.8]), np.arange(3), {"theory": theory}).distances[
+        "theory"
+    ]
     assert one.miss == pytest.approx(0.3)
     assert one.step == 1
     assert one.spreads == pytest.approx(0.3 / np.sqrt(0.03))
@@ -91,21 +94,21 @@ def test_the_distance_of_flat_curves_is_that_of_two_numbers():
 def test_another_training_is_farther_than_any_start():
     starts = np.c_[np.ones(6), 0.5 + 0.01 * np.arange(6)]
     for last, words in ((0.52, "can be those of such"), (0.6, "those of another training")):
-        found = beside(measured([1, last]), np.arange(2), {"itself": starts}, "itself")
-        assert any(words in line for line in found.lines())
+        found = curve_comparison(measured([1, last]), np.arange(2), {"itself": starts}, "itself")
+        assert any(words in line for line in sentences(found))
 
 
 def test_a_run_that_diverges_alone_is_another_training_and_negative_losses_are_none():
     starts = np.c_[np.ones(3), [0.1, 0.5, 0.9]]  # so far apart that no distance in spreads says it
-    found = beside(measured([1, np.inf]), np.arange(2), {"itself": starts}, "itself")
-    assert any("another training" in line for line in found.lines())
+    found = curve_comparison(measured([1, np.inf]), np.arange(2), {"itself": starts}, "itself")
+    assert any("another training" in line for line in sentences(found))
     wild = np.vstack([starts, [1, np.inf]])
-    found = beside(measured([1, np.inf]), np.arange(2), {"itself": wild}, "itself")
-    assert any("can be those of such" in line for line in found.lines())
+    found = curve_comparison(measured([1, np.inf]), np.arange(2), {"itself": wild}, "itself")
+    assert any("can be those of such" in line for line in sentences(found))
     with pytest.raises(ForetrainError, match="losses of at least 0"):
-        beside(measured([1, -0.5]), np.arange(2), {"itself": starts})
+        curve_comparison(measured([1, -0.5]), np.arange(2), {"itself": starts})
     below = {"itself": starts - 0.95}
-    assert beside(measured([1, -0.5]), np.arange(2), below).distances["itself"].miss > 0
+    assert curve_comparison(measured([1, -0.5]), np.arange(2), below).distances["itself"].miss > 0
 
 
 def test_further_starts_are_one_spread_away():
@@ -120,7 +123,9 @@ def test_further_starts_are_one_spread_away():
         curves = 1 + 0.01 * np.c_[np.zeros(starts), there]
         both = measured(*(1 + 0.01 * np.c_[np.zeros(runs), here]))
     assert off / spread == pytest.approx(1, rel=0.05)
-    one = beside(both, np.arange(4), {"theory": np.minimum(curves, 1)}).distances["theory"]
+    one = curve_comparison(both, np.arange(4), {"theory": np.minimum(curves, 1)}).distances[
+        "theory"
+    ]
     assert one.farthest is not None
 
 
@@ -128,21 +133,23 @@ def test_theories_between_their_steps_and_later_steps_are_as_they_are_said():
     at = np.array([0, 1, 7])  # log(1 + step): 0, 1, 3 in units of log 2
     theory = np.array([[1.0, 0.9, 0.5], [1.0, 0.9, 0.5]])
     far = Measured(("mine",), np.array([0, 3, 7, 9]), np.array([[1, 0.7, 0.5, 0.4]]), 0)
-    found = beside(far, at, {"theory": theory})
+    found = curve_comparison(far, at, {"theory": theory})
     assert found.distances["theory"].miss == pytest.approx(0, abs=1e-12)
-    assert found.beyond == 1
-    assert "1 later" in found.lines()[0]
+    assert found.later == 1
+    assert "1 later" in sentences(found)[0]
     with pytest.raises(ForetrainError, match="at least two steps up to 7"):
-        beside(Measured(("mine",), np.array([8, 9]), np.ones((1, 2)), 0), at, {"theory": theory})
+        curve_comparison(
+            Measured(("mine",), np.array([8, 9]), np.ones((1, 2)), 0), at, {"theory": theory}
+        )
 
 
 def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
     (tmp_path / "prediction.json").write_text('{"times": [0, 0.1, 0.2], "loss": [1, 0.5, 0.25]}')
     curve = written(tmp_path, "step,loss\n0,1\n1,0.5\n2,0.25\n")
-    found = compare_curves(curve, tmp_path, rate=0.1)
+    found = compare_curves(curve, tmp_path, learning_rate=0.1)
     assert found.distances["the prediction"].miss == pytest.approx(0, abs=1e-12)
-    assert "the prediction" in text(found, 60)
-    with pytest.raises(ForetrainError, match="`rate` must be the learning rate"):
+    assert "the prediction" in found.answer().text(60)
+    with pytest.raises(ForetrainError, match="`learning_rate` must be the learning rate"):
         compare_curves(curve, tmp_path)
 
 
@@ -152,6 +159,8 @@ def test_the_figure_of_a_comparison_is_legible():
     from foretrain.figures.style import style
 
     theory = np.array([[1.0, 0.4, 0.4], [1.0, 0.6, 0.6]])
-    found = beside(measured([1, 0.8, 0.8], [1, 0.7, 0.8]), np.arange(3), {"theory": theory})
+    found = curve_comparison(
+        measured([1, 0.8, 0.8], [1, 0.7, 0.8]), np.arange(3), {"theory": theory}
+    )
     with style():
-        assert troubles(draw(found)["comparison"].figure) == []
+        assert troubles(found.plot()) == []

@@ -74,7 +74,11 @@ def test_stored_weights_have_one_start_and_no_interval(folder):
     save_file(weights, folder / "model.safetensors")
     said = []
     made = explain_files(
-        folder / "model.safetensors", folder / "data.npz", rate=0.1, steps=5, tell=said.append
+        folder / "model.safetensors",
+        folder / "data.npz",
+        learning_rate=0.1,
+        steps=5,
+        tell=said.append,
     )
     assert made.starts == 1
     assert made.weights == sum(one.size for one in weights.values())
@@ -124,7 +128,11 @@ class TestTorch:
     def test_a_module_trains_as_pytorch_trains_it(self, folder, torch):
         """Equations are the same, so that what differs is rounding; 1e-6 of the loss is asked for in float64."""
         made = explain_files(
-            f"{folder / 'modules.py'}:small", folder / "data.npz", rate=0.1, steps=40, seeds=2
+            f"{folder / 'modules.py'}:small",
+            folder / "data.npz",
+            learning_rate=0.1,
+            steps=40,
+            seeds=2,
         )
         with jax.enable_x64(True):
             seed = int(jax.random.bits(key(0, 0, "weights"), dtype="uint32"))

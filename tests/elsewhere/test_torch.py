@@ -44,26 +44,26 @@ HEAD = [(6, 4), (4, 4), (4, 4), (4, 2)]
 # Network in JAX, in PyTorch, shapes of its weights, options, PyTorch's optimizer.
 CASES = {
     "tanh, descent": (
-        perceptron(jnp.tanh), perceptron(torch.tanh), DEEP, {"rate": 0.2},
+        perceptron(jnp.tanh), perceptron(torch.tanh), DEEP, {"learning_rate": 0.2},
         lambda w: torch.optim.SGD(w, lr=0.2),
     ),
     "rectified, momentum in batches": (
         perceptron(jax.nn.relu), perceptron(torch.relu), DEEP,
-        {"rate": 0.03, "optimizer": "momentum", "momentum": 0.8, "batch": 4},
+        {"learning_rate": 0.03, "optimizer": "momentum", "momentum": 0.8, "batch_size": 4},
         lambda w: torch.optim.SGD(w, lr=0.03, momentum=0.8),
     ),
     "gelu, Adam in batches": (
         perceptron(jax.nn.gelu),
         perceptron(lambda z: torch.nn.functional.gelu(z, approximate="tanh")), DEEP,
-        {"rate": 0.01, "optimizer": "adam", "batch": 5}, lambda w: torch.optim.Adam(w, lr=0.01),
+        {"learning_rate": 0.01, "optimizer": "adam", "batch_size": 5}, lambda w: torch.optim.Adam(w, lr=0.01),
     ),
     "convolution, decay": (
-        in_jax, in_torch, [(5, 1, 3), (5, 2)], {"rate": 0.1, "weight_decay": 0.02},
+        in_jax, in_torch, [(5, 1, 3), (5, 2)], {"learning_rate": 0.1, "weight_decay": 0.02},
         lambda w: torch.optim.SGD(w, lr=0.1, weight_decay=0.02),
     ),
     "attention, cross-entropy, AdamW": (
         attention(jax.nn.softmax), attention(torch.softmax), HEAD,
-        {"rate": 0.02, "loss": "cross-entropy", "optimizer": "adamw", "weight_decay": 0.1},
+        {"learning_rate": 0.02, "loss": "cross_entropy", "optimizer": "adamw", "weight_decay": 0.1},
         lambda w: torch.optim.AdamW(w, lr=0.02, weight_decay=0.1),
     ),
 }  # fmt: skip
@@ -72,7 +72,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_losses_are_those_of_pytorch(x64, name):
     ours, theirs, shapes, options, optimizer = CASES[name]
-    classes = options.get("loss") == "cross-entropy"
+    classes = options.get("loss") == "cross_entropy"
     y = CLASSES if classes else Y
 
     def init(key):

@@ -288,7 +288,7 @@ def test_half_precision_is_read_in_single():
 
 
 def test_parameters_that_require_no_gradient_stay_and_are_told():
-    """What moves is the last layer alone: a linear function of its 21 numbers, of which the hidden values free none."""
+    """The last layer alone moves: a linear function of its 21 numbers, of which the hidden values free none."""
     module = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
     module[0].requires_grad_(False)
     x = RANDOM.standard_normal((40, 4)).astype(np.float32)

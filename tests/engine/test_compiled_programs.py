@@ -1,4 +1,4 @@
-"""What XLA makes of the programs of the studies."""
+"""Programs of the studies, as XLA makes them."""
 
 import re
 

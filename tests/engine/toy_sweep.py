@@ -68,7 +68,7 @@ def children(pid):
 
 
 def alive(pid):
-    """Whether a process lives."""
+    """Return True where a process lives."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -83,7 +83,7 @@ def folded(folder, seeds=4, **parameters):
 
 
 def same_bits(one, other):
-    """Whether two datasets are equal to the bit, NaN included."""
+    """Return True where two datasets are equal to the bit, NaN included."""
     names = sorted(one.variables)
     return names == sorted(other.variables) and all(
         (one[name].dtype, one[name].shape, one[name].values.tobytes())
@@ -109,7 +109,7 @@ def by_identity(folder):
 
 
 def disagreements(folder, other, already=()):
-    """What two folders of one sweep do not have in common, a line for each run: lost, written twice, of other bytes.
+    """Differences of two folders of one sweep, a line for each run: lost, written twice, of other bytes.
 
     `already` holds the identities of runs that the first folder had before its sweep was gone on with.
     """

@@ -46,7 +46,7 @@ def apply(w, x):
 
 
 def training(function=apply, **options):
-    return described(function, init, X, Y, **{"rate": 0.1, "steps": 20} | options)
+    return described(function, init, X, Y, **{"learning_rate": 0.1, "steps": 20} | options)
 
 
 def corner_runs_of(folder, number=3, **options):
@@ -88,7 +88,11 @@ def test_what_is_stored_is_read_and_another_training_is_refused(tmp_path, refuse
     assert_equal(again.train([FLOW, RUN]), {FLOW: curves[FLOW], RUN: curves[RUN]})
     with pytest.raises(KeyboardInterrupt):
         again.train([FLOW._replace(substeps=3)])
-    others = ({"function": lambda w, x: jax.nn.relu(x @ w[0]) @ w[1]}, {"batch": 4}, {"rate": 0.11})
+    others = (
+        {"function": lambda w, x: jax.nn.relu(x @ w[0]) @ w[1]},
+        {"batch_size": 4},
+        {"learning_rate": 0.11},
+    )
     for other in (*others, {"number": 2}):
         with pytest.raises(FolderError, match="`training` = "):
             corner_runs_of(tmp_path, **other).train([RUN])
@@ -99,7 +103,7 @@ def test_what_is_stored_is_read_and_another_training_is_refused(tmp_path, refuse
 def test_an_explanation_that_is_interrupted_goes_on_and_ends_with_the_same_bits(
     tmp_path, monkeypatch
 ):
-    options = {"rate": 0.1, "steps": 20, "seeds": 2}
+    options = {"learning_rate": 0.1, "steps": 20, "seeds": 2}
     whole = foretrain.explain(apply, init, X, Y, **options, out=tmp_path / "whole")
     run, left = Simulator.run, iter(range(5))
 
@@ -147,7 +151,7 @@ def test_a_call_that_is_killed_goes_on_where_it_was(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     np.savez(tmp_path / "data.npz", x=X, y=Y)
     command = [sys.executable, "-m", "foretrain", "explain", "model.py", "data.npz"]
-    command += "--rate 0.1 --steps 2000 --batch 4 --seeds 3 --out".split()
+    command += "--learning-rate 0.1 --steps 2000 --batch-size 4 --seeds 3 --out".split()
     journal = tmp_path / "killed" / "journal"
     with subprocess.Popen([*command, "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL) as killed:
         while killed.poll() is None and len(list(journal.glob("*.npz"))) < 2:

@@ -10,7 +10,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ForetrainError
-from foretrain.explain.explanation_text import corner_words, miss_rows
+from foretrain.explain.corner_names import corner_name
 from foretrain.explain.shares import bounded
 from foretrain.explain.simulated import Corner
 
@@ -33,7 +33,8 @@ def init(key, width=12):
 def found(tmp_path_factory):
     said, out = [], tmp_path_factory.mktemp("explained")
     made = foretrain.explain(
-        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=3, tell=said.append, out=out,
+        apply, init, X, Y, learning_rate=0.2, steps=60, batch_size=4, x_test=X_TEST, y_test=Y_TEST,
+        seeds=3, tell=said.append, out=out,
     )  # fmt: skip
     assert said[0].startswith("Said before training: ")
     assert made.folder == out
@@ -75,31 +76,24 @@ def test_tables_and_data_say_the_same(found):
     assert set(told["causes"]) == {"layers", "gates", "step", "batches"}
     assert sum(one["share"][0] for one in told["causes"].values()) == pytest.approx(100)
     data = found.dataset()
-    run = corner_words(found.training, found.run)
+    run = corner_name(found.training, found.run)
     np.testing.assert_array_equal(data["loss"].sel(corner=run), found.train[found.run])
     gap = (data["value"].sum("cause") - found.shares.gap).max()
     assert abs(float(gap)) < 1e-12
-    assert len(miss_rows(found)) == 9
+    assert len(found.answer().tables[0].rows) == 8
     face = found._repr_html_()
     assert face.index("data:image/png;base64,iVBOR") < face.index("<table")
-    assert max(map(len, found_lines(found, 80))) <= 80
-
-
-def found_lines(found, width):
-    from foretrain.explain.explanation_text import text
-
-    return text(found, width).splitlines()
+    assert max(map(len, found.answer().text(80).splitlines())) <= 80
 
 
 def test_the_figures_are_legible(found):
     from legible import troubles
 
-    from foretrain.explain.explanation_figure import draw
     from foretrain.figures.style import style
 
     with style():
-        for one in draw(found).values():
-            assert troubles(one.figure) == []
+        for draw in found.answer().drawings.values():
+            assert troubles(draw().figure) == []
         assert found.plot() is not None
 
 
@@ -107,7 +101,7 @@ def test_a_linear_model_has_nothing_to_explain():
     made = foretrain.explain(
         lambda w, x: x @ w,
         lambda key: jax.random.normal(key, (4, 1)),
-        X, Y, rate=1e-4, steps=50, seeds=3,
+        X, Y, learning_rate=1e-4, steps=50, seeds=3,
     )  # fmt: skip
     assert made.shares.causes == ()
     assert "there is nothing to take apart" in str(made)
@@ -122,40 +116,58 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
     def smooth(w, x):
         return jnp.tanh(x @ w["in"]) @ w["out"]
 
-    made = foretrain.explain(smooth, init, X, Y, rate=1.0, steps=60, seeds=3)
+    made = foretrain.explain(smooth, init, X, Y, learning_rate=1.0, steps=60, seeds=3)
     assert made.forecast.verdict == "diverges"
     assert made.forecast.edge.measured > 1
     assert "no curve is predicted" in str(made)
     assert "From 1 start the network itself diverges" in str(made)
-    assert ("predicted: kernel, own steps", "diverges") in miss_rows(made)
+    assert ("predicted: kernel, own steps", "diverges") in made.answer().tables[0].rows
     assert all(np.isfinite(one.values).all() for one in made.shares.causes)
     assert np.isfinite(made.regime.movement.measured)
     assert made.plot() is not None
 
 
 def test_adam_is_split_without_its_step():
-    made = foretrain.explain(apply, init, X, Y, rate=0.03, steps=30, optimizer="adam", seeds=2)
+    made = foretrain.explain(
+        apply, init, X, Y, learning_rate=0.03, steps=30, optimizer="adam", seeds=2
+    )
     assert {one.name for one in made.shares.causes} == {"layers", "gates"}
     assert made.forecast is None
     assert made.checks.run < 1e-9
 
 
+def test_an_unknown_option_is_refused_by_the_name_of_the_public_function():
+    with pytest.raises(
+        ForetrainError, match=r"`rate` must be an option of foretrain.explain.*`learning_rate`"
+    ):
+        foretrain.explain(apply, init, X, Y, rate=0.1, steps=2)
+
+
 def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
     with pytest.raises(ForetrainError, match="The network itself diverges from every start"):
-        foretrain.explain(apply, init, X, Y, rate=50.0, steps=200, seeds=2)
+        foretrain.explain(apply, init, X, Y, learning_rate=50.0, steps=200, seeds=2)
 
     def looped(w, x):
         hidden = jax.lax.fori_loop(0, 2, lambda _, z: jnp.tanh(z), x @ w["in"])
         return hidden @ w["out"]
 
     with pytest.raises(ForetrainError, match=r"line \d+ of test_explain.py"):
-        foretrain.explain(looped, init, X, Y, rate=0.1, steps=5, seeds=2)
+        foretrain.explain(looped, init, X, Y, learning_rate=0.1, steps=5, seeds=2)
 
 
 @pytest.mark.slow
 def test_the_same_seeds_give_the_same_numbers(found):
     again = foretrain.explain(
-        apply, init, X, Y, rate=0.2, steps=60, batch=4, x_test=X_TEST, y_test=Y_TEST, seeds=2
+        apply,
+        init,
+        X,
+        Y,
+        learning_rate=0.2,
+        steps=60,
+        batch_size=4,
+        x_test=X_TEST,
+        y_test=Y_TEST,
+        seeds=2,
     )
     for one in itertools.islice(found.train, 3):
         assert np.allclose(again.train[one], found.train[one][:2], rtol=1e-9)
@@ -171,8 +183,8 @@ def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
         return {"in": jax.random.normal(one, (4, 8)), "out": jax.random.normal(two, (8, 3)) / 3}
 
     made = foretrain.explain(
-        wide, drawn, X, np.arange(12) % 3, rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch=4,
-        loss="cross-entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
+        wide, drawn, X, np.arange(12) % 3, learning_rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch_size=4,
+        loss="cross_entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
     )  # fmt: skip
     assert made.checks.closed is None
     assert made.checks.recursion < 1e-12

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.explain.kernel import kernel_path
-from foretrain.explain.kernel.kernel_path import along
+from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import batches, described, starts
 from foretrain.explain.simulated import Corner, Simulator
@@ -23,12 +23,12 @@ def init(key):
 
 def compared(apply, y=Y, begin=init, **options):
     """The curves of the kernel at the start, of the kernel along the way, and of the run."""
-    training = described(apply, begin, X, y, **{"rate": 0.05, "steps": 80} | options)
+    training = described(apply, begin, X, y, **{"learning_rate": 0.05, "steps": 80} | options)
     drawn, rows = starts(training, 1), batches(training, 1)
     kernel = Kernel(training, jax.tree.map(lambda leaf: leaf[0], drawn))
     way = kernel.predicted(rows[0], AT)
     run = Simulator(training, drawn, rows, AT).run(Corner(*[True] * 4)).train[0]
-    return way.train, along(kernel, rows[0], AT, way)[0], run
+    return way.train, kernel_along(kernel, rows[0], AT, way)[0], run
 
 
 def scaled(factor):
@@ -42,16 +42,16 @@ def scaled(factor):
         return factor * (network(jax.tree.map(jnp.add, start, w), x) - network(start, x))
 
     return compared(
-        apply, begin=lambda key: jax.tree.map(jnp.zeros_like, start), rate=0.2 / factor**2
+        apply, begin=lambda key: jax.tree.map(jnp.zeros_like, start), learning_rate=0.2 / factor**2
     )
 
 
 OPTIONS = {
     "descent": {},
     "momentum and decay in batches": {
-        "optimizer": "momentum", "momentum": 0.7, "weight_decay": 0.05, "batch": 4, "rate": 0.02,
+        "optimizer": "momentum", "momentum": 0.7, "weight_decay": 0.05, "batch_size": 4, "learning_rate": 0.02,
     },
-    "cross-entropy": {"loss": "cross-entropy", "y": np.arange(10) % 2},
+    "cross_entropy": {"loss": "cross_entropy", "y": np.arange(10) % 2},
 }  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def mixed(w, x):
 @pytest.mark.parametrize("apply", [plain, turned, one_by_one, shared, convolved, mixed])
 def test_the_kernel_is_that_of_jacobians(apply, x64):
     y = np.zeros((8, 2))
-    training = described(apply, init, X, y, rate=0.1, steps=1, x_test=X_TEST, y_test=y[:3])
+    training = described(apply, init, X, y, learning_rate=0.1, steps=1, x_test=X_TEST, y_test=y[:3])
     w = init(jax.random.key(1))
 
     def jacobian(x):

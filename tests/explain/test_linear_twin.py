@@ -33,7 +33,7 @@ def leaky(z):
 
 def compared(shape, scale, x=X, y=Y, **options):
     training = described(
-        network(shape), init_at(scale), x, y, **{"rate": 0.1, "steps": 200} | options
+        network(shape), init_at(scale), x, y, **{"learning_rate": 0.1, "steps": 200} | options
     )
     drawn = starts(training, 2)
     told = linear_twin(training, drawn, AT)
@@ -44,14 +44,14 @@ def compared(shape, scale, x=X, y=Y, **options):
 @pytest.mark.parametrize("decay", [0.0, 0.02])
 def test_two_linear_layers_are_the_recursion_on_any_data(x64, decay):
     x, y = X[:13], np.tanh(X[:13, :2]) + 0.3
-    told, run = compared(lambda z: 0.7 * z, 1.0, x, y, weight_decay=decay, rate=0.05)
+    told, run = compared(lambda z: 0.7 * z, 1.0, x, y, weight_decay=decay, learning_rate=0.05)
     np.testing.assert_allclose(told, run, rtol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [jax.nn.relu, leaky], ids=["relu", "leaky"])
 def test_the_loss_of_symmetric_data_is_that_of_the_odd_part_and_the_even_one(x64, shape):
     told, run = compared(shape, 0.15)
-    training = described(network(shape), init_at(0.15), X, Y, rate=0.1, steps=1)
+    training = described(network(shape), init_at(0.15), X, Y, learning_rate=0.1, steps=1)
     weights = jax.tree.map(lambda leaf: leaf[0], starts(training, 1))
     even = (training.apply(weights, X) + training.apply(weights, -X)) / 2
     assert np.isclose(run[0, 0], told[0, 0] + (even**2).sum() / 2 / len(X), rtol=1e-12)
@@ -71,5 +71,5 @@ def test_nothing_is_predicted_where_a_condition_fails(x64):
     assert "even part" in compared(jax.nn.relu, 3.0, steps=2)[0]
     assert "odd part" in compared(jnp.tanh, 0.1, steps=2)[0]
     assert "odd part" in compared(lambda z: jax.nn.relu(z + 0.1), 0.1, steps=2)[0]
-    assert "minibatches" in compared(jax.nn.relu, 0.1, steps=2, batch=4)[0]
+    assert "minibatches" in compared(jax.nn.relu, 0.1, steps=2, batch_size=4)[0]
     assert "descent" in compared(jax.nn.relu, 0.1, steps=2, optimizer="momentum")[0]

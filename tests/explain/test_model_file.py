@@ -22,7 +22,7 @@ def apply(w, x):
     return shape(x @ w[0]) @ w[1]
 
 
-def rate(step):
+def learning_rate(step):
     return 0.1
 """
 
@@ -40,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_command_explains_and_writes_a_page(folder, capsys):
-    command = "explain model.py data.npz --steps 20 --batch 4 --seeds 2 --out made"
+    command = "explain model.py data.npz --steps 20 --batch-size 4 --seeds 2 --out made"
     assert main(command.split()) == 0
     out, err = capsys.readouterr()
     assert "Said before training: " in err
@@ -89,19 +89,27 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
             "`--labels` must be left out where `data` holds",
         ),
         ("model.py data.npz", "--steps"),
-        ("model.py data.npz --steps 2 --rate x", "`--rate` must be a number"),
+        ("model.py data.npz --steps 2 --learning-rate x", "`--learning-rate` must be a number"),
+        ("model.py data.npz --steps 2 --rate 1", "`--rate`. Did you mean `--learning-rate`?"),
+        ("model.py data.npz --steps 2 --loss squared", "is 'squared'. Did you mean `mse`?"),
+        ("model.py data.npz --steps 2 --loss cross-entropy", "Did you mean `cross_entropy`?"),
+        ("usual.py data.npz --steps 2", "`model` gives it. Did you mean `learning_rate`?"),
         ("model.py data.npz --steps 2 --seeds x", "`--seeds` must be a whole number"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),
-        ("raises.py data.npz --steps 2 --rate 1", "raises.py, line 5: ValueError: of mine"),
+        (
+            "raises.py data.npz --steps 2 --learning-rate 1",
+            "raises.py, line 5: ValueError: of mine",
+        ),
         (
             "model.py data.npz --steps 2 --measured broken.py",
             "`--measured` must be a .csv or .parquet",
         ),
-        ("bare.py data.npz --steps 2 --rate 1", "`model` must define the function `init`"),
+        ("bare.py data.npz --steps 2 --learning-rate 1", "`model` must define the function `init`"),
     ],
 )
 def test_what_files_lack_is_said_in_one_line(folder, capsys, words, answer):
     (folder / "broken.py").write_text("x = 1\n\n1 / 0\n")
+    (folder / "usual.py").write_text(MODEL.replace("def learning_rate(", "def rate("))
     (folder / "bare.py").write_text("def apply(w, x):\n    return x\n")
     (folder / "raises.py").write_text(
         "import jax\ndef init(key):\n    return jax.random.normal(key, (3, 1))\n"

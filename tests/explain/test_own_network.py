@@ -20,7 +20,7 @@ def init(key):
 
 
 def test_every_epoch_shows_every_example_once_and_every_start_in_its_own_order():
-    training = described(apply, init, X, Y, rate=0.1, steps=7, batch=3)
+    training = described(apply, init, X, Y, learning_rate=0.1, steps=7, batch_size=3)
     rows = batches(training, 2)
     assert rows.shape == (2, 7, 3)
     for epoch in (rows[:, :3], rows[:, 3:6]):
@@ -30,7 +30,7 @@ def test_every_epoch_shows_every_example_once_and_every_start_in_its_own_order()
 
 
 def test_starts_are_those_of_their_keys_in_float64(x64):
-    training = described(apply, init, X, Y, rate=0.1, steps=7)
+    training = described(apply, init, X, Y, learning_rate=0.1, steps=7)
     drawn = starts(training, 3)
     assert drawn[0].shape == (3, 3, 4)
     assert drawn[0].dtype == np.float64
@@ -38,21 +38,21 @@ def test_starts_are_those_of_their_keys_in_float64(x64):
 
 
 def test_losses_are_means_over_examples(x64):
-    squared = described(apply, init, X, Y, rate=0.1, steps=1).loss
+    squared = described(apply, init, X, Y, learning_rate=0.1, steps=1).loss
     assert squared(Y + 2.0, Y) == 2.0
 
     def wide(w, x):
         return jnp.concatenate([apply(w, x), 0 * apply(w, x)], 1)
 
     entropy = described(
-        wide, init, X, np.arange(10) % 2, rate=0.1, steps=1, loss="cross-entropy"
+        wide, init, X, np.arange(10) % 2, learning_rate=0.1, steps=1, loss="cross_entropy"
     ).loss
     assert np.isclose(entropy(np.zeros((10, 2)), np.arange(10) % 2), np.log(2))
 
 
 def test_a_schedule_gives_the_rate_of_every_step():
-    training = described(apply, init, X, Y, rate=lambda step: 0.1 / (1 + step), steps=3)
-    assert np.allclose(training.rates, [0.1, 0.05, 0.1 / 3])
+    training = described(apply, init, X, Y, learning_rate=lambda step: 0.1 / (1 + step), steps=3)
+    assert np.allclose(training.learning_rates, [0.1, 0.05, 0.1 / 3])
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_a_schedule_gives_the_rate_of_every_step():
     [
         ({"y": X[:, 0]}, r"`y` must have the shape \(10, 1\) of the outputs .*, but has \(10,\)"),
         ({"y": Y[:4]}, "`y` must be as long as `x`"),
-        ({"batch": 11}, "`batch` must be between 1 and 10, but is 11"),
-        ({"rate": -1}, "`rate` must be greater than 0"),
-        ({"rate": lambda step: np.nan}, "`rate` must be finite"),
+        ({"batch_size": 11}, "`batch_size` must be between 1 and 10, but is 11"),
+        ({"learning_rate": -1}, "`learning_rate` must be greater than 0"),
+        ({"learning_rate": lambda step: np.nan}, "`learning_rate` must be finite"),
         ({"steps": "many"}, "`steps` must be a whole number"),
         ({"optimizer": "lion"}, "`optimizer` must be one of"),
         ({"loss": "hinge"}, "`loss` must be one of"),
@@ -70,17 +70,26 @@ def test_a_schedule_gives_the_rate_of_every_step():
         ({"x_test": X}, "`x_test` must be given together"),
         ({"x_test": X[:, :2], "y_test": Y}, r"`x_test` must have examples of shape \(3,\)"),
         ({"init": lambda key: [np.arange(3)]}, "`init` must return a pytree of floating arrays"),
-        ({"loss": "cross-entropy"}, "`y` must hold class numbers from 0 to 0"),
+        ({"loss": "cross_entropy"}, "`y` must hold class numbers from 0 to 0"),
         ({"apply": lambda w, x: x @ w[0] @ w[1] @ w[1]}, r"test_own_network.py, line \d+: TypeError"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_one_line(change, words):
-    given = {"apply": apply, "init": init, "x": X, "y": Y, "rate": 0.1, "steps": 2} | change
+    given = {
+        "apply": apply,
+        "init": init,
+        "x": X,
+        "y": Y,
+        "learning_rate": 0.1,
+        "steps": 2,
+    } | change
     with pytest.raises(ForetrainError, match=words):
         described(**given)
 
 
 def test_an_init_that_ignores_its_key_is_refused(x64):
-    training = described(apply, lambda key: init(jax.random.key(0)), X, Y, rate=0.1, steps=2)
+    training = described(
+        apply, lambda key: init(jax.random.key(0)), X, Y, learning_rate=0.1, steps=2
+    )
     with pytest.raises(ArgumentError, match="`init` must draw other weights for every key"):
         starts(training, 2)

@@ -33,7 +33,7 @@ def init(key):
 
 def made(number=2, **options):
     """A training of a perceptron, its simulator and its starts."""
-    given = {"rate": 0.1, "steps": 60, "x_test": X_TEST, "y_test": Y_TEST} | options
+    given = {"learning_rate": 0.1, "steps": 60, "x_test": X_TEST, "y_test": Y_TEST} | options
     training = described(options.pop("apply", apply), init, X, given.pop("y", Y), **given)
     drawn, rows = starts(training, number), batches(training, number)
     return training, drawn, rows, Simulator(training, drawn, rows, log_spaced(training.steps, 12))
@@ -45,10 +45,10 @@ def one(drawn, at):
 
 OPTIONS = {
     "descent": {},
-    "decay in batches": {"batch": 5, "weight_decay": 0.03},
-    "momentum": {"optimizer": "momentum", "momentum": 0.8, "rate": 0.03, "batch": 4},
-    "schedule": {"rate": lambda step: 0.2 / (1 + step / 9), "batch": 5},
-    "cross-entropy": {"loss": "cross-entropy", "y": np.arange(12) % 2, "y_test": np.arange(5) % 2},
+    "decay in batches": {"batch_size": 5, "weight_decay": 0.03},
+    "momentum": {"optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.03, "batch_size": 4},
+    "schedule": {"learning_rate": lambda step: 0.2 / (1 + step / 9), "batch_size": 5},
+    "cross_entropy": {"loss": "cross_entropy", "y": np.arange(12) % 2, "y_test": np.arange(5) % 2},
 }
 
 
@@ -66,7 +66,7 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     for at in range(2):
         kernel = Kernel(training, one(drawn, at))
         train, test, alpha, beta = kernel.predicted(rows[at], simulator.at)
-        end = kernel.moved(alpha[-1], float(beta[-1]))
+        end = kernel.weights_at(alpha[-1], float(beta[-1]))
         np.testing.assert_allclose(curves.train[at], train, rtol=1e-10)
         np.testing.assert_allclose(curves.test[at], test, rtol=1e-10)
         jax.tree.map(
@@ -78,7 +78,7 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
 
 @pytest.mark.parametrize("name", [*OPTIONS, "adam", "adamw"])
 def test_no_assumption_kept_is_the_run_of_optax(x64, name):
-    adam = {"optimizer": name, "batch": 4, "weight_decay": 0.01, "rate": 0.01}
+    adam = {"optimizer": name, "batch_size": 4, "weight_decay": 0.01, "learning_rate": 0.01}
     *_, simulator = made(**OPTIONS.get(name, adam))
     assert np.allclose(simulator.run(REAL).train[0], simulator.plain, rtol=1e-11, atol=0)
 
@@ -93,7 +93,7 @@ def test_every_assumption_kept_is_the_closed_form(x64, name):
 
 
 def test_small_steps_are_of_fourth_order_where_the_network_is_linear(x64):
-    training, drawn, _, simulator = made(rate=0.6, steps=20)
+    training, drawn, _, simulator = made(learning_rate=0.6, steps=20)
     told = Kernel(training, one(drawn, 0)).flow(simulator.at)
     off = [np.abs(simulator.run(Corner(), n).train[0] - told).max() for n in (2, 4, 8)]
     orders = np.log2(np.divide(off[:-1], off[1:]))
@@ -103,7 +103,7 @@ def test_small_steps_are_of_fourth_order_where_the_network_is_linear(x64):
 
 def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
     """In the limit of small rates small steps on minibatches and own ones are alike."""
-    *_, simulator = made(rate=1e-4, batch=4, steps=20)
+    *_, simulator = made(learning_rate=1e-4, batch_size=4, steps=20)
     small, own = (
         simulator.run(Corner(True, True, step, batches=True), 1).train for step in (False, True)
     )
@@ -111,14 +111,14 @@ def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
 
 
 def test_the_number_of_substeps_makes_the_flow(x64):
-    *_, simulator = made(rate=0.8, steps=40)
+    *_, simulator = made(learning_rate=0.8, steps=40)
     substeps = enough_substeps(simulator.train, 0.4, few=False)
     here, there = (simulator.run(Corner(True, True), n).train for n in (substeps, 8 * substeps))
     assert (np.abs(here - there) <= 1e-3 * here[:, :1]).all()
 
 
 def test_corners_share_programs_of_one_shape(x64):
-    *_, simulator = made(batch=4, steps=5)
+    *_, simulator = made(batch_size=4, steps=5)
     for step in (False, True):
         for small in (1, 2):
             simulator.run(Corner(True, True, step, batches=True), small)
@@ -159,7 +159,7 @@ def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
     training, drawn, *_ = made()
     share = Kernel(training, one(drawn, 0)).edge
     for factor, grows in ((0.98, False), (1.02, True)):
-        training, drawn, rows, simulator = made(rate=0.1 * factor / share, steps=2000)
+        training, drawn, rows, simulator = made(learning_rate=0.1 * factor / share, steps=2000)
         kernel = Kernel(training, one(drawn, 0))
         assert np.isclose(kernel.edge, factor)
         assert diverged(kernel.predicted(rows[0], simulator.at).train) == grows
@@ -169,7 +169,7 @@ def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
     """A flow leaves a difference of the rate, a corrected one of its square."""
     plain, corrected = [], []
     for rate in (0.1, 0.05):
-        options = {"rate": rate, "steps": int(8 / rate), "weight_decay": 0.02}
+        options = {"learning_rate": rate, "steps": int(8 / rate), "weight_decay": 0.02}
         *_, simulator = made(1, **options)
         run, flow, better = (
             simulator.run(Corner(True, True, step), 4, corrected=more).train[0, -1]
@@ -189,18 +189,18 @@ def test_only_small_steps_of_plain_descent_are_corrected(x64):
 
 
 def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
-    training, drawn, *_, simulator = made(batch=4)
+    training, drawn, *_, simulator = made(batch_size=4)
     for corner in (Corner(output=False), REAL._replace(output=False)):
         curves = simulator.run(corner)
         assert np.allclose(curves.train[:, 0], training.loss(0 * Y, Y), rtol=1e-12)
     # With targets moved by that output it is the network itself.
     before = jax.vmap(lambda w: apply(w, X))(drawn)[0]
-    *_, other = made(1, y=Y + np.asarray(before), batch=4)
+    *_, other = made(1, y=Y + np.asarray(before), batch_size=4)
     assert np.allclose(other.run(REAL).train[0], curves.train[0], rtol=1e-10)
 
 
 def test_with_the_output_there_are_twice_as_many_corners(x64):
-    training, *_ = made(batch=4)
+    training, *_ = made(batch_size=4)
     both = corners(training, from_zero=True)
     assert len(both) == len(set(both)) == 32
     assert both[16:] == corners(training)
@@ -219,18 +219,18 @@ def test_a_linear_network_of_one_layer_is_its_kernel(x64):
         lambda key: jax.random.normal(key, (4, 2)),
         X,
         Y,
-        rate=0.1,
+        learning_rate=0.1,
         steps=30,
-        batch=3,
+        batch_size=3,
     )
     drawn, rows = starts(training, 2), batches(training, 2)
     simulator = Simulator(training, drawn, rows, log_spaced(30))
     kernel = Kernel(training, drawn[0])
     assert np.allclose(simulator.run(REAL).train[0], kernel.predicted(rows[0], simulator.at).train)
-    assert kernel.movement(kernel.there(simulator.run(REAL).weights[0])) < 1e-12
+    assert kernel.movement(kernel.values_at(simulator.run(REAL).weights[0])) < 1e-12
 
 
 def test_the_kernel_moves_nothing_where_weights_stay(x64):
     training, drawn, *_ = made()
     kernel = Kernel(training, one(drawn, 0))
-    assert kernel.movement(kernel.there(one(drawn, 0))) == 0
+    assert kernel.movement(kernel.values_at(one(drawn, 0))) == 0

@@ -70,7 +70,7 @@ def measured(units, hidden):
             made = units(made @ layer / WIDTH**0.5)
         return made @ w[-1] / WIDTH**0.5
 
-    training = described(apply, init, X, np.zeros((len(X), 1)), rate=1.0, steps=1)
+    training = described(apply, init, X, np.zeros((len(X), 1)), learning_rate=1.0, steps=1)
     if hidden > 1:
         one = [Kernel(training, jax.tree.map(lambda leaf: leaf[0], starts(training, 1))).values]
         return np.array(one)

@@ -1,4 +1,4 @@
-"""What the test of every figure finds, on figures made up here."""
+"""Troubles that the test of every figure finds, on figures made up here."""
 
 import pytest
 from legible import troubles

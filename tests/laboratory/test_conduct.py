@@ -1,4 +1,4 @@
-"""What a command that is refused, stopped or repeated does to its folder."""
+"""Folders of commands that are refused, stopped or repeated."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What a file of data holds is part of the identity of the runs that read it: never two files in one interval."""
+"""Contents of a file of data are part of the identity of the runs that read it: never two files in one interval."""
 
 import json
 from dataclasses import dataclass

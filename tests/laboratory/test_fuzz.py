@@ -127,7 +127,7 @@ def spoil(folder, draw):
 
 
 def refusal(words, capsys):
-    """What is wrong with how a command ended; None where it was done, or was refused in one line."""
+    """Trouble in how a command ended; None where it was done, or was refused in one line."""
     try:
         code = main([str(word) for word in words])
     except SystemExit as error:
@@ -217,7 +217,7 @@ def started(words, **options):
 
 
 def same(one, other):
-    """Whether two folders hold the same runs, theory and verdicts, to the bit."""
+    """Return True where two folders hold the same runs, theory and verdicts, to the bit."""
     ours, theirs = foretrain.open(one), foretrain.open(other)
     measured = [
         [(c.id, c.verdict, repr(c.measured)) for c in found.claims] for found in (ours, theirs)
@@ -310,7 +310,7 @@ SECOND = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
 
 
 def as_second_user(words):
-    """What a user who does not own the files gets of a command: code and standard error."""
+    """Code and standard error of a command of a user who does not own the files."""
     command = [*SECOND, sys.executable, "-m", "foretrain", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.returncode, done.stderr

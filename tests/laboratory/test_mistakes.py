@@ -1,4 +1,4 @@
-"""What the author of a study does wrong ends in one line that names it, before anything is trained where that can be."""
+"""Mistakes of the author of a study end in one line that names it, before anything is trained where that can be."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How far a run is: the bar of a terminal, and the lines of a log."""
+"""Progress of a run: the bar of a terminal, and the lines of a log."""
 
 import io
 import os

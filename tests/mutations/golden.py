@@ -1,4 +1,4 @@
-"""What every theory predicts at small sizes, as two stored numbers a variable; the file is written by a command only.
+"""Predictions of every theory at small sizes, as two stored numbers a variable; the file is written by a command only.
 
 ``python -m mutations.golden`` (in ``tests``) writes ``golden.toml``: of every predicted variable, over all cells and seeds of
 a study in ``small.toml``, the norm and a projection on fixed random numbers. A change of one run, an exchange of two

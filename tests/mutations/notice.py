@@ -38,7 +38,7 @@ _RATES = ("learning_rate", "relative_rate")
 
 @dataclass(frozen=True)
 class Noticed:
-    """What became of one mutation."""
+    """Fate of one mutation."""
 
     study: str
     mutation: Mutation

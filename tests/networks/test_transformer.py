@@ -83,7 +83,7 @@ def test_without_a_share_or_a_key_nothing_is_dropped(weights, embedding, x64):
 @pytest.mark.slow
 @pytest.mark.parametrize("silent", ["outward", "narrow"])
 def test_drops_keep_the_mean_of_a_layer(silent, weights, embedding, x64):
-    """Where attention or perceptron gives a bias only, the answers of one layer are linear in what is kept of the other."""
+    """If attention or perceptron gives a bias only, the answers of one layer are linear in what is kept of the other."""
     one = Transformer(*(part[:1] for part in weights[:-3]), *weights[-3:])
     one = one._replace(**{silent: 0 * getattr(one, silent)})
     if silent == "narrow":

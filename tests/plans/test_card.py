@@ -1,4 +1,4 @@
-"""What is read of a study without running it."""
+"""Card of a study, read without running it."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Where the predicted end is a saddle of the whole network, and what trained networks do there."""
+"""Predicted ends that are saddles of the whole network, and trained networks there."""
 
 import json
 

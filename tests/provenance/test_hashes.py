@@ -144,7 +144,7 @@ def parts(study) -> dict:
 
 
 def changed(study, file, old, new) -> set[str]:
-    """What is another after an edit."""
+    """Names of what is another after an edit."""
     before = parts(catalogue.load(study))
     text = file.read_text()
     assert text.count(old) == 1, old

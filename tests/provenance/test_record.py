@@ -1,4 +1,4 @@
-"""What is said of claims, theory and judge that were changed after the first run, and of files edited by hand."""
+"""Words about claims, theory and judge that were changed after the first run, and of files edited by hand."""
 
 import json
 import shutil

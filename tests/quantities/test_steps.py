@@ -14,7 +14,7 @@ TIMES = np.linspace(0, 40, 1001)
 
 
 def staircase(number, width, noise, random, shape="tanh"):
-    """That many equal steps at times 1, 2, ..."""
+    """A number of equal steps at times 1, 2, ..."""
     times = np.linspace(0, number + 1, 400)
     curve = sum(SHAPES[shape]((times - at) / width) for at in range(1, number + 1)) / number
     return times, curve + noise * random.standard_normal(times.size)

@@ -1,4 +1,4 @@
-"""How many seeds a study's headlines are likely to need is said before it is run, from stored runs or the registry."""
+"""Number of seeds that a study's headlines are likely to need, said before it is run, from stored runs or the registry."""
 
 import pytest
 from made_claims import made

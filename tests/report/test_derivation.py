@@ -1,4 +1,4 @@
-"""What derives a sentence stands on the page, once, and is linked from it."""
+"""A sentence's derivation stands on the page, once, and is linked from it."""
 
 import re
 from xml.etree import ElementTree

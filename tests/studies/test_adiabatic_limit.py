@@ -82,7 +82,7 @@ AXES = {"rate_ratio": (0.003, 0.01, 0.03), "output_dim": (32, 128, 512)}
 SEEDS, STEP = 10, np.arange(0, 101, 5)
 
 
-def made(ratio_power=1.0, width_power=-0.5, gap=0.0, bias=None, bias_power=1.0):
+def build(ratio_power=1.0, width_power=-0.5, gap=0.0, bias=None, bias_power=1.0):
     """Runs that err from theory as powers of ratio and width; b as the document says where `bias` is so."""
     p, time = study.Parameters(), STEP * 0.05
     random = np.random.default_rng(0)
@@ -116,10 +116,10 @@ def test_every_sentence_can_hold_and_fail():
         "frozen": {"ratio_power": 2.0},
         "isotropic": {"width_power": -1.0},
     }
-    check("adiabatic-limit", made, spoilt, {"bias": {"bias": True}})
+    check("adiabatic-limit", build, spoilt, {"bias": {"bias": True}})
 
 
 @pytest.mark.parametrize("power", [0.5, 1.5])
 def test_an_error_of_another_order_is_noticed(power):
-    found = verdicts("adiabatic-limit", made(ratio_power=power), "frozen")["frozen"]
+    found = verdicts("adiabatic-limit", build(ratio_power=power), "frozen")["frozen"]
     assert {claim.verdict for claim in found} == {"fails"}

@@ -21,7 +21,7 @@ SMOOTH, ONE = falls(), falls((0, 20))
 FEW = AXES | {"relative_rate": (1.0, 4.0)}  # no sentence needs the others
 
 
-def made(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, signs=None, **given):
+def build(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, signs=None, **given):
     """A grid in which half of the runs share their first target and, unless told otherwise, those have a bump.
 
     Args:
@@ -43,7 +43,7 @@ def made(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, sign
         alone = turn((np.arange(SEEDS)[:, None] + (np.arange(10) > 5)) % 2)
         first = np.broadcast_to(np.arange(10) // 2 * 2 + np.arange(10) % 2 * alone, shape)
         shares = np.broadcast_to(alone == 0, shape)
-        made = {
+        data = {
             "component_bumps": shares.astype(float),
             "first_target_bumps": shares.astype(float),
             "final_alignment": np.full(shape, 0.9),
@@ -51,10 +51,10 @@ def made(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, sign
         }
         for name, value in given.items():
             value = value(first, shares, random) if callable(value) else value
-            made[name] = np.broadcast_to(np.asarray(value), shape)
+            data[name] = np.broadcast_to(np.asarray(value), shape)
         scale = 1 + 0.002 * np.arange(SEEDS)[:, None]
-        made["loss"] = made["relative_loss"] = scale * loss
-        return made
+        data["loss"] = data["relative_loss"] = scale * loss
+        return data
 
     own = variables(lambda which: which, given)
     other = variables(lambda which: 1 - which, given if exchanged is None else exchanged)
@@ -117,5 +117,5 @@ CASES = {  # where each holds, and where it fails
 def test_every_sentence_can_hold_and_fail(monkeypatch):
     remember_plateaus(monkeypatch)
     monkeypatch.setattr(figures, "alignments_of", lambda *_: None)  # trains, and looks at no run
-    held, spoilt = ({id: sides[side] for id, sides in CASES.items()} for side in (0, 1))
-    check("bumps", made, spoilt, held)
+    exceptions, spoilt = ({id: sides[side] for id, sides in CASES.items()} for side in (0, 1))
+    check("bumps", build, spoilt, exceptions)

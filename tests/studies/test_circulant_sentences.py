@@ -115,11 +115,11 @@ def test_every_sentence_can_hold_and_fail():
         "recorded": {"final_loss": np.full((1, 1, 1), 1.0)},
         "invariants": {"invariant_drift": np.full((1, 1, 1), 1e-4)},
     }
-    held = {
+    exceptions = {
         "generalises": {"drawn": right_everywhere, "shift": 1e-14},
         "only-wide": {"learned": ~(stuck() | (np.arange(4) == 0)[:, None, None])},
     }
-    made_up.check("circulant", good, spoilt, held)
+    made_up.check("circulant", good, spoilt, exceptions)
 
 
 @pytest.mark.parametrize("wrong", [exponents(3), 1.08 * exponents(), 0.92 * exponents()])

@@ -10,9 +10,9 @@ def curves(within=0.01, between=1.2, squared_norm=0.9, frame_gap=0.6):
     """Two sums that go from 1, or near it, to what is given, and how far from a frame it ends; ten seeds."""
     spread = np.linspace(0.95, 1.05, SEEDS)[:, None]
     path = np.linspace(0, 1, STEP.size)
-    made = {"within": within, "between": between, "squared_norm": squared_norm}
-    found = {name: (1 + path * (spread * end - 1)) for name, end in made.items()}
-    return runs({}, SEEDS, found | {"frame_gap": spread * frame_gap * np.ones(3)}, step=STEP)
+    ends = {"within": within, "between": between, "squared_norm": squared_norm}
+    sums = {name: (1 + path * (spread * end - 1)) for name, end in ends.items()}
+    return runs({}, SEEDS, sums | {"frame_gap": spread * frame_gap * np.ones(3)}, step=STEP)
 
 
 def flow(normalised, pull=1.0, drift=0.0, shrink=0.0):
@@ -29,7 +29,7 @@ def flow(normalised, pull=1.0, drift=0.0, shrink=0.0):
     return runs({}, SEEDS, found | {"points": points}, step=STEP)
 
 
-def made(**changed):
+def build(**changed):
     """Networks that do as every sentence says, two of them as their corrected forms say."""
     networks = {
         "": curves(),
@@ -56,14 +56,14 @@ def test_every_sentence_can_hold_and_fail():
         "encoder.corrected": {"encoder_centred": curves(between=0.1)},
         "frame": {"wide": curves(frame_gap=0.01)},
     }
-    held = {
+    exceptions = {
         "encoder": {"encoder": curves()},
         "control": {"flow_control": flow(False, shrink=0.9)},
     }
-    check("class-collapse", made, spoilt, held, drawn=False)
+    check("class-collapse", build, spoilt, exceptions, drawn=False)
 
 
 def test_a_flow_that_swells_and_means_that_miss_the_frame_are_noticed():
-    swollen, missed = made(flow=flow(True, drift=1e-4)), made(repelled=curves(frame_gap=0.1))
+    swollen, missed = build(flow=flow(True, drift=1e-4)), build(repelled=curves(frame_gap=0.1))
     for id, spoilt in (("flow", swollen), ("frame", missed)):
         assert verdicts("class-collapse", spoilt, id)[id][0].verdict == "fails"

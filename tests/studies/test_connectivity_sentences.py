@@ -64,7 +64,9 @@ def by_exponent(share, scales):
     return order[None] < share * law[:, None, None]
 
 
-def made(*, outcome=None, curves=None, spread=1.0, scales=None, share=0.15, shapes=None, **changes):
+def build(
+    *, outcome=None, curves=None, spread=1.0, scales=None, share=0.15, shapes=None, **changes
+):
     """A grid that follows the graph; at H = D a tenth of the runs at the largest scale are stuck.
 
     Args:
@@ -164,7 +166,7 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    held = {
+    exceptions = {
         "rate": {"scales": LAW, "share": 0.9},
         "stuck-told": {"scales": LAW, "share": 0.9},
         "limit": {"scales": FAST, "share": 0.02},
@@ -173,15 +175,15 @@ def test_every_sentence_can_hold_and_fail():
     # The usual grid has rotations whose traces scatter less.
     check(
         "connectivity",
-        lambda **changes: made(**({"spread": 0.2} if not changes else changes)),
+        lambda **changes: build(**({"spread": 0.2} if not changes else changes)),
         SPOILT,
-        held,
+        exceptions,
     )
 
 
 def verdict_at(width, id, **changes):
     """Verdict at H = D or H = 2D, on a grid that follows the law but for some changes."""
-    found = verdicts("connectivity", made(**{"scales": LAW, "share": 0.9} | changes), id)[id]
+    found = verdicts("connectivity", build(**{"scales": LAW, "share": 0.9} | changes), id)[id]
     return next(claim.verdict for claim in found if claim.cell["hidden_width"] == width)
 
 
@@ -203,7 +205,7 @@ def test_another_law_is_noticed(width, id, change):
 def test_a_limit_is_told_between_two_lines():
     """Nothing is missed in the limit, though one line ends below zero; a share that stays, under what falls, is told."""
     assert verdict_at(8, "limit", scales=FAST) == HOLDS
-    bounds = claims.limit(wide(made(scales=FAST)))
+    bounds = claims.limit(wide(build(scales=FAST)))
     assert abs(bounds.values.mean()) < 1e-12 < bounds.upto.mean() < 0.02
 
     every_tenth = np.arange(L * L).reshape(L, L) % 10 == 0
@@ -219,7 +221,7 @@ def wide(whole):
 def test_a_missing_mode_is_missed_whatever_generalises():
     """Of eight words one mode costs 1/16, less than the error of a pair that is said to generalise."""
     for error, share in ((1.01, 1), (0.98, 0)):
-        cell = wide(made(pair_error=where(0, error / (4 * D))))
+        cell = wide(build(pair_error=where(0, error / (4 * D))))
         missed, joined = (
             pairs.sum() for pairs in (claims.missed_pairs(cell), within_components(cell))
         )
@@ -228,7 +230,7 @@ def test_a_missing_mode_is_missed_whatever_generalises():
 
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
-    found = verdicts("connectivity", made(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
+    found = verdicts("connectivity", build(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
     of_masks = {"trained-pairs-alone", "components", "connection-chance", "recorded"}
     learned = [claim.verdict for id in set(found) - of_masks for claim in found[id]]
     assert set(learned) == {INCONCLUSIVE}

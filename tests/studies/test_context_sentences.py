@@ -41,7 +41,7 @@ def faster(curves: np.ndarray, factor: float) -> np.ndarray:
     return np.array([np.interp(factor * STEP, STEP, row) for row in curves])
 
 
-def made(*, network="", off=0.0, speed=1.0, swap=False, units=BY_CONTEXT, of=theory):
+def build(*, network="", off=0.0, speed=1.0, swap=False, units=BY_CONTEXT, of=theory):
     """Runs that do as theory says, but for the weights and speed of one network, and the units of the ReLU one."""
     variants = {}
     for name in NETWORKS:
@@ -78,7 +78,7 @@ def sooner(name: str) -> xr.Dataset:
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("context", made, BAD)
+    check("context", build, BAD)
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_a_tenth_of_speed_swapped_contexts_and_another_fastest_gating_are_noticed(id, changes):
-    (found,) = verdicts("context", made(**changes), id)[id]
+    (found,) = verdicts("context", build(**changes), id)[id]
     assert found.verdict == "fails"

@@ -24,7 +24,7 @@ def line(direction):
     return np.broadcast_to(place, (len(SIZES), SEEDS, 2, 10, 1))
 
 
-def made(
+def build(
     enough=22, network=1.0, ranks=EASE, slower=1.0, rate_ranks=EASE, last=EASE, flow=1.0, **changed
 ):
     """Networks that learn in the steps that theory says, from so many samples on.
@@ -74,11 +74,11 @@ def test_every_sentence_can_hold_and_fail():
         "who-learns": {"last": 1 / EASE},
         "direction": {"flow": -1.0},
     }
-    check("critical-fraction", made, spoilt, drawn=False)
+    check("critical-fraction", build, spoilt, drawn=False)
 
 
 def test_seeds_that_were_looked_at_are_those_of_one_root_only():
-    whole = made()
+    whole = build()
     assert np.arange(SEEDS)[claims.unseen_seeds(whole)].tolist() == list(range(6, 16))
     assert np.arange(SEEDS)[claims.unseen_seeds(replace(whole, root_seed=1))].size == SEEDS
 

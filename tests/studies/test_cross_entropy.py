@@ -88,7 +88,7 @@ CURVES = {
 }
 
 
-def made(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **changed):
+def build(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **changed):
     """Runs as the sentences that are right have them, some curves replaced."""
     curves = {name: spread * changed.get(name, curve) for name, curve in CURVES.items()}
     for name in ("probability_share", "row_accuracy"):
@@ -127,17 +127,17 @@ SPOILT = {
     "rank-ten-stuck.corrected": {"relative_loss": STUCK},
     "rank-ten-tail": {"relative_loss": STUCK},
 }
-HELD = {"decay-absent": {"decay_ratio": GONE}, "rank-ten-stuck": {"relative_loss": STUCK}}
+EXCEPTIONS = {"decay-absent": {"decay_ratio": GONE}, "rank-ten-stuck": {"relative_loss": STUCK}}
 
 
 def test_every_sentence_can_hold_and_fail():
     alone = "softmax-alone", "softmax-alone-time"  # of logits that theory trains
-    check("cross-entropy", made, SPOILT, HELD, of_diverged=alone)
+    check("cross-entropy", build, SPOILT, EXCEPTIONS, of_diverged=alone)
 
 
 @pytest.mark.parametrize(
     ("curve", "verdict"), [(SLOW**2, FAILS), (SLOW**0.3, FAILS), (SLOW, HOLDS), (BENT, FAILS)]
 )
 def test_another_power_of_time_is_noticed(curve, verdict):
-    found = verdicts("cross-entropy", made(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
+    found = verdicts("cross-entropy", build(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
     assert {claim.verdict for claim in found} == {verdict}

@@ -62,7 +62,7 @@ def finite(name, beta):
     return value * (1 - 0.1 / np.log(beta)) - (m - 1) / np.log(beta) / 4
 
 
-def made(change=lambda value, name, beta: value, langevin=1.02):
+def build(change=lambda value, name, beta: value, langevin=1.02):
     """Chains that do as they should, but for what is done to them."""
     random = np.random.default_rng(0)
     cells = list(itertools.product(*AXES.values()))
@@ -81,27 +81,29 @@ def made(change=lambda value, name, beta: value, langevin=1.02):
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "closed-form": lambda: made(lambda value, name, beta: 0.85 * value),
-        "from-below": lambda: made(lambda value, name, beta: 1.3 * value),
-        "multiplicity": lambda: made(lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]),
-        "at-larger-beta": lambda: made(lambda value, name, beta: 0.9 * limit(name)[0]),
-        "finite-beta": lambda: made(lambda value, name, beta: 1.07 * value),
+        "closed-form": lambda: build(lambda value, name, beta: 0.85 * value),
+        "from-below": lambda: build(lambda value, name, beta: 1.3 * value),
+        "multiplicity": lambda: build(
+            lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]
+        ),
+        "at-larger-beta": lambda: build(lambda value, name, beta: 0.9 * limit(name)[0]),
+        "finite-beta": lambda: build(lambda value, name, beta: 1.07 * value),
         "langevin": {"langevin": 1.08},
         "langevin.corrected": {},
     }
-    check("deep-linear-coefficients", made, spoilt, {"langevin.corrected": {"langevin": 1.12}})
+    check("deep-linear-coefficients", build, spoilt, {"langevin.corrected": {"langevin": 1.12}})
 
 
 def test_what_vanishes_at_once_is_no_logarithm():
     """Nothing missing at the larger beta: two layers at zero miss what one determinant says."""
-    whole = made(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
+    whole = build(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
     (claim,) = verdicts("deep-linear-coefficients", whole, "at-larger-beta")["at-larger-beta"]
     assert claim.verdict == FAILS
     assert 0.05 < claim.allowed[0] < 0.5
 
 
 def test_networks_known_at_finite_beta_are_those_of_two_layers_at_zero():
-    cell = next(iter(made().cells(keep=("network",)))).along("network")
+    cell = next(iter(build().cells(keep=("network",)))).along("network")
     names = claims.at_zero(Cell(cell))
     assert len(names) == 14
     assert all(name.count("-") == 2 and name.endswith("r0") for name in names)

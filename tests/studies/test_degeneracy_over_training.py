@@ -157,7 +157,7 @@ def curves(count, effective, error, **more):
     } | {name: np.broadcast_to(v, count.shape) for name, v in more.items()}
 
 
-def made():
+def build():
     """Networks that do as corrected: grokking falls from generalisation on, and by most only later."""
     ones, flat = np.ones((2, SEEDS, 1)), np.ones((1, SEEDS, study.MOMENTS))
     grokking = ones * (200 + 8 * WHEN - 100 * steps(WHEN + 10, 4))
@@ -208,7 +208,7 @@ def test_every_sentence_can_hold_and_fail():
         "linear-closed-form": ("rank_agreement", times(-1)),
         "rectified-measured": ("rank_agreement", times(-1)),
     }
-    check("degeneracy-over-training", made, spoilt, drawn=False)
-    more = changed(made(), "count", add(5))
+    check("degeneracy-over-training", build, spoilt, drawn=False)
+    more = changed(build(), "count", add(5))
     (shared, *_) = verdicts("degeneracy-over-training", more, "winner")["winner"]
     assert shared.verdict == FAILS

@@ -27,9 +27,9 @@ def test_networks_of_equal_function_have_it_and_the_rank_of_their_symmetries(uni
 
 
 def test_of_the_trained_pair_nothing_crosses_in_one():
-    made = measurement.network("apart", 2, Seed(0, 1))
-    assert made is not None
-    activation, own, out, *_ = made
+    pair = measurement.network("apart", 2, Seed(0, 1))
+    assert pair is not None
+    activation, own, out, *_ = pair
     module = np.array([0, 0, 1, 1, 0, 1])
     assert activation == "tanh"
     assert not own[module[:, None] != np.arange(6) // 3].any()
@@ -54,7 +54,7 @@ def test_features_that_are_computed_twice_have_the_derived_number(network):
     assert abs(values.value[0] - limit(network, 1)) < 4 * values.error[0] < 2
 
 
-def made(gap=1e-6, **moved):
+def build(gap=1e-6, **moved):
     """Coefficients as derived, but for scatter and for what is moved by the name of the network."""
     random = np.random.default_rng(2)
     known = np.array([[limit(name, units) for units in AXES["units"]] for name in AXES["network"]])
@@ -86,4 +86,4 @@ def test_every_sentence_can_hold_and_fail():
         "trained-apart.corrected": {"whole": 3},
     }
     as_conjectured = {"modular-is-lower": {"rotated": 2, "once": 20, "whole": 2}}
-    check("entangled-networks", made, spoilt, as_conjectured)
+    check("entangled-networks", build, spoilt, as_conjectured)

@@ -7,9 +7,9 @@ import pytest
 from made_up import add, check, grid, runs
 
 from foretrain.degeneracy.counts.synchronization import disagreement
-from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.streams import Seed
 from foretrain.studies.free_directions import measurement, scales, study
+from foretrain.training.ablation import all_bases
 from foretrain.vocabulary import lookup
 
 KINDS = ("drawn", "dependent", "synchronized", "deep", "deeper")
@@ -64,7 +64,7 @@ def test_fewest_edges_keep_the_loss_below_the_scale():
         assert kept[0] > kept[1] > kept[2] == 0
 
 
-def made():
+def build():
     """Networks that are as the theory says."""
     ones = np.ones((len(KINDS), SEEDS, NETWORKS))
     # Effective parameters of networks that differ, fewer at larger scales.
@@ -121,4 +121,4 @@ def test_every_sentence_can_hold_and_fail():
         "rise-power": ("approximate/mixing_loss", lambda v: v**0.7),
         "forgotten": ("decay/null_weight", lambda v: v**1.001),
     }
-    check("free-directions", made, spoilt)
+    check("free-directions", build, spoilt)

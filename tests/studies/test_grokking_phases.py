@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
-from made_phases import AXES, STUDY, made
+from made_phases import AXES, STUDY, build
 from made_up import check
 
 import foretrain
@@ -19,7 +19,7 @@ KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
 
 
 def laid(**changed):
-    return Cell(made(**changed).along(*AXES))
+    return Cell(build(**changed).along(*AXES))
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -36,8 +36,8 @@ def test_every_sentence_can_hold_and_fail():
         "better-than-rate": {"lambda_3": None},
         "decoder-counts": {"lambda_3": None},
     }
-    held = {id: {"phases": "ratio"} for id in ("one-seed", "one-dimensional")}
-    check("grokking-phases", made, spoilt, held)
+    exceptions = {id: {"phases": "ratio"} for id in ("one-seed", "one-dimensional")}
+    check("grokking-phases", build, spoilt, exceptions)
 
 
 @pytest.mark.slow
@@ -105,13 +105,13 @@ def test_causes_and_boundary_of_a_made_up_map():
     gap = claims.head_start(c).values
     ratio = claims.log_ratio(c)[..., None] - gap
     np.testing.assert_allclose(ratio[..., :-2], np.broadcast_to(predicted, (5, 5, 8)), atol=0.01)
-    assert not claims.has_boundary(Cell(next(made().cells()).along(*AXES)))
+    assert not claims.has_boundary(Cell(next(build().cells()).along(*AXES)))
 
 
 @pytest.mark.slow
 def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     lines = {}
-    for name, grid in (("inside", made()), ("outside", made(flow=1e-6))):
+    for name, grid in (("inside", build()), ("outside", build(flow=1e-6))):
         picture = drawings(STUDY, grid)["phases"]
         drawn = [line for line in picture.figure.axes[0].lines if len(line.get_xdata())]
         lines[name] = sum(line.get_linestyle() == "--" for line in drawn)
@@ -122,7 +122,7 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
 
 
 def test_a_map_over_another_axis_than_both_rates_is_drawn_with_its_boundaries():
-    grid, other = made(), {"embedding_learning_rate": "decoder_decay"}
+    grid, other = build(), {"embedding_learning_rate": "decoder_decay"}
     axes = {other.get(name, name): values for name, values in AXES.items()}
     data = {name: getattr(grid, name).rename(other) for name in ("simulation", "theory")}
     picture = drawings(STUDY, dataclasses.replace(grid, axes=axes, **data))["phases"]

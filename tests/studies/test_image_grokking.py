@@ -43,7 +43,7 @@ def curves(fitted, generalised):
     }
 
 
-def made(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
+def build(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="lazy_step", **spoilt):
     """Runs that do as the kernel's law says.
 
     Args:
@@ -84,23 +84,23 @@ def test_every_sentence_can_hold_and_fail():
         "inverse-decay": {"power": 0.5},
         "inverse-decay.corrected": {"power": 0.5},
     }
-    held = {
+    exceptions = {
         # Where fits take no time, what is so of the step is so of the delay.
         "inverse-decay.corrected": {"fit": 1.0},
         "forgotten": {"law": "forgetting_step"},
     }
     # A run that diverges when it has generalised keeps its phase.
     fitted = "four-phases", "inverse-decay", "inverse-decay.corrected"
-    check("image-grokking", made, spoilt, held, of_diverged=fitted)
-    delayed = made(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
+    check("image-grokking", build, spoilt, exceptions, of_diverged=fitted)
+    delayed = build(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
     assert [one.verdict for one in verdicts("image-grokking", delayed)["larger-start"]] == ["fails"]
 
 
 def test_never_is_later_than_every_step():
-    claims = verdicts("image-grokking", made(larger=np.full(SEEDS, np.inf)))
+    claims = verdicts("image-grokking", build(larger=np.full(SEEDS, np.inf)))
     assert [claim.verdict for claim in claims["larger-start"]] == ["holds"]
     assert [claim.verdict for claim in claims["logarithm"]] == ["fails"]
-    claims = verdicts("image-grokking", made(more=np.full(SEEDS, np.inf)))
+    claims = verdicts("image-grokking", build(more=np.full(SEEDS, np.inf)))
     assert [claim.verdict for claim in claims["more-images"]] == ["fails"]
 
 

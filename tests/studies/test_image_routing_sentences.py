@@ -26,7 +26,7 @@ def gaps(fraction, scale):
     return np.where(scale < 1, small, 0.5)
 
 
-def made(p=P, axes=AXES, gap=gaps, least=(LIMIT, BEST), **changes):
+def build(p=P, axes=AXES, gap=gaps, least=(LIMIT, BEST), **changes):
     """Runs with these gaps; `changes` are functions of an array (axes, seed, ...) by variable."""
     outputs, scales = np.meshgrid(*axes.values(), indexing="ij")
     lead = (*outputs.shape, SEEDS)
@@ -73,7 +73,7 @@ THEIRS = {"trained_outputs": (10,), "init_scale": (0.1, 1.0)}
 
 
 def leaky(closes=0.25):
-    return made(
+    return build(
         LEAKY, gap=lambda f, scale: np.clip(0.02 + (closes - f), 0, None), least=(np.nan, np.nan)
     )
 
@@ -81,10 +81,10 @@ def leaky(closes=0.25):
 def authors(untrained=0.001):
     gap = lambda f, scale: np.where(scale < 1, untrained, 0.27)  # noqa: E731
     shifts = dict.fromkeys(("trained_accuracy", "untrained_accuracy"), add(0.014))
-    return made(AUTHORS, THEIRS, gap, least=(np.nan, np.nan), **shifts)
+    return build(AUTHORS, THEIRS, gap, least=(np.nan, np.nan), **shifts)
 
 
-HELD = {
+EXCEPTIONS = {
     "small-start": {"gap": lambda f, scale: 0 * f},
     "twenty-five-percent": leaky,
     "authors": authors,
@@ -105,17 +105,17 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("image-routing", made, SPOILT, HELD)
+    check("image-routing", build, SPOILT, EXCEPTIONS)
 
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_clock_that_is_off_is_noticed(factor):
-    assert _verdict("as-one", made(flow_time=times(factor))) == FAILS
+    assert _verdict("as-one", build(flow_time=times(factor))) == FAILS
 
 
 def test_each_network_is_judged_by_its_own_numbers():
     assert "forty-percent" not in verdicts("image-routing", leaky())
-    assert not {"twenty-five-percent", "authors"} & set(verdicts("image-routing", made()))
+    assert not {"twenty-five-percent", "authors"} & set(verdicts("image-routing", build()))
     off = authors()
     off.simulation["trained_accuracy"] -= 0.05
     for whole, verdict in ((authors(), HOLDS), (off, FAILS)):
@@ -125,7 +125,7 @@ def test_each_network_is_judged_by_its_own_numbers():
 
 def test_an_accuracy_over_other_routes_than_those_of_the_mask_is_noticed():
     for name in ("trained_accuracy", "untrained_accuracy"):
-        assert _verdict("trained-routes-alone", made(**{name: add(-0.05)})) == FAILS
+        assert _verdict("trained-routes-alone", build(**{name: add(-0.05)})) == FAILS
 
 
 def _verdict(id, whole):
@@ -158,5 +158,5 @@ def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, k
     fed = {name: jnp.asarray(value) for name, value in fed.items()}
     gap = float(program.finish(fed, program.init(fed))["gradient_gap"])
     assert (gap > 0.01) if mutated else (gap < 1e-4)
-    holds = _verdict("trained-routes-alone", made(gradient_gap=lambda gaps: 0 * gaps + gap))
+    holds = _verdict("trained-routes-alone", build(gradient_gap=lambda gaps: 0 * gaps + gap))
     assert holds == (FAILS if mutated else HOLDS)

@@ -42,7 +42,7 @@ def _lazy(faster=1.0):
     return np.array(loss), np.array([study.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
 
 
-def made(changes=None, faster=1.0):
+def build(changes=None, faster=1.0):
     """Small networks that race, large ones that are linear, and one between; each begins where it is linearised.
 
     `changes` are functions of an array, by variable, or by network and variable as in ``lazy/weight_change``.
@@ -133,26 +133,26 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("initialization", made, {id: {"changes": changes} for id, changes in SPOILT.items()})
+    check("initialization", build, {id: {"changes": changes} for id, changes in SPOILT.items()})
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.8, 1.2, 2.0])
 def test_theories_at_another_pace_are_noticed(factor):
-    whole = made({"loss": stretched(0, factor)}, faster=factor)
+    whole = build({"loss": stretched(0, factor)}, faster=factor)
     claims = {id: verdicts("initialization", whole, id)[id][0] for id in ("stage-times", "lazy")}
     assert {claim.verdict for claim in claims.values()} == {FAILS}
 
 
 def test_equal_seeds_carry_no_verdict():
     same = lambda loss: np.repeat(loss[:, :1], SEEDS, 1)  # noqa: E731
-    claims = verdicts("initialization", made({"loss": same, "lazy/loss": same}))
+    claims = verdicts("initialization", build({"loss": same, "lazy/loss": same}))
     of_starts = {"trained-routes-alone", "linearised-start", "linearised-end", "race-start"}
     for id in set(SPOILT) - of_starts:
         assert HOLDS not in {claim.verdict for claim in claims[id]}, id
 
 
 def test_one_scale_is_judged_at_the_end_at_which_it_stands():
-    (cell, *_) = made().cells()
+    (cell, *_) = build().cells()
     claims = verdicts("initialization", replace(cell, cell={}))
     assert {"trained", "zero-shot", "shared", "stage-like", "stage-times"} <= set(claims)
     assert not {"no-zero-shot", "distinct", "exponential", "zero-shot-limit"} & set(claims)

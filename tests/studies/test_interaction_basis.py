@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from made_up import add, changed, check, grid, times, verdicts
 
-from foretrain.degeneracy.interactions.ablation import all_bases
 from foretrain.degeneracy.network import forward, perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.interaction_basis import measurement, study
 from foretrain.studies.interaction_basis.measurement import count_needed
+from foretrain.training.ablation import all_bases
 
 SEEDS, AXES = 8, {"centring": ("mean", "none")}  # as in the larger preset
 LABELS = {
@@ -106,7 +106,7 @@ def needs():
     }
 
 
-def made():
+def build():
     """Networks that need what the study says; a transformer whose directions have a frequency, 0.3 by chance."""
     power = np.array([[[0.35] * 5] * 5, [[0.95] * 5] * 2 + [[0.8] * 5] * 3])
     modules = scattered([0.8])[..., 0]
@@ -149,7 +149,7 @@ def test_every_sentence_can_hold_and_fail():
         "local-edges": ("edges_needed", scaled(2, "local")),
         "local-edges.corrected": ("edges_needed", scaled(2, "local")),
     }
-    check("interaction-basis", made, spoilt, drawn=False)
+    check("interaction-basis", build, spoilt, drawn=False)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_networks_that_did_not_learn_or_generalise_say_nothing(variable, ids):
-    judged = verdicts("interaction-basis", changed(made(), variable, times(0.5)))
+    judged = verdicts("interaction-basis", changed(build(), variable, times(0.5)))
     for id in ids:
         assert {claim.verdict for claim in judged[id]} == {"inconclusive"}
 

@@ -33,7 +33,7 @@ def test_counted_points_are_the_volume():
     np.testing.assert_allclose(study.measure(p, Seed(0, 0))["share_below"], exact, rtol=0.05)
 
 
-def made(temperature=lambda value, name, beta: value, c=0.3):
+def build(temperature=lambda value, name, beta: value, c=0.3):
     """Runs that do as the closed forms say, but for what is done to them."""
     random = np.random.default_rng(0)
     cells = [
@@ -64,7 +64,7 @@ def made(temperature=lambda value, name, beta: value, c=0.3):
 
 def as_document():
     """A world in which two statements of the document that fail are true."""
-    return made(lambda value, name, beta: 0.5 if name == "cross" else value, c=0.3**0.0625)
+    return build(lambda value, name, beta: 0.5 if name == "cross" else value, c=0.3**0.0625)
 
 
 def same():
@@ -76,7 +76,7 @@ def same():
                 value = float(study.landscape_of(name, 0.3).by_volume(value / beta))
         return value
 
-    return made(temperature)
+    return build(temperature)
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -90,9 +90,9 @@ def test_every_sentence_can_hold_and_fail():
         "same-curve.corrected": {"temperature": lambda value, name, beta: 1.2 * value},
     }
     as_it_says = {"cross": as_document, "crossover": as_document, "same-curve": same}
-    check("landscapes", made, spoilt, as_it_says)
+    check("landscapes", build, spoilt, as_it_says)
 
 
 def test_limits_are_not_what_is_measured():
-    (claim, *_) = verdicts("landscapes", made(), "cross")["cross"]
+    (claim, *_) = verdicts("landscapes", build(), "cross")["cross"]
     assert claim.measured > 1.2

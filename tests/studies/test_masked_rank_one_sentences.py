@@ -161,11 +161,11 @@ def test_every_sentence_can_hold_and_fail():
         "sign-by-chance": {"variants": {"limit": sparse(LIMIT, sign=alike)}},
         "connectivity-law": {"variants": {"limit": sparse(LIMIT, size=alike, sign=alike)}},
     }
-    held = {
+    exceptions = {
         "S-to-infinity": {"stage_progress": np.abs(progress)},
         "escape-time": {"stage_time": logarithmic},
     }
-    made_up.check("masked-rank-one", good, spoilt, held)
+    made_up.check("masked-rank-one", good, spoilt, exceptions)
 
 
 @pytest.mark.parametrize(

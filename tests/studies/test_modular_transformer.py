@@ -54,7 +54,7 @@ def grown(circle=1.0, early=0.0, start_circle=0.0):
 GROWN = grown()
 
 
-def made(
+def build(
     embedding=GROWN,
     peak=GENERALISED,
     final=0.9,
@@ -99,7 +99,7 @@ def made(
 
 
 def test_every_sentence_can_hold_and_fail():
-    held = {
+    exceptions = {
         "structure-at-the-start": {"embedding": grown(start_circle=6.0)},
         "forgetting": {"steps": 5 / PRODUCT},
         "borders": {"delay": 100},
@@ -119,24 +119,24 @@ def test_every_sentence_can_hold_and_fail():
         "decay-helps": {"steps": EQUAL},
         "decay-and-dimension": {"narrow": HELPED},
     }
-    check("modular-transformer", made, spoilt, held)
+    check("modular-transformer", build, spoilt, exceptions)
     id = "decay-and-dimension"
     for changed in ({"toy": HELPED}, {"wide": EQUAL}):
-        (claim,) = verdicts("modular-transformer", made(**changed), id)[id]
+        (claim,) = verdicts("modular-transformer", build(**changed), id)[id]
         assert claim.verdict == "fails"
 
 
 def test_comparisons_are_made_at_their_rate_and_maps_that_the_limit_of_delay_draws_are_not_judged():
     for id in ("dropout-removes-delay", "decay-and-dimension"):
-        claims = verdicts("modular-transformer", made(), id)[id]
+        claims = verdicts("modular-transformer", build(), id)[id]
         assert {claim.cell["decoder_learning_rate"] for claim in claims} == {P.compared_rate}
-    assert not verdicts("modular-transformer", made(), "borders")
+    assert not verdicts("modular-transformer", build(), "borders")
 
 
 def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     id = "circle-at-the-end"
-    assert [claim.seeds for claim in verdicts("modular-transformer", made(), id)[id]] == [SEEDS]
-    (claim,) = verdicts("modular-transformer", made(steps=np.full(4, FIT / 2)), id)[id]
+    assert [claim.seeds for claim in verdicts("modular-transformer", build(), id)[id]] == [SEEDS]
+    (claim,) = verdicts("modular-transformer", build(steps=np.full(4, FIT / 2)), id)[id]
     assert claim.verdict == "inconclusive"
 
 

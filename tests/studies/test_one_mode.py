@@ -63,7 +63,7 @@ def _descents(steps, seeds=5, p=P):
 
 
 def descent(faster=1.0, power=1.0, drift=0.0, seeds=5, steps=2000, rows=slice(None), p=P):
-    """What the network does: descent of the product, or that at another pace, of another shape, cut short."""
+    """The network's run: descent of the product, or that at another pace, of another shape, cut short."""
     step = np.arange(0, steps + 1, 10)
     predicted = [study.predict(p, step, Seed(0, number)) for number in range(seeds)]
     theory = {name: np.array([one[name] for one in predicted]) for name in ("strength", "loss")}

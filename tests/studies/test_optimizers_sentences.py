@@ -56,7 +56,7 @@ def _times(sgd=0.5, adam=0.2):
     return 6 + spreads[..., None] * [-1, 0.2, 1]
 
 
-def made(loss=None, names=AXES["optimizer"], late=None, times=None, rank=1):
+def build(loss=None, names=AXES["optimizer"], late=None, times=None, rank=1):
     """A grid whose runs have these losses, by default those of the published rules; at rank one unless said."""
     axes = {**AXES, "optimizer": names}
     rows = [AXES["optimizer"].index(name) for name in names]
@@ -104,12 +104,12 @@ def test_every_sentence_can_hold_and_fail():
         "similar-times": {"rank": 3, "times": _times(0.2, 0.5)},
     }
     # What the sentence says, where the published rules refute it.
-    held = {
+    exceptions = {
         "adamw-just-accelerates": {"loss": _accelerated()},
         "adamw-differs": {"loss": _strongest()},
         "similar-times": {"rank": 3},
     }
-    check("optimizers", made, spoilt, held)
+    check("optimizers", build, spoilt, exceptions)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
-    found = verdicts("optimizers", made(_losses(**mutated)))
+    found = verdicts("optimizers", build(_losses(**mutated)))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} == {FAILS}, id
 
@@ -133,13 +133,13 @@ def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
 )
 def test_a_tail_that_is_not_what_the_second_mean_forgets_is_noticed(fall, verdict):
     """Without decay the loss goes to zero long before: ten times as fast."""
-    found = verdicts("optimizers", made(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
+    found = verdicts("optimizers", build(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
     assert {claim.verdict for claim in found} == {verdict}
 
 
 def test_a_pair_that_is_not_there_makes_no_claim():
     for rank in (1, 3):
-        assert set(verdicts("optimizers", made(names=("sgd",), rank=rank))) == {"published-rules"}
-    found = verdicts("optimizers", made(names=("sgd", "adamw")))
+        assert set(verdicts("optimizers", build(names=("sgd",), rank=rank))) == {"published-rules"}
+    found = verdicts("optimizers", build(names=("sgd", "adamw")))
     assert "adamw-just-accelerates" in found
     assert "adamw-differs" not in found

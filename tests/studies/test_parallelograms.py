@@ -37,7 +37,7 @@ def points(places, seeds):
     return runs(AXES, seeds, variables, step=STEP, labels=labels)
 
 
-def made(
+def build(
     predicted=None,
     above=0.0,
     above_rqi=0.0,
@@ -74,9 +74,9 @@ def test_every_sentence_can_hold_and_fail():
         "too-restrictive": {"plane": -0.1},
         "circle": {"frequencies": (1, 2, 3)},
     }
-    check("parallelograms", made, spoilt, drawn=False)
+    check("parallelograms", build, spoilt, drawn=False)
     for id, above in (("ideal", np.where(FEW, 0.02, 0.0)), ("ideal.corrected", 0.02)):
-        claims = verdicts("parallelograms", made(above_rqi=above), id)[id]
+        claims = verdicts("parallelograms", build(above_rqi=above), id)[id]
         assert any(claim.verdict == "fails" for claim in claims), id
 
 

@@ -30,7 +30,7 @@ def foretold(name):
 
 
 def decoupled_runs(scale=1.0, loser=1.0, start=1.0):
-    """What the reduction gives at the stored steps, shape (paths, 1, step, part, mode)."""
+    """Strengths of the reduction at the stored steps, shape (paths, 1, step, part, mode)."""
     found = []
     for p in CELLS:
         overrides = {k: v for k, v in study.variants(p)["decoupled"].items() if k != "seeds"}
@@ -50,7 +50,7 @@ def strengths(share, factor=1.0):
     return grown * both[:, :, None]
 
 
-def made(**changes) -> Grid:
+def build(**changes) -> Grid:
     """Races as predicted; `changes` are what is measured in units of that, by name."""
     put = {"half": 1.0, "own": 1.0, "ratio": 1.0, "shared_ratio": 1.0, "decoupled": {}, **changes}
     loss = np.linspace(1, 1e-3, STEP.size) * HAIR[:, None]
@@ -111,7 +111,7 @@ def test_every_sentence_can_hold_and_fail():
         "head-start": {"handicapped_share": np.full((3, 4), 0.3)},
         "loser": {"loser_mixed": 1.2},
     }
-    check("pathway-race", made, spoilt, {"speed-up": {"half": equal}})
+    check("pathway-race", build, spoilt, {"speed-up": {"half": equal}})
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_every_sentence_can_hold_and_fail():
 )
 def test_what_is_off_is_noticed_from_the_smallest_p_on(id, changes, verdict):
     """Starts a tenth off, a wrong limit, and losers of either kind that learn half more or a third less."""
-    claims = verdicts("pathway-race", made(**changes), id)[id]
+    claims = verdicts("pathway-race", build(**changes), id)[id]
     assert [claim.verdict for claim in claims][: len(verdict)] == verdict
 
 

@@ -15,7 +15,7 @@ AXES = {"training_size": SIZES}
 HEXAGON = np.exp(1j * np.pi / 3 * np.arange(6))
 
 
-def made(*, gap=0.1, bound=1.0, shrink=False, start=18, order="turns", star=False):
+def build(*, gap=0.1, bound=1.0, shrink=False, start=18, order="turns", star=False):
     """Representations that grow with the training size, and are learned from 18 samples on.
 
     Args:
@@ -67,7 +67,7 @@ def test_every_sentence_can_hold_and_fail():
         "hexagon": {"star": True},
         "hexagon.corrected": {"order": "sides"},
     }
-    check("permutation-group", made, spoilt)
+    check("permutation-group", build, spoilt)
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def counts(excess, apart=0, seeds=SEEDS):
     return whole | {"constrained": first, "second": second, "together": first + second - excess}
 
 
-def made(excess=M, apart=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0.0, found=1.0):
+def build(excess=M, apart=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0.0, found=1.0):
     """Modules that do as corrected: an excess of one for each mediator, a step, and a search that finds them."""
     noise = 0.01 * np.random.default_rng(1).standard_normal((2, 6, 3, SEEDS))
     one, other = SECANT + noise[0], SECANT + noise[1]
@@ -81,4 +81,4 @@ def test_every_sentence_can_hold_and_fail():
         "logarithmic-count": {"derivative": SECANT},
         "search": {"plain": 0.97},
     }
-    check("planted-modules", made, spoilt, as_the_document_says)
+    check("planted-modules", build, spoilt, as_the_document_says)

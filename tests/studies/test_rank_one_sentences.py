@@ -33,7 +33,7 @@ def _starts(scale, dimension):
 
 @cache
 def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
-    """What the reduction says along AXES, from starts `factor` times as large, name to array (axes, seed, ...)."""
+    """Predictions of the reduction along AXES, from starts `factor` times as large, name to array (axes, seed, ...)."""
     cells = []
     for decay, scale, dimension in product(decays, AXES["init_scale"], AXES["dimension"]):
         p = study.Parameters(weight_decay=decay, learning_rate=rate)
@@ -52,7 +52,7 @@ def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
     }
 
 
-def made(simulated=None, **changes):
+def build(simulated=None, **changes):
     """A grid whose runs are `simulated` (by default what theory says), some variables replaced by functions of them."""
     simulated = {name: (simulated or _predicted())[name] for name in CURVES}
     networks = {"": simulated, "theory": _predicted()}
@@ -77,27 +77,27 @@ def _late(values):
 
 SPOILT = {
     "four-numbers": {"overlap_x": times(1.1)},
-    "weight-decay-end": lambda: made(_undecayed()),
+    "weight-decay-end": lambda: build(_undecayed()),
     "irrelevant-decays": {},  # at small starts
     "irrelevant-decays.corrected": {"irrelevant_x": times(1.5)},
     "decay-dominates": {},  # at small starts
     "decay-dominates.corrected": {"signal": times(1.5)},
     "plateau-length": {"loss": _late},
     "plateau-estimate": {"loss": _late},
-    "weight-decay-early": lambda: made(_predicted(decays=(0.2, 0.0))),
-    "weight-decay-longer": lambda: made(_predicted(decays=(0.2, 0.0))),
+    "weight-decay-early": lambda: build(_predicted(decays=(0.2, 0.0))),
+    "weight-decay-longer": lambda: build(_predicted(decays=(0.2, 0.0))),
 }
 
 
 def test_every_sentence_holds_on_the_reduction_and_fails_on_a_grid_spoilt_for_it():
-    check("rank-one", made, SPOILT)
+    check("rank-one", build, SPOILT)
 
 
 @pytest.mark.slow
 def test_the_story_of_the_thread_holds_at_large_starts_only():
     for id in ("irrelevant-decays", "decay-dominates"):
-        assert _verdict_of(made(), id, init_scale=1.0) == {HOLDS}
-        assert _verdict_of(made(), id, init_scale=0.1) == {FAILS}
+        assert _verdict_of(build(), id, init_scale=1.0) == {HOLDS}
+        assert _verdict_of(build(), id, init_scale=0.1) == {FAILS}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_the_story_of_the_thread_holds_at_large_starts_only():
     ],
 )
 def test_a_network_that_learns_by_another_law_is_noticed(mutated, noticed):
-    found = verdicts("rank-one", made(mutated()))
+    found = verdicts("rank-one", build(mutated()))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} - {HOLDS}, id

@@ -36,7 +36,7 @@ def by_theory(init_scale):
     }
 
 
-def made(changed=lambda step: step, delay=0.0, curves=1.0):
+def build(changed=lambda step: step, delay=0.0, curves=1.0):
     """Runs that do as the theory says, but for a change of their steps, a delay of those from a small start, and a factor."""
     theory, small = by_theory(P.init_scale), by_theory(0.01)
     large = {"fit_step": theory["fit_step"], STEPS[1]: changed(theory[STEPS[1]])}
@@ -47,7 +47,7 @@ def made(changed=lambda step: step, delay=0.0, curves=1.0):
 
 
 def test_the_slope_of_decay_is_claimed_only_where_the_law_itself_has_it():
-    found = verdicts("ridge-grokking", made(), "decay-slope")["decay-slope"]
+    found = verdicts("ridge-grokking", build(), "decay-slope")["decay-slope"]
     assert [claim.verdict for claim in found] == [HOLDS, NOT_CLAIMED, NOT_CLAIMED]  # 30, 35, 40
     assert all("bends the law" in claim.reason for claim in found[1:])
 
@@ -64,7 +64,7 @@ def test_every_sentence_can_hold_and_fail():
         "samples-slope": {"changed": times(unseen)},
         "small-start": {"delay": 100},
     }
-    check("ridge-grokking", made, spoilt)
+    check("ridge-grokking", build, spoilt)
 
 
 def test_a_run_follows_the_closed_form_and_groks_with_decay_never_without(tmp_path):

@@ -37,7 +37,7 @@ def _of_seeds(p, seeds):
     return {n: np.stack([_predicted(p, s)[n] for s in range(seeds)]) for n in _predicted(p, 0)}
 
 
-def made(changes=None, p=P, seeds=SEEDS, theirs=None, outcome=OUT_OF_STEPS) -> Grid:
+def build(changes=None, p=P, seeds=SEEDS, theirs=None, outcome=OUT_OF_STEPS) -> Grid:
     """Runs that follow the theory, each seed a hair beside the others.
 
     `changes` are functions of an array, by network and variable as in ``flow/conserved_drift`` or ``theory/loss``; `theirs`
@@ -175,14 +175,14 @@ SPOILT = {
 
 def test_every_sentence_can_hold_and_fail():
     digits = {"p": RAW, "seeds": 3}
-    held = {
+    exceptions = {
         "own-start": {"changes": {"singular_values": from_own_starts}},
         "half-times-digits": digits,
     }
     spoilt = {id: {"changes": changes} for id, changes in SPOILT.items()}
     spoilt["random-start"]["outcome"] = CONVERGED
     spoilt["half-times-digits"] = digits | {"changes": {"mode_strength": late}}
-    check("routing", made, spoilt, held)
+    check("routing", build, spoilt, exceptions)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_mutations_are_noticed(id, mutated):
-    claim = verdicts("routing", made(**mutated), id)[id][0]
+    claim = verdicts("routing", build(**mutated), id)[id][0]
     assert claim.verdict == FAILS, claim
 
 
@@ -236,26 +236,26 @@ def test_a_mask_in_two_pieces_has_no_closed_form():
 def test_untrained_routes_of_islands_are_right_up_to_what_no_linear_map_explains():
     least = study.task(RAW, Seed(0, 0)).residual.mean()
     assert least > 0.1 * study.task(RAW, Seed(0, 0)).output_power / 2
-    islanded = made({"islands/pair_error": add(least)}, p=RAW, seeds=3)
+    islanded = build({"islands/pair_error": add(least)}, p=RAW, seeds=3)
     assert np.allclose(routing_claims.island_agreement(Cell(islanded)), 1)
 
 
 def test_half_times_of_runs_that_still_learn_carry_no_verdict():
-    cut = made({"loss": lambda v: v + np.linspace(100, 50, v.shape[1])})
+    cut = build({"loss": lambda v: v + np.linspace(100, 50, v.shape[1])})
     assert verdicts("routing", cut, "half-times")["half-times"][0].verdict == INCONCLUSIVE
 
 
 def test_half_times_of_digits_do_not_average_out():
     id = "half-times-digits"
     early_and_late = {"mode_strength": lambda v: np.where(np.arange(v.shape[-1]) % 2, v, late(v))}
-    (claim,) = verdicts("routing", made(early_and_late, p=RAW, seeds=3), id)[id]
+    (claim,) = verdicts("routing", build(early_and_late, p=RAW, seeds=3), id)[id]
     assert claim.measured > 0.2
 
 
 def test_starts_of_other_runs_explain_nothing():
     changes = {"theory/start_singular_values": lambda v: np.roll(v, 1, 0)}
     (claim,) = verdicts(
-        "routing", made({"singular_values": from_own_starts, **changes}), "own-start"
+        "routing", build({"singular_values": from_own_starts, **changes}), "own-start"
     )["own-start"]
     assert claim.measured < 0.5
 
@@ -286,7 +286,7 @@ def test_a_gradient_from_untrained_routes_shows(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("other", [{"mask": "random_rows"}, {"init_law": "xavier"}])
 def test_without_a_closed_form_runs_are_judged_by_the_rest(other):
-    whole = made(p=replace(P, **other), theirs=P)
+    whole = build(p=replace(P, **other), theirs=P)
     claims = verdicts("routing", whole)
     assert "ratio" in claims
     assert not {"ratio.corrected", "half-times"} & set(claims)

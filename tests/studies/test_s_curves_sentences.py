@@ -30,7 +30,7 @@ HALVES = 20 + 10 * np.arange(10.0)  # steps at which ten modes are half learned
 LEARNED = np.where(STEP[:, None] >= HALVES, 1.0, 0.0).astype(np.float32)
 
 
-def made(curve=ONE, *, by=None, end=1.0, flow=lambda loss: loss, outside=DECAYS, order=HALVES):
+def build(curve=ONE, *, by=None, end=1.0, flow=lambda loss: loss, outside=DECAYS, order=HALVES):
     """A grid in which every cell has this curve, or that of `by` where it names a value of a cell.
 
     What is predicted is made of what was trained: `flow` of the loss, `order` for the modes.
@@ -79,13 +79,13 @@ CASES = {  # where each holds, and where it fails
 
 def test_every_sentence_can_hold_and_fail(monkeypatch):
     remember_plateaus(monkeypatch)
-    held, spoilt = ({id: sides[side] for id, sides in CASES.items()} for side in (0, 1))
-    check("s-curves", made, spoilt, held)
+    exceptions, spoilt = ({id: sides[side] for id, sides in CASES.items()} for side in (0, 1))
+    check("s-curves", build, spoilt, exceptions)
 
 
 def test_what_hangs_on_the_setting_of_a_counter_is_open():
     """A plateau of strength 2.75 is found by some counters: neither that there is one holds, nor that there is none."""
-    whole = made(falls((0.05, 20)))
+    whole = build(falls((0.05, 20)))
     for id in ("full-rank-no-plateau", "adam-full-rank-plateau"):
         for claim in verdicts("s-curves", whole, id)[id]:
             assert claim.verdict == "inconclusive", claim
@@ -96,7 +96,7 @@ def test_what_hangs_on_the_setting_of_a_counter_is_open():
 
 
 def test_cut_off_training_carries_no_verdict_on_its_end():
-    whole = spoil(made(curve=falls((0.001, 600))), outcome=OUT_OF_STEPS)
+    whole = spoil(build(curve=falls((0.001, 600))), outcome=OUT_OF_STEPS)
     for claim in verdicts("s-curves", whole, "cross-entropy-rank-10")["cross-entropy-rank-10"]:
         assert claim.verdict == "inconclusive"
         assert "not finished" in claim.reason

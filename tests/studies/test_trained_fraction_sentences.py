@@ -38,7 +38,7 @@ def _predicted():
     return {n: stack(n).reshape(*SHAPE, SEEDS, *stack(n).shape[2:]) for n in each[0][0]}
 
 
-def made(changes=None) -> Grid:
+def build(changes=None) -> Grid:
     """Networks with the errors that their graphs predict.
 
     `changes` are functions of an array, by variable, or by network and variable as in ``small-init/outputs`` or
@@ -112,7 +112,7 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("trained-fraction", made, {id: {"changes": changes} for id, changes in SPOILT.items()})
+    check("trained-fraction", build, {id: {"changes": changes} for id, changes in SPOILT.items()})
 
 
 @pytest.mark.parametrize(
@@ -131,5 +131,5 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_mutations_are_noticed(id, name, change):
-    claim = verdicts("trained-fraction", made({name: change}), id)[id][0]
+    claim = verdicts("trained-fraction", build({name: change}), id)[id][0]
     assert claim.verdict == FAILS, claim

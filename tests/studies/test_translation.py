@@ -126,7 +126,7 @@ def test_diagonal_loss_mask_learns_the_all_ones_matrix():
 
 
 def seen(parameters, steps=0, change=None, monkeypatch=None):
-    """What is stored of a run after some steps, of a network whose descent is changed."""
+    """Stored variables of a run after some steps, of a network whose descent is changed."""
     import jax
 
     if change is not None:

@@ -35,7 +35,7 @@ def drawn():
     return masks[None, None], {name: values[None, None] for name, values in theory.items()}
 
 
-def made(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True, **changes):
+def build(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True, **changes):
     """A grid in which H = D follows the graph but for stuck runs, and H = 2 D generalises the later the larger the scale.
 
     Args:
@@ -54,7 +54,7 @@ def made(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True, 
     stuck = np.zeros(SHAPE, bool)
     stuck[0, 0, 1:3] = True
     stuck[0, 0, 3, ::2] = True
-    held = stuck[..., None, None]
+    frozen = stuck[..., None, None]
     sigma = SCALES[None, :, None, None, None, None]
     late = FRACTIONS[None, None] < np.array(wide_from)[None, :, None] - 1e-9
     late = np.concatenate([np.zeros((1, 3, 7), bool), late])[..., None, None, None]
@@ -64,9 +64,9 @@ def made(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True, 
     behind = 1 - values[..., 1:] / values[..., :1]
     law = np.sqrt((sigma[..., 0] ** (8 * behind)).sum(-1))
     spread = random.normal(1, 0.03, (*SHAPE, 1, 1))
-    error = np.where(within, np.where(held, 10.0, wide), expected) * spread
+    error = np.where(within, np.where(frozen, 10.0, wide), expected) * spread
     first = np.cumsum(np.cumsum(trained, -1), -2) * trained
-    turned = trained & (first == first.max((-2, -1), keepdims=True)) & held
+    turned = trained & (first == first.max((-2, -1), keepdims=True)) & frozen
     count = trained.sum((-2, -1))
     end = np.where(stuck, 1.05 / (2 * D * count), 1e-6) * random.uniform(0.99, 1, SHAPE)
     curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + end[..., None]
@@ -125,7 +125,7 @@ def late_unless_trained(values):
     return np.where(drawn()[0] == 1, values, 1.5 * values)
 
 
-HELD = {
+EXCEPTIONS = {
     "threshold": {"wide_from": (0.35, 0.3, 0.25)},
     "threshold-zero": {"pair_error": times(0.01)},
     "spikes-numerical": {"again": False},
@@ -158,14 +158,14 @@ SPOILT = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("translation", made, SPOILT, HELD)
+    check("translation", build, SPOILT, EXCEPTIONS)
 
 
 def test_no_run_may_be_stuck_at_twice_the_width_nor_below_its_bound():
-    assert verdict_at(16, "determinants", made()) == HOLDS
-    assert verdict_at(16, "determinants", made(outcome=OUT_OF_STEPS)) == FAILS
+    assert verdict_at(16, "determinants", build()) == HOLDS
+    assert verdict_at(16, "determinants", build(outcome=OUT_OF_STEPS)) == FAILS
     one = np.where(np.arange(SEEDS) == 0, 0.9, 1.0)  # one seed alone lies below
-    assert verdict_at(8, "stuck-loss", made(converged_loss=times(one))) != HOLDS
+    assert verdict_at(8, "stuck-loss", build(converged_loss=times(one))) != HOLDS
 
 
 def verdict_at(width, id, whole):
@@ -176,7 +176,7 @@ def verdict_at(width, id, whole):
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
     falling = np.exp(-STEP / 600)
-    found = verdicts("translation", made(outcome=OUT_OF_STEPS, curves=falling))
+    found = verdicts("translation", build(outcome=OUT_OF_STEPS, curves=falling))
     for id in ("determinants", "stuck-loss", "wide-bias"):
         assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
         assert "not finished" in found[id][0].reason, id

@@ -44,7 +44,7 @@ def descended(start, rate=1.0):
     return descent(start, rate * P.learning_rate, P.steps, every=P.observe_every).swapaxes(0, 1)
 
 
-def made(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=None, derived=1.0):
+def build(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=None, derived=1.0):
     """Runs that do as theory says, but for starts, rates, errors of exact facts, trained weights and derived starts."""
     own = descended(start * theory()["start_strength"].values, rate)
     beside = descended(gated * theory()["gated_start_strength"].values)
@@ -87,12 +87,12 @@ BAD = {
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("xor", made, BAD, {"gates-fastest": TWO_NEIGHBOURS})
+    check("xor", build, BAD, {"gates-fastest": TWO_NEIGHBOURS})
 
 
 def test_three_cell_types_are_not_four():
     weights = np.repeat([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]], WIDTH // 3, axis=0)
-    (claim,) = verdicts("xor", made(weights=weights), "cell-types")["cell-types"]
+    (claim,) = verdicts("xor", build(weights=weights), "cell-types")["cell-types"]
     assert (claim.verdict, claim.measured) == ("fails", 3)
 
 
@@ -108,12 +108,12 @@ def test_a_curve_a_tenth_too_fast_is_noticed(name, id):
     faster = lambda row: np.interp(1.1 * STEP, STEP, row)  # noqa: E731
     dims = {"input_core_dims": [["step"]], "output_core_dims": [["step"]], "vectorize": True}
     predicted = theory().assign({name: xr.apply_ufunc(faster, theory()[name], **dims)})
-    (claim,) = verdicts("xor", made(predicted=predicted), id)[id]
+    (claim,) = verdicts("xor", build(predicted=predicted), id)[id]
     assert claim.verdict == "fails"
 
 
 def test_agreement_with_permuted_gatings_is_noticed():
-    permuted = made()
+    permuted = build()
     agreement = permuted.fits["gating_agreement"]
     agreement[:] = np.roll(agreement.values, 3, axis=1)
     for id in ("gates-one-per-example", "gates-fastest.corrected"):

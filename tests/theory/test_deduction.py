@@ -1,4 +1,4 @@
-"""How many parallelograms deduce a further one: two where symbols commute, three where they do not."""
+"""Parallelograms that deduce another: two where symbols commute, three where they do not."""
 
 from itertools import combinations
 

@@ -33,34 +33,20 @@ def _explain(arguments):
     from foretrain.engine.cores import pin_to_free_core
 
     cores = pin_to_free_core()  # before JAX, which takes eigenvalues of several matrices at once
-    from foretrain.explain.explanation_text import text
-    from foretrain.explain.model_file import explain_files, write
+    from foretrain.explain.model_file import explain_files
 
-    training = "labels rate steps batch loss optimizer momentum weight_decay seeds"
-    elsewhere = _options(arguments, "measured step_column loss_column from_zero")
-    options = _options(arguments, training)
-    if _options(arguments, "widths parametrisation rates").keys() - {"tell"}:
-        return _checked_over_widths(arguments, options, elsewhere)
-    options |= elsewhere | {"out": arguments.out, "cores": cores}
-    explanation = explain_files(arguments.model, arguments.data, **options)
-    arguments.out = explanation.folder
-    return _told(explanation, text, write, arguments)
+    names = (
+        "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds measured step_column loss_column "
+        "from_zero out"
+    )
 
+    def find():
+        options = _options(arguments, names)
+        explanation = explain_files(arguments.model, arguments.data, cores=cores, **options)
+        arguments.out = explanation.folder
+        return explanation
 
-def _checked_over_widths(arguments, options, elsewhere):
-    from foretrain.errors import argument_error
-    from foretrain.explain.coordinate_text import text, write_check
-    from foretrain.explain.model_file import check_files
-
-    for name, value in elsewhere.items():
-        if name != "tell":
-            raise argument_error(name, "be left out of a coordinate check", f"is {value}")
-    if arguments.widths is None:
-        rule = "be given with `parametrisation` and `rates`"
-        raise argument_error("widths", rule, "is not")
-    options |= _options(arguments, "widths parametrisation rates")
-    check = check_files(arguments.model, arguments.data, **options)
-    return _told(check, text, write_check, arguments)
+    return _answered(find, arguments)
 
 
 def _analyze(arguments):
@@ -94,12 +80,13 @@ def _compare(arguments):
     from foretrain.elsewhere.curves import TABLES
 
     if arguments.first.suffix.lower() in TABLES:
-        from foretrain.explain.compare_curves import compare_curves, text, write
+        from foretrain.explain.compare_curves import compare_curves
 
-        options = _options(arguments, "rate step_column loss_column")
+        options = _options(arguments, "learning_rate step_column loss_column")
         del options["tell"]
-        curves = compare_curves(arguments.first, arguments.second, **options)
-        return _told(curves, text, write, arguments)
+        return _answered(
+            lambda: compare_curves(arguments.first, arguments.second, **options), arguments
+        )
     from foretrain.laboratory.compare import compare
 
     return _answered(lambda: compare(arguments.first, arguments.second), arguments)
@@ -169,10 +156,10 @@ COMMANDS = {
             "init), or a file of weights; a Python file is run",
             "data": "npz file of x, y, and perhaps x_test, y_test; or npy file of x",
             "--labels": "npy file of y, beside an npy file of x",
-            "--rate": "learning rate; default rate(step) of the model's file",
+            "--learning-rate": "default learning_rate(step) of the model's file",
             "--steps": "number of steps",
-            "--batch": "examples in a minibatch; default all",
-            "--loss": "squared or cross-entropy; default the file's, else squared",
+            "--batch-size": "examples in a minibatch; default all",
+            "--loss": "mse or cross_entropy; default the file's, else mse",
             "--optimizer": "sgd (default), momentum, adam or adamw",
             "--momentum": "of momentum; default 0.9",
             "--weight-decay": "default 0",
@@ -180,9 +167,6 @@ COMMANDS = {
             "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
             "--step-column": _STEP_COLUMN,
             "--loss-column": _LOSS_COLUMN,
-            "--widths": "at least three, growing, for init(key, width)",
-            "--parametrisation": "with --widths: standard, ntk or mup",
-            "--rates": "with --widths: at least five, the best of which is found",
             "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
             "--out": "folder of results and the page; default runs/explain-<hash>",
             "--json": JSON,
@@ -217,7 +201,7 @@ COMMANDS = {
         {
             "first": "first folder of results, or a .csv or .parquet file of curves",
             "second": "second folder of results, or one of predict or explain",
-            "--rate": "learning rate of the curves, beside a folder of predict",
+            "--learning-rate": "that of the curves, beside a folder of predict",
             "--step-column": _STEP_COLUMN,
             "--loss-column": _LOSS_COLUMN,
             "--out": "folder for a page of both",

@@ -22,8 +22,8 @@ Modules:
 - Networks made elsewhere: `own_model`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
 - Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
   `transformer_freedom`.
-- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`,
-  and all of it at one scale: `wiring`.
+- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `modularity`, `rewiring`, and all of it at one
+  scale: `wiring`.
 - Effective parameters and learning coefficients by sampling: `posterior`, `effective_parameters`, `sampled_trust`,
   `hamiltonian`, `chains`, `noise`, and as the work of a study's run: `sampling`.
 - Shared by others: `derivatives`, `folded`, `grams`, `jacobian_rows`, `moments`, `nonlinearities`.

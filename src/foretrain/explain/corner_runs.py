@@ -86,7 +86,7 @@ class CornerRuns:
 
     def __post_init__(self):
         training = self.simulator.training
-        share = training.batch / len(training.x)
+        share = training.batch_size / len(training.x)
         self._study = define(
             "explain",
             Parameters=Parameters,
@@ -256,7 +256,13 @@ def training_hash(simulator: Simulator) -> str:
     identity.update(json.dumps([*options, str(jax.tree.structure(starts))]).encode())
     identity.update(_gradient_text(training, starts).encode())
     examples = training.x, training.y, training.x_test, training.y_test
-    for leaf in (*examples, training.rates, simulator.rows, simulator.at, *jax.tree.leaves(starts)):
+    for leaf in (
+        *examples,
+        training.learning_rates,
+        simulator.rows,
+        simulator.at,
+        *jax.tree.leaves(starts),
+    ):
         array = np.asarray([] if leaf is None else leaf)
         identity.update(f"{array.dtype}{array.shape}".encode())
         identity.update(np.ascontiguousarray(array).tobytes())

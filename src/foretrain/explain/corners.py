@@ -50,50 +50,50 @@ def corner(
     if layers and gates:
         return lambda w, u, x: apply(w, x)
 
-    def held(w, u, x):
+    def network(w, u, x):
         closed, shape = jax.make_jaxpr(apply, return_shape=True)(u, x)
         at_w, at_u = jax.tree.leaves(w), jax.tree.leaves(u)
         places = [frozenset([number]) for number in range(len(at_u))]
         data = jax.tree.leaves(x)
-        values = [*zip(at_w, at_u, places, strict=True), *((one, one, frozenset()) for one in data)]
-        one = partial(_one, layers, gates)
-        found = walked(closed.jaxpr, closed.consts, values, _constant, one)
-        return jax.tree.unflatten(jax.tree.structure(shape), [one[0] for one in found])
+        values = [*zip(at_w, at_u, places, strict=True), *map(_constant, data)]
+        results = partial(_results, layers, gates)
+        outputs = walk(closed.jaxpr, closed.consts, values, _constant, results)
+        return jax.tree.unflatten(jax.tree.structure(shape), [at_w for at_w, *_ in outputs])
 
-    return held
+    return network
 
 
-def walked(
+def walk(
     jaxpr: Any,
     consts: Sequence[Any],
-    given: Sequence[Any],
+    arguments: Sequence[Any],
     constant: Callable[[Any], Any],
-    one: Callable[[Any, Any, list], Iterable[Any]],
+    results: Callable[[Any, Any, list], Iterable[Any]],
 ) -> list:
-    """What stands for the outputs of a jaxpr, made one equation after the other; calls are looked into.
+    """Walk through a jaxpr, one equation after the other and into calls, and return what stands for its outputs.
 
     Args:
         jaxpr, consts: The program, and its constants.
-        given: What stands for its arguments.
+        arguments: What stands for its arguments.
         constant: What stands for a constant or a literal, of its value.
-        one: What stands for the results of an equation, of (jaxpr, equation, what stands for its arguments).
+        results: What stands for the results of an equation, of (jaxpr, equation, what stands for its arguments).
     """
     from jax.extend.core import Literal
 
     known = dict(zip(jaxpr.constvars, map(constant, consts), strict=True))
-    known.update(zip(jaxpr.invars, given, strict=True))
+    known.update(zip(jaxpr.invars, arguments, strict=True))
 
     def read(atom):
         return constant(atom.val) if isinstance(atom, Literal) else known[atom]
 
     for equation in jaxpr.eqns:
-        arguments = [read(atom) for atom in equation.invars]
+        operands = [read(atom) for atom in equation.invars]
         body = inner(equation)
         if body is None:
-            made = one(jaxpr, equation, arguments)
+            values = results(jaxpr, equation, operands)
         else:
-            made = walked(body.jaxpr, body.consts, arguments, constant, one)
-        known.update(zip(equation.outvars, made, strict=True))
+            values = walk(body.jaxpr, body.consts, operands, constant, results)
+        known.update(zip(equation.outvars, values, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
 
 
@@ -101,33 +101,33 @@ def _constant(value):
     return value, value, frozenset()
 
 
-def _one(layers, gates, jaxpr, equation, given):
+def _results(layers, gates, jaxpr, equation, operands):
     """Results of one equation, each (value at w, value at u, leaves of w it depends on), as its arguments are."""
     import jax
     import jax.numpy as jnp
 
-    at_w, at_u, depends = zip(*given, strict=True) if given else ((), (), ())
+    at_w, at_u, depends = zip(*operands, strict=True) if operands else ((), (), ())
     on, name = frozenset().union(*depends), equation.primitive.name
-    function = alone(jaxpr, equation)
+    function = equation_function(jaxpr, equation)
     if not on:
-        there = here = function(*at_u)
+        values_u = values_w = function(*at_u)
     elif name in _REFUSED:
         raise ForetrainError(_refusal(equation))
     elif layers if _of_layers(name, depends) else gates:
-        there, here = function(*at_u), function(*at_w)
+        values_u, values_w = function(*at_u), function(*at_w)
     else:
-        floats = [jnp.issubdtype(jnp.result_type(one), jnp.inexact) for one in at_u]
+        floats = [jnp.issubdtype(jnp.result_type(value), jnp.inexact) for value in at_u]
         moved = tuple(
             jnp.subtract(w, u) if real else np.zeros(np.shape(u), jax.dtypes.float0)
             for w, u, real in zip(at_w, at_u, floats, strict=True)
         )
-        there, change = jax.jvp(function, at_u, moved)
+        values_u, changes = jax.jvp(function, at_u, moved)
         # What is no real number, such as a sign, stays as it is at u.
-        here = [
-            one + more if jnp.issubdtype(one.dtype, jnp.inexact) else one
-            for one, more in zip(there, change, strict=True)
+        values_w = [
+            value + change if jnp.issubdtype(value.dtype, jnp.inexact) else value
+            for value, change in zip(values_u, changes, strict=True)
         ]
-    return [(one, other, on) for one, other in zip(here, there, strict=True)]
+    return [(*pair, on) for pair in zip(values_w, values_u, strict=True)]
 
 
 def _of_layers(name, depends):
@@ -135,17 +135,17 @@ def _of_layers(name, depends):
     return name in _PRODUCTS and all(depends) and not depends[0] & depends[1]
 
 
-def alone(jaxpr, equation):
+def equation_function(jaxpr, equation):
     """One equation as a function of all its arguments, literals too, giving a list."""
     from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
     own = list(dict.fromkeys(atom for atom in equation.invars if not isinstance(atom, Literal)))
-    places = [next(at for at, one in enumerate(equation.invars) if one is atom) for atom in own]
+    places = [next(at for at, other in enumerate(equation.invars) if other is atom) for atom in own]
     about = jaxpr.debug_info.with_unknown_names()
-    alone = jaxpr.replace(
+    single = jaxpr.replace(
         constvars=[], invars=own, outvars=equation.outvars, eqns=[equation], debug_info=about
     )
-    function = jaxpr_as_fun(ClosedJaxpr(alone, []))
+    function = jaxpr_as_fun(ClosedJaxpr(single, []))
     return lambda *arguments: function(*(arguments[at] for at in places))
 
 
@@ -160,9 +160,9 @@ def _refusal(equation):
     """The sentence that refuses an operation, with the line of the user's code that it comes from."""
     frames = getattr(equation.source_info.traceback, "frames", ())
     own = [
-        one
-        for one in frames
-        if not any(f"{os.sep}{name}{os.sep}" in one.file_name for name in _NOT_OWN)
+        frame
+        for frame in frames
+        if not any(f"{os.sep}{name}{os.sep}" in frame.file_name for name in _NOT_OWN)
     ]
     where = f" in line {own[0].line_num} of {os.path.basename(own[0].file_name)}" if own else ""
     return f"The operation `{equation.primitive.name}`{where} cannot be held to first order: write the network without it."

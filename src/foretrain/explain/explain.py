@@ -17,16 +17,17 @@ import numpy as np
 
 from foretrain.elsewhere.curves import Measured
 from foretrain.errors import ForetrainError, integer, known_options, path_argument
-from foretrain.explain.beside import beside
 from foretrain.explain.corner_runs import CornerRuns
+from foretrain.explain.curve_comparison import curve_comparison
+from foretrain.explain.curve_comparison_words import sentences
 from foretrain.explain.explanation import Checks, Explanation
-from foretrain.explain.explanation_text import forecast_words
+from foretrain.explain.explanation_words import forecast_words
 from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
 from foretrain.explain.kernel.kernel_forecast import KernelForecast, kernel_forecast
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import Training, described, whole_number
 from foretrain.explain.regime import Regime, regime
-from foretrain.explain.shares import Shares, lost, taken_apart
+from foretrain.explain.shares import Shares, lost, shapley_shares
 from foretrain.explain.simulated import (
     Corner,
     Curves,
@@ -64,8 +65,8 @@ def explain(
         init: ``init(key)``: weights as a pytree of floating arrays.
         x: Training inputs, examples first.
         y: Targets, as the loss reads them.
-        **described_by: `rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's steps have
-            no flow: its step's size is not taken apart, and nothing is predicted before training.
+        **described_by: `learning_rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's
+            steps have no flow: its step's size is not taken apart, and nothing is predicted before training.
         seeds, from_zero, tell, measured, out: As of `explained`, which says what is raised and what it costs.
     """
     known_options("foretrain.explain", described_by, explain, described)
@@ -94,8 +95,8 @@ def explained(
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
         tell: Called with a line when the prediction stands; without it no progress is shown either.
-        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`; they are laid beside
-            the prediction before training, and beside everything after it.
+        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`; they are compared
+            with the prediction before training, and with all curves after it.
         out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
             of this training is not trained again, also after a kill.
         source: Makes the training in a worker; by default it is sent there.
@@ -134,7 +135,9 @@ def explained(
     ends = runs.train([run])[run]
     kept = np.flatnonzero(~lost(ends.train)).tolist()
     if not kept:
-        raise ForetrainError("The network itself diverges from every start: try a smaller `rate`.")
+        raise ForetrainError(
+            "The network itself diverges from every start: try a smaller `learning_rate`."
+        )
     weights = [_start(ends.weights, k) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
     asked = corners(training, from_zero=from_zero)
@@ -151,8 +154,8 @@ def explained(
         forecast=forecast,
         regime=state,
         extra=extra_curves(simulator, runs.train, forecast, state, substeps),
-        shares=gap_apart(training, train),
-        test_shares=None if test is None else gap_apart(training, test),
+        shares=gap_shares(training, train),
+        test_shares=None if test is None else gap_shares(training, test),
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
@@ -175,7 +178,7 @@ def _tell_before(tell, forecast, measured, at):
     """Tell what can be said before training."""
     tell(f"Said before training: {forecast_words(forecast)}")
     if measured is not None and not forecast.diverging:
-        for line in beside(measured, at, {PREDICTED: forecast.train}).lines():
+        for line in sentences(curve_comparison(measured, at, {PREDICTED: forecast.train})):
             tell(line)
 
 
@@ -203,7 +206,7 @@ def _trained(
     return substeps, {one.corner: curves[one] for one in (*own, *flows)}
 
 
-def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
+def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
     """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
     fields = [at for at, name in enumerate(Corner._fields) if len({one[at] for one in curves}) > 1]
     names = [Corner._fields[at] for at in fields]
@@ -211,7 +214,7 @@ def gap_apart(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares
         frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses
         for corner, losses in curves.items()
     }
-    return taken_apart(game, names, curves[run_corner(training)][:, 0])
+    return shapley_shares(game, names, curves[run_corner(training)][:, 0])
 
 
 def _checks(simulator, kernels, forecast, train):
@@ -227,7 +230,7 @@ def _checks(simulator, kernels, forecast, train):
     if forecast is None:
         return Checks(None, None, plain)
     closed = recursion = None
-    if training.loss_name == "squared":
+    if training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
     if not forecast.diverging:

@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from foretrain.claims.interval import Interval
 from foretrain.elsewhere.curves import Measured
-from foretrain.explain.beside import Beside, beside
+from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.extra_curves import ExtraCurve
 from foretrain.explain.kernel.kernel_forecast import KernelForecast
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
-from foretrain.explain.shares import Shares, apart
+from foretrain.explain.shares import Shares, largest_difference
 from foretrain.explain.simulated import Corner, run_corner
 from foretrain.lazy import xr
+from foretrain.report.answer import Finding
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Checks:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Finding):
     """A network predicted, trained, and compared; ``print`` shows its tables, a notebook its summary.
 
     Attributes:
@@ -93,26 +93,15 @@ class Explanation:
         return len(self.train[self.run])
 
     def miss(self, corner: Corner, split: str = "train") -> Interval:
-        """Largest difference of a corner from the run as of `foretrain.explain.shares.apart`."""
+        """Largest difference of a corner from the run as of `foretrain.explain.shares.largest_difference`."""
         curves = self.train if split == "train" else self.test
         assert curves is not None
-        return apart(curves[corner], curves[self.run])
-
-    def beside(self) -> Beside | None:
-        """The runs made elsewhere, beside the curves of the table and the training itself."""
-        from foretrain.explain.explanation_text import RUN, shown
-
-        if self.measured is None:
-            return None
-        curves = {name: self.train[one] for name, one in shown(self).items()}
-        return beside(self.measured, self.at, {**curves, RUN: self.train[self.run]}, RUN)
+        return largest_difference(curves[corner], curves[self.run])
 
     def dataset(self) -> "xr.Dataset":
         """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""
-        from foretrain.explain.explanation_text import cause_words, corner_words
-
         corners = list(self.train)
-        names = [corner_words(self.training, one) for one in corners]
+        names = [corner_name(self.training, corner) for corner in corners]
         causes = {"value": self.shares.causes}
         data = {"loss": (("corner", "seed", "step"), np.stack([self.train[c] for c in corners]))}
         if self.test is not None:
@@ -121,11 +110,13 @@ class Explanation:
             causes["test_value"] = self.test_shares.causes
         coords = {"corner": names, "seed": np.arange(self.starts), "step": self.at}
         whole = xr.Dataset(
-            data, coords, {"rate": self.training.rates[0], "substeps": self.substeps}
+            data,
+            coords,
+            {"learning_rate": self.training.learning_rates[0], "substeps": self.substeps},
         )
         for name, parts in causes.items():
             if parts:
-                words = [cause_words(self.training, one.name) for one in parts]
+                words = [cause_name(self.training, one.name) for one in parts]
                 values = xr.DataArray(
                     np.stack([one.values for one in parts]),
                     {"cause": words, "seed": coords["seed"], "step": self.at},
@@ -133,31 +124,3 @@ class Explanation:
                 )
                 whole[name] = values
         return whole
-
-    def as_dict(self) -> dict:
-        """The numbers of the tables as JSON-ready values."""
-        from foretrain.explain.explanation_text import as_dict
-
-        return as_dict(self)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
-        from foretrain.explain.explanation_figure import draw
-        from foretrain.figures.style import drawn_at
-
-        return drawn_at(ax, lambda: draw(self), "explanation").figure
-
-    def _repr_html_(self) -> str:
-        from foretrain.explain.explanation_text import notebook_face
-
-        return notebook_face(self)
-
-    def __repr__(self) -> str:
-        from foretrain.explain.explanation_text import summary
-
-        return summary(self)
-
-    def __str__(self) -> str:
-        from foretrain.explain.explanation_text import text
-
-        return text(self)

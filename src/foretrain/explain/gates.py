@@ -9,7 +9,7 @@ no gate.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from foretrain.explain.corners import alone, walked
+from foretrain.explain.corners import equation_function, walk
 
 _LINEAR = ("add", "sub", "neg", "convert_element_type", "copy", "add_any")
 _SCALED = ("mul", "div")  # linear where one factor is a constant
@@ -42,14 +42,14 @@ def changed_gates(apply: Callable[[Any, Any], Any], u: Any, w: Any, x: Any) -> A
     closed = jax.make_jaxpr(apply)(u, x)
     chain = _Chains()
     weights = zip(jax.tree.leaves(w), jax.tree.leaves(u), strict=True)
-    values = [chain.begun(*pair) for pair in weights]
-    values += [_Value(one, one) for one in jax.tree.leaves(x)]
+    values = [chain.begin(*pair) for pair in weights]
+    values += [_Value(leaf, leaf) for leaf in jax.tree.leaves(x)]
     constant = lambda value: _Value(value, value)  # noqa: E731
-    chain.ended(walked(closed.jaxpr, closed.consts, values, constant, chain.one))
+    chain.end(walk(closed.jaxpr, closed.consts, values, constant, chain.results))
     if not chain.gates:
         return jnp.array(jnp.nan)
-    changed = [jnp.abs(here - there) > jnp.abs(there).max() / 2 for here, there in chain.gates]
-    return sum(one.sum() for one in changed) / sum(one.size for one in changed)
+    changes = [jnp.abs(w - u) > jnp.abs(u).max() / 2 for w, u in chain.gates]
+    return sum(change.sum() for change in changes) / sum(change.size for change in changes)
 
 
 class _Chains:
@@ -58,63 +58,65 @@ class _Chains:
     def __init__(self):
         self.gates, self.number, self._seen = [], 0, set()
 
-    def begun(self, at_w, at_u):
+    def begin(self, at_w, at_u):
         """A value with which a chain begins."""
         import jax.numpy as jnp
 
         self.number += 1
         real = jnp.issubdtype(jnp.result_type(at_u), jnp.inexact)
-        one = jnp.ones(jnp.shape(at_u)) if real else None
-        return _Value(at_w, at_u, self.number, one, one)
+        slope = jnp.ones(jnp.shape(at_u)) if real else None
+        return _Value(at_w, at_u, self.number, slope, slope)
 
-    def one(self, jaxpr, equation, given):
+    def results(self, jaxpr, equation, operands):
         """Results of one equation: they go on with the chain of its arguments, or end it."""
         import jax.numpy as jnp
 
-        function = alone(jaxpr, equation)
-        moving = [one for one in given if one.first is not None]
-        at_w, at_u = function(*(one.at_w for one in given)), function(*(one.at_u for one in given))
+        function = equation_function(jaxpr, equation)
+        moving = [value for value in operands if value.first is not None]
+        at_w, at_u = (
+            function(*(getattr(value, point) for value in operands)) for point in ("at_w", "at_u")
+        )
         if not moving:
             return list(map(_Value, at_w, at_u))
         name = equation.primitive.name
         shape = jnp.shape(moving[0].at_u)
         elementwise = (
             name in (*_LINEAR, *_SCALED, *_CURVED)
-            and len({one.first for one in moving}) == 1
-            and all(jnp.shape(one) == shape for one in at_u)
+            and len({value.first for value in moving}) == 1
+            and all(jnp.shape(value) == shape for value in at_u)
         )
         if not elementwise:
-            self.ended(moving)
-            return [self.begun(*pair) for pair in zip(at_w, at_u, strict=True)]
-        slopes = [self._slopes(function, given, point) for point in ("w", "u")]
+            self.end(moving)
+            return [self.begin(*pair) for pair in zip(at_w, at_u, strict=True)]
+        slopes = [self._slopes(function, operands, point) for point in ("w", "u")]
         linear = name in _LINEAR or (name in _SCALED and len(moving) == 1)
-        curved = any(one.curved for one in moving) or not linear
+        curved = any(value.curved for value in moving) or not linear
         return [
             _Value(w, u, moving[0].first, slope_w, slope_u, curved)
             for w, u, slope_w, slope_u in zip(at_w, at_u, *slopes, strict=True)
         ]
 
-    def _slopes(self, function, given, point):
+    def _slopes(self, function, operands, point):
         """Slopes of the results by the first value of the chain, at one of the points; None of what is no real number."""
         import jax
         import jax.numpy as jnp
         import numpy as np
 
-        values = tuple(getattr(one, f"at_{point}") for one in given)
+        values = tuple(getattr(operand, f"at_{point}") for operand in operands)
 
-        def tangent(one, value):
-            slope = getattr(one, f"slope_{point}")
+        def tangent(operand, value):
+            slope = getattr(operand, f"slope_{point}")
             if not jnp.issubdtype(jnp.result_type(value), jnp.inexact):
                 return np.zeros(jnp.shape(value), jax.dtypes.float0)
             return jnp.zeros_like(value) if slope is None else slope.astype(jnp.result_type(value))
 
-        moved = tuple(tangent(*pair) for pair in zip(given, values, strict=True))
+        moved = tuple(tangent(*pair) for pair in zip(operands, values, strict=True))
         slopes = jax.jvp(function, values, moved)[1]
-        return [one if jnp.issubdtype(one.dtype, jnp.inexact) else None for one in slopes]
+        return [slope if jnp.issubdtype(slope.dtype, jnp.inexact) else None for slope in slopes]
 
-    def ended(self, moving):
+    def end(self, moving):
         """The gates of chains that end here, each once."""
-        for one in moving:
-            if one.curved and one.slope_u is not None and id(one.slope_u) not in self._seen:
-                self._seen.add(id(one.slope_u))
-                self.gates.append((one.slope_w, one.slope_u))
+        for value in moving:
+            if value.curved and value.slope_u is not None and id(value.slope_u) not in self._seen:
+                self._seen.add(id(value.slope_u))
+                self.gates.append((value.slope_w, value.slope_u))

@@ -51,14 +51,14 @@ def _refused(training, starts):
     """Why a training has no such recursion, or nothing."""
     import jax
 
-    if training.loss_name != "squared" or training.optimizer != "sgd":
+    if training.loss_name != "mse" or training.optimizer != "sgd":
         return "the loss is not squared, or the optimizer not plain descent"
     if training.in_batches:
         return "minibatches of symmetric data are not symmetric"
     if training.x.ndim != 2 or training.y.ndim != 2:
         return "inputs and outputs are not vectors"
     leaves = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(starts)]
-    if len(leaves) != 2 or any(len(one) != 2 for one in leaves) or leaves[0][1] != leaves[1][0]:
+    if len(leaves) != 2 or any(len(shape) != 2 for shape in leaves) or leaves[0][1] != leaves[1][0]:
         return "the network has not two matrices of weights, (input, unit) and (unit, output), and no others"
     return None
 
@@ -75,19 +75,19 @@ def _factor(training, weights):
             lambda leaf: np.asarray(leaf) * random.uniform(-2, 2, leaf.shape), weights
         )
         cases.append((other, random.standard_normal((8, inputs))))
-    found = []
-    for one, x in cases:
-        first, last = map(np.asarray, jax.tree.leaves(one))
+    factors = []
+    for weights, x in cases:
+        first, last = map(np.asarray, jax.tree.leaves(weights))
         if first.shape[0] != inputs:
             return None
-        odd, _ = _parts(training, one, x)
+        odd, _ = _parts(training, weights, x)
         linear = x @ first @ last
         if odd.shape != linear.shape or not linear.any():
             return None
-        found.append((linear * odd).sum() / (linear**2).sum())
-        if np.abs(odd - found[0] * linear).max() > _ROUNDING * np.abs(odd).max():
+        factors.append((linear * odd).sum() / (linear**2).sum())
+        if np.abs(odd - factors[0] * linear).max() > _ROUNDING * np.abs(odd).max():
             return None
-    return float(found[0])
+    return float(factors[0])
 
 
 def _parts(training, weights, x):
@@ -95,8 +95,8 @@ def _parts(training, weights, x):
     import jax
 
     with jax.enable_x64(True):
-        here, there = (np.asarray(training.apply(weights, one)) for one in (x, -x))
-    return (here - there) / 2, (here + there) / 2
+        plus, minus = (np.asarray(training.apply(weights, signed)) for signed in (x, -x))
+    return (plus - minus) / 2, (plus + minus) / 2
 
 
 def _even(training, weights):
@@ -120,7 +120,7 @@ def _recursion(training, weights, c, at):
     x, y, n, inputs = training.x, training.y, len(training.x), len(first)
     both = np.concatenate([first, last.T])
     square, losses = both @ both.T, np.empty(training.steps + 1)
-    one = np.eye(len(square))
+    identity = np.eye(len(square))
     for step in range(training.steps + 1):
         error = c * x @ square[:inputs, inputs:] - y
         losses[step] = (error**2).sum() / (2 * n)
@@ -128,7 +128,7 @@ def _recursion(training, weights, c, at):
             break
         slope = np.zeros_like(square)
         slope[:inputs, inputs:] = c * x.T @ error / n
-        slope += slope.T + training.weight_decay * one
-        change = one - training.rates[step] * slope
+        slope += slope.T + training.weight_decay * identity
+        change = identity - training.learning_rates[step] * slope
         square = change @ square @ change.T
     return losses[at]

@@ -1,4 +1,4 @@
-"""A training of the user's own: network, data, loss, optimizer, rate and batches, as pure functions and arrays in float64.
+"""A training of the user's own: network, data, loss, optimizer and learning rate, as pure functions and arrays in float64.
 
 Weights at the start and minibatches are functions of a seed: start number k is ``init(key)`` of the k-th key, and its
 batches are cut from one permutation of the examples per epoch, of which an incomplete last batch is left out.
@@ -23,7 +23,7 @@ from foretrain.errors import (
 from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
-LOSSES = ("squared", "cross-entropy")
+LOSSES = ("mse", "cross_entropy")
 _ROOT = 0
 
 
@@ -35,12 +35,12 @@ class Training:
         apply: ``apply(weights, x)``: outputs, examples first.
         init: ``init(key)``: weights, any pytree of floating arrays.
         loss: ``loss(outputs, y)``: one number, the mean over examples.
-        loss_name: ``squared``, half the squared error; ``cross-entropy``, of the outputs as logits; or ``own``.
+        loss_name: ``mse``, half the squared error; ``cross_entropy``, of the outputs as logits; or ``own``.
         x, y: Training examples, the first axis that of examples.
         x_test, y_test: Test examples, or None.
         optimizer: One of `foretrain.dynamics.descent.OPTIMIZERS`.
-        rates: Learning rate of every step, shape (step,).
-        batch: Examples in a minibatch; all of them if there are none.
+        learning_rates: Learning rate of every step, shape (step,).
+        batch_size: Examples in a minibatch; all of them if there are none.
         momentum: Of the optimizer ``momentum``, 0 of every other.
         weight_decay: As of `foretrain.dynamics.descent.optimizer`.
         notes: Lines that a reader of its results must know, such as how its starts are drawn.
@@ -55,8 +55,8 @@ class Training:
     x_test: Any
     y_test: Any
     optimizer: str
-    rates: np.ndarray
-    batch: int
+    learning_rates: np.ndarray
+    batch_size: int
     momentum: float
     weight_decay: float
     notes: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Training:
     @property
     def steps(self) -> int:
         """Number of steps."""
-        return len(self.rates)
+        return len(self.learning_rates)
 
     @property
     def adaptive(self) -> bool:
@@ -74,7 +74,7 @@ class Training:
     @property
     def in_batches(self) -> bool:
         """True if a step sees a part of the examples."""
-        return self.batch < len(self.x)
+        return self.batch_size < len(self.x)
 
 
 def described(
@@ -83,10 +83,10 @@ def described(
     x,
     y,
     *,
-    rate: float | str | Callable,
+    learning_rate: float | str | Callable,
     steps: int | str,
-    batch: int | str | None = None,
-    loss: str | Callable = "squared",
+    batch_size: int | str | None = None,
+    loss: str | Callable = "mse",
     optimizer: str = "sgd",
     momentum: float | str = 0.9,
     weight_decay: float | str = 0.0,
@@ -99,11 +99,12 @@ def described(
         apply: ``apply(weights, x)``, pure, in JAX.
         init: ``init(key)``, a function of its key alone.
         x: Training inputs, examples first.
-        y: Targets: of the shape of the outputs for ``squared``, class numbers (example,) for ``cross-entropy``.
-        rate: Learning rate, or a schedule ``rate(step)`` with steps from 0.
+        y: Targets: of the shape of the outputs for ``mse``, class numbers (example,) for ``cross_entropy``.
+        learning_rate: One number, or a schedule ``learning_rate(step)`` with steps from 0.
         steps: Number of steps.
-        batch: Examples in a minibatch; by default all.
-        loss: ``squared``, ``cross-entropy``, or ``loss(outputs, y)`` that gives the mean over the examples it is given.
+        batch_size: Examples in a minibatch; by default all.
+        loss: ``mse``, the mean over examples of half the squared error, ``cross_entropy``, or ``loss(outputs, y)`` that gives
+            the mean over the examples it is given.
         optimizer: ``sgd``, ``momentum``, ``adam`` or ``adamw``.
         momentum: Of ``momentum``.
         weight_decay: Added to the gradient; of ``adamw`` decoupled.
@@ -130,8 +131,7 @@ def described(
                 rule = f"have examples of shape {other.shape[1:]}"
                 raise argument_error(name, rule, f"has {one.shape[1:]}")
     steps = integer("steps", whole_number(steps), minimum=1)
-    batch = examples if batch is None else whole_number(batch)
-    batch = integer("batch", batch, minimum=1, maximum=examples)
+    size = examples if batch_size is None else whole_number(batch_size)
     mean = _LOSSES[one_of("loss", loss, LOSSES)] if isinstance(loss, str) else loss
     training = Training(
         apply,
@@ -143,8 +143,8 @@ def described(
         x_test,
         y_test,
         optimizer,
-        _rates(rate, steps),
-        batch,
+        _learning_rates(learning_rate, steps),
+        integer("batch_size", size, minimum=1, maximum=examples),
         real("momentum", momentum, minimum=0, maximum=0.999) if optimizer == "momentum" else 0.0,
         real("weight_decay", weight_decay, minimum=0),
     )
@@ -171,7 +171,7 @@ def starts(training: Training, number: int) -> Any:
 
 def batches(training: Training, number: int) -> np.ndarray:
     """Examples of every minibatch, shape (start, step, example), one permutation of all examples per epoch."""
-    examples, size = len(training.x), training.batch
+    examples, size = len(training.x), training.batch_size
     per_epoch = examples // size
     epochs = -(-training.steps // per_epoch)
     rows = np.empty((number, epochs * per_epoch, size), np.int32)
@@ -183,7 +183,7 @@ def batches(training: Training, number: int) -> np.ndarray:
     return rows[:, : training.steps]
 
 
-def _squared(outputs, y):
+def _mse(outputs, y):
     return ((outputs - y) ** 2).sum() / (2 * len(outputs))
 
 
@@ -195,7 +195,7 @@ def _cross_entropy(outputs, y):
     return -jnp.take_along_axis(logs, y[:, None].astype(int), axis=1).mean()
 
 
-_LOSSES = {"squared": _squared, "cross-entropy": _cross_entropy}
+_LOSSES = {"mse": _mse, "cross_entropy": _cross_entropy}
 
 
 def whole_number(value):
@@ -213,17 +213,18 @@ def _data(name, value):
     return array.astype(float) if array.dtype.kind in "fb" else array
 
 
-def _rates(rate, steps):
-    if not callable(rate):
-        return np.full(steps, real("rate", rate, above=0))
-    rates = np.array([float(_called("rate", rate, step)) for step in range(steps)])
+def _learning_rates(schedule, steps):
+    if not callable(schedule):
+        return np.full(steps, real("learning_rate", schedule, above=0))
+    rates = np.array([float(_called("learning_rate", schedule, step)) for step in range(steps)])
     if not (np.isfinite(rates).all() and (rates >= 0).all() and rates.any()):
-        raise argument_error("rate", "be finite, never negative and not always 0", f"is {rates}")
+        rule = "be finite, never negative and not always 0"
+        raise argument_error("learning_rate", rule, f"is {rates}")
     return rates
 
 
 def _called(name, function, *arguments) -> Any:
-    """What a function of the user returns; what it raises is told with its line."""
+    """Return what a function of the user returns; where it raises, the error names its line."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -253,10 +254,10 @@ def _check_outputs(training, outputs):
         rule = f"return one array with {len(training.x)} rows, one for each example"
         raise argument_error("apply", rule, f"returns {getattr(outputs, 'shape', outputs)}")
     y, loss = training.y, training.loss_name
-    if loss == "squared" and y.shape != outputs.shape:
-        rule = f"have the shape {outputs.shape} of the outputs for the loss `squared`"
+    if loss == "mse" and y.shape != outputs.shape:
+        rule = f"have the shape {outputs.shape} of the outputs for the loss `mse`"
         raise argument_error("y", rule, f"has {y.shape}", "Reshape the targets or the outputs.")
-    if loss == "cross-entropy":
+    if loss == "cross_entropy":
         if len(outputs.shape) != 2:
             raise argument_error(
                 "apply", "return logits (example, class)", f"returns {outputs.shape}"

@@ -55,18 +55,21 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
         twins: Those of the linearised network; None where it diverges.
     """
     training = kernels[0].training
-    rate = float(training.rates[-1])
+    rate = float(training.learning_rates[-1])
 
-    def read(ends, held):
+    def read(ends, linearised):
         if ends is None:
             return None, None, None, None
         pairs = list(zip(kernels, ends, strict=True))
-        balances = [_imbalance(one.start, end) for one, end in pairs]
-        edges = [edge_share(training, one.start, end, held=held, rate=rate) for one, end in pairs]
-        movements = [one.movement(one.there(end)) for one, end in pairs]
-        gates = [_changed(training, one.start, end) for one, end in pairs]
-        known = [None if None in one else _over(one) for one in (gates, balances)]
-        return _over(movements), _over(edges), *known
+        balances = [_imbalance(kernel.start, end) for kernel, end in pairs]
+        edges = [
+            edge_share(training, kernel.start, end, linearised=linearised, rate=rate)
+            for kernel, end in pairs
+        ]
+        movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
+        gates = [_gate_changes(training, kernel.start, end) for kernel, end in pairs]
+        known = [None if None in values else _mean(values) for values in (gates, balances)]
+        return _mean(movements), _mean(edges), *known
 
     movement, edge, gates, balance = read(ends, False)
     twin_movement, twin_edge, twin_gates, twin_balance = read(twins, True)
@@ -84,22 +87,22 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
     )
 
 
-def _over(values):
+def _mean(values):
     values = np.array(values)
     return (
         interval(values) if np.isfinite(values).all() else Interval(np.inf, np.nan, np.nan, "none")
     )
 
 
-def _low(one):
-    return one.low if np.isfinite(one.low) else one.measured
+def _low(value):
+    return value.low if np.isfinite(value.low) else value.measured
 
 
-def _high(one):
-    return one.high if np.isfinite(one.high) else one.measured
+def _high(value):
+    return value.high if np.isfinite(value.high) else value.measured
 
 
-def _changed(training, start, end):
+def _gate_changes(training, start, end):
     """The share of gates that have changed, None without any."""
     import jax
 

@@ -71,7 +71,7 @@ def lost(losses: np.ndarray) -> np.ndarray:
     return ~(losses[:, -1] <= 2 * losses[:, 0])
 
 
-def apart(losses: np.ndarray, run: np.ndarray) -> Interval:
+def largest_difference(losses: np.ndarray, run: np.ndarray) -> Interval:
     """Largest difference of curves from a run over log time, over its loss at the start, with its interval over starts.
 
     Both are (start, time); a loss above that at the start counts as `bounded` says.
@@ -84,18 +84,18 @@ def shapley(game: Mapping[frozenset, np.ndarray], players: Sequence[str]) -> dic
     """Shapley's value of every player; `game` gives a number or an array to every set of players."""
     many = len(players)
     values = {}
-    for one in players:
-        others = [other for other in players if other != one]
-        values[one] = sum(
+    for player in players:
+        others = [other for other in players if other != player]
+        values[player] = sum(
             math.factorial(size) * math.factorial(many - 1 - size) / math.factorial(many)
-            * (game[frozenset(chosen) | {one}] - game[frozenset(chosen)])
+            * (game[frozenset(chosen) | {player}] - game[frozenset(chosen)])
             for size in range(many)
             for chosen in combinations(others, size)
         )  # fmt: skip
     return values
 
 
-def taken_apart(
+def shapley_shares(
     curves: Mapping[frozenset, np.ndarray], players: Sequence[str], first: np.ndarray
 ) -> Shares:
     """The gap between the curves of no player and of all, in shares.
@@ -121,5 +121,5 @@ def taken_apart(
         alone = np.abs(game[frozenset({name})] - nobody).max(1).mean()
         last = np.abs(everybody - game[every - {name}]).max(1).mean()
         causes.append(Cause(name, values[name], interval(each), each, float(alone), float(last)))
-    causes.sort(key=lambda one: -one.share.measured)
+    causes.sort(key=lambda cause: -cause.share.measured)
     return Shares(gap, span, tuple(causes), float(whole.mean() / span.measured))

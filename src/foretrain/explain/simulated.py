@@ -58,7 +58,7 @@ def in_single(training: Training, starts: Any) -> bool:
     import jax
 
     weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
-    return weights * training.batch >= SINGLE
+    return weights * training.batch_size >= SINGLE
 
 
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
@@ -176,7 +176,7 @@ class Simulator:
         single = small and self.large
         program = self._program(corner, batched, corrected, single)
         momentum = self.training.momentum
-        rates = self.training.rates / (1 - momentum if small else 1)
+        rates = self.training.learning_rates / (1 - momentum if small else 1)
         kind = np.float32 if single else np.float64
         data = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
         begin = jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
@@ -268,7 +268,7 @@ def enough_substeps(train: Train, share: float, *, few: bool) -> int:
         if worst < _AGREE:
             return substeps
     raise ForetrainError(
-        f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `rate`."
+        f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `learning_rate`."
     )
 
 
@@ -289,16 +289,16 @@ def _trained(
 
     def gradient(w, seen, rate):
         x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
-        slope = jax.grad(lambda one: training.loss(network(one, start, x), y))
+        slope = jax.grad(lambda weights: training.loss(network(weights, start, x), y))
         if not corrected:
             return slope(w)
 
         # The gradient of eta/4 |g|^2 is eta/2 times the Hessian times g, for g of the loss with its decay.
-        def decayed(one):
-            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(one), one)
+        def decayed(weights):
+            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(weights), weights)
 
-        there = decayed(w)
-        _, turned = jax.jvp(decayed, (w,), (there,))
+        slopes = decayed(w)
+        _, turned = jax.jvp(decayed, (w,), (slopes,))
         return jax.tree.map(lambda g, more: g + rate / 2 * more, slope(w), turned)
 
     training = replace(training, **data)
@@ -316,11 +316,11 @@ def _trained(
             w, base, _ = carry
             base = jax.tree.map(lambda new, old: jnp.where(at % stages == 0, new, old), w, base)
             moved = jax.tree.map(
-                lambda g, one, m: g + training.weight_decay * one + momentum * m,
+                lambda g, w, m: g + training.weight_decay * w + momentum * m,
                 gradient(w, seen, rate), w, memory,
             )  # fmt: skip
             size = rate / substeps / (stages - at % stages)
-            return jax.tree.map(lambda one, m: one - size * m, base, moved), base, moved
+            return jax.tree.map(lambda w, m: w - size * m, base, moved), base, moved
 
         w, _, moved = jax.lax.fori_loop(0, stages * substeps, stage, (w, w, memory))
         return w, moved
@@ -364,8 +364,8 @@ def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> t
         return training.loss(training.apply(w, training.x[seen]), training.y[seen])
 
     @jax.jit
-    def step(state, given):
-        rate, seen = given
+    def step(state, inputs):
+        rate, seen = inputs
         w, memory = state
         gradient = jax.grad(loss)(w, seen)
         moved = descent.step(
@@ -376,5 +376,7 @@ def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> t
 
     before = jax.jit(loss)(start, np.arange(len(training.x)))
     state = start, descent.start(training.optimizer, start)
-    (end, _), after = jax.lax.scan(step, state, (training.rates if rates is None else rates, rows))
+    (end, _), after = jax.lax.scan(
+        step, state, (training.learning_rates if rates is None else rates, rows)
+    )
     return end, jnp.append(before, after)

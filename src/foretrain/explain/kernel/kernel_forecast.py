@@ -1,4 +1,4 @@
-"""What the kernel at the start says of a training before it, and whether it will do."""
+"""The prediction of the kernel at the start, which trains nothing, and how far it is to be trusted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
-from foretrain.explain.kernel.kernel_path import along
+from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
 from foretrain.explain.shares import bounded
 
@@ -50,19 +50,22 @@ def kernel_forecast(
 
     `rows` are the minibatches of every start, (start, step, example), `at` the steps at which losses are asked for.
     """
-    made = [kernel.predicted(rows[k], at) for k, kernel in enumerate(kernels)]
-    train = np.stack([one.train for one in made])
-    tests = [one.test for one in made if one.test is not None]
+    predictions = [kernel.predicted(rows[k], at) for k, kernel in enumerate(kernels)]
+    train = np.stack([prediction.train for prediction in predictions])
+    tests = [prediction.test for prediction in predictions if prediction.test is not None]
     test = np.stack(tests) if tests else None
     edge = interval(np.array([kernel.edge for kernel in kernels]))
-    diverging = sum(diverged(one) for one in train)
+    diverging = sum(map(diverged, train))
     if diverging:
         return KernelForecast(train, test, diverging, edge, None, None, None, "diverges"), None
     ends = [
-        kernel.moved(one.alpha[-1], float(one.beta[-1]))
-        for kernel, one in zip(kernels, made, strict=True)
+        kernel.weights_at(way.alpha[-1], float(way.beta[-1]))
+        for kernel, way in zip(kernels, predictions, strict=True)
     ]
-    followed = [along(kernels[k], rows[k], at, made[k]) for k in range(min(_ASKED, len(kernels)))]
+    followed = [
+        kernel_along(kernels[k], rows[k], at, predictions[k])
+        for k in range(min(_ASKED, len(kernels)))
+    ]
     losses, lasts = zip(*followed, strict=True)
     movement = interval(np.array([kernels[k].movement(last) for k, last in enumerate(lasts)]))
     curves, first = np.stack(losses), train[: len(losses), 0]

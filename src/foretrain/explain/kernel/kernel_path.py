@@ -18,7 +18,7 @@ from foretrain.explain.kernel.kernel_recursion import LARGEST, Kernel, Predicted
 POINTS = 4  # at which the kernel is measured, fewer where they do not fit
 
 
-def along(
+def kernel_along(
     kernel: Kernel, rows: np.ndarray, at: np.ndarray, way: Predicted
 ) -> tuple[np.ndarray, np.ndarray]:
     """Training losses with the kernel along the way at the steps `at`, shape (time,), and the kernel where the way ends.
@@ -44,8 +44,8 @@ def along(
     chosen = sorted({*chosen, len(at) - 1} - {0}) or [0]
     kernels = [first]
     for point in chosen:
-        weights = kernel.moved(way.alpha[point], float(way.beta[point]))
-        kernels.append(kernel.there(weights)[:n])
+        weights = kernel.weights_at(way.alpha[point], float(way.beta[point]))
+        kernels.append(kernel.values_at(weights)[:n])
     steps = np.interp(np.arange(training.steps), at, distance)
     nodes = np.r_[0.0, distance[chosen]]
     place = np.interp(steps, nodes, np.arange(len(nodes)))
@@ -70,7 +70,11 @@ def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows
     import jax
     import jax.numpy as jnp
 
-    rates, decay, momentum = jnp.asarray(training.rates), training.weight_decay, training.momentum
+    rates, decay, momentum = (
+        jnp.asarray(training.learning_rates),
+        training.weight_decay,
+        training.momentum,
+    )
     y, width = jnp.asarray(training.y), int(np.prod(tail))
 
     def step(number, state):

@@ -57,23 +57,27 @@ class Kernel:
             with jax.enable_x64(True):
                 shape = jax.eval_shape(training.apply, start, training.x).shape
                 self.tail, self.size = shape[1:], int(np.prod(shape))
-                self.all = self.size * _examples(training) // len(training.x)
-                if 8 * self.all * self.size > LARGEST:
+                self.outputs_in_all = self.size * _examples(training) // len(training.x)
+                if 8 * self.outputs_in_all * self.size > LARGEST:
                     raise TooLarge(
-                        f"The kernel of {self.all} x {self.size} outputs does not fit: give fewer examples in `x`."
+                        f"The kernel of {self.outputs_in_all} x {self.size} outputs does not fit: give fewer examples in `x`."
                     )
-                made = _kernel(training)(start)
+                kernel = _kernel(training)(start)
         except ForetrainError:
             raise
         except Exception as error:
             raise ForetrainError(f"The network cannot be linearised: {place(error)}") from error
-        self.values, self.outputs, self.shrinking = map(np.asarray, made)
+        self.values, self.outputs, self.shrinking = map(np.asarray, kernel)
 
     @cached_property
     def edge(self) -> float:
         """`edge_share` of the linearised network at the start, at the largest rate."""
         return edge_share(
-            self.training, self.start, self.start, held=True, rate=self.training.rates.max()
+            self.training,
+            self.start,
+            self.start,
+            linearised=True,
+            rate=self.training.learning_rates.max(),
         )
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
@@ -87,14 +91,14 @@ class Kernel:
         losses = np.asarray(train), None if test is None else np.asarray(test)
         return Predicted(*losses, np.asarray(alpha), np.asarray(beta))
 
-    def moved(self, alpha: np.ndarray, beta: float) -> Any:
+    def weights_at(self, alpha: np.ndarray, beta: float) -> Any:
         """The weights u + J^T alpha + beta u of the linearised network."""
         import jax
 
         with jax.enable_x64(True):
             return _mover(self.training)(self.start, alpha, beta)
 
-    def there(self, weights: Any) -> np.ndarray:
+    def values_at(self, weights: Any) -> np.ndarray:
         """The values of the kernel at other weights."""
         import jax
 
@@ -104,9 +108,9 @@ class Kernel:
     def flow(self, at: np.ndarray) -> np.ndarray:
         """Training loss of the flow of squared error in closed form, shape (time,); momentum lengthens its time."""
         training, n = self.training, len(self.training.x)
-        if training.loss_name != "squared" or training.adaptive:
+        if training.loss_name != "mse" or training.adaptive:
             raise ForetrainError("Only the flow of squared error has a closed form.")
-        time = np.r_[0, np.cumsum(training.rates)][at] / (1 - training.momentum)
+        time = np.r_[0, np.cumsum(training.learning_rates)][at] / (1 - training.momentum)
         error, decay = self.outputs[: self.size] - training.y.ravel(), training.weight_decay
         values, vectors = np.linalg.eigh(self.values[: self.size] / n)
         pull = vectors.T @ (
@@ -118,21 +122,23 @@ class Kernel:
         left = error - (gone * pull) @ vectors.T
         return (left**2).sum(1) / (2 * n)
 
-    def movement(self, there: np.ndarray) -> float:
-        """The difference of other values of the kernel from these, over these, of training outputs alone."""
-        here, there = self.values[: self.size], there[: self.size]
-        return float(np.linalg.norm(there - here) / np.linalg.norm(here))
+    def movement(self, values: np.ndarray) -> float:
+        """The difference of other values of the kernel from these, over these, of training outputs."""
+        start, end = self.values[: self.size], values[: self.size]
+        return float(np.linalg.norm(end - start) / np.linalg.norm(start))
 
 
-def edge_share(training: Training, start: Any, weights: Any, *, held: bool, rate: float) -> float:
+def edge_share(
+    training: Training, start: Any, weights: Any, *, linearised: bool, rate: float
+) -> float:
     """Rate times the sharpness of the training loss at some weights over two (1 + momentum): 1 is the edge of stability.
 
-    Of the network, or of it linearised at the start if `held`.
+    Of the network, or of it linearised at the start if `linearised`.
     """
     import jax
 
     with jax.enable_x64(True):
-        top = float(_top(training, held)(start, weights))
+        top = float(_top(training, linearised)(start, weights))
     return float(rate) * top / 2 / (1 + training.momentum)
 
 
@@ -146,11 +152,11 @@ def _examples(training):
 
 
 @lru_cache(maxsize=4)
-def _top(training, held):
+def _top(training, linearised):
     """The sharpness of the training loss as a compiled function of start and weights."""
     import jax
 
-    network = corner(training.apply, layers=not held, gates=not held)
+    network = corner(training.apply, layers=not linearised, gates=not linearised)
 
     def top(start, weights):
         return sharpness(
@@ -178,28 +184,28 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
     import jax.numpy as jnp
 
     examples, width = len(training.x), int(np.prod(tail))
-    y, rates = jnp.asarray(training.y), jnp.asarray(training.rates)
+    y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
     decay, momentum = training.weight_decay, training.momentum
     by_example = kernel.reshape(-1, width, kernel.shape[1])
     first, shrinking = outputs.reshape(-1, width), shrinking.reshape(-1, width)
 
-    def there(alpha, beta, seen):
+    def outputs_at(alpha, beta, seen):
         return first[seen] + by_example[seen] @ alpha + beta * shrinking[seen]
 
     def step(number, state):
         alpha, beta, a, b = state
         seen = np.arange(examples) if rows is None else rows[number]
-        pull = slope(training, tail, there(alpha, beta, seen), seen)
+        pull = slope(training, tail, outputs_at(alpha, beta, seen), seen)
         a = momentum * a + pull + decay * alpha
         b = momentum * b + decay * (1 + beta)
         return alpha - rates[number] * a, beta - rates[number] * b, a, b
 
     def losses(alpha, beta):
-        made = there(alpha, beta, slice(None)).reshape(-1, *tail)
-        train = training.loss(made[:examples], y)
+        outputs = outputs_at(alpha, beta, slice(None)).reshape(-1, *tail)
+        train = training.loss(outputs[:examples], y)
         if training.x_test is None:
             return train, None
-        return train, training.loss(made[examples:], jnp.asarray(training.y_test))
+        return train, training.loss(outputs[examples:], jnp.asarray(training.y_test))
 
     def segment(state, ends):
         state = jax.lax.fori_loop(ends[0], ends[1], step, state)
@@ -216,8 +222,8 @@ def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) ->
     import jax.numpy as jnp
 
     wanted = jnp.asarray(training.y)[seen]
-    made = jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(outputs)
-    return jnp.zeros((len(training.x), int(np.prod(tail)))).at[seen].add(made).ravel()
+    slopes = jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(outputs)
+    return jnp.zeros((len(training.x), int(np.prod(tail)))).at[seen].add(slopes).ravel()
 
 
 @lru_cache(maxsize=2)
@@ -225,8 +231,8 @@ def _mover(training):
     """The weights u + J^T alpha + beta u as a compiled function of u, alpha and beta."""
     import jax
 
-    def moved(start, alpha, beta):
+    def weights(start, alpha, beta):
         _, pull = jax.vjp(lambda w: training.apply(w, training.x).ravel(), start)
         return jax.tree.map(lambda u, more: u + more + beta * u, start, pull(alpha)[0])
 
-    return jax.jit(moved)
+    return jax.jit(weights)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretrain.explain.corners import alone, walked
+from foretrain.explain.corners import equation_function, walk
 from foretrain.explain.own_network import Training
 
 _TOGETHER = 32  # columns of a kernel, or outputs of an example, made at once
@@ -37,16 +37,16 @@ def kernel_function(training: Training) -> Callable[[Any], tuple[Any, Any, Any]]
 
     def kernel(w):
         if not chosen:
-            made = by_layers(w, x) if _fits(*parts, w, x) else None
-            chosen.append(by_layers if made is not None and right(made[0], w) else by_columns)
-            if made is not None and chosen[0] is by_layers:
-                return made
+            values = by_layers(w, x) if _fits(*parts, w, x) else None
+            chosen.append(by_layers if values is not None and right(values[0], w) else by_columns)
+            if values is not None and chosen[0] is by_layers:
+                return values
         return chosen[0](w, x)
 
     def right(values, w):
         for at in (0, values.shape[1] // 2):
-            there = column(w, x, at)
-            if not np.abs(values[:, at] - there).max() <= _AGREE * np.abs(there).max():
+            expected = column(w, x, at)
+            if not np.abs(values[:, at] - expected).max() <= _AGREE * np.abs(expected).max():
                 return False
         return True
 
@@ -58,14 +58,14 @@ def _outputs(apply, n, x):
     import jax.numpy as jnp
 
     parts = [x[:n], x[n:]] if len(x) > n else [x]
-    return lambda w: jnp.concatenate([apply(w, one).ravel() for one in parts])
+    return lambda w: jnp.concatenate([apply(w, part).ravel() for part in parts])
 
 
 def _column(apply, n, w, x, at):
     import jax
     import jax.numpy as jnp
 
-    train, pull = jax.vjp(lambda one: apply(one, x[:n]).ravel(), w)
+    train, pull = jax.vjp(lambda weights: apply(weights, x[:n]).ravel(), w)
     unit = jnp.zeros_like(train).at[at].set(1.0)
     return jax.jvp(_outputs(apply, n, x), (w,), pull(unit))[1]
 
@@ -86,21 +86,21 @@ def _by_layers(apply, n, w, x):
     import jax.numpy as jnp
 
     products, rest = _products(apply, w, x)
-    probes = {leaf: jnp.zeros(one.shape) for leaf, one in products.items()}
+    probes = {leaf: jnp.zeros(product.shape) for leaf, product in products.items()}
 
     def outputs(probes):
-        walk = _Walk(apply, w, x, probes)
-        return walk.outputs.reshape(len(x), -1), walk.inputs
+        network = _Evaluation(apply, w, x, probes)
+        return network.outputs.reshape(len(x), -1), network.inputs
 
     values, pull, inputs = jax.vjp(outputs, probes, has_aux=True)
     width = values.shape[1]
     units = jnp.broadcast_to(jnp.eye(width)[:, None], (width, *values.shape))
     slopes = jax.lax.map(lambda unit: pull(unit)[0], units, batch_size=_TOGETHER)
     whole = jnp.zeros((len(x), width, n, width))
-    for leaf, one in products.items():
-        d, h = one.by_example(slopes[leaf]), inputs[leaf]
-        along = jnp.einsum("pib,qjb->ipjq", d, d[:, :n])
-        whole = whole + along * (h @ h[:n].T)[:, None, :, None]
+    for leaf, product in products.items():
+        d, h = product.by_example(slopes[leaf]), inputs[leaf]
+        by_units = jnp.einsum("pib,qjb->ipjq", d, d[:, :n])
+        whole = whole + by_units * (h @ h[:n].T)[:, None, :, None]
     if rest:
         own = _jacobian(apply, w, x, rest)
         whole = whole + jnp.einsum("ipw,jqw->ipjq", own, own[:n])
@@ -132,7 +132,7 @@ def _jacobian(apply, w, x, rest):
         return apply(jax.tree.unflatten(tree, whole), row[None]).ravel()
 
     parts = jax.vmap(jax.jacrev(own), in_axes=(None, 0))([leaves[leaf] for leaf in rest], x)
-    return jnp.concatenate([one.reshape(*one.shape[:2], -1) for one in parts], axis=2)
+    return jnp.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], axis=2)
 
 
 class _Product(NamedTuple):
@@ -157,16 +157,18 @@ def _products(apply, w, x):
     seen = {}
 
     def look(w, x):
-        walk = _Walk(apply, w, x, {})
-        seen.update(products=walk.products, uses=walk.uses)
-        return walk.outputs
+        network = _Evaluation(apply, w, x, {})
+        seen.update(products=network.products, uses=network.uses)
+        return network.outputs
 
     jax.eval_shape(look, w, x)
-    products = {leaf: one for leaf, one in seen["products"].items() if seen["uses"][leaf] == 1}
+    products = {
+        leaf: product for leaf, product in seen["products"].items() if seen["uses"][leaf] == 1
+    }
     return products, sorted(set(seen["uses"]) - set(products))
 
 
-class _Walk:
+class _Evaluation:
     """One evaluation of a network, equation by equation, with a probe added to the product of every layer in `probes`.
 
     Attributes:
@@ -185,40 +187,42 @@ class _Walk:
         self.uses: dict[int, int] = {}
         closed, shape = jax.make_jaxpr(apply, return_shape=True)(w, x)
         leaves = [(leaf, number) for number, leaf in enumerate(jax.tree.leaves(w))]
-        given, constant = [*leaves, (x, None)], lambda value: (value, None)
-        made = walked(closed.jaxpr, closed.consts, given, constant, self._one)
-        for _, leaf in made:
+        arguments, constant = [*leaves, (x, None)], lambda value: (value, None)
+        outputs = walk(closed.jaxpr, closed.consts, arguments, constant, self._results)
+        for _, leaf in outputs:
             self._use(leaf, 2)  # an output that is a leaf is no product
-        self.outputs = jax.tree.unflatten(jax.tree.structure(shape), [one for one, _ in made])
+        self.outputs = jax.tree.unflatten(
+            jax.tree.structure(shape), [value for value, _ in outputs]
+        )
 
     def _use(self, leaf, times=1):
         if leaf is not None:
             self.uses[leaf] = self.uses.get(leaf, 0) + times
 
-    def _one(self, jaxpr, equation, pairs):
+    def _results(self, jaxpr, equation, pairs):
         """Results of one equation, each with the number of the leaf that it is, as its arguments are."""
-        values, leaves = [one for one, _ in pairs], [leaf for _, leaf in pairs]
-        made = alone(jaxpr, equation)(*values)
+        values, leaves = [value for value, _ in pairs], [leaf for _, leaf in pairs]
+        results = equation_function(jaxpr, equation)(*values)
         if equation.primitive.name == "transpose" and leaves[0] is not None:
-            return [(made[0], leaves[0])]
+            return [(results[0], leaves[0])]
         for leaf in leaves:
             self._use(leaf)
         if equation.primitive.name == "dot_general":
-            made = [self._product(equation, values, leaves, made[0])]
-        return [(one, None) for one in made]
+            results = [self._product(equation, values, leaves, results[0])]
+        return [(value, None) for value in results]
 
-    def _product(self, equation, values, leaves, made):
+    def _product(self, equation, values, leaves, product):
         """The product with its probe, noted if it is a layer's."""
         import jax.numpy as jnp
 
-        along, together = equation.params["dimension_numbers"]
+        contracted, batched = equation.params["dimension_numbers"]
         side = 0 if leaves[0] is None else 1  # where the inputs stand
         leaf, inputs = leaves[1 - side], values[side]
-        rows = [size for at, size in enumerate(inputs.shape) if at not in along[side]]
-        if leaf is None or leaves[side] is not None or any(map(len, together)):
-            return made
-        if len(along[side]) != 1 or not rows or rows != [self.number, *[1] * (len(rows) - 1)]:
-            return made
-        self.products[leaf] = _Product(made.shape, side == 0)
-        self.inputs[leaf] = jnp.moveaxis(inputs, along[side][0], -1).reshape(self.number, -1)
-        return made + self.probes[leaf] if leaf in self.probes else made
+        rows = [size for at, size in enumerate(inputs.shape) if at not in contracted[side]]
+        if leaf is None or leaves[side] is not None or any(map(len, batched)):
+            return product
+        if len(contracted[side]) != 1 or not rows or rows != [self.number, *[1] * (len(rows) - 1)]:
+            return product
+        self.products[leaf] = _Product(product.shape, side == 0)
+        self.inputs[leaf] = jnp.moveaxis(inputs, contracted[side][0], -1).reshape(self.number, -1)
+        return product + self.probes[leaf] if leaf in self.probes else product

@@ -9,12 +9,12 @@ from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import grams
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.counts.synchronization import rise
-from foretrain.degeneracy.interactions.sparsify import sparsified
 from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
 from foretrain.training.snapshots import snapshots
 
 from .scales import answers, over_scale, sampled
+from .sparsify import sparsified
 from .study import SHARES, SOURCES, TRAININGS, shown
 
 _HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
@@ -77,7 +77,7 @@ def counts(p, random):
     gram = grams(network, x)
     found = free_directions(network, x)
     spectrum = jacobian_spectrum(network, x)
-    sparse = sparsified(network, x, found=gram)
+    sparse = sparsified(network, x, matrices=gram)
     blocks = (block for one in found.sections.values() for block in one.blocks)
     squares = sum(block.dimension**2 - block.extra for block in blocks)
     return {

@@ -5,13 +5,13 @@ import numpy as np
 from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import jacobian, rank
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.interactions.ablation import all_bases, edge_curve
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
-from foretrain.degeneracy.interactions.sparsify import outputs, sparsified
 from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.study import generator
+from foretrain.training.ablation import all_bases, edge_curve
 
+from .sparsify import outputs, sparsified
 from .study import SAMPLED, SCALES
 
 GRADIENTS = 1_000_000  # of each network, at both scales
@@ -32,7 +32,7 @@ def over_scale(network, x, gram, squares, sparse):
             read = gram.activations[at] if bare else gram.augmented(at)
             pairs += rank(gram.jacobians[at], scale=eps) * rank(read, scale=eps)
         by_roots.append(max(0, pairs - found.by_source()["synchronized"]))
-    made = [sparse, *(sparsified(network, x, scale=eps, found=gram) for eps in scales)]
+    made = [sparse, *(sparsified(network, x, scale=eps, matrices=gram) for eps in scales)]
     losses = [((outputs(one, network, x) - answers) ** 2).sum(1).mean() for one in made]
     left = np.array([one.parameters for one in made])
     bases = all_bases(network, x, few=True, names=("global", "neurons"))

@@ -8,7 +8,6 @@ import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.interactions.ablation import all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
 from foretrain.degeneracy.interactions.modularity import affinity, partition
@@ -16,6 +15,7 @@ from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.study import generator
 from foretrain.training import transformer
+from foretrain.training.ablation import all_bases, direction_curve, edge_curve
 from foretrain.training.modules import joined
 
 from .study import BASES, DRAWN, EDGES, KEPT, SAMPLES

@@ -78,20 +78,21 @@ class Sparsified:
 
 
 def sparsified(
-    network: Network, x: np.ndarray, scale: float | None = None, found: Grams | None = None
+    network: Network, x: np.ndarray, scale: float | None = None, matrices: Grams | None = None
 ) -> Sparsified:
-    """Both steps for every layer.
+    """Return the network after both steps for every layer.
 
     Args:
         network: A perceptron; blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`.
         x: (example, d_0); only its Gram matrices and gates matter.
         scale: Loss epsilon below which an activation counts as dependent and neurons as synchronised; None for exact.
+        matrices: Gram matrices of the network on these data; taken anew by default.
     """
     if not is_perceptron(network):
         raise argument_error("network", "be linear maps and named nonlinearities", "is not")
     x = examples(network, x)
-    found = grams(network, x) if found is None else found
-    formed = synchronized_blocks(network, x, scale, found)
+    matrices = grams(network, x) if matrices is None else matrices
+    formed = synchronized_blocks(network, x, scale, matrices)
     basis = np.eye(x.shape[1])
     outward = np.eye(
         x.shape[1]
@@ -103,15 +104,15 @@ def sparsified(
         weight = old @ outward
         if shift is not None and bias is not None:
             bias = bias + old @ shift
-        gram, mean = basis @ found.activations[at] @ basis.T, basis @ found.means[at]
+        gram, mean = basis @ matrices.activations[at] @ basis.T, basis @ matrices.means[at]
         weight, bias, kept = _unread(weight, bias, gram, mean, scale)
         blocks = formed.get(at, [])
         if not blocks or not nonlinearity(section.activation or "").homogeneous:
-            one = _as_it_was(section, weight, bias, kept)
+            new = _as_it_was(section, weight, bias, kept)
             basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), None
         else:
-            one, basis, outward, shift = _in_blocks(section, weight, bias, kept, blocks)
-        sections.append(one)
+            new, basis, outward, shift = _in_blocks(section, weight, bias, kept, blocks)
+        sections.append(new)
         bases.append(basis)
     return Sparsified(tuple(sections), tuple(bases))
 
@@ -199,10 +200,10 @@ def _in_blocks(section, weight, bias, kept, blocks):
     whole, fixed = np.concatenate(rows), np.concatenate(settled)
     biases = (None, None) if bias is None else (whole[:, -1], fixed[:, -1])
     activation = section.activation or ""
-    one = SparseSection(
+    sparse = SparseSection(
         whole[:, :-1], biases[0], fixed[:, :-1], biases[1], tuple(gates), activation
     )
-    return one, np.concatenate(basis), np.concatenate(outward, 1), shift
+    return sparse, np.concatenate(basis), np.concatenate(outward, 1), shift
 
 
 def _pivots(rows):

@@ -44,7 +44,7 @@ def all_bases(
     centre: bool = False,
     few: bool = False,
 ) -> dict[str, InteractionBasis]:
-    """Bases of every layer, by name, all with the same output layer.
+    """Return bases of every layer, by name, all with the same output layer.
 
     ``global`` and ``local`` are the interaction bases. ``pca`` has principal components in the order of variance, ``svd``
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
@@ -55,32 +55,32 @@ def all_bases(
     for name in names:
         one_of("names", name, BASES)
     whole = interaction_basis(network, data, kind="global", centre=centre, few=few)
-    found = moments(network, data, centre=centre)
+    layer_moments = moments(network, data, centre=centre)
     chain = steps(network, not centre)
-    made = {"global": whole}
+    bases = {"global": whole}
     if "local" in names:
-        made["local"] = interaction_basis(network, data, kind="local", centre=centre, few=few)
+        bases["local"] = interaction_basis(network, data, kind="local", centre=centre, few=few)
     for name in names:
-        if name in made:
+        if name in bases:
             continue
         below = []
-        for at, (one, moment) in enumerate(zip(whole.layers[:-1], found, strict=False)):
+        for at, (layer, moment) in enumerate(zip(whole.layers[:-1], layer_moments, strict=False)):
             if name == "pca":
                 below.append(pca(moment.factor, moment.mean, THRESHOLD))
             elif name == "neurons":
-                below.append(_neurons(one, moment))
+                below.append(_neurons(layer, moment))
             else:
                 below.append(_singular(chain, at, moment.mean, data, not centre))
-        made[name] = InteractionBasis(
+        bases[name] = InteractionBasis(
             (*below, whole.layers[-1]), name, whole.folded, whole.examples
         )
-    return {name: made[name] for name in names}
+    return {name: bases[name] for name in names}
 
 
-def _neurons(one: LayerBasis, moment):
+def _neurons(layer: LayerBasis, moment):
     width = moment.factor.shape[1]
     plain = LayerBasis(np.eye(width), np.eye(width), (moment.factor**2).sum(0), moment.mean)
-    importance = plain.importance * (one.forward**2).sum(0)
+    importance = plain.importance * (layer.forward**2).sum(0)
     order = np.argsort(-importance, kind="stable")
     return LayerBasis(
         plain.forward[order], plain.backward[:, order], importance[order], moment.mean
@@ -120,9 +120,12 @@ def direction_curve(
     *,
     loss: str = "mse",
 ) -> np.ndarray:
-    """Behavioural loss against the number of directions kept, (count,).
+    """Return the behavioural loss against the number of directions kept, (count,).
 
     Args:
+        network: The network.
+        data: Inputs (example, d_0), or a function that gives blocks of them.
+        basis: Of the network on these data.
         counts: Numbers of most important directions that are kept in each of the layers; more than there are is all.
         loss: "mse", the squared distance summed over outputs, or "kl" of the softmax; mean over examples.
 
@@ -153,7 +156,7 @@ def edge_curve(
     *,
     loss: str = "mse",
 ) -> np.ndarray:
-    """Behavioural loss against the number of strongest edges that are kept in each section, (count,).
+    """Return the behavioural loss against the number of strongest edges that are kept in each section, (count,).
 
     Each direction of the next layer is computed from those directions alone to which it keeps an edge.
 
@@ -182,9 +185,9 @@ def edge_curve(
 
 
 def _cut(step, below, above, f, mask):
-    """The next layer's activations where each of its directions sees only the edges of its row of the mask."""
+    """Return the next layer's activations where each of its directions sees only the edges of its row of the mask."""
     here = below.coordinates(f)
-    found = np.zeros(0)
+    above_values = np.zeros(0)
     alike, rows = np.unique(mask, axis=0, return_inverse=True)
     # Those that see the same are computed once; several kinds at a time, as a section through JAX is slow to call.
     many = max(1, _TOGETHER // max(1, len(f) * f[0].size))
@@ -192,8 +195,8 @@ def _cut(step, below, above, f, mask):
         some = alike[begin : begin + many]
         kinds = some.reshape(len(some), *[1] * (f.ndim - 1), -1)
         seen = step.values(below.activations(here * kinds))
-        found = found if begin else np.empty((*seen.shape[1:-1], above.size))
+        above_values = above_values if begin else np.empty((*seen.shape[1:-1], above.size))
         for number, values in enumerate(seen, begin):
             mine = rows.ravel() == number
-            found[..., mine] = (values - above.mean) @ above.forward[mine].T
-    return above.activations(found)
+            above_values[..., mine] = (values - above.mean) @ above.forward[mine].T
+    return above.activations(above_values)

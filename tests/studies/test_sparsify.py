@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.interactions.sparsify import outputs, sparsified
 from foretrain.degeneracy.network import network_of, perceptron
 from foretrain.errors import ArgumentError
+from foretrain.studies.free_directions.sparsify import outputs, sparsified
 
 
 def same(one, x, **options):

@@ -3,10 +3,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.interactions.ablation import BASES, all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
 from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
+from foretrain.training.ablation import BASES, all_bases, direction_curve, edge_curve
 
 
 def draw(seed, widths, activation, n=60):

@@ -1,0 +1,150 @@
+r"""Runs made elsewhere against curves of theories: their distance, in losses and in spreads over starts.
+
+With n starts of a theory and k measured runs, the distance in spreads is
+
+    sqrt( sum_t (mean of the runs - mean of the starts)^2 / sum_t s^2(t) (1/k + 1/n) ),
+
+s^2 the variance over starts. Its square is a ratio whose parts have the same mean where the runs are more starts of that
+theory, whatever the curves are and however their times depend on each other. Each start has such a distance from all others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.elsewhere.curves import Measured
+from foretrain.errors import argument_error
+from foretrain.explain.shares import bounded
+from foretrain.report.answer import Finding
+
+RUN = "the training itself"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Distance of measured runs from a theory.
+
+    Attributes:
+        miss: Largest difference of the means over log time, over the loss at the theory's start.
+        step: The step where it is.
+        spreads: The distance in spreads over starts; None of a single start.
+        farthest: Largest such distance of one start from all others; None of fewer than three.
+    """
+
+    miss: float
+    step: int
+    spreads: float | None
+    farthest: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveComparison(Finding):
+    """Measured runs and theories.
+
+    Attributes:
+        measured: The runs, at the steps that are compared: about evenly spaced in log time.
+        later: Number of their steps after the last one that was predicted, which are not compared.
+        at: Steps of the theories' curves, shape (time,).
+        curves: Losses of every theory, shape (start, time).
+        distances: One per theory.
+        run: The theory that is the training itself, where it was trained.
+        ratio: Measured loss at the first step over that of the first theory there.
+        outside: True if the measured loss there is none that a start has.
+    """
+
+    measured: Measured
+    later: int
+    at: np.ndarray
+    curves: Mapping[str, np.ndarray]
+    distances: Mapping[str, Distance]
+    run: str | None
+    ratio: float
+    outside: bool
+
+    @property
+    def nearest(self) -> str:
+        """The theory with the smallest miss."""
+        return min(self.distances, key=lambda name: self.distances[name].miss)
+
+    @property
+    def starts(self) -> int:
+        """Number of starts of a theory."""
+        return len(next(iter(self.curves.values())))
+
+    @property
+    def diverges(self) -> bool:
+        """True if a measured run diverges, and no start of the training itself."""
+        if self.run is None:
+            return False
+        losses = self.curves[self.run]
+        bounded_starts = (losses < 2 * losses[:, 0].mean()).all()  # False where one is not a number
+        return bool(bounded_starts) and not np.isfinite(self.measured.losses).all()
+
+
+def curve_comparison(
+    measured: Measured, at: np.ndarray, curves: Mapping[str, np.ndarray], run: str | None = None
+) -> CurveComparison:
+    """Compare measured runs with theories.
+
+    Args:
+        measured: Runs made elsewhere.
+        at: Steps of the curves from 0, ascending, shape (time,).
+        curves: Losses of every theory, shape (start, time); between its steps they are taken as linear in log time.
+        run: Name of the theory that is the training itself, if it was trained.
+
+    Raises:
+        ArgumentError: No two of the measured steps lie within those of the theories, or measured losses are negative and
+            those of no theory are.
+    """
+    within = measured.steps <= at[-1]
+    steps = measured.steps[within]
+    if len(steps) < 2:
+        rule = f"hold at least two steps up to {at[-1]}, the last that is predicted"
+        raise argument_error("measured", rule, f"has {len(steps)}")
+    chosen = np.unique(np.abs(steps[:, None] - at[None]).argmin(0))
+    losses = measured.losses[:, within][:, chosen]
+    lowest = losses.min()
+    if lowest < 0 and all(np.nanmin(curve) >= 0 for curve in curves.values()):
+        rule = "hold losses of at least 0, as all expected ones are"
+        repair = "Is another column the loss? `--loss-column` names it."
+        raise argument_error("measured", rule, f"has {lowest}", repair)
+    points = Measured(measured.names, steps[chosen], losses, measured.dropped)
+    expected = next(iter(curves.values()))
+    first = float(expected[:, 0].mean())
+    started = _at(points.steps[:1], at, expected)
+    return CurveComparison(
+        points,
+        int((~within).sum()),
+        at,
+        curves,
+        {name: _distance(points, at, curve, first) for name, curve in curves.items()},
+        run,
+        float(losses[:, 0].mean() / started.mean()),
+        not started.min() <= losses[:, 0].mean() <= started.max(),
+    )
+
+
+def _at(steps, at, losses):
+    """Curves (start, time) at other steps."""
+    return np.stack([np.interp(np.log1p(steps), np.log1p(at), curve) for curve in losses])
+
+
+def _distance(measured, at, losses, first):
+    theory = _at(measured.steps, at, bounded(losses, np.full(len(losses), first)))
+    runs = bounded(measured.losses, np.full(len(measured.losses), first))
+    off = np.abs(runs.mean(0) - theory.mean(0))
+    worst = int(off.argmax())
+    farthest = None
+    if len(theory) > 2:
+        singles = [_spreads(curve[None], np.delete(theory, k, 0)) for k, curve in enumerate(theory)]
+        farthest = max((spreads for spreads in singles if spreads is not None), default=None)
+    return Distance(float(off[worst]), int(measured.steps[worst]), _spreads(runs, theory), farthest)
+
+
+def _spreads(runs, theory):
+    if len(theory) < 2:
+        return None
+    spread = theory.var(0, ddof=1).sum() * (1 / len(runs) + 1 / len(theory))
+    off = ((runs.mean(0) - theory.mean(0)) ** 2).sum()
+    return float(np.sqrt(off / spread)) if spread > 0 else None

@@ -1,0 +1,116 @@
+"""The pictures of an `Explanation`: the run with the prediction, and the parts of the gap over time."""
+
+import numpy as np
+
+from foretrain.explain.corner_names import cause_name, corner_name
+from foretrain.explain.curve_comparison import CurveComparison
+from foretrain.explain.curve_comparison_figures import measured_line
+from foretrain.explain.explanation import Explanation
+from foretrain.figures import Drawing
+from foretrain.figures.style import (
+    INK,
+    PALETTE,
+    legend_below,
+    panel_letters,
+    panels,
+    seed_band,
+    style,
+    theory_line,
+)
+
+_DASHES = ["-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5))]  # equal curves are all seen
+_CORNERS = (
+    "Mean training loss over starts of every set of assumptions that are kept: the kernel holds layers and gates to first "
+    "order, gates frozen the gates alone, layers apart the layers alone, the network nothing. Cut at twice the first loss."
+)
+_COLOURS = {"layers": "vermillion", "gates": "green", "step": "purple", "batches": "orange"}
+
+
+def run_and_parts(explanation: Explanation, measured: CurveComparison | None) -> Drawing:
+    """Draw losses of the run with its prediction, and Shapley's values over time, for training and test."""
+    with style():
+        shares = [explanation.shares, *filter(None, [explanation.test_shares])]
+        losses = [explanation.train, *filter(None, [explanation.test])]
+        figure, axes = panels(2, len(shares), height=6.4, sharex=True, squeeze=False)
+        for column, (curves, parts) in enumerate(zip(losses, shares, strict=True)):
+            _losses(axes[0, column], explanation, curves, column)
+            if column == 0 and measured is not None:
+                measured_line(axes[0, 0], measured)
+            _parts(axes[1, column], explanation, parts)
+        for ax, name in zip(axes[0], ("training", "test"), strict=False):
+            ax.set(ylabel=f"Loss, {name}")
+        axes[1, 0].set(ylabel="Part of the gap,\nover the loss at the start")
+        panel_letters(axes)
+        legend_below(figure, 2)
+    return Drawing(figure, "The run, and the parts of its gap", _caption(explanation))
+
+
+def every_corner(explanation: Explanation) -> Drawing:
+    """Draw training losses of all corners, a panel for each kind of steps and batches."""
+    own = [corner for corner in explanation.train if corner.output]
+    kinds = list(dict.fromkeys((corner.step, corner.batches) for corner in own))
+    rows = -(-len(kinds) // 2)
+    colours = [PALETTE[name] for name in ("blue", "green", "orange", "vermillion")]
+    at, top = np.maximum(explanation.at, 0.5), 2 * explanation.train[explanation.run][:, 0].mean()
+    with style():
+        figure, axes = panels(rows, 2, height=2.9 * rows, squeeze=False)
+        for ax, kind in zip(axes.flat, kinds, strict=False):
+            members = [corner for corner in own if (corner.step, corner.batches) == kind]
+            for colour, dashes, corner in zip(colours, _DASHES, members, strict=True):
+                network, _, steps = corner_name(explanation.training, corner).partition(", ")
+                curve = np.minimum(
+                    np.nan_to_num(explanation.train[corner].mean(0), nan=np.inf), top
+                )
+                ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
+                ax.set_title(steps, loc="left", fontsize=11)
+            ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
+        for ax in axes.flat[len(kinds) :]:
+            ax.remove()
+        legend_below(figure, 4)
+    return Drawing(figure, "Every corner", _CORNERS)
+
+
+def _losses(ax, explanation, curves, column):
+    at = np.maximum(explanation.at, 0.5)  # step 0 has no place on a log axis
+    seed_band(ax, at, curves[explanation.run], color=PALETTE["blue"], label="the run")
+    first = float(curves[explanation.run][:, 0].mean())
+    flow = np.minimum(curves[explanation.theory], 2 * first)
+    ax.plot(
+        at,
+        flow.mean(0),
+        **theory_line(linestyle=":"),
+        label=corner_name(explanation.training, explanation.theory),
+    )
+    forecast = explanation.forecast
+    if forecast is not None and not forecast.diverging:
+        predicted = forecast.train if column == 0 else forecast.test
+        ax.plot(at, predicted.mean(0), **theory_line(), label="predicted before training")
+    ax.set(xscale="log", ylim=(0, None))
+
+
+def _parts(ax, explanation, shares):
+    at = np.maximum(explanation.at, 0.5)
+    ax.axhline(0, color=INK, linewidth=0.6)
+    for one in shares.causes:
+        label = cause_name(explanation.training, one.name)
+        seed_band(
+            ax, at, one.values, color=PALETTE[_COLOURS[one.name]], label=label, fraction=False
+        )
+    ax.plot(
+        at, shares.gap.mean(0), color=INK, linewidth=1.2, linestyle="--", label="run minus theory"
+    )
+    ax.set(xlabel="Step", xscale="log")
+
+
+def _caption(explanation):
+    forecast = explanation.forecast
+    missing = (
+        " No curve is predicted: the linearised network diverges."
+        if forecast and forecast.diverging
+        else ""
+    )
+    return (
+        f"Above: the loss over {explanation.starts} starts; dotted the theory in which every assumption is kept; dashed the "
+        "kernel at the start in the run's own steps and batches, which trains nothing. Below: what each assumption is to "
+        f"blame for, by Shapley's value; the parts add up to the gap (dashed).{missing}"
+    )

@@ -1,0 +1,261 @@
+"""An `Explanation` in sentences, tables, numbers and pictures."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.interval import Interval
+from foretrain.explain.corner_names import cause_name, corner_name
+from foretrain.explain.curve_comparison import RUN, CurveComparison, curve_comparison
+from foretrain.explain.curve_comparison_words import numbers as comparison_numbers
+from foretrain.explain.curve_comparison_words import sentences, table
+from foretrain.explain.explanation import Explanation
+from foretrain.explain.explanation_figures import every_corner, run_and_parts
+from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.shares import FLOOR, Shares, largest_difference, lost
+from foretrain.explain.simulated import Corner
+from foretrain.report.answer import Answer, Table
+from foretrain.words import count, duration, number
+
+_KERNEL = (
+    "its change along the way of the linearised network moves the curve by {correction} of the loss at the start, and comes "
+    "to {movement} of the kernel at the end of that"
+)
+_VERDICTS = {
+    "will do": f"The kernel at the start will do: {_KERNEL}.",
+    "not to be trusted": f"The kernel at the start is not to be trusted: {_KERNEL}.",
+    "cannot be said": f"Whether the kernel at the start will do cannot be said: {_KERNEL}.",
+    "diverges": "From {diverging} of {starts} starts the linearised network diverges in these steps: no curve is predicted. "
+    "The rate times its sharpness over two is {edge}, and descent on all examples needs less than 1.",
+}
+_REGIMES = {
+    "lazy": "the kernel hardly moves",
+    "rich": "the kernel moves, features are learned",
+    "edge": "the sharpness is at the edge of what the rate allows",
+    "undecided": "the numbers name no regime",
+}
+
+
+def answer(explanation: Explanation) -> Answer:
+    """Return what is said of a network predicted, trained and compared."""
+    measured = compared(explanation)
+    tables = [miss_table(explanation)]
+    tables += [] if measured is None else [table(measured, sentences(measured))]
+    tables.append(cause_table(explanation, "training", explanation.shares))
+    if explanation.test_shares is not None:
+        tables.append(cause_table(explanation, "test", explanation.test_shares))
+    return Answer(
+        name="explanation",
+        title="Why the run is not what theory says",
+        head=head_lines(explanation),
+        tables=tables,
+        drawings={
+            "explanation": partial(run_and_parts, explanation, measured),
+            "corners": partial(every_corner, explanation),
+        },
+        doubts=trust_lines(explanation),
+        numbers=numbers(explanation, measured),
+    )
+
+
+def compared(explanation: Explanation) -> CurveComparison | None:
+    """Return the comparison of runs made elsewhere with the curves of the table and the training itself."""
+    if explanation.measured is None:
+        return None
+    curves = {name: explanation.train[corner] for name, corner in shown(explanation).items()}
+    curves[RUN] = explanation.train[explanation.run]
+    return curve_comparison(explanation.measured, explanation.at, curves, RUN)
+
+
+def forecast_words(forecast: KernelForecast) -> str:
+    """Return the verdict of a prediction before training in a sentence or two."""
+    known = {
+        "edge": forecast.edge,
+        "movement": forecast.movement,
+        "correction": forecast.correction,
+    }
+    words = {name: "" if value is None else plus_minus(value) for name, value in known.items()}
+    starts = {"diverging": forecast.diverging, "starts": len(forecast.train)}
+    return _VERDICTS[forecast.verdict].format(**words, **starts)
+
+
+def head_lines(explanation: Explanation) -> list[str]:
+    """Return the training, its losses, and the regime, in sentences."""
+    training, regime, run = explanation.training, explanation.regime, explanation.run
+    rates = training.learning_rates
+    rate = number(rates[0])
+    rate += "" if (rates == rates[0]).all() else f" to {number(rates[-1])}"
+    batch = f"batches of {training.batch_size}" if training.in_batches else "all examples in a step"
+    losses = f"loss from {_ends(explanation.train[run])}"
+    losses += (
+        "" if explanation.test is None else f", of the test from {_ends(explanation.test[run])}"
+    )
+    forecast = explanation.forecast
+    before = "nothing, for Adam's steps are no recursion of the kernel."
+    gates = "" if regime.gates is None else f", {regime.gates.measured:.1%} of gates changed"
+    if regime.twin_gates is not None:
+        gates += f" (linearised {regime.twin_gates.measured:.1%})"
+    return [
+        f"{explanation.weights:,} weights, {len(training.x)} examples, {training.steps} steps of {training.optimizer} "
+        f"at rate {rate}, {batch}; {count(explanation.starts, 'start')}.",
+        f"Trained: {losses}.",
+        f"Said before training: {before if forecast is None else forecast_words(forecast)}",
+        f"Regime: {regime.name}, {_REGIMES[regime.name]}. The kernel moved by {plus_minus(regime.movement)}"
+        f"{_twin(regime.twin_movement)}, rate times sharpness over two ended at {plus_minus(regime.edge)}"
+        f"{_twin(regime.twin_edge)}{gates}.",
+    ]
+
+
+def miss_table(explanation: Explanation) -> Table:
+    """Return how far theories are from the run: predictions, and explanations with one assumption kept."""
+    splits = [curves for curves in (explanation.train, explanation.test) if curves is not None]
+    rows = []
+    for name, corner in shown(explanation).items():
+        rows.append(
+            (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
+        )
+    for curve in explanation.extra:
+        if curve.train is not None:
+            miss = miss_words(curve.train, explanation.train[explanation.run][: len(curve.train)])
+            rows.append((f"{curve.kind}: {curve.name}", miss, *[""] * (len(splits) - 1)))
+    head = ("", "miss", "miss on the test")[: 1 + len(splits)]
+    return Table("Largest difference from the run, over the loss at the start", head, rows)
+
+
+def shown(explanation: Explanation) -> dict[str, Corner]:
+    """Return the corners that tables show, by name: predictions, and explanations with one assumption kept."""
+    predicted = {
+        Corner(),
+        Corner(output=False),
+        Corner(step=True, batches=explanation.training.in_batches),
+    }
+    chosen = {*predicted, Corner(True, True), explanation.theory}
+    chosen |= {one for one in explanation.train if sum(one) == sum(explanation.run) - 1}
+    named = {}
+    for corner in sorted(chosen - {explanation.run}, key=sum):
+        if corner in explanation.train:
+            trained = corner not in predicted or explanation.forecast is None
+            kind = "explained" if trained else "predicted"
+            named[f"{kind}: {corner_name(explanation.training, corner)}"] = corner
+    return named
+
+
+def cause_table(explanation: Explanation, split: str, shares: Shares) -> Table:
+    """Return the causes of the gap of the training or test loss with their shares; no row where the gap is too small."""
+    line = (
+        f"From `{corner_name(explanation.training, explanation.theory)}` to the run the {split} loss differs by up to "
+        f"{plus_minus(shares.range)} of the loss at the start"
+    )
+    if shares.causes:
+        line += f"; the parts are {number(shares.cancel, 2)} times the gap."
+    else:
+        line += f": below {FLOOR}, there is nothing to take apart."
+    rows = []
+    for cause in shares.causes:
+        share = f"{cause.share.measured:.0f}%"
+        if np.isfinite(cause.share.low):
+            share += f" ({cause.share.low:.0f} to {cause.share.high:.0f})"
+        name = cause_name(explanation.training, cause.name)
+        rows.append((name, share, number(cause.alone, 2), number(cause.last, 2)))
+    return Table(line, ("cause", "share of all parts", "alone", "last"), rows)
+
+
+def trust_lines(explanation: Explanation) -> list[str]:
+    """Return the self-check and what cannot be said, in sentences."""
+    checks, training = explanation.checks, explanation.training
+    lines = []
+    if checks.closed is not None:
+        lines.append(
+            f"Every assumption kept is the closed form to {checks.closed:.1g} of the loss at the start."
+        )
+    if checks.recursion is not None:
+        lines.append(
+            f"The kernel in own steps and batches is its recursion to {checks.recursion:.1g}."
+        )
+    lines.append(f"No assumption kept is the run of Optax to {checks.run:.1g}.")
+    if checks.run > 1e-9:
+        lines.append("That is more than 1e-9: the training amplifies rounding.")
+    if not training.adaptive:
+        held = "; on minibatches each is held for its own step" if training.in_batches else ""
+        lines.append(
+            f"The flow is small steps, {explanation.substeps} x 4 gradients in a step{held}."
+        )
+        if explanation.single:
+            lines.append("Small steps are in single precision, all else in double.")
+    lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in explanation.extra if one.why]
+    away = int(lost(explanation.train[explanation.run]).sum())
+    if away:
+        lines.append(
+            f"From {count(away, 'start')} the network itself diverges; the regime is that of the others."
+        )
+    if explanation.starts < 2 and not training.notes:
+        lines.append("One start has no interval.")
+    lines.append(
+        "Shares are of the largest sizes of all parts; with interactions they lie between what a cause changes alone and "
+        "last, both over the loss at the start."
+    )
+    return [*lines, *training.notes, f"Took {duration(explanation.seconds)}."]
+
+
+def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[str, Any]:
+    """Return what a program reads: values as (measured, low, high)."""
+    training, regime = explanation.training, explanation.regime
+    losses = {**shown(explanation), RUN: explanation.run}
+    record = {
+        "said_before": None if explanation.forecast is None else explanation.forecast.verdict,
+        "regime": regime.name,
+        "kernel_movement": _interval(regime.movement),
+        "edge": _interval(regime.edge),
+        "gap": _interval(explanation.shares.range),
+        "causes": _causes(explanation.shares),
+        "misses": {
+            corner_name(training, corner): _interval(explanation.miss(corner))
+            for corner in explanation.train
+            if corner != explanation.run
+        },
+        "steps": explanation.at,
+        "losses": {name: explanation.train[corner] for name, corner in losses.items()},
+        "seconds": explanation.seconds,
+    }
+    if measured is not None:
+        record["measured"] = comparison_numbers(measured)
+    if explanation.test_shares is not None:
+        record["test_gap"] = _interval(explanation.test_shares.range)
+        record["test_causes"] = _causes(explanation.test_shares)
+    return record
+
+
+def _causes(shares: Shares) -> Mapping[str, Any]:
+    return {
+        one.name: {"share": _interval(one.share), "alone": one.alone, "last": one.last}
+        for one in shares.causes
+    }
+
+
+def _interval(value: Interval) -> tuple[float, float, float]:
+    return value.measured, value.low, value.high
+
+
+def plus_minus(value: Interval) -> str:
+    """Return a value with half the width of its interval, where it has one."""
+    if not (np.isfinite(value.low) and np.isfinite(value.high)):
+        return number(value.measured, 2)
+    return f"{number(value.measured, 2)} +- {number((value.high - value.low) / 2, 1)}"
+
+
+def miss_words(curves: np.ndarray, run: np.ndarray) -> str:
+    """Return how far curves (start, time) are from those of the run, or that they diverge where it does not."""
+    if (lost(curves) & ~lost(run)).any():
+        return "diverges"
+    return plus_minus(largest_difference(curves, run))
+
+
+def _twin(value: Interval | None) -> str:
+    return "" if value is None else f" (linearised {number(value.measured, 2)})"
+
+
+def _ends(losses: np.ndarray) -> str:
+    """Return the mean first and last loss of curves (start, time)."""
+    return " to ".join(number(float(losses[:, at].mean()), 3) for at in (0, -1))

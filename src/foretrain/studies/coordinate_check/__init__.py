@@ -1,0 +1,1 @@
+"""The study ``coordinate-check``; see ``study.py``."""

@@ -1,0 +1,148 @@
+"""Claims about powers of the width, which are slopes of log sizes on the log width."""
+
+import numpy as np
+import xarray as xr
+
+from foretrain.study import NotApplicable, PerSeed, claim, slope
+
+from .exponents import EXPONENTS
+from .study import FIRST, HIDDEN, SOURCE
+
+NEAR = (
+    0.25  # exponents of layers are halves: a slope nearer than this is nearest to the declared one
+)
+NEAR_RATE = 0.5  # those of the best learning rate are whole numbers
+FEWEST = 5  # learning rates: a lowest loss among them has two neighbours on both sides
+
+
+def smallest(values):
+    """Return values at the smallest learning rate."""
+    if "learning_rate" not in values.dims:
+        return values
+    return values.isel(learning_rate=int(np.argmin(values.learning_rate.values)), drop=True)
+
+
+def exponent(name):
+    """Return the power that is derived, as a function of the cell."""
+    return lambda c: EXPONENTS[c.p.parametrisation][name]
+
+
+def within(name):
+    """Return the powers nearer to that which is derived than to any other."""
+    return lambda c: tuple(exponent(name)(c) + end for end in (-NEAR, NEAR))
+
+
+def layers_of_kind(c, kind):
+    """Return the numbers of the layers of a kind."""
+    return np.flatnonzero(
+        np.asarray(c.layer_kind).reshape(-1, c.layer_kind.sizes["layer"])[0] == kind
+    )
+
+
+def layers_of(kind, name):
+    """Return the power of that layer of a kind which deviates most from what is derived, as a function of the cell."""
+
+    def power(c):
+        slopes = slope(smallest(c.layer_change), "width")
+        chosen = layers_of_kind(c, kind)
+        if not chosen.size:
+            raise NotApplicable("the network has no such layer")
+        off = np.abs(slopes.mean("seed").values - exponent(name)(c))
+        worst = int(chosen[off[chosen].argmax()])
+        others = f", of {chosen.size} that which deviates most" if chosen.size > 1 else ""
+        return PerSeed(slopes.isel(layer=worst).values, f"It is layer {worst + 1}{others}.")
+
+    return power
+
+
+def best_rate_power(c):
+    """Return the power of the best learning rate: that of the lowest loss, by a parabola through it and its neighbours."""
+    if c.late_loss.sizes["learning_rate"] < FEWEST:
+        raise NotApplicable(f"there are fewer than {FEWEST} learning rates")
+    late, first = xr.broadcast(c.late_loss, c.first_loss)
+    losses = late.where(np.isfinite(late), np.inf).clip(max=first)
+    losses = losses.sortby("learning_rate").transpose("width", "seed", "learning_rate")
+    logs = np.log(losses.learning_rate.values)
+    best = np.apply_along_axis(lambda one: vertex(logs, np.log(one)), -1, losses.values)
+    powers = slope(losses.isel(learning_rate=0, drop=True).copy(data=np.exp(best)), "width")
+    ends = int(np.isnan(best).any(0).sum())
+    note = f"From {ends} starts the best is an end of the grid." if ends else ""
+    return PerSeed(powers.values, note)
+
+
+def vertex(at, losses):
+    """Return where a parabola through the lowest loss and its neighbours is lowest; nan at an end of the grid."""
+    lowest = int(np.argmin(losses))
+    if lowest in (0, len(at) - 1):
+        return np.nan
+    near = slice(lowest - 1, lowest + 2)
+    square, linear, _ = np.polyfit(at[near] - at[lowest], losses[near], 2)
+    return at[lowest] - (linear / (2 * square) if square > 0 else 0.0)
+
+
+def rounding(c):
+    """Return half the 95% interval that the grid's rounding of every width's best rate leaves for the power of the width.
+
+    Rounding to steps of h has the variance h² / 12, and the slope through points x that of a point over the sum of
+    (x - mean x)².
+    """
+    gap = np.diff(np.log(np.sort(c.axis("learning_rate")))).max(initial=0.0)
+    at = np.log(c.axis("width"))
+    spread = ((at - at.mean()) ** 2).sum()
+    return float(1.96 * gap / np.sqrt(12 * spread)) if spread > 0 else np.inf
+
+
+def within_rounding(c):
+    half = max(NEAR_RATE - rounding(c), 0.0)
+    return exponent("rate")(c) - half, exponent("rate")(c) + half
+
+
+def too_coarse(c):
+    return "" if rounding(c) < NEAR_RATE / 2 else "the learning rates are too far apart"
+
+
+LAYERS = {
+    "source": SOURCE,
+    "rank": "headline",
+    "along": ("width", "learning_rate"),
+    "why": "Powers of parametrisations are halves: a slope nearer than a quarter is nearest to the one that is derived.",
+}
+CLAIMS = [
+    claim(
+        "first-layer",
+        "The first layer's outputs change by the power of the width that is derived for the parametrisation.",
+        layers_of(FIRST, "first"),
+        near=exponent("first"),
+        inside=within("first"),
+        **LAYERS,
+    ),
+    claim(
+        "hidden-layers",
+        "The outputs of hidden layers change by the power of the width that is derived for the parametrisation.",
+        layers_of(HIDDEN, "hidden"),
+        near=exponent("hidden"),
+        inside=within("hidden"),
+        **LAYERS,
+    ),
+    claim(
+        "output",
+        "The network's output changes by the power of the width that is derived for the parametrisation.",
+        lambda c: slope(smallest(c.output_change), "width"),
+        near=exponent("output"),
+        inside=within("output"),
+        **LAYERS,
+    ),
+    claim(
+        "best-rate",
+        "The best learning rate goes with the power of the width that is derived for the parametrisation.",
+        best_rate_power,
+        near=exponent("rate"),
+        inside=within_rounding,
+        domain=too_coarse,
+        **LAYERS
+        | {
+            "rank": "detail",
+            "why": "Its powers are -1 and 0; the half that divides them is narrower by what the grid's rounding may leave.",
+        },
+    ),
+]

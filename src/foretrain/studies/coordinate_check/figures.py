@@ -1,0 +1,50 @@
+"""Figures of ``coordinate-check``."""
+
+import numpy as np
+
+from foretrain.study import figure, panel
+
+from .claims import layers_of_kind, smallest
+from .study import FIRST, HIDDEN
+
+_ACROSS = {"across": "parametrisation", "scale": "loglog", "theory": False}
+
+
+def size_of(kind):
+    """Return the geometric mean over layers of a kind of how far they move, nan without any, as a function of the cell."""
+
+    def size(c):
+        sizes = smallest(c.layer_change).isel(layer=layers_of_kind(c, kind))
+        return np.exp(np.log(sizes).mean("layer"))
+
+    return size
+
+
+FIGURES = {
+    "changes": figure(
+        "Changes over the width",
+        "How far the outputs of layers move, over their size at the start, at the smallest learning rate: after the "
+        "first step of standard, after all steps of the others.",
+        panel(
+            {"first layer": size_of(FIRST), "hidden layers": size_of(HIDDEN)}, x="width", **_ACROSS
+        ),
+        sharey=True,
+    ),
+    "output": figure(
+        "The network's output",
+        "How far the network's output moves, after as many steps.",
+        panel(
+            lambda c: smallest(c.output_change),
+            x="width",
+            by="parametrisation",
+            scale="loglog",
+            theory=False,
+        ),
+    ),
+    "rates": figure(
+        "Loss over the learning rate",
+        "Mean loss over the last tenth of the steps: in standard the lowest moves with the width.",
+        panel(lambda c: c.late_loss, x="learning_rate", by="width", ylim=(None, 10.0), **_ACROSS),
+        sharey=True,
+    ),
+}

@@ -30,8 +30,9 @@ os.environ["XLA_FLAGS"] = (
 import foretrain
 from foretrain.engine.cores import pin_to_one_core
 from foretrain.laboratory.judge import judged
-from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.plans.study import Study
+from foretrain.registry import present
 from foretrain.registry.small import PRESETS
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -64,9 +65,9 @@ def run(preset: str):
         return result.grid, summary
 
 
-def study_of(preset: str) -> str:
-    """Name of the study of a preset."""
-    return STUDIES.get(preset, preset.partition(".")[0])
+def study_of(preset: str) -> Study:
+    """The study of a preset."""
+    return present.study_of(STUDIES.get(preset, preset.partition(".")[0]))
 
 
 def record(folder: Path, presets: list[str]) -> int:
@@ -81,7 +82,7 @@ def record(folder: Path, presets: list[str]) -> int:
             print(f"{preset}: {type(error).__name__}: {error}", flush=True)
             failed = 1
             continue
-        claims, sentences = summary["claims"], catalogue.load(study_of(preset)).sentences
+        claims, sentences = summary["claims"], study_of(preset).sentences
         silent = [one.id for one in sentences if one.id not in {claim["id"] for claim in claims}]
         held = {
             "preset": {"seeds": SEEDS, **PRESETS[preset]},
@@ -154,7 +155,7 @@ def rejudge(folder: Path, presets: list[str], figures: Path | None, theory: bool
         if reason := DIFFERS.get(f"{preset.partition('.')[0]}/*"):
             print(f"{preset}: its runs of before are not judged: {reason}")
             continue
-        study = catalogue.load(study_of(preset))
+        study = study_of(preset)
         grid = restored(study, read(folder, preset))
         claims, problems = judged(study, grid)
         before = json.loads((folder / f"{preset}.json").read_text())["claims"]

@@ -9,8 +9,8 @@ from foretrain import study
 from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.study import declare, generator, parameter
 
+from . import samplers
 from .bench import DEFAULT, DRAWN, PAPER, case
-from .samplers import estimate
 
 SOURCE = "docs/analyze.md"
 COST = "3 min"
@@ -65,7 +65,7 @@ def known(network: str, eps: float) -> tuple[float, float]:
     known_here = case(network).known
     if known_here is not None:
         return known_here(eps)
-    reference = estimate(around(network, 1 / (2 * eps)), **NUTS)
+    reference = samplers.estimate(around(network, 1 / (2 * eps)), **NUTS)
     return reference.value, reference.error
 
 
@@ -84,7 +84,7 @@ def measure(p, seed):
         value, error = known(p.network, p.eps)
         if own.batch:
             posterior = around(p.network, 1 / (2 * p.eps))
-            values = estimate(posterior, "sgld", batch_size=own.batch, seed=number)
+            values = samplers.estimate(posterior, "sgld", batch_size=own.batch, seed=number)
             taken = values.value, values.error, values.trusted
             rest = values.virial, 0.0, values.effective
         else:

@@ -37,11 +37,11 @@ def test_equinox_perceptrons_and_sequences_have_their_layers():
         (sequence, ["leaky_relu:0.3", None, "identity", None]),
         (mlp, ["gelu_tanh", "gelu_tanh", "identity"]),
     ):
-        found = adapters.chain_of_equinox(model, 3)
-        assert [s.activation for s in found.sections] == names
+        network = adapters.chain_of_equinox(model, 3)
+        assert [s.activation for s in network.sections] == names
         model = eqx.nn.inference_mode(model)
         exact = np.stack([model(row) for row in x])
-        np.testing.assert_allclose(evaluated(found, x)[0][-1], exact, atol=1e-6)
+        np.testing.assert_allclose(evaluated(network, x)[0][-1], exact, atol=1e-6)
     with pytest.raises(ArgumentError, match="give vectors, but Lambda does not"):
         adapters.chain_of_equinox(eqx.nn.Sequential([eqx.nn.Lambda(jnp.sum)]), 3)
     with pytest.raises(ArgumentError, match="be an equinox"):
@@ -64,11 +64,11 @@ def test_files_of_arrays(tmp_path):
     np.savez(tmp_path / "m.npz", **arrays)
     x = planted.data(4, 2)
     for file in ("m.safetensors", "m.npz"):
-        found = adapters.of_arrays(adapters.read_arrays(tmp_path / file), "tanh")
-        assert is_perceptron(found)
+        network = adapters.of_arrays(adapters.read_arrays(tmp_path / file), "tanh")
+        assert is_perceptron(network)
         with_names = adapters.of_arrays(arrays, "tanh")
-        np.testing.assert_array_equal(evaluated(found, x)[0][-1], evaluated(with_names, x)[0][-1])
-        assert found.params[2]["weight"].shape == (1, 3)
+        np.testing.assert_array_equal(evaluated(network, x)[0][-1], evaluated(with_names, x)[0][-1])
+        assert network.params[2]["weight"].shape == (1, 3)
 
 
 def tensors(kind, raw):
@@ -84,9 +84,9 @@ def test_half_precisions_are_read_to_the_bit(tmp_path):
     path.write_bytes(tensors("BF16", (exact.view("<u4") >> 16).astype("<u2").tobytes()))
     np.testing.assert_array_equal(adapters.read_arrays(path)["a.weight"], exact)
     path.write_bytes(tensors("F16", exact.astype("<f2").tobytes()))
-    found = adapters.read_arrays(path)["a.weight"]
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, exact.astype(np.float16))
+    network = adapters.read_arrays(path)["a.weight"]
+    assert network.dtype == np.float32
+    np.testing.assert_array_equal(network, exact.astype(np.float16))
 
 
 def shaped(**shapes):
@@ -190,19 +190,19 @@ def test_the_transformer_and_the_freedom_of_its_heads():
     dim, symbols = 4, 6
     weights = transformer.draw(random, dim, 5, 1, 8)
     embedding = random.normal(size=(symbols, dim))
-    found, x = of_arrays(weights._asdict() | {"embedding": embedding}), pairs(symbols)
+    network, x = of_arrays(weights._asdict() | {"embedding": embedding}), pairs(symbols)
     with jax.enable_x64(True):
         exact = transformer.logits(weights, embedding)
     np.testing.assert_allclose(
-        evaluated(found, x)[0][-1].reshape(symbols, symbols, 8), exact, atol=1e-12
+        evaluated(network, x)[0][-1].reshape(symbols, symbols, 8), exact, atol=1e-12
     )
     # Of the Jacobian the columns of values, (dim, the last third of `inward`), and of `outward`.
-    start, rebuilt = restricted(found)
+    start, rebuilt = restricted(network)
     place = rebuilt(np.arange(start.size, dtype=np.float32))[1]
     columns = np.concatenate(
         [np.asarray(place["inward"])[:, 2 * dim :].ravel(), np.asarray(place["outward"]).ravel()]
     ).astype(int)
-    scaled = with_params(found, [dict(p) for p in found.params])
+    scaled = with_params(network, [dict(p) for p in network.params])
     part = jacobian(scaled, x)[:, columns]
     values = np.linalg.svd(part, compute_uv=False)
     assert 2 * dim**2 - (values > 1e-8 * values[0]).sum() >= dim**2

@@ -23,18 +23,18 @@ def written(tmp_path, text, name="curves.csv"):
 
 
 def test_an_export_of_weights_and_biases_holds_a_run_a_column(tmp_path):
-    found = read_measured(written(tmp_path, EXPORT))
-    assert found.names == ("a", "b")
-    assert found.steps.tolist() == [0, 5]
-    assert found.losses.tolist() == [[1, 0.5], [2, np.inf]]
-    assert found.dropped == 1
+    result = read_measured(written(tmp_path, EXPORT))
+    assert result.names == ("a", "b")
+    assert result.steps.tolist() == [0, 5]
+    assert result.losses.tolist() == [[1, 0.5], [2, np.inf]]
+    assert result.dropped == 1
 
 
 def test_runs_stand_in_one_column_in_several_files_and_in_parquet(tmp_path):
     long = written(tmp_path, "seed,iteration,loss\n0,0,1\n0,2,.5\n1,0,3\n1,2,.2\n")
-    found = read_measured(long)
-    assert found.names == ("0", "1")
-    assert found.losses.tolist() == [[1, 0.5], [3, 0.2]]
+    result = read_measured(long)
+    assert result.names == ("0", "1")
+    assert result.losses.tolist() == [[1, 0.5], [3, 0.2]]
     other = written(tmp_path, "step,loss\n0,7\n2,8\n", "more.csv")
     assert read_measured(long, other).losses[:, 0].tolist() == [1, 3, 7]
     pd = pytest.importorskip("pandas")
@@ -94,17 +94,17 @@ def test_the_distance_of_flat_curves_is_that_of_two_numbers():
 def test_another_training_is_farther_than_any_start():
     starts = np.c_[np.ones(6), 0.5 + 0.01 * np.arange(6)]
     for last, words in ((0.52, "can be those of such"), (0.6, "those of another training")):
-        found = curve_comparison(measured([1, last]), np.arange(2), {"itself": starts}, "itself")
-        assert any(words in line for line in sentences(found))
+        result = curve_comparison(measured([1, last]), np.arange(2), {"itself": starts}, "itself")
+        assert any(words in line for line in sentences(result))
 
 
 def test_a_run_that_diverges_alone_is_another_training_and_negative_losses_are_none():
     starts = np.c_[np.ones(3), [0.1, 0.5, 0.9]]  # so far apart that no distance in spreads says it
-    found = curve_comparison(measured([1, np.inf]), np.arange(2), {"itself": starts}, "itself")
-    assert any("another training" in line for line in sentences(found))
+    result = curve_comparison(measured([1, np.inf]), np.arange(2), {"itself": starts}, "itself")
+    assert any("another training" in line for line in sentences(result))
     wild = np.vstack([starts, [1, np.inf]])
-    found = curve_comparison(measured([1, np.inf]), np.arange(2), {"itself": wild}, "itself")
-    assert any("can be those of such" in line for line in sentences(found))
+    result = curve_comparison(measured([1, np.inf]), np.arange(2), {"itself": wild}, "itself")
+    assert any("can be those of such" in line for line in sentences(result))
     with pytest.raises(ForetrainError, match="losses of at least 0"):
         curve_comparison(measured([1, -0.5]), np.arange(2), {"itself": starts})
     below = {"itself": starts - 0.95}
@@ -133,10 +133,10 @@ def test_theories_between_their_steps_and_later_steps_are_as_they_are_said():
     at = np.array([0, 1, 7])  # log(1 + step): 0, 1, 3 in units of log 2
     theory = np.array([[1.0, 0.9, 0.5], [1.0, 0.9, 0.5]])
     far = Measured(("mine",), np.array([0, 3, 7, 9]), np.array([[1, 0.7, 0.5, 0.4]]), 0)
-    found = curve_comparison(far, at, {"theory": theory})
-    assert found.distances["theory"].miss == pytest.approx(0, abs=1e-12)
-    assert found.later == 1
-    assert "1 later" in sentences(found)[0]
+    result = curve_comparison(far, at, {"theory": theory})
+    assert result.distances["theory"].miss == pytest.approx(0, abs=1e-12)
+    assert result.later == 1
+    assert "1 later" in sentences(result)[0]
     with pytest.raises(ForetrainError, match="at least two steps up to 7"):
         curve_comparison(
             Measured(("mine",), np.array([8, 9]), np.ones((1, 2)), 0), at, {"theory": theory}
@@ -146,9 +146,9 @@ def test_theories_between_their_steps_and_later_steps_are_as_they_are_said():
 def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
     (tmp_path / "prediction.json").write_text('{"times": [0, 0.1, 0.2], "loss": [1, 0.5, 0.25]}')
     curve = written(tmp_path, "step,loss\n0,1\n1,0.5\n2,0.25\n")
-    found = compare_curves(curve, tmp_path, learning_rate=0.1)
-    assert found.distances["the prediction"].miss == pytest.approx(0, abs=1e-12)
-    assert "the prediction" in found.answer().text(60)
+    result = compare_curves(curve, tmp_path, learning_rate=0.1)
+    assert result.distances["the prediction"].miss == pytest.approx(0, abs=1e-12)
+    assert "the prediction" in result.answer().text(60)
     with pytest.raises(ForetrainError, match="`learning_rate` must be the learning rate"):
         compare_curves(curve, tmp_path)
 
@@ -159,8 +159,8 @@ def test_the_figure_of_a_comparison_is_legible():
     from foretrain.figures.style import style
 
     theory = np.array([[1.0, 0.4, 0.4], [1.0, 0.6, 0.6]])
-    found = curve_comparison(
+    result = curve_comparison(
         measured([1, 0.8, 0.8], [1, 0.7, 0.8]), np.arange(3), {"theory": theory}
     )
     with style():
-        assert troubles(found.plot()) == []
+        assert troubles(result.plot()) == []

@@ -177,9 +177,9 @@ def test_a_nonlinearity_that_is_not_the_networks_is_refused_with_its_name(model)
         ArgumentError, match=r"differ by up to .* of the largest\. Try --activation silu\."
     ):
         function_at(model, WIDE, outputs=outputs("silu").astype(np.float32))
-    found = function_at(model, WIDE, outputs=outputs("silu"), activation="silu")
-    assert found.notes == ()
-    assert [one.activation for one in found.network.sections] == ["silu", "silu", "identity"]
+    function = function_at(model, WIDE, outputs=outputs("silu"), activation="silu")
+    assert function.notes == ()
+    assert [one.activation for one in function.network.sections] == ["silu", "silu", "identity"]
 
 
 def test_another_order_and_a_transposed_weight_are_told(model):
@@ -192,8 +192,8 @@ def test_another_order_and_a_transposed_weight_are_told(model):
         function_at(model, WIDE, outputs=outputs(weights=turned))
     with pytest.raises(ArgumentError, match="Look at the nonlinearity"):
         function_at(model, WIDE, outputs=np.sin(outputs()))
-    found = function_at(model, WIDE, layers=["l1", "l0", "l2"], outputs=outputs(order=(1, 0, 2)))
-    assert found.notes == ()
+    function = function_at(model, WIDE, layers=["l1", "l0", "l2"], outputs=outputs(order=(1, 0, 2)))
+    assert function.notes == ()
 
 
 def test_what_nothing_was_compared_with_is_noted(model):
@@ -206,9 +206,9 @@ def test_what_nothing_was_compared_with_is_noted(model):
 def test_outputs_stored_with_the_weights_are_compared(tmp_path):
     stored = {name: one.astype(np.float32) for name, one in WEIGHTS.items()}
     save_file(stored | {"outputs": outputs().astype(np.float32)}, tmp_path / "m.safetensors")
-    found = function_at(tmp_path / "m.safetensors", WIDE)
-    assert found.notes == ()
-    assert found.names == tuple(WEIGHTS)
+    function = function_at(tmp_path / "m.safetensors", WIDE)
+    assert function.notes == ()
+    assert function.names == tuple(WEIGHTS)
     with pytest.raises(ArgumentError, match="up to"):
         function_at(tmp_path / "m.safetensors", WIDE[::-1].copy())
 
@@ -240,9 +240,11 @@ def test_a_python_file_gives_the_model_that_is_named(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(CODE)
     for name in ("plain", "made"):
-        found = function_at(f"{file}:{name}", WIDE)
-        np.testing.assert_allclose(found.outputs(WIDE), np.tanh(WIDE @ np.ones((4, 2))), atol=1e-14)
-        assert found.names == ("w",)
+        function = function_at(f"{file}:{name}", WIDE)
+        np.testing.assert_allclose(
+            function.outputs(WIDE), np.tanh(WIDE @ np.ones((4, 2))), atol=1e-14
+        )
+        assert function.names == ("w",)
     with pytest.raises(ArgumentError, match="`outputs` must be those"):
         function_at(f"{file}:plain", WIDE, outputs=np.ones((30, 2)))
     for name, says in (
@@ -269,12 +271,12 @@ def test_what_only_draws_weights_is_read_at_its_first_start(tmp_path, name):
     (tmp_path / "later.py").write_text("SCALE = 3.0")
     (tmp_path / "mine.py").write_text(CODE)
     network = own_model(f"{tmp_path / 'mine.py'}{name}", WIDE)
-    found = network.function(WIDE)
+    function = network.function(WIDE)
     first, second = (network.init(key(0, start, "weights"))["w"] for start in range(2))
-    np.testing.assert_allclose(found.params["w"], first)
+    np.testing.assert_allclose(function.params["w"], first)
     assert (first != second).all()
     assert not network.single
-    assert "those of the first start" in found.notes[0]
+    assert "those of the first start" in function.notes[0]
 
 
 def test_an_equinox_module_is_drawn_by_a_function_of_a_key(tmp_path, x64):
@@ -296,9 +298,9 @@ def test_examples_are_an_npz_file_or_npy_files(tmp_path):
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "y.npy", Y)
     for arguments in (["both.npz"], ["x.npy", "y.npy"]):
-        found = read_examples(*(tmp_path / name for name in arguments))
-        np.testing.assert_array_equal(found["x"], X)
-        np.testing.assert_array_equal(found["y"], Y)
+        function = read_examples(*(tmp_path / name for name in arguments))
+        np.testing.assert_array_equal(function["x"], X)
+        np.testing.assert_array_equal(function["y"], Y)
     assert list(read_examples(tmp_path / "x.npy")) == ["x"]
     with pytest.raises(ArgumentError, match="`labels` must be left out"):
         read_examples(tmp_path / "both.npz", tmp_path / "y.npy")
@@ -308,10 +310,10 @@ def test_an_equinox_module_in_a_python_file(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import equinox as eqx, jax\nmodel = eqx.nn.MLP(4, 2, 3, 1, jax.nn.relu, key=jax.random.key(0))"
     )
-    found = function_at(tmp_path / "mine.py:model", WIDE)
-    assert [one.activation for one in found.network.sections] == ["relu", "identity"]
-    sizes = [leaf.size for leaf in jax.tree.leaves(found.params)]
-    assert found.size == sum(sizes) == sum(b * (a + 1) for a, b in itertools.pairwise((4, 3, 2)))
+    function = function_at(tmp_path / "mine.py:model", WIDE)
+    assert [one.activation for one in function.network.sections] == ["relu", "identity"]
+    sizes = [leaf.size for leaf in jax.tree.leaves(function.params)]
+    assert function.size == sum(sizes) == sum(b * (a + 1) for a, b in itertools.pairwise((4, 3, 2)))
 
 
 def test_sections_of_ones_own_without_a_weight_are_analysed():
@@ -323,9 +325,9 @@ def test_sections_of_ones_own_without_a_weight_are_analysed():
     network = network_of(sections, [{"w": np.ones((3, 4))}, {"v": np.eye(2, 3)}])
     assert free_directions(network, WIDE).sections == {}
     assert free_directions(network, WIDE, scale=0.1).free == 0
-    found = analyze(network, WIDE, seconds=0)
-    assert found.widths == (4, 3, 2)
-    assert any("no section names a weight" in line for line in found.doubts)
+    function = analyze(network, WIDE, seconds=0)
+    assert function.widths == (4, 3, 2)
+    assert any("no section names a weight" in line for line in function.doubts)
 
 
 def test_a_file_of_torch_export_is_refused_by_name_with_what_to_do():

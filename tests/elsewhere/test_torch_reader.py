@@ -172,26 +172,26 @@ def made(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_and_derivatives_are_those_of_pytorch(kind):
     module, x, outputs = made(kind)
-    found = of_torch(module, x)
-    loss = lambda params: (found.apply(params, x) ** 2).sum()  # noqa: E731
+    function = of_torch(module, x)
+    loss = lambda params: (function.apply(params, x) ** 2).sum()  # noqa: E731
     # Without optimisation XLA errs in the slopes of pools, as one program.
     slope = jax.grad(loss) if kind == "pools" else jax.jit(jax.grad(loss))
-    slopes = slope(found.params)
+    slopes = slope(function.params)
     (module.eval()(torch.as_tensor(x)) ** 2).sum().backward()
     for name, one in module.named_parameters():
         size = float(one.grad.abs().max())
         np.testing.assert_allclose(slopes[name], one.grad, rtol=0, atol=2e-5 * size + 1e-6)
     module.train()
-    np.testing.assert_allclose(found.outputs(x), outputs, atol=1e-6, rtol=1e-6)
-    assert found.size == sum(one.numel() for one in module.parameters())
+    np.testing.assert_allclose(function.outputs(x), outputs, atol=1e-6, rtol=1e-6)
+    assert function.size == sum(one.numel() for one in module.parameters())
     assert module.training  # as it was
 
 
 def test_a_shared_weight_is_one_parameter():
     module, x, _ = made("language")
-    found = of_torch(module, x)
-    assert "symbols.weight" in found.names
-    assert "head.weight" not in found.names
+    function = of_torch(module, x)
+    assert "symbols.weight" in function.names
+    assert "head.weight" not in function.names
 
 
 def vectors():
@@ -223,12 +223,12 @@ class Untied(Language):
 def layered(kind, layers=None):
     """Network, and its activations, of which the last are the module's outputs."""
     module, x, outputs = made(kind)
-    found = of_torch(module, x, layers)
-    assert found.notes == ()
-    values = activations(steps(found.network, False), found.rows(x), False)
+    function = of_torch(module, x, layers)
+    assert function.notes == ()
+    values = activations(steps(function.network, False), function.rows(x), False)
     np.testing.assert_allclose(values[-1].reshape(len(x), -1), outputs, atol=1e-6)
-    sections = found.network.sections
-    return module, found.network, values, [(one.activation, one.positions) for one in sections]
+    sections = function.network.sections
+    return module, function.network, values, [(one.activation, one.positions) for one in sections]
 
 
 def test_a_chain_of_vectors_has_its_layers():
@@ -292,12 +292,12 @@ def test_parameters_that_require_no_gradient_stay_and_are_told():
     module = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
     module[0].requires_grad_(False)
     x = RANDOM.standard_normal((40, 4)).astype(np.float32)
-    found = of_torch(module, x)
-    assert set(found.names) == {"2.weight", "2.bias"}
-    assert found.notes[0].startswith("Network: 30 of 51 parameters require no gradient")
+    function = of_torch(module, x)
+    assert set(function.names) == {"2.weight", "2.bias"}
+    assert function.notes[0].startswith("Network: 30 of 51 parameters require no gradient")
     assert not module[0].weight.requires_grad
-    np.testing.assert_allclose(found.outputs(x), module(torch.as_tensor(x)).detach(), atol=1e-6)
-    assert jacobian_spectrum(found.apply, x, found.params).rank == 21
+    np.testing.assert_allclose(function.outputs(x), module(torch.as_tensor(x)).detach(), atol=1e-6)
+    assert jacobian_spectrum(function.apply, x, function.params).rank == 21
     for layers, says in (
         (["1"], "have only .* where layers are named, but has 30"),
         (None, "but has 51"),
@@ -362,6 +362,6 @@ def test_a_file_names_a_module(tmp_path):
     code = "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(3, 2)"
     (tmp_path / "mine.py").write_text(code)
     x = RANDOM.standard_normal((5, 3))
-    found = own_model(tmp_path / "mine.py:model", x).function(x)
-    assert found.names == ("bias", "weight")
-    assert found.network is not None
+    function = own_model(tmp_path / "mine.py:model", x).function(x)
+    assert function.names == ("bias", "weight")
+    assert function.network is not None

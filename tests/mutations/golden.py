@@ -20,6 +20,7 @@ from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
 from foretrain.plans.study import Study
+from foretrain.registry.present import study_of
 from foretrain.registry.small import PRESETS
 
 FILE = Path(__file__).with_name("golden.toml")
@@ -41,7 +42,7 @@ def predicted(name: str) -> Grid:
 
 
 def _planned(name: str) -> tuple[Study, Grid]:
-    plan = make_plan(name.partition(".")[0], {**PRESETS[name], "seeds": SEEDS})
+    plan = make_plan(study_of(name.partition(".")[0]), {**PRESETS[name], "seeds": SEEDS})
     return plan.study, Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
 
 

@@ -89,10 +89,10 @@ def test_at_the_ends_of_the_range_of_starts_a_prediction_is_finite(data, end):
         of(data, init_scale=1e-200)
     words = str(caught.value).split()
     low, high = float(words[words.index("between") + 1]), float(words[words.index("and") + 1])
-    found = of(data, init_scale=(1.01 * low, 0.99 * high)[end])
-    assert np.isfinite(found.history).all()
-    assert found.final_loss < found.initial_loss
-    assert min(found.loss) >= 0
+    prediction = of(data, init_scale=(1.01 * low, 0.99 * high)[end])
+    assert np.isfinite(prediction.history).all()
+    assert prediction.final_loss < prediction.initial_loss
+    assert min(prediction.loss) >= 0
 
 
 @pytest.mark.slow
@@ -114,16 +114,16 @@ def test_in_any_units_a_prediction_is_finite_or_refused(data, start, inputs, tar
         x = {name: array * units[0] for name, array in data.inputs.items()}
         y = {name: array * units[1] for name, array in data.targets.items()}
         scaled = GatedData(data.graph, x, y, data.gates)
-        found = of(scaled, init_scale=10.0**start * natural, times=times)
+        prediction = of(scaled, init_scale=10.0**start * natural, times=times)
     except (ArgumentError, ReductionError) as error:
-        found = str(error)
-    if isinstance(found, str):
-        assert "\n" not in found
+        prediction = str(error)
+    if isinstance(prediction, str):
+        assert "\n" not in prediction
         return
-    assert np.isfinite(found.loss).all()
-    assert 0 <= found.final_loss <= found.initial_loss
-    assert found.smallest_curvature <= 0
-    assert found.stable
+    assert np.isfinite(prediction.loss).all()
+    assert 0 <= prediction.final_loss <= prediction.initial_loss
+    assert prediction.smallest_curvature <= 0
+    assert prediction.stable
 
 
 @pytest.mark.parametrize("size", [1e-160, 1e-80, 1e51, 1e154, 1e300])

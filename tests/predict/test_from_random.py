@@ -33,49 +33,49 @@ def beside():
     """Three inputs, a linear teacher, networks trained beside it, and what was told of the cost."""
     told = []
     data = teacher(3, 12, 50)
-    found = predict(data.graph, data, init_scale=0.02, train=True, seeds=4, tell=told.append)
-    return data, found, told
+    prediction = predict(data.graph, data, init_scale=0.02, train=True, seeds=4, tell=told.append)
+    return data, prediction, told
 
 
 @pytest.mark.slow
 def test_gaussian_inputs_with_a_linear_teacher_work_at_the_first_try():
     data = teacher()
-    found = predict(data.graph, data, seeds=2)
-    assert found.law == "normal"
-    assert found.final_loss < 1e-6 * found.initial_loss
-    assert found.finished
-    assert found.drift < 1e-8
-    assert min(found.loss.min(), found.drawn.at(found.times).min()) >= 0
-    reduced = found.reduced
+    prediction = predict(data.graph, data, seeds=2)
+    assert prediction.law == "normal"
+    assert prediction.final_loss < 1e-6 * prediction.initial_loss
+    assert prediction.finished
+    assert prediction.drift < 1e-8
+    assert min(prediction.loss.min(), prediction.drawn.at(prediction.times).min()) >= 0
+    reduced = prediction.reduced
     approximate = predict(data.graph, data, approximate=True, init_scale=0.01 * math.sqrt(32))
     assert reduced.strength == pytest.approx(approximate.init_scale)  # sigma sqrt(N / 2)
     assert reduced.final_loss == approximate.final_loss > 0.1
     # What the strength misses is the fluctuation of 64 units: a tenth of its logarithm at most.
-    assert found.learning_time == pytest.approx(approximate.learning_time, rel=0.05)
+    assert prediction.learning_time == pytest.approx(approximate.learning_time, rel=0.05)
     there = np.interp(reduced.worst_time, *approximate.history)
-    median = np.median(found.drawn.at(np.array([reduced.worst_time])))
+    median = np.median(prediction.drawn.at(np.array([reduced.worst_time])))
     assert reduced.worst == pytest.approx(abs(there - median), rel=1e-6)
-    text = str(found)
+    text = str(prediction)
     assert "Printed: the exact flow of the statistics in float64 from random weights" in text
     assert "independent entries N(0, 0.01^2)" in text
-    assert f"No basis diagonalises the statistics (residual {found.residual:.3g})" in text
+    assert f"No basis diagonalises the statistics (residual {prediction.residual:.3g})" in text
     assert f"would have been off by up to {reduced.worst:.4g}" in text
 
 
 @pytest.mark.slow
 def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
-    _, found, told = beside
-    verdicts = {one.quantity: one.verdict for one in found.trained.judged}
+    _, prediction, told = beside
+    verdicts = {one.quantity: one.verdict for one in prediction.trained.judged}
     assert set(verdicts.values()) <= {"agrees", "open"}
-    assert verdicts[f"loss at time {found.trained.networks.curves[0][0][-1]:.4g}"] == "agrees"
+    assert verdicts[f"loss at time {prediction.trained.networks.curves[0][0][-1]:.4g}"] == "agrees"
     assert told[0].startswith("Exact flow: 2 edges, 3 modes in and 3 out, 36 weights")
     assert told[1].startswith("Training 4 networks for")
-    lines = str(found).splitlines()
+    lines = str(prediction).splitlines()
     assert (
         sum(line.startswith("Trained 4 networks on the examples, other draws") for line in lines)
         == 1
     )
-    stored = json.loads(found.answer().write(tmp_path)[0].read_text())
+    stored = json.loads(prediction.answer().write(tmp_path)[0].read_text())
     assert len(stored["trained"]["loss"]) == 4
     assert len(stored["trained"]["loss"][0]) == len(stored["times"])
     assert stored["trained"]["judged"][-1]["verdict"] == "agrees"
@@ -86,34 +86,37 @@ def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
 
 
 def test_a_prediction_from_another_start_is_found_to_differ(beside):
-    data, found, _ = beside
+    data, prediction, _ = beside
     wrong = train_beside(
-        replace(found, init_scale=0.2), data, 4, learning_rate=found.trained.learning_rate * 5
+        replace(prediction, init_scale=0.2),
+        data,
+        4,
+        learning_rate=prediction.trained.learning_rate * 5,
     )
     assert wrong.trained.judged[0].verdict == "differs"
     assert wrong.trained.judged[0].off < 0  # larger weights are sooner
 
 
 def test_a_rate_at_which_descent_diverges_is_refused(beside):
-    data, found, _ = beside
+    data, prediction, _ = beside
     with pytest.raises(
         ArgumentError, match=r"`learning_rate` must be below .*, 2 over the largest"
     ):
-        train_beside(found, data, 2, learning_rate=2.1 / found.curvature)
+        train_beside(prediction, data, 2, learning_rate=2.1 / prediction.curvature)
 
 
 @pytest.mark.slow
 def test_random_weights_leave_the_saddle_at_which_the_reduction_ends():
     data = routes([[1, 1], [1, -1]])
-    found = predict(data.graph, data, init_law="orthogonal", init_scale=0.05, seeds=2)
-    assert found.exact
-    assert found.final_loss < 1e-6
-    assert found.reduced.final_loss == pytest.approx(0.25)
-    assert found.reduced.worst == pytest.approx(0.25, abs=0.01)
-    assert "orthogonal matrices times 0.05" in str(found)
-    assert "its end is loss 0.25, not" in str(found)
-    assert all(mode.outcome != "not learned" for mode in found.modes)
-    assert all(m.earliest <= m.half_learning_time <= m.latest for m in found.modes)
+    prediction = predict(data.graph, data, init_law="orthogonal", init_scale=0.05, seeds=2)
+    assert prediction.exact
+    assert prediction.final_loss < 1e-6
+    assert prediction.reduced.final_loss == pytest.approx(0.25)
+    assert prediction.reduced.worst == pytest.approx(0.25, abs=0.01)
+    assert "orthogonal matrices times 0.05" in str(prediction)
+    assert "its end is loss 0.25, not" in str(prediction)
+    assert all(mode.outcome != "not learned" for mode in prediction.modes)
+    assert all(m.earliest <= m.half_learning_time <= m.latest for m in prediction.modes)
 
 
 @pytest.mark.parametrize("law", ["normal", "orthogonal", "xavier_normal"])
@@ -143,19 +146,19 @@ def test_gatings_without_reduction_are_ranked_by_their_flow():
 @pytest.mark.slow
 def test_drops_are_timed_half_way_down_each():
     data = teacher(3, 12, 50)
-    found = predict(data.graph, data, seeds=2)
+    prediction = predict(data.graph, data, seeds=2)
     times = np.linspace(0, 100, 5001)
 
     def fall(at):
         return 1 / (1 + np.exp(np.clip(2 * (times - at), -500, 500)))
 
     levels = replace(
-        found, history=np.stack([times, 2 + 6 * fall(20) + 2 * fall(70)])
+        prediction, history=np.stack([times, 2 + 6 * fall(20) + 2 * fall(70)])
     ).drop_levels()
     assert len(levels) == 2
     at = [first_below(times, 2 + 6 * fall(20) + 2 * fall(70), level) for level in levels]
     np.testing.assert_allclose(at, [20, 70], atol=1)
-    assert replace(found, history=np.stack([times, np.ones(5001)])).drop_levels() == ()
+    assert replace(prediction, history=np.stack([times, np.ones(5001)])).drop_levels() == ()
 
 
 def test_verdicts_can_come_out_each_way():

@@ -82,19 +82,19 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("init_scale", [1e-4, 0.01, 0.3])
 def test_exclusive_or_is_predicted_as_in_closed_form(init_scale):
     s, d = np.sqrt(2) / 4, 0.5
-    found = of(xor(2), init_scale=init_scale)
+    prediction = of(xor(2), init_scale=init_scale)
     half = np.log((s / d) / init_scale**2 - 1) / (2 * s)
-    assert len(found.modes) == 4
-    for mode in found.modes:
+    assert len(prediction.modes) == 4
+    for mode in prediction.modes:
         # Read off points 0.7% apart by linear interpolation; that errs by its square over eight, times rate x time.
         assert mode.half_learning_time == pytest.approx(half, rel=1e-4)
         assert mode.singular_value == pytest.approx(s)
         assert mode.outcome == "learned"
-    a = mode_strength(init_scale**2, found.times, np.array([s]), input_variances=d)[:, 0]
-    np.testing.assert_allclose(found.loss, 0.5 - np.sqrt(2) * a + a**2, atol=1e-8)
-    assert found.exact
-    assert found.final_loss == pytest.approx(0, abs=1e-9)
-    assert found.loss[-1] < 0.01 * found.initial_loss
+    a = mode_strength(init_scale**2, prediction.times, np.array([s]), input_variances=d)[:, 0]
+    np.testing.assert_allclose(prediction.loss, 0.5 - np.sqrt(2) * a + a**2, atol=1e-8)
+    assert prediction.exact
+    assert prediction.final_loss == pytest.approx(0, abs=1e-9)
+    assert prediction.loss[-1] < 0.01 * prediction.initial_loss
 
 
 def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
@@ -126,10 +126,10 @@ def test_samples_have_no_reduction_and_an_approximate_one_when_asked():
     data = contextual(2, gating="always_on", samples=200, generator=np.random.default_rng(0))
     with pytest.raises(ReductionError, match=r"off-diagonal mass is 0\.0\d+, above the tolerance"):
         of(data, init_law="decoupled")
-    found = of(data, approximate=True)
-    assert 1e-3 < found.residual < 0.1
-    assert not found.exact
-    assert f"Residual {found.residual:.3g}" in str(found)
+    prediction = of(data, approximate=True)
+    assert 1e-3 < prediction.residual < 0.1
+    assert not prediction.exact
+    assert f"Residual {prediction.residual:.3g}" in str(prediction)
     with pytest.raises(ReductionError, match=r"Candidate `sampled`: The statistics cannot"):
         rank(candidates(sampled=data), init_law="decoupled")
 
@@ -137,10 +137,10 @@ def test_samples_have_no_reduction_and_an_approximate_one_when_asked():
 def test_nothing_to_learn_is_said_and_ranked_last():
     points = xor(1)
     nothing = pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4)))
-    found = of(nothing)
-    assert found.modes == ()
-    np.testing.assert_allclose(found.loss, 0.5)
-    assert "Nothing to learn" in str(found)
+    prediction = of(nothing)
+    assert prediction.modes == ()
+    np.testing.assert_allclose(prediction.loss, 0.5)
+    assert "Nothing to learn" in str(prediction)
     ranking = rank(candidates(nothing=nothing, single=points))
     assert [one.label for one in ranking.predictions] == ["single", "nothing"]
     assert "never" in str(ranking)
@@ -199,8 +199,8 @@ def test_the_command_ranks_several_and_writes_what_it_found(files, capsys):
 
 
 def test_a_written_prediction_is_what_was_printed(files):
-    found = foretrain.predict("graph.toml", "halves.npz", times=np.linspace(0, 10, 3))
-    written = found.answer().write(files / "one")
+    prediction = foretrain.predict("graph.toml", "halves.npz", times=np.linspace(0, 10, 3))
+    written = prediction.answer().write(files / "one")
     assert [path.name for path in written] == [
         "prediction.json",
         "prediction.svg",
@@ -212,23 +212,23 @@ def test_a_written_prediction_is_what_was_printed(files):
     for words in ("S: how strongly", "D: how strongly", "S / D"):
         assert page.count(words) == 1
     stored = json.loads(written[0].read_text())
-    assert stored["loss"] == found.loss.tolist()
-    assert stored["modes"][0]["half_learning_time"] == found.modes[0].half_learning_time
+    assert stored["loss"] == prediction.loss.tolist()
+    assert stored["modes"][0]["half_learning_time"] == prediction.modes[0].half_learning_time
 
 
 def test_the_graph_is_drawn_with_what_its_edges_come_to():
-    found = of(race(), init_scale=1e-3)
-    drawing = draw_graph(found)
+    prediction = of(race(), init_scale=1e-3)
+    drawing = draw_graph(prediction)
     assert troubles(drawing.figure) == []
     (ax,) = drawing.figure.axes
     texts = [text.get_text() for text in ax.texts]
     assert {"x", "shared", "y1", "y2"} <= {*texts}
-    assert {edge.name for edge in found.reduction.graph.edges} <= {*texts}
+    assert {edge.name for edge in prediction.reduction.graph.edges} <= {*texts}
     shown = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
     assert shown == ["on a path that learns", "on a path that loses, or is not learned"]
     drawn = [line for line in ax.get_lines() if len(line.get_xdata()) > 1]
     colours = [line.get_color() for line in drawn]
-    assert (len(colours), len({*colours})) == (len(found.reduction.graph.edges), 2)
+    assert (len(colours), len({*colours})) == (len(prediction.reduction.graph.edges), 2)
 
 
 def test_a_graph_of_very_many_nodes_is_not_drawn():
@@ -246,8 +246,8 @@ def test_in_a_notebook_a_prediction_is_said_once():
 
 
 def test_a_prediction_that_cannot_be_written_leaves_the_one_before_whole(files, monkeypatch):
-    found = foretrain.predict("graph.toml", "halves.npz")
-    before = found.answer().write(files / "one")[0].read_text()
+    prediction = foretrain.predict("graph.toml", "halves.npz")
+    before = prediction.answer().write(files / "one")[0].read_text()
 
     def full(*arguments):
         raise OSError(28, "No space left on device")
@@ -262,9 +262,11 @@ def test_a_prediction_that_cannot_be_written_leaves_the_one_before_whole(files, 
 
 def test_a_data_file_may_stand_under_two_graphs(files):
     (files / "wide.toml").write_text(TOML.replace("= 8", "= 16"))
-    found = read_candidates(["graph.toml", "halves.npz", "wide.toml", "halves.npz", "open.npz"])
-    assert list(found) == ["graph.toml halves.npz", "wide.toml halves.npz", "open.npz"]
-    assert found["wide.toml halves.npz"][0].width["h1"] == 16
+    prediction = read_candidates(
+        ["graph.toml", "halves.npz", "wide.toml", "halves.npz", "open.npz"]
+    )
+    assert list(prediction) == ["graph.toml halves.npz", "wide.toml halves.npz", "open.npz"]
+    assert prediction["wide.toml halves.npz"][0].width["h1"] == 16
 
 
 @pytest.mark.parametrize(

@@ -33,18 +33,18 @@ def linear(x, y, width) -> GatedData:
 @pytest.mark.parametrize(("table", "loss"), [(HADAMARD, 0.25), (NEARLY_SEPARATE, 0.10125)])
 def test_routes_of_rank_two_end_at_a_saddle_that_random_weights_leave(table, loss, banks, tmp_path):
     data = routes(table, banks=banks)
-    found = of(data)
-    assert found.exact
-    assert found.final_loss == pytest.approx(loss, rel=1e-6)
-    assert found.stable is False
-    assert found.attainable_loss == 0
-    assert (found.smallest_curvature < -0.1) == (banks == 1)
-    text = f"UNSTABLE: the end of this prediction, loss {found.final_loss:.4g}, is a saddle"
-    assert found.answer().head[1].startswith(text)
-    assert "loss 0 is attainable" in found.answer().head[1]
-    stored = json.loads(found.answer().write(tmp_path)[0].read_text())
+    prediction = of(data)
+    assert prediction.exact
+    assert prediction.final_loss == pytest.approx(loss, rel=1e-6)
+    assert prediction.stable is False
+    assert prediction.attainable_loss == 0
+    assert (prediction.smallest_curvature < -0.1) == (banks == 1)
+    text = f"UNSTABLE: the end of this prediction, loss {prediction.final_loss:.4g}, is a saddle"
+    assert prediction.answer().head[1].startswith(text)
+    assert "loss 0 is attainable" in prediction.answer().head[1]
+    stored = json.loads(prediction.answer().write(tmp_path)[0].read_text())
     assert stored["stable"] is False
-    assert stored["smallest_curvature"] == found.smallest_curvature
+    assert stored["smallest_curvature"] == prediction.smallest_curvature
     assert stored["attainable_loss"] == 0
     for seed in range(3):
         assert trained_loss(data, init_scale=0.1 if banks == 1 else 0.2, seed=seed) < 1e-6
@@ -52,37 +52,37 @@ def test_routes_of_rank_two_end_at_a_saddle_that_random_weights_leave(table, los
 
 def test_routes_of_rank_one_end_where_trained_networks_end():
     data = routes(np.outer([1, 2], [1, 0.5]))
-    found = of(data)
-    assert found.stable
-    assert found.smallest_curvature == 0
-    assert found.final_loss == pytest.approx(found.attainable_loss, abs=1e-9)
-    assert "UNSTABLE" not in str(found)
+    prediction = of(data)
+    assert prediction.stable
+    assert prediction.smallest_curvature == 0
+    assert prediction.final_loss == pytest.approx(prediction.attainable_loss, abs=1e-9)
+    assert "UNSTABLE" not in str(prediction)
     assert trained_loss(data, init_scale=0.1, seed=0) < 1e-6
 
 
 def test_a_stable_end_above_the_bound_says_so():
     data = routes(NEARLY_SEPARATE, width=1, weights=[[2, 1], [1, 1]])
-    found = of(data)
-    assert found.stable
-    assert found.attainable_is_bound
-    assert "is stable, though loss at least 0 is attainable" in str(found)
+    prediction = of(data)
+    assert prediction.stable
+    assert prediction.attainable_is_bound
+    assert "is stable, though loss at least 0 is attainable" in str(prediction)
     trained = trained_loss(data, init_scale=0.3, seed=0)
-    assert trained == pytest.approx(found.final_loss, rel=1e-4)
+    assert trained == pytest.approx(prediction.final_loss, rel=1e-4)
 
 
 def test_what_decays_for_ever_and_what_cannot_be_learned_are_no_saddles():
     # Strengths of the third to eighth mode decay as 1 / sqrt(time); nothing drives them.
     undriven = linear(np.eye(8), np.diag([8.0, 4, 0, 0, 0, 0, 0, 0]), 16)
     for scale in (0.1, 1.0):
-        found = of(undriven, init_scale=scale)
-        assert found.stable
-        assert found.smallest_curvature == 0
+        prediction = of(undriven, init_scale=scale)
+        assert prediction.stable
+        assert prediction.smallest_curvature == 0
     points = xor(2)
     nothing = pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4)))
-    found = of(nothing)
-    assert found.stable
-    assert found.smallest_curvature == 0
-    assert found.attainable_loss == pytest.approx(0.5)
+    prediction = of(nothing)
+    assert prediction.stable
+    assert prediction.smallest_curvature == 0
+    assert prediction.attainable_loss == pytest.approx(0.5)
 
 
 def test_a_ranking_says_which_ends_are_saddles():
@@ -115,11 +115,11 @@ def test_gaussian_inputs_have_no_reduction_and_the_repair_that_is_named_works():
 
 def test_without_whitening_the_end_is_named_as_that_of_the_approximation():
     data = gaussian()
-    found = of(data, approximate=True)
-    assert found.stable is None
-    assert found.final_loss > 0.1
-    assert found.attainable_loss == 0
-    assert "is that of the approximation: loss 0 is attainable" in str(found)
+    prediction = of(data, approximate=True)
+    assert prediction.stable is None
+    assert prediction.final_loss > 0.1
+    assert prediction.attainable_loss == 0
+    assert "is that of the approximation: loss 0 is attainable" in str(prediction)
     assert trained_loss(data, init_scale=0.1, seed=0, steps=3000, learning_rate=0.1) < 1e-4
 
 

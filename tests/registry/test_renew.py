@@ -81,6 +81,7 @@ def edit(file, *pairs):
 
 
 def test_a_renaming_renews_the_hashes_and_nothing_else(record, file):
+    assert record.command.startswith(f"foretrain run {file.parent.name}/decay.py ")
     assert present.changed(record) == ""
     assert not renewable(record)
     edit(file, ("lost", "part_lost"), ("weight", "remainder"))

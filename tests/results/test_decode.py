@@ -111,6 +111,70 @@ def test_whatever_is_in_a_file_is_decoded_or_named(kind, data):
         function(mutant, "the-file.json")
 
 
+def without(content, name):
+    return {key: value for key, value in content.items() if key != name}
+
+
+ODD = {
+    "manifest": [
+        {"plan": []},
+        {"plan": {**PLAN, "seeds": "ten"}},
+        {"plan": {**PLAN, "seeds": 10**9}},
+        {"plan": {**PLAN, "seeds": 10**6, "axes": {"a": [1] * 1000}}},
+        {"plan": {**PLAN, "axes": {"a": []}}},
+        {"plan": {**PLAN, "parameters": {"a": {"b": 1}}}},
+        {"plan": {**PLAN, "root_seed": -1}},
+        {"plan": {**PLAN, "where": "a\0b"}},
+        {"plan": without(PLAN, "study")},
+        {"lanes": {"default": 0}},
+        {"lanes": {"default": 10**9}},
+        {"lanes": [5]},
+        {"looks": [3]},
+        {"versions": {"python": 3}},
+    ],
+    "summary": [
+        {"claims": [3]},
+        {"claims": [{"id": "few-outputs"}]},
+        {"config": []},
+        {"axes": {"a": 3}},
+        {"runs": {"exploded": 3}},
+        {"runs": {"converged": -3}},
+        {"seeds": 10**9},
+        {"wall_time_s": "long"},
+        {"citations": "a"},
+        {"looks": [{"at": "now"}]},
+    ],
+}
+TEXTS = {
+    "manifest": ["", '{"plan": {"stu', "[1]", "{}", '{"name": "Web app"}', "[" * 10**5],
+    "summary": ["", "[]", '{"study": "a"}', '{"claims": [], "citations": []}'],
+}
+NEWER = {
+    "manifest": [{"schema": 3}, {"plan": {**PLAN, "schema": 3}}],
+    "summary": [{"schema": 3, "claims": "blue"}],
+}
+
+
+@pytest.mark.parametrize(("kind", "odd"), [(kind, odd) for kind in ODD for odd in ODD[kind]])
+def test_an_entry_of_another_type_or_out_of_bounds_is_one_line_that_names_the_file(kind, odd):
+    content, function = KINDS[kind]
+    with pytest.raises(StoreError, match=r"^the-file\.json is (truncated or )?not a [^\n]*$"):
+        function(json.dumps({**content, **odd}).encode(), "the-file.json")
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind in TEXTS for text in TEXTS[kind]])
+def test_a_truncated_or_foreign_file_is_named(kind, text):
+    with pytest.raises(StoreError, match=r"the-file\.json is (truncated|not a)"):
+        KINDS[kind][1](text.encode(), "the-file.json")
+
+
+@pytest.mark.parametrize(("kind", "new"), [(kind, new) for kind in NEWER for new in NEWER[kind]])
+def test_a_newer_schema_is_refused(kind, new):
+    content, function = KINDS[kind]
+    with pytest.raises(StoreError, match=r"^the-file\.json was written with schema 3[^\n]*$"):
+        function(json.dumps({**content, **new}).encode(), "the-file.json")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(content=st.binary(max_size=60))
 def test_any_bytes_are_named(kind, content):

@@ -68,47 +68,11 @@ def test_it_is_plain_json_with_infinities_as_null(tmp_path):
     assert list(content)[:4] == ["schema", "study", "summary", "source"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"study": "a"}', '{"claims": [], "citations": []}'])
-def test_a_truncated_or_foreign_summary_is_named(tmp_path, text):
-    (tmp_path / "summary.json").write_text(text)
-    with pytest.raises(StoreError, match=r"summary\.json is truncated or not"):
-        read_summary(tmp_path)
-
-
 def test_what_is_read_is_what_a_summary_is():
     assert {item.name for item in msgspec.structs.fields(decode.StoredClaim)} == {
         item.name for item in fields(Claim)
     }
     assert get_args(decode.Outcome) == ("missing", *OUTCOMES)
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"claims": [3]},
-        {"claims": [{"id": "few-outputs"}]},
-        {"config": []},
-        {"axes": {"a": 3}},
-        {"runs": {"exploded": 3}},
-        {"runs": {"converged": -3}},
-        {"seeds": 10**9},
-        {"wall_time_s": "long"},
-        {"citations": "a"},
-        {"looks": [{"at": "now"}]},
-    ],
-)
-def test_an_entry_of_another_type_is_one_line_that_names_the_file(tmp_path, odd):
-    path = write_summary(tmp_path, SUMMARY)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **odd}))
-    with pytest.raises(StoreError, match=r"^[^\n]*summary\.json is truncated or not[^\n]*$"):
-        read_summary(tmp_path)
-
-
-def test_a_newer_schema_is_refused(tmp_path):
-    path = write_summary(tmp_path, SUMMARY)
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 3, "claims": "blue"}))
-    with pytest.raises(StoreError, match=r"summary\.json was written with schema 3"):
-        read_summary(tmp_path)
 
 
 def test_text_that_utf_8_cannot_hold_is_written_with_a_mark(tmp_path):

@@ -86,7 +86,7 @@ DOORS = {
     "weight_decay": "decay wd",
     "steps": "iterations n_steps epochs",
     "seeds": "n_seeds number_of_seeds repetitions",
-    "loss": "loss_name criterion objective",
+    "loss": "criterion objective",
 }
 AT_A_DOOR = {name: right for right, wrong in DOORS.items() for name in wrong.split()}
 
@@ -94,26 +94,23 @@ AT_A_DOOR = {name: right for right, wrong in DOORS.items() for name in wrong.spl
 def arguments_of_rooms():
     """File and name of each argument of a public function, and of each field of a public class."""
     package = Path(foretrain.__file__).parent
-    for room in ("predict", "analyze", "elsewhere", "dynamics", "laboratory"):
+    for room in ("predict", "explain", "analyze", "elsewhere", "dynamics", "laboratory"):
         for path in sorted((package / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if (getattr(node, "name", None) or "_").startswith("_"):
-                    continue
-                if isinstance(node, ast.FunctionDef):
+            tree = ast.parse(path.read_text("utf-8"))
+            classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+            for node in [*tree.body, *(inner for each in classes for inner in each.body)]:
+                place = f"{path.name}: {getattr(node, 'name', '')}"
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                     known = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
-                    yield from ((f"{path.name}: {node.name}", each.arg) for each in known)
-                if isinstance(node, ast.ClassDef):
-                    fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
-                    yield from (
-                        (f"{path.name}: {node.name}", ast.unparse(f.target)) for f in fields
-                    )
+                    yield from ((place, each.arg) for each in known)
+                if isinstance(node, ast.AnnAssign):
+                    yield place, ast.unparse(node.target)
 
 
 def test_a_door_has_one_name_for_each_number_of_a_training():
     options = [
         (verb, name.lstrip("-").replace("-", "_"))
         for verb, (_, _, arguments) in COMMANDS.items()
-        if verb not in ("explain", "compare")
         for names in arguments
         for name in names.split()
     ]

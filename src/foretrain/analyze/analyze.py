@@ -41,6 +41,17 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
 
     Raises:
         ArgumentError: An argument cannot be used.
+
+    Example: of a linear map through two hidden units, only the two numbers that it comes to matter.
+
+        >>> import numpy as np
+        >>> import foretrain
+        >>> apply = lambda params, x: x @ params["inner"] @ params["outer"]
+        >>> params = {"inner": np.eye(2), "outer": np.ones((2, 1))}
+        >>> x = np.random.default_rng(0).standard_normal((20, 2))
+        >>> analysis = foretrain.analyze(apply, params, x, noise_scale=0.01, seconds=0)
+        >>> analysis.parameters, analysis.jacobian.rank
+        (6, 2)
     """
     if isinstance(model, str | Path) or (isinstance(model, list | tuple) and model):
         known_options("foretrain.analyze", options, analyze_files, analysis.analyze)

@@ -146,7 +146,7 @@ def trajectory(
     if len(at) != len(models):
         got = f"are {len(at)} for {len(models)} models"
         raise argument_error("moments", "be as many as models", got)
-    functions = [as_function(one) if isinstance(one, Network) else one for one in models]
+    functions = [as_function(model) if isinstance(model, Network) else model for model in models]
     x = functions[-1].data(x)
     outputs = [checked_outputs(function.outputs(x)) for function in functions]
     for name, sizes in (

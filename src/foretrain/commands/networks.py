@@ -82,14 +82,14 @@ def _compare(arguments):
     if arguments.first.suffix.lower() in TABLES:
         from foretrain.explain.compare_curves import compare_curves
 
-        options = _options(arguments, "learning_rate step_column loss_column")
-        del options["tell"]
-        return _answered(
-            lambda: compare_curves(arguments.first, arguments.second, **options), arguments
-        )
-    from foretrain.laboratory.compare import compare
+        find, names = compare_curves, "learning_rate step_column loss_column"
+    else:
+        from foretrain.laboratory.compare import compare
 
-    return _answered(lambda: compare(arguments.first, arguments.second), arguments)
+        find, names = compare, ""
+    options = _options(arguments, names)
+    del options["tell"]
+    return _answered(lambda: find(arguments.first, arguments.second, **options), arguments)
 
 
 def _options(arguments, names) -> dict[str, Any]:
@@ -112,18 +112,6 @@ def _answered(find, arguments):
         print_text(answer.text(room()))
     if arguments.out is not None:
         lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
-        print(lines, file=sys.stderr if arguments.json else sys.stdout)
-    return 0
-
-
-def _told(found, text, write, arguments):
-    """What was found as text or JSON, and in a folder where one is named."""
-    if arguments.json:
-        print_json(found.as_dict())
-    else:
-        print_text(text(found, room()))
-    if arguments.out is not None:
-        lines = "\n".join(f"Written: {path}" for path in write(found, arguments.out))
         print(lines, file=sys.stderr if arguments.json else sys.stdout)
     return 0
 

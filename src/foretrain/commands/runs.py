@@ -62,10 +62,10 @@ def _sweep(arguments):
 
         plan, out = read_sweep(arguments.config, arguments.yes)
         folder = folder_of(plan, arguments.out or out)
-        given = vars(arguments)
+        typed = vars(arguments)
         if arguments.data_dir is not None:
-            given["data_dir"] = arguments.data_dir.resolve()
-        again = words(given, (name for name in given if name in FIELDS and name not in _OF_SHARD))
+            typed["data_dir"] = arguments.data_dir.resolve()
+        again = words(typed, (name for name in typed if name in FIELDS and name not in _OF_SHARD))
         shards = arguments.emit_sbatch
         print(
             sbatch_script(plan.study.name, arguments.config, folder, shards, options=again), end=""

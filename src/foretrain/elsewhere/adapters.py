@@ -32,7 +32,7 @@ _TOLERANCE = 1e-5  # within which two nonlinearities are one, in float32
 
 
 def known_nonlinearity(points: np.ndarray, values: np.ndarray) -> str | None:
-    """Name of the nonlinearity that has these values at these points, any shape, -.8 among them; None if it has no name."""
+    """Return the name of the nonlinearity with these values at these points (any shape, with -.8), or None without a name."""
     points, values = np.ravel(points).astype(float), np.ravel(values).astype(float)
     if values.shape != points.shape:
         return None
@@ -44,7 +44,7 @@ def known_nonlinearity(points: np.ndarray, values: np.ndarray) -> str | None:
 
 
 def chain_of_equinox(model: Any, inputs: int) -> Network:
-    """An Equinox `nn.MLP`, or an `nn.Sequential` of modules from vector to vector, dropout off.
+    """Return the layers of an Equinox `nn.MLP`, or `nn.Sequential` of modules from vector to vector, dropout off.
 
     Linear layers have the nonlinearity that follows as their own, if it is known; anything else is a section by itself.
 
@@ -70,7 +70,7 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
     else:
         rule = "be an equinox.nn.MLP or Sequential"
         raise argument_error("model", rule, f"is {type(model).__name__}")
-    found: list[tuple[Section, dict[str, Any]]] = []
+    sections: list[tuple[Section, dict[str, Any]]] = []
     shape = jax.ShapeDtypeStruct((inputs,), np.float32)
     for layer in chain:
         section, leaves = _own(layer)
@@ -80,17 +80,17 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
         name = _name(layer)
         if isinstance(layer, eqx.nn.Linear):
             leaves = {"weight": layer.weight} | ({} if layer.bias is None else {"bias": layer.bias})
-            found.append((dense("identity", layer.bias is not None), leaves))
-        elif name is not None and found and found[-1][0].activation == "identity":
-            _, leaves = found.pop()
-            found.append((dense(name, "bias" in leaves), leaves))
+            sections.append((dense("identity", layer.bias is not None), leaves))
+        elif name is not None and sections and sections[-1][0].activation == "identity":
+            _, leaves = sections.pop()
+            sections.append((dense(name, "bias" in leaves), leaves))
         elif name != "identity":
-            found.append((section, leaves))
-    return network_of([one for one, _ in found], [leaves for _, leaves in found])
+            sections.append((section, leaves))
+    return network_of([section for section, _ in sections], [leaves for _, leaves in sections])
 
 
 def _name(layer) -> str | None:
-    """Name of the nonlinearity that a layer is, `identity` for one that does nothing; None if it is anything else."""
+    """Return the name of a layer that is a nonlinearity, `identity` for one that does nothing, None for other layers."""
     import equinox as eqx
     import jax.numpy as jnp
 
@@ -103,7 +103,7 @@ def _name(layer) -> str | None:
 
 
 def _own(layer):
-    """Any module as a section of its own, and its leaves by their place in it."""
+    """Return any module as a section of its own, and its leaves by their place in it."""
     import equinox as eqx
     from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
@@ -128,10 +128,17 @@ def _flat(model):
 def of_arrays(
     arrays: Mapping[str, Any], activation: str = "relu", layers: Sequence[str] | None = None
 ) -> Network:
-    """Arrays by name, `*.weight` (out, in) and `*.bias` (out,), a linear layer for each weight.
+    """Return the network of arrays by name: `*.weight` (out, in) and `*.bias` (out,), a linear layer for each weight.
 
-    Arrays of foretrain's transformer are known by their names, `foretrain.degeneracy.transformer.NAMES`. `arrays` may hold
-    nothing else. `activation` stands between layers; a transformer has its own. Order of `layers`: see `order_of`.
+    Arrays of foretrain's transformer are known by their names, `foretrain.degeneracy.transformer.NAMES`.
+
+    Args:
+        arrays: These arrays and nothing else.
+        activation: Nonlinearity between layers; a transformer has its own.
+        layers: Their order, see `order_of`.
+
+    Raises:
+        ArgumentError: Another array is there, or the layers do not chain in one order.
     """
     if {"embedding", "inward"} <= set(arrays):
         _only(arrays, transformer.NAMES, "the arrays of a transformer")
@@ -145,7 +152,7 @@ def of_arrays(
 
 
 def order_of(arrays: Mapping[str, Any], layers: Sequence[str] | None = None) -> list[str]:
-    """Names of the linear layers in the order in which their shapes chain, numbered ones by number (`a.2` before `a.10`).
+    """Return names of linear layers in the order in which their shapes chain, by number where they are numbered.
 
     Args:
         layers: The order, where it is known.
@@ -168,21 +175,21 @@ def order_of(arrays: Mapping[str, Any], layers: Sequence[str] | None = None) -> 
     if flat is not None:
         rule, got = "hold matrices (out, in)", f"`{flat}.weight` has shape {shapes[flat]}"
         raise argument_error("model", rule, got, _OTHERS)
-    found = list(itertools.islice(_chains(shapes), 2))
-    if len(found) > 1:
-        got = f"{', '.join(found[0])} fit as {', '.join(found[1])} do"
-        repair = f"Give their order: --layers {' '.join(found[0])}."
+    orders = list(itertools.islice(_chains(shapes), 2))
+    if len(orders) > 1:
+        got = f"{', '.join(orders[0])} fit as {', '.join(orders[1])} do"
+        repair = f"Give their order: --layers {' '.join(orders[0])}."
         raise argument_error("model", "hold layers that chain in one order", got, repair)
-    if not found:
+    if not orders:
         turned = next(_chains({stem: shape[::-1] for stem, shape in shapes.items()}), None)
         repair = "Weights seem to be (in, out): store their transposes." if turned else ""
         got = ", ".join(f"{stem} {out} x {inner}" for stem, (out, inner) in shapes.items())
         raise argument_error("model", "hold layers (out x in) that chain", f"holds {got}", repair)
-    return found[0]
+    return orders[0]
 
 
 def _chains(shapes, width=None) -> Iterator[list[str]]:
-    """All orders of layers in which each reads as many as that before gives, and numbers under one name ascend."""
+    """Yield the orders in which each layer reads as many numbers as the one before gives, and numbers in names ascend."""
     if not shapes:
         yield []
     seen = set()
@@ -197,7 +204,7 @@ def _chains(shapes, width=None) -> Iterator[list[str]]:
 def meant(
     arrays: Mapping[str, Any], activation: str, order: Sequence[str], x: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """What else perceptrons of these arrays may be: what to do, and outputs on x, (n, o)."""
+    """Yield other perceptrons that these arrays may be: what to do, and outputs on x, (n, o)."""
     others = itertools.permutations(order) if len(order) < 6 else ()
     for layers in (tuple(order), *others):
         for name in (activation, *NAMES):
@@ -230,7 +237,7 @@ def _by_number(name):
 
 
 def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """Arrays by name of a file: `.safetensors`, or `.npz` without pickled objects.
+    """Return the arrays of a file by name: `.safetensors`, or `.npz` without pickled objects.
 
     Raises:
         ArgumentError: The file is pickled, absent, damaged or of another kind.
@@ -258,7 +265,7 @@ def _safetensors(path):
         raise argument_error(
             "model", "be a whole safetensors file", f"{path.name}: {error}"
         ) from None
-    found = {}
+    arrays = {}
     for name, tensor in stored:
         kind, raw = tensor["dtype"], tensor["data"]
         if kind == "BF16":  # the upper half of a float32
@@ -268,10 +275,10 @@ def _safetensors(path):
         else:
             rule, got = "hold floats of 16, 32 or 64 bits", f"{path.name} has {kind}"
             raise argument_error("model", rule, got, "Convert it: tensor.float().")
-        found[name] = (array.astype(np.float32) if kind == "F16" else array).reshape(
+        arrays[name] = (array.astype(np.float32) if kind == "F16" else array).reshape(
             tensor["shape"]
         )
-    return found
+    return arrays
 
 
 def _npz(path):
@@ -284,7 +291,7 @@ def _npz(path):
 
 
 def of_equinox(module: Any, x: Any) -> Function:
-    """The function of an Equinox module of one example, in inference mode; a chain of vectors has its `network`.
+    """Return the function of an Equinox module of one example, in inference mode; a chain of vectors has its `network`.
 
     Raises:
         ArgumentError: As `Function.check`.
@@ -295,11 +302,11 @@ def of_equinox(module: Any, x: Any) -> Function:
     if not callable(module):
         raise argument_error("model", "be an Equinox module", f"is {type(module).__name__}")
     params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
-    made = function_of(lambda params, x: jax.vmap(eqx.combine(params, rest))(x), params, x)
+    function = function_of(lambda params, x: jax.vmap(eqx.combine(params, rest))(x), params, x)
     try:
-        network = chain_of_equinox(module, made.data(x).reshape(len(x), -1).shape[1])
-        layered = replace(made, network=network)
+        network = chain_of_equinox(module, function.data(x).reshape(len(x), -1).shape[1])
+        layered = replace(function, network=network)
         layered.check(x)
     except ArgumentError as error:
-        return replace(made, notes=(f"No layers for an interaction basis: {error}",))
+        return replace(function, notes=(f"No layers for an interaction basis: {error}",))
     return layered

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 
 def operation(target: Any) -> str:
-    """Name of an operation of an exported graph, without its overload; `getitem` where one of several results is taken."""
+    """Return the name of an exported operation without its overload; `getitem` where one of several results is taken."""
     if target is operator.getitem:
         return "getitem"
     space, _, name = str(target).partition(".")
@@ -55,7 +55,7 @@ def _expand(x, shape, **_):
 
 
 def _index(x, places):
-    return x[tuple(slice(None) if one is None else one for one in places)]
+    return x[tuple(slice(None) if place is None else place for place in places)]
 
 
 def _addmm(bias, a, b, beta=1, alpha=1):
@@ -63,8 +63,8 @@ def _addmm(bias, a, b, beta=1, alpha=1):
 
 
 def _divided(a, b, rounding_mode=None):
-    found = a / b
-    return {None: lambda q: q, "floor": jnp.floor, "trunc": jnp.trunc}[rounding_mode](found)
+    quotient = a / b
+    return {None: lambda q: q, "floor": jnp.floor, "trunc": jnp.trunc}[rounding_mode](quotient)
 
 
 def _elu(x, alpha=1, scale=1, input_scale=1):
@@ -94,19 +94,19 @@ def _by_channel(leaf, x):
 
 
 def _group_norm(x, weight, bias, n, channels, inner, groups, eps):
-    found = _normalised(x.reshape(n, groups, -1), -1, eps).reshape(x.shape)
-    return (_scaled(found, _by_channel(weight, x), _by_channel(bias, x)),)
+    normalised = _normalised(x.reshape(n, groups, -1), -1, eps).reshape(x.shape)
+    return (_scaled(normalised, _by_channel(weight, x), _by_channel(bias, x)),)
 
 
 def _batch_norm(x, weight, bias, mean, var, momentum, eps):
-    found = (x - _by_channel(mean, x)) / jnp.sqrt(_by_channel(var, x) + eps)
-    return (_scaled(found, _by_channel(weight, x), _by_channel(bias, x)),)
+    normalised = (x - _by_channel(mean, x)) / jnp.sqrt(_by_channel(var, x) + eps)
+    return (_scaled(normalised, _by_channel(weight, x), _by_channel(bias, x)),)
 
 
 def _own_batch_norm(x, weight, bias, training, momentum, eps):
-    """By the moments of the batch, which is one example: what instance normalisation is."""
-    found = _normalised(x, (0, *range(2, x.ndim)), eps)
-    return (_scaled(found, _by_channel(weight, x), _by_channel(bias, x)),)
+    """Normalise by the moments of the batch, which is one example: instance normalisation."""
+    normalised = _normalised(x, (0, *range(2, x.ndim)), eps)
+    return (_scaled(normalised, _by_channel(weight, x), _by_channel(bias, x)),)
 
 
 def _norm(x, order=2, dim=None, keepdim=False, dtype=None):
@@ -114,7 +114,7 @@ def _norm(x, order=2, dim=None, keepdim=False, dtype=None):
 
 
 def _extreme(function):
-    """Largest or smallest; along an axis the values alone are read, their places are not."""
+    """Return the largest or smallest; along an axis only values are read, not their places."""
     return lambda x, dim=None, keepdim=False: (
         function(x) if dim is None else (function(x, dim, keepdims=keepdim),)
     )
@@ -123,11 +123,11 @@ def _extreme(function):
 def _convolution(x, weight, bias, stride, padding, dilation, transposed, _, groups):
     if transposed:
         raise TypeError("transposed")
-    found = jax.lax.conv_general_dilated(
+    maps = jax.lax.conv_general_dilated(
         x, weight, stride, [(p, p) for p in padding],
         rhs_dilation=dilation, feature_group_count=groups,
     )  # fmt: skip
-    return _scaled(found, None, _by_channel(bias, found))
+    return _scaled(maps, None, _by_channel(bias, maps))
 
 
 def _whole(sizes, many):
@@ -135,7 +135,7 @@ def _whole(sizes, many):
 
 
 def _windows(x, sizes, stride, padding, dilation, ceil, fill):
-    """What each window of the last axes sees, one array for each of its places."""
+    """Yield the arrays that windows of the last axes see, one array for each place in a window."""
     many = len(sizes)
     stride, padding = _whole(stride or sizes, many), _whole(padding, many)
     dilation, long = _whole(dilation, many), x.shape[-many:]
@@ -178,7 +178,7 @@ def _adaptive(x, sizes):
     for axis, many in zip(range(-len(sizes), 0), sizes, strict=True):
         size = x.shape[axis]
         bins = [(i * size // many, -(-(i + 1) * size // many)) for i in range(many)]
-        parts = [jnp.take(x, jnp.arange(*one), axis).mean(axis) for one in bins]
+        parts = [jnp.take(x, jnp.arange(*ends), axis).mean(axis) for ends in bins]
         x = jnp.stack(parts, axis)
     return x
 
@@ -195,7 +195,7 @@ def _reduced(function):
 
 
 def _embedded(weight, index, *_):
-    """Of symbols, or of what is one-hot."""
+    """Return the rows of whole-number symbols, or the product with symbols that are one-hot."""
     return index @ weight if jnp.issubdtype(index.dtype, jnp.floating) else weight[index]
 
 

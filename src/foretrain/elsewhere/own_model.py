@@ -103,9 +103,11 @@ def own_model(
         network = _of_object(values[name], x, layers) if name else _of_functions(path, values, x)
     network = replace(
         network,
-        apply=_beside(path, network.apply),
-        init=_beside(path, network.init),
-        functions={key: _beside(path, value) for key, value in values.items() if callable(value)},
+        apply=_importing(path, network.apply),
+        init=_importing(path, network.init),
+        functions={
+            key: _importing(path, value) for key, value in values.items() if callable(value)
+        },
     )
     if outputs is not None:
         check_outputs(network.function(x), x, outputs)
@@ -143,8 +145,8 @@ def function_from(model: Any, x: np.ndarray, layers: Sequence[str] | None = None
     raise argument_error("model", rule, f"is {type(model).__name__}")
 
 
-def _beside(path, function):
-    """The same function, which may import what stands beside its file when it is called."""
+def _importing(path, function):
+    """Return the same function, which may import files of its own folder when it is called."""
 
     @functools.wraps(function, updated=())
     def called(*arguments, **options):
@@ -182,7 +184,7 @@ def _of_arrays(path, x, activation, layers, outputs) -> Function:
 
 
 def _of_functions(path, values, x) -> OwnModel:
-    """The network of a file that defines ``apply`` with ``init`` or ``params``."""
+    """Return the network of a file that defines ``apply`` with ``init`` or ``params``."""
     if not callable(values.get("apply")):
         raise argument_error("model", "define the function `apply`", f"`{path}` does not")
     if callable(values.get("init")):
@@ -247,7 +249,7 @@ def _first(init):
 
 
 def _drawn_anew(torch, module, x, layers) -> OwnModel:
-    """A module whose layers draw themselves."""
+    """Return a module with the starts that its layers draw by themselves."""
     function = function_from(module, x, layers)
     evaluation = _evaluation(torch, module)
     owners = {name: module.get_submodule(name.rpartition(".")[0]) for name in function.params}
@@ -274,7 +276,7 @@ def _drawn_anew(torch, module, x, layers) -> OwnModel:
 
 
 def _evaluation(torch, module) -> tuple[str, ...]:
-    """A line that names the submodules which act otherwise while PyTorch trains them."""
+    """Return a line that names the submodules which act otherwise while PyTorch trains them."""
     named = list(module.named_modules())
     dropout, norm = torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._BatchNorm
     off = [name or "it" for name, layer in named if isinstance(layer, dropout) and layer.p]
@@ -292,7 +294,7 @@ def _single(function, notes=()) -> OwnModel:
 
 
 def _weights(model) -> Any:
-    """Weights of what a function made: a module's, or the second of a pair."""
+    """Return the weights of a module, or the second of a pair."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         named = model.named_parameters()

@@ -25,7 +25,7 @@ Part = tuple[Section, dict[str, np.ndarray], list[str]]  # leaves, and their nam
 def network_of_graph(
     graph: Any, params: dict[str, np.ndarray], layers: Sequence[str] | None = None
 ) -> Network:
-    """The network whose layers are these submodules' outputs, or all that can be of a module of vectors or of positions.
+    """Return the network whose layers are outputs of the named submodules, or every possible layer of a module of vectors.
 
     Without `layers` a linear map and its nonlinearity are a section, and so is any other step that multiplies, with what
     follows up to the next: a residual block with the normalisation after it.
@@ -38,30 +38,30 @@ def network_of_graph(
         if _convolves(graph):
             rule, got = "name submodules where the module convolves", "are not given"
             raise argument_error("layers", rule, got)
-        found = _sections(graph, params, cuts)
+        parts = _sections(graph, params, cuts)
     else:
         ends = [_end(graph, cuts, name) for name in layers]
         ends = [cuts[0], *ends, *([] if ends[-1:] == [cuts[-1]] else [cuts[-1]])]
-        at = [cuts.index(one) for one in ends]
+        at = [cuts.index(end) for end in ends]
         if sorted(set(at)) != at:
             raise argument_error("layers", "be in the order of the computation", f"are {layers}")
-        found = []
+        parts = []
         for begin, end in pairwise(at):
-            made = _sections(graph, params, cuts[begin : end + 1])
-            found += made if len(made) == 1 else [_other(graph, params, cuts[begin], cuts[end])]
-    used = [name for _, _, names in found for name in names]
+            inner = _sections(graph, params, cuts[begin : end + 1])
+            parts += inner if len(inner) == 1 else [_other(graph, params, cuts[begin], cuts[end])]
+    used = [name for _, _, names in parts for name in names]
     twice = next((name for name in used if used.count(name) > 1), None)
     if twice is not None:
         rule = "use each parameter in one layer"
         raise argument_error("model", rule, f"`{twice}` acts in two")
-    if _shape(graph, cuts[0])[0] > 1 and not any(section.positions for section, *_ in found):
+    if _shape(graph, cuts[0])[0] > 1 and not any(section.positions for section, *_ in parts):
         rule, repair = "read positions together", "Give each position as an example."
         raise argument_error("model", rule, "acts on each alike", repair)
-    return network_of([section for section, *_ in found], [leaves for _, leaves, _ in found])
+    return network_of([section for section, *_ in parts], [leaves for _, leaves, _ in parts])
 
 
 def symbols(graph: Any) -> int:
-    """Number of symbols, where nothing but embeddings reads the data; 0 for other data.
+    """Return the number of symbols where only embeddings read the data; 0 for other data.
 
     Raises:
         ArgumentError: Data of whole numbers are read otherwise, or symbols are too many to be one-hot.
@@ -83,7 +83,7 @@ def _convolves(graph):
 
 
 def _shape(graph, node) -> tuple[int, int]:
-    """Positions, 1 where there are none, and features of a value."""
+    """Return the numbers of positions (1 without positions) and of features of a value."""
     shape = tuple(node.meta["val"].shape)
     many = symbols(graph) if node is graph.input else 0
     if many:
@@ -97,27 +97,27 @@ def _shape(graph, node) -> tuple[int, int]:
 
 
 def _cuts(graph):
-    """Input, and every node after which nothing but its value is read."""
+    """Return the input, and every node that all of the later computation goes through."""
     last: dict[Any, int] = {}
     data = {graph.input}
     for at, node in enumerate(graph.nodes):
-        reads = [one for one in node.all_input_nodes if one in data]
+        reads = [value for value in node.all_input_nodes if value in data]
         if reads:
             data.add(node)
         last |= dict.fromkeys(reads, at)
     last[graph.output] = len(graph.nodes)
-    found, alive = [graph.input], {graph.input}
+    cuts, alive = [graph.input], {graph.input}
     for at, node in enumerate(graph.nodes):
         if node in data:
             alive.add(node)
-        alive = {one for one in alive if last.get(one, -1) > at}
+        alive = {value for value in alive if last.get(value, -1) > at}
         if alive == {node} and hasattr(node.meta["val"], "ndim"):
-            found.append(node)
-    return found
+            cuts.append(node)
+    return cuts
 
 
 def _trimmed(cuts):
-    """Without what only shapes the data, or the outputs."""
+    """Return the cuts without those at both ends that only reshape data or outputs."""
     viewed = [operation(node.target) in _VIEWS for node in cuts]
     begin = next((at - 1 for at in range(1, len(cuts)) if not viewed[at]), 0)
     end = next((at for at in range(len(cuts) - 1, begin, -1) if not viewed[at]), begin)
@@ -129,7 +129,7 @@ def _places(node):
 
 
 def _end(graph, cuts, name):
-    """The node that is a submodule's output."""
+    """Return the node of a submodule's output."""
     inside = [node for node in graph.nodes if name in _places(node)]
     if not inside:
         names = {place for node in graph.nodes for place in _places(node) if place}
@@ -143,19 +143,19 @@ def _end(graph, cuts, name):
 
 
 def _between(graph, begin, end):
-    """Nodes that end needs, and what parameters; in order."""
+    """Return the nodes that `end` needs after `begin`, in order, and the names of their parameters."""
     needed, front = set(), [end]
     while front:
         node = front.pop()
         if node is not begin and node not in needed:
             needed.add(node)
             front += node.all_input_nodes
-    names = {graph.parameters[one.name] for one in needed if one.name in graph.parameters}
+    names = {graph.parameters[node.name] for node in needed if node.name in graph.parameters}
     return [node for node in graph.nodes if node in needed], sorted(names)
 
 
 def _other(graph, params, begin, end) -> Part:
-    """A section that is not a linear map and a nonlinearity."""
+    """Return a section that is no linear map with a nonlinearity."""
     nodes, names = _between(graph, begin, end)
     shape, whole = tuple(begin.meta["val"].shape), _shape(graph, end)
     read = _shape(graph, begin)
@@ -164,21 +164,21 @@ def _other(graph, params, begin, end) -> Part:
 
     def apply(params, f):
         f = f.reshape(*shape, many) if many else f.reshape(shape)
-        found = graph.value(params, {begin: f}, nodes, end)
-        return found.reshape(whole if together else -1)
+        outputs = graph.value(params, {begin: f}, nodes, end)
+        return outputs.reshape(whole if together else -1)
 
     section = Section(apply, inputs=read[1], positions=together)
     return section, {name: params[name] for name in names}, names
 
 
 def _sections(graph, params, cuts) -> list[Part]:
-    found: list[Part] = []
+    parts: list[Part] = []
     begin, multiplies = None, False  # of a step that is still open
 
     def close(end):
         nonlocal begin, multiplies
         if begin is not None and _pointwise(graph, begin, end) != "identity":
-            found.append(_other(graph, params, begin, end))
+            parts.append(_other(graph, params, begin, end))
         begin, multiplies = None, False
 
     for before, node in pairwise(cuts):
@@ -186,31 +186,31 @@ def _sections(graph, params, cuts) -> list[Part]:
         name = None if linear or begin is not None else _pointwise(graph, before, node)
         if linear:
             close(before)
-            found.append(linear)
+            parts.append(linear)
         elif name == "identity":
             continue
-        elif name and found and found[-1][0].activation == "identity":
-            _, leaves, names = found.pop()
-            found.append((dense(name, "bias" in leaves), leaves, names))
+        elif name and parts and parts[-1][0].activation == "identity":
+            _, leaves, names = parts.pop()
+            parts.append((dense(name, "bias" in leaves), leaves, names))
         else:
             steps, _ = _between(graph, before, node)
-            product = any(operation(one.target) in _PRODUCTS for one in steps)
+            product = any(operation(step.target) in _PRODUCTS for step in steps)
             if product and multiplies:
                 close(before)
             begin, multiplies = begin or before, multiplies or product
     close(cuts[-1])
-    return found
+    return parts
 
 
 def _linear(graph, params, begin, end) -> Part | None:
-    """The section W f + b, of every position alike, or None."""
+    """Return the section W f + b, equal at every position, or None."""
     nodes, _ = _between(graph, begin, end)
     if [operation(node.target) for node in nodes] not in (["permute", "addmm"], ["permute", "mm"]):
         return None
     turned, product = nodes
     *bias, read, by = product.args
     weight = graph.parameters.get(turned.args[0].name)
-    biases = [graph.parameters.get(one.name) for one in bias]
+    biases = [graph.parameters.get(node.name) for node in bias]
     if read is not begin or by is not turned or weight is None or None in biases or product.kwargs:
         return None
     leaves = {"weight": params[weight]} | ({"bias": params[biases[0]]} if biases else {})
@@ -221,7 +221,7 @@ def _linear(graph, params, begin, end) -> Part | None:
 
 
 def _pointwise(graph, begin, end) -> str | None:
-    """Name of the nonlinearity that a step without parameters is, coordinate by coordinate; None if it is another."""
+    """Return the name of the coordinate-wise nonlinearity of a step without parameters; None if it is no such step."""
     import jax
 
     _, names = _between(graph, begin, end)

@@ -20,7 +20,7 @@ _BLOCK = 512  # examples that the module answers at a time
 
 
 def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Function:
-    """The function of a PyTorch module, parameters under their names in it, a shared one once.
+    """Return the function of a PyTorch module, each parameter once under its first name.
 
     A module that convolves nothing has its `network`: linear layers with a nonlinearity each, other steps (softmax,
     normalisation, a residual block) as sections of their own; see `foretrain.elsewhere.torch_layers`. Parameters of which
@@ -43,17 +43,17 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
     if x.ndim < 2 or not len(x):
         rule = "have an axis of examples, at least one, and an axis of inputs"
         raise argument_error("x", rule, f"has shape {x.shape}")
-    moving = [name for name, one in module.named_parameters() if one.requires_grad]
-    still = sum(one.numel() for one in module.parameters() if not one.requires_grad)
+    moving = [name for name, leaf in module.named_parameters() if leaf.requires_grad]
+    still = sum(leaf.numel() for leaf in module.parameters() if not leaf.requires_grad)
     if still and (layers is not None or not moving):
         rule = f"have {'only parameters' if moving else 'parameters'} that require a gradient"
         rule += " where layers are named" * bool(moving)
         got = f"has {still:,} that do not"
         raise argument_error("model", rule, got, "Try model.requires_grad_(True).")
     module = copy.deepcopy(module).cpu().eval()
-    if any(one.dtype.itemsize == 2 for one in (*module.parameters(), *module.buffers())):
+    if any(leaf.dtype.itemsize == 2 for leaf in (*module.parameters(), *module.buffers())):
         module = module.float()  # bfloat16 and float16
-    kind = next((one.dtype for one in module.parameters()), torch.float32)
+    kind = next((leaf.dtype for leaf in module.parameters()), torch.float32)
     whole = x.dtype.kind != "f"
     batch = torch.as_tensor(np.array(x), dtype=torch.int64 if whole else kind)
     try:
@@ -63,7 +63,7 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
         got = f"fails at {place(error)}"[:400].rstrip(". ")
         raise argument_error("model", "answer the data", got) from error
     graph = _Graph(module, batch[:1])
-    params = {name: one.detach().numpy() for name, one in module.named_parameters()}
+    params = {name: leaf.detach().numpy() for name, leaf in module.named_parameters()}
     network, note, many = None, "", 0
     try:
         many = symbols(graph)
@@ -74,13 +74,13 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
         note = f"No layers for an interaction basis: {error}"
     if still:
         note = (
-            f"Network: {still:,} of {sum(one.size for one in params.values()):,} parameters require no gradient and stay as "
+            f"Network: {still:,} of {sum(leaf.size for leaf in params.values()):,} parameters require no gradient and stay as "
             "they are. Free directions of the others have no sources, and there is no interaction basis."
         )
-    made = Function(graph.apply, params, network, (note,) if note else (), many)
-    made.check(x)
-    check_outputs(made, x, torch.cat(parts).double().numpy())
-    return made.part(*moving) if still else made
+    function = Function(graph.apply, params, network, (note,) if note else (), many)
+    function.check(x)
+    check_outputs(function, x, torch.cat(parts).double().numpy())
+    return function.part(*moving) if still else function
 
 
 class _Graph:
@@ -100,8 +100,8 @@ class _Graph:
             raise argument_error("model", "be exported by torch.export", text, repair) from error
         signature = program.graph_signature
         first: dict[int, str] = {}
-        for name, one in module.named_parameters():
-            first[id(one)] = name
+        for name, leaf in module.named_parameters():
+            first[id(leaf)] = name
         self.parameters = {  # name of a node to that of the parameter, the first name of a shared one
             node: first[id(module.get_parameter(name))]
             for node, name in signature.inputs_to_parameters.items()
@@ -114,40 +114,40 @@ class _Graph:
                 **signature.inputs_to_lifted_tensor_constants,
             }.items()
         }
-        if len(signature.user_inputs) != 1 or len(signature.user_outputs) != 1:
-            got = f"gives {len(signature.user_outputs)}"
+        inputs, outputs = list(signature.user_inputs), list(signature.user_outputs)
+        if len(inputs) != 1 or len(outputs) != 1:
+            got = f"gives {len(outputs)}"
             raise argument_error("model", "give one tensor of outputs", got)
-        by_name = {node.name: node for node in program.graph.nodes}
-        self.input = by_name[signature.user_inputs[0]]
-        self.output = by_name[signature.user_outputs[0]]
+        by_name: dict[Any, Any] = {node.name: node for node in program.graph.nodes}
+        self.input, self.output = by_name[inputs[0]], by_name[outputs[0]]
         self.nodes = [node for node in program.graph.nodes if node.op == "call_function"]
 
     def apply(self, params, x):
-        """Outputs (n, o) of a batch."""
+        """Return outputs (n, o) of a batch."""
         import jax
 
-        def one(row):
-            found = self.value(params, {self.input: row[None]}, self.nodes, self.output)
-            return found[0] if found.ndim > 1 else found
+        def alone(row):
+            outputs = self.value(params, {self.input: row[None]}, self.nodes, self.output)
+            return outputs[0] if outputs.ndim > 1 else outputs
 
-        return jax.vmap(one)(x)
+        return jax.vmap(alone)(x)
 
     def value(self, params, known, nodes, wanted):
-        """Value of a node, from those that are known, by way of `nodes`."""
+        """Return the value of a node, computed from known values through `nodes`."""
         from foretrain.elsewhere.aten import OPERATIONS, operation
 
         known = dict(known)
 
-        def argument(one: Any) -> Any:
-            if isinstance(one, list | tuple):
-                return [argument(each) for each in one]
-            if not hasattr(one, "op"):  # a number, a kind
-                return one
-            if one not in known:
-                if one.name in self.parameters:
-                    return params[self.parameters[one.name]]
-                return self.constants[one.name]
-            return known[one]
+        def argument(item: Any) -> Any:
+            if isinstance(item, list | tuple):
+                return [argument(each) for each in item]
+            if not hasattr(item, "op"):  # a number, a kind
+                return item
+            if item not in known:
+                if item.name in self.parameters:
+                    return params[self.parameters[item.name]]
+                return self.constants[item.name]
+            return known[item]
 
         for node in nodes:
             name = operation(node.target)
@@ -155,8 +155,8 @@ class _Graph:
                 if name not in OPERATIONS:
                     raise TypeError("unknown")
                 known[node] = OPERATIONS[name](
-                    *(argument(one) for one in node.args),
-                    **{key: argument(one) for key, one in node.kwargs.items()},
+                    *(argument(item) for item in node.args),
+                    **{key: argument(item) for key, item in node.kwargs.items()},
                 )
             except TypeError:  # another overload of an operation that is known, too
                 raise _unread(node, name) from None
@@ -164,7 +164,7 @@ class _Graph:
 
 
 def _unread(node, operation):
-    """What refuses a module, by its class name and place."""
+    """Return the error that refuses a module by its class name and place."""
     where, kind = next(reversed((node.meta.get("nn_module_stack") or {"": ("", "?")}).values()))
     kind = kind if isinstance(kind, str) else kind.__name__
     short = kind.rsplit(".", 1)[-1]

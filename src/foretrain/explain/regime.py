@@ -63,7 +63,7 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
         pairs = list(zip(kernels, ends, strict=True))
         balances = [_imbalance(kernel.start, end) for kernel, end in pairs]
         edges = [
-            edge_share(training, kernel.start, end, linearised=linearised, rate=rate)
+            edge_share(training, kernel.start, end, linearised=linearised, learning_rate=rate)
             for kernel, end in pairs
         ]
         movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]

@@ -350,10 +350,10 @@ def _of_kind(array, kind):
     return array if array is None or array.dtype.kind != "f" else array.astype(kind)
 
 
-def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> tuple[Any, Any]:
+def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any, Any]:
     """Weights at the end of one run by Optax, and its training loss before every step and after the last, (steps + 1,).
 
-    `rates`, (step,), are by default those of the training; they, `start` and `rows`, (step, example), may be traced.
+    `learning_rates`, (step,), are by default the training's. They, `start` and `rows`, (step, example), may be traced.
     """
     import jax
     import jax.numpy as jnp
@@ -377,6 +377,6 @@ def plain_run(training: Training, start: Any, rows: Any, rates: Any = None) -> t
     before = jax.jit(loss)(start, np.arange(len(training.x)))
     state = start, descent.start(training.optimizer, start)
     (end, _), after = jax.lax.scan(
-        step, state, (training.learning_rates if rates is None else rates, rows)
+        step, state, (training.learning_rates if learning_rates is None else learning_rates, rows)
     )
     return end, jnp.append(before, after)

@@ -57,7 +57,7 @@ def draw_cells(claims: Sequence[Claim], axes: Mapping[str, Sequence]) -> dict[st
 
 
 def points(drawing: Drawing) -> str:
-    """What is drawn as lines and points, as CSV with columns panel, series, x, y; "" where a figure has neither."""
+    """Return lines and points of a figure as CSV with columns panel, series, x, y; "" where a figure has neither."""
     rows = []
     for number, ax in enumerate(drawing.figure.axes):
         panel = ax.get_title(loc="left") or ax.get_title() or ax.get_ylabel() or str(number + 1)
@@ -133,7 +133,7 @@ def _marks(artist: Any) -> int:
         marked = artist.get_marker() not in ("None", "none", None, "")
         return np.shape(artist.get_xydata())[0] if marked else 0
     if isinstance(artist, QuadMesh):
-        held = artist.get_array()
-        return 0 if held is None else int(np.size(held))
+        values = artist.get_array()
+        return 0 if values is None else int(np.size(values))
     offsets = np.shape(artist.get_offsets())[0] if isinstance(artist, PathCollection) else 0
     return max(offsets, len(artist.get_paths()))

@@ -56,7 +56,9 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     if panel.across in known:
         values = _chosen(part, panel.across, panel.most)
         names = _named(part, panel.across, values)
-        places = [(name, {panel.across: one}, {}) for name, one in zip(names, values, strict=True)]
+        places = [
+            (name, {panel.across: value}, {}) for name, value in zip(names, values, strict=True)
+        ]
     else:
         places = [(title, {}, at) for title, at in _dims(panel, part)]
     for title, chosen, at in places:
@@ -89,7 +91,7 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     values = _chosen(part, panel.by, panel.most) if panel.by in known else [None]
     names = [""] if values == [None] else _named(part, panel.by, values)
     ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
-    ramp = [to_hex(one) for one in shades(len(values))] if ordered else _COLOURS
+    ramp = [to_hex(shade) for shade in shades(len(values))] if ordered else _COLOURS
     every = product(panel.quantities.items(), networks.items())
     for turn, ((label, quantity), (of_label, network)) in enumerate(every):
         for place, (value, named) in enumerate(zip(values, names, strict=True)):
@@ -153,8 +155,10 @@ def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) 
         reads |= cell.reads
         columns.append(() if values is None else _per_seed(values))
         labels["y"] = labels["y"] or ("" if values is None else _ordinate(values))
-        said = _theory(panel, quantity, Cell(cell.grid))
-        predicted.append(np.nan if said is None else float(curves.mean_of_known(_per_seed(said))))
+        values = _theory(panel, quantity, Cell(cell.grid))
+        predicted.append(
+            np.nan if values is None else float(curves.mean_of_known(_per_seed(values)))
+        )
     samples = np.array([*zip_longest(*columns, fillvalue=np.nan)])
     if not samples.size:
         return []
@@ -191,7 +195,7 @@ def _evaluated(quantity, cell: Cell) -> xr.DataArray | None:
 def _theory(panel: Panel, quantity, cell: Cell) -> xr.DataArray | None:
     chosen = panel.theory
     if isinstance(chosen, Mapping):
-        label = next(one for one, drawn in panel.quantities.items() if drawn is quantity)
+        label = next(name for name, drawn in panel.quantities.items() if drawn is quantity)
         chosen = chosen.get(label, False)
     if chosen is False:
         return None
@@ -213,12 +217,12 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
     """Return abscissa (x,), samples (seed, x) and the label of the abscissa of a curve."""
     dim = "step" if panel.x in ("time", "step") else panel.x
     if dim not in values.dims:
-        own = [str(one) for one in values.dims if one != "seed"]
+        own = [str(dim) for dim in values.dims if dim != "seed"]
         if len(own) != 1 or panel.x not in ("time", "step"):
             got = f"but has {values.dims}"
             raise StudyError(f"A panel's quantity must have the dim `{dim}`, {got}.")
         dim = own[0]  # the clock of a variant that is observed at times of its own
-    extra = [one for one in values.dims if one not in ("seed", dim) and values.sizes[one] == 1]
+    extra = [dim for dim in values.dims if dim not in ("seed", dim) and values.sizes[dim] == 1]
     values = values.squeeze(extra)
     x, label = np.arange(values.sizes[dim], dtype=float), dim.replace("_", " ").capitalize()
     time = values.coords.get("time")

@@ -156,8 +156,8 @@ def _edge(ax, panel, x, y, columns, rows) -> None:
             inside[row, column] = low <= claim.measured <= high
     inside = inside[np.ix_(rows, columns)]
     with np.errstate(invalid="ignore"):
-        beside, above = (np.abs(np.diff(inside, axis=axis)) == 1 for axis in (1, 0))
-    pieces = [([x[j + 1]] * 2, y[i : i + 2]) for i, j in np.argwhere(beside)]
+        left, above = (np.abs(np.diff(inside, axis=axis)) == 1 for axis in (1, 0))
+    pieces = [([x[j + 1]] * 2, y[i : i + 2]) for i, j in np.argwhere(left)]
     pieces += [(x[j : j + 2], [y[i + 1]] * 2) for i, j in np.argwhere(above)]
     if pieces:
         points = np.array([[*zip(*ends, strict=True), (np.nan, np.nan)] for ends in pieces])
@@ -190,12 +190,12 @@ def _scale(axis, set_scale, values):
         set_scale("log")
     some = values[:: max(1, -(-(len(values) - 1) // (most - 1)))]
     if axis.axis_name == "x":
-        some = _apart(some, np.log if _is_geometric(values) else np.asarray)
+        some = _distinct(some, np.log if _is_geometric(values) else np.asarray)
     axis.set_ticks(some, [f"{value:.3g}" for value in some])
     axis.set_minor_locator(NullLocator())
 
 
-def _apart(values, scale) -> list[float]:
+def _distinct(values, scale) -> list[float]:
     places = scale(values)
     places = (places - places[0]) / (places[-1] - places[0])
     wide = np.array([0.027 * len(f"{value:.3g}") for value in values])

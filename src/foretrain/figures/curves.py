@@ -87,7 +87,7 @@ def _figure(grid, name: str) -> Drawing:
     long = [dim for dim in own if variable.sizes[dim] > 1]
     ordered = not long and len(lines) > 1
     ordered = ordered and not isinstance(grid.axes[axes[1]][0], str)
-    colours = [to_hex(one) for one in shades(len(lines))] if ordered else list(PALETTE.values())
+    colours = [to_hex(shade) for shade in shades(len(lines))] if ordered else list(PALETTE.values())
     for ax, place in zip(board.ravel(), along, strict=False):
         at = {**({axes[0]: place} if axes else {}), **fixed}
         x, label = abscissa(grid.simulation, at)
@@ -128,12 +128,12 @@ def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, i
 
 
 def _curve(ax, x, grid, name, place, words, colour) -> bool:
-    """Draw a variable at a place of all its dims but seed and step, with words if others are drawn; whether it is there."""
+    """Draw a variable at a place of all its dims but seed and step, with words if others are drawn; true if it has any."""
     variable, theory = grid.simulation[name], grid.theory.get(name)
     runs = curves_at(grid, name, place)
     kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
-    found = bool(kept.size)
-    if found:
+    visible = bool(kept.size)
+    if visible:
         runs = runs[:, kept]
         for run in runs[:_SINGLE_RUNS] if len(runs) > 1 else ():
             look = {"color": colour, "linewidth": 0.8, "alpha": 0.45, "zorder": 2.5}
@@ -147,14 +147,14 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
     if theory is not None and (predicted := prediction(theory, variable, place)) is not None:
         kept = thinned(np.isfinite(predicted) & np.isfinite(x), _POINTS)
         if kept.size:
-            found = True
+            visible = True
             ax.plot(x[kept], predicted[kept], **theory_line(colour if words else None))
             ax.plot([], [], **theory_line(label=_new(ax, "theory")))
-    return found
+    return visible
 
 
 def _close(grid, name, place, lines) -> bool:
-    """Whether theory lies on the simulation in a picture: then only what is left between them tells them apart."""
+    """Return True if theory lies on the simulation in a picture: then only the difference of both can be seen."""
     theory = grid.theory.get(name)
     if theory is None:
         return False
@@ -241,7 +241,7 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
         sentences.append(f"Of {number} curves, along {' and '.join(long)}, {lines} are drawn.")
     elif not long and len(axes) > 1 and len(grid.axes[axes[1]]) > lines:
         sentences.append(f"Of {len(grid.axes[axes[1]])} values of {axes[1]} {lines} are drawn.")
-    held = {axis: grid.axes[axis][0] for axis in (axes[1:] if long else axes[2:])}
-    if held:
-        sentences.append(f"Drawn at {cell_words(held)}.")
+    fixed = {axis: grid.axes[axis][0] for axis in (axes[1:] if long else axes[2:])}
+    if fixed:
+        sentences.append(f"Drawn at {cell_words(fixed)}.")
     return " ".join(filter(None, sentences))

@@ -50,23 +50,23 @@ def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Dr
         Exception: whatever a study's function raises.
     """
     if study.figures is None:
-        made, row = curves.draw(grid), measurements(grid) if study.computes else None
+        drawn, row = curves.draw(grid), measurements(grid) if study.computes else None
         with style():
             drawing = row and _declared(row, grid)
-        return made | ({"measurements": drawing} if drawing else {})
-    made: dict[str, Drawing] = {}
+        return drawn | ({"measurements": drawing} if drawing else {})
+    drawn: dict[str, Drawing] = {}
     for name, row in study.figures.items():
         try:
             with style():
-                drawn = _drawn(study, grid, name, row)
-            for key, drawing in drawn.items():
+                more = _drawn(study, grid, name, row)
+            for key, drawing in more.items():
                 _check(key, drawing)
-            made |= drawn
+            drawn |= more
         except (Exception, SystemExit) as error:
             if lost is None:
                 raise
             lost(name, error)
-    return made
+    return drawn
 
 
 def _check(name: Any, drawing: Any) -> None:
@@ -84,17 +84,17 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
     if row.function is None:
         drawing = _declared(row, grid)
         return {} if drawing is None else {name: drawing}
-    made: dict[str, Any] = {}
+    drawn: dict[str, Any] = {}
     with watched(grid) as seen:
         several = row.function(seen)
-        for key, one in (several if isinstance(several, Mapping) else {name: several}).items():
-            drawing = one() if callable(one) else one
+        for key, entry in (several if isinstance(several, Mapping) else {name: several}).items():
+            drawing = entry() if callable(entry) else entry
             if drawing is not None:
                 if isinstance(drawing, Drawing):
                     reads = drawing.reads or newly_read()
                     drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
-                made[key] = drawing
-    return made
+                drawn[key] = drawing
+    return drawn
 
 
 def _declared(row: FigureRow, grid: Grid) -> Drawing | None:

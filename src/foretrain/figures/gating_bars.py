@@ -22,8 +22,8 @@ def gatings(marked: str, mark: Callable[[xr.DataArray], xr.DataArray], caption: 
     def draw(grid):
         cell, where = grid.first()
         names = ("gating_time", "gating_final_loss", "gating_consistent", "gating_agreement")
-        found = [data[[n for n in names if n in data]] for data in (cell.theory, cell.fits)]
-        table = xr.merge(found).mean("seed").sortby(["gating_time", "gating_final_loss"])
+        parts = [data[[n for n in names if n in data]] for data in (cell.theory, cell.fits)]
+        table = xr.merge(parts).mean("seed").sortby(["gating_time", "gating_final_loss"])
         table = table.isel(gating=slice(None, None, -1))
         green = mark(table[marked]).values
         figure, ax = panels(height=1.4 + 0.27 * table.sizes["gating"])

@@ -73,7 +73,7 @@ def layered_graph(
         tones = np.where(met[at][:, None], _tones(module, module), to_rgb(_ALONE))
         look = {"s": np.where(met[at], dot, 4), "c": tones, "zorder": 3, "linewidths": 0.5}
         ax.scatter(np.full(len(height), at), height, edgecolors="white", **look)
-    known = sorted(set(np.concatenate(modules).tolist()), key=lambda one: (one < 0, one))
+    known = sorted(set(np.concatenate(modules).tolist()), key=lambda module: (module < 0, module))
     for module in known if len(known) > 1 else ():
         label = f"module {module + 1}" if module >= 0 else "in no module"
         ax.plot([], [], "o", color=_colour(module), label=label)

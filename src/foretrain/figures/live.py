@@ -40,7 +40,9 @@ def live(grid: Any) -> dict | None:
     points = int(np.clip(_NUMBERS // max(count, 1), *_POINTS))
     cells = {}
     for spot in np.ndindex(*sizes):
-        place = {name: list(found)[n] for (name, found), n in zip(axes.items(), spot, strict=True)}
+        place = {
+            name: list(labels)[n] for (name, labels), n in zip(axes.items(), spot, strict=True)
+        }
         if cell := _cell(grid, variables, place, points):
             cells[",".join(map(str, spot))] = cell
     if not cells:
@@ -62,25 +64,25 @@ def _cell(grid, variables, place, points) -> dict | None:
         for name, lines in variables.items()
         for words, spot in lines.items()
     }
-    there = np.any([np.isfinite(one).any(0) for one in runs.values()], axis=0) & np.isfinite(x)
+    there = np.any([np.isfinite(curve).any(0) for curve in runs.values()], axis=0) & np.isfinite(x)
     kept = curves.thinned(there, points)
     if not kept.size:
         return None
-    found: dict[str, Any] = {"xlabel": label, "x": _numbers(x[kept], 6), "curves": []}
+    cell: dict[str, Any] = {"xlabel": label, "x": _numbers(x[kept], 6), "curves": []}
     for name, lines in variables.items():
         theory, rows = grid.theory.get(name), []
         for words, spot in lines.items():
-            one = runs[name, words][:, kept]
-            curve: dict[str, Any] = {"mean": _numbers(curves.mean_of_known(one))}
-            if len(one) > 1:
-                curve["seeds"] = [_numbers(run) for run in one[:_SEEDS]]
+            losses = runs[name, words][:, kept]
+            curve: dict[str, Any] = {"mean": _numbers(curves.mean_of_known(losses))}
+            if len(losses) > 1:
+                curve["seeds"] = [_numbers(run) for run in losses[:_SEEDS]]
             if theory is not None:
                 predicted = curves.prediction(theory, grid.simulation[name], {**place, **spot})
                 if predicted is not None and np.isfinite(predicted[kept]).any():
                     curve["theory"] = _numbers(predicted[kept])
             rows.append(curve)
-        found["curves"].append(rows)
-    return found
+        cell["curves"].append(rows)
+    return cell
 
 
 def _numbers(values, digits: int = 4) -> list[float | None]:

@@ -20,7 +20,7 @@ def measurements(grid: Grid) -> FigureRow | None:
     """
     data = grid.simulation
     known = {name: _panel(grid, name) for name in in_order(map(str, data.data_vars))}
-    known = {name: found for name, found in known.items() if found is not None}
+    known = {name: variable for name, variable in known.items() if variable is not None}
     chosen = sorted(known, key=lambda name: name not in grid.theory)[:_PANELS]
     if not chosen:
         return None

@@ -31,8 +31,8 @@ def block_maps(
         parted: Part the blocks by white lines.
         **look: For `Axes.imshow`; by default one scale, symmetric about 0 where a value is negative.
     """
-    top = max(np.nanmax(np.abs(one), initial=1e-12) for one in pictures.values())
-    low = min(np.nanmin(one, initial=0) for one in pictures.values()) < -0.05 * top
+    top = max(np.nanmax(np.abs(values), initial=1e-12) for values in pictures.values())
+    low = min(np.nanmin(values, initial=0) for values in pictures.values()) < -0.05 * top
     if not {"vmax", "norm"} & set(look):
         look |= {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": -top if low else 0, "vmax": top}
     shown = np.arange(0, domains, max(1, domains // 10))

@@ -15,13 +15,13 @@ _OFF = 0.05  # points (1/72 inch), by which a line may pass beside a point that 
 
 def short_svg(text: str) -> str:
     """Return the same picture: no line of it moves by more than 0.06 points, 1/1200 inch."""
-    text = _PATH.sub(lambda found: f'd="{_path(found[1])}"', text)
-    text = _PLACED.sub(lambda found: _NUMBER.sub(_rounded, found[0]), text)
+    text = _PATH.sub(lambda match: f'd="{_path(match[1])}"', text)
+    text = _PLACED.sub(lambda match: _NUMBER.sub(_rounded, match[0]), text)
     return re.sub(r"\n\s+", "\n", text)
 
 
-def _rounded(found: re.Match) -> str:
-    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".")
+def _rounded(match: re.Match) -> str:
+    return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _path(drawn: str) -> str:

@@ -267,7 +267,7 @@ def seed_band(
 
 
 def band_label(counts, statistic: str = "mean") -> str:
-    """What the band of `seed_band` shows; `counts` is the number of seeds at each x."""
+    """Return the words for the band of `seed_band`; `counts` is the number of seeds at each x."""
     fewest, most = int(np.min(counts)), int(np.max(counts))
     seeds = f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
     return f"band: 95% interval of the {statistic} over {seeds}"

@@ -14,7 +14,7 @@ _MODELS = (".py", ".pt", ".pth", ".safetensors")
 
 
 def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
-    """Times at which a loss is wanted, from the texts of two options; None where neither is given.
+    """Return the times of the loss from the texts of two options, or None where neither is given.
 
     `times` ascend, in step x learning rate; `until` is the last of 201 times. Both together raise `ArgumentError`.
     """

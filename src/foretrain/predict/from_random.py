@@ -24,7 +24,7 @@ _SLOWEST = 1e12  # multiplications in one evaluation, some hundred seconds
 
 
 def growing_strengths(reduction: Reduction, law: str, scale: float) -> np.ndarray:
-    """Strength of decoupled weights that random ones grow into, of every edge: shape (edge,).
+    """Return the strength of the decoupled weights that random weights grow into, shape (edge,).
 
     Around zero the sum q = (W_in v + W_out^T u) / 2 of a mode grows through a bank between inputs and outputs, and the
     difference decays; |q|^2 has the mean (E|W_in v|^2 + E|W_out^T u|^2) / 4: N sigma^2 / 2 for N units and normal
@@ -47,7 +47,7 @@ def growing_strengths(reduction: Reduction, law: str, scale: float) -> np.ndarra
 
 
 def _unit_square(law: str, target: int, source: int, *, axis: int) -> float:
-    """E|W v|^2 (axis 0) or E|W^T u|^2 (axis 1) for a unit vector and scale 1."""
+    """Return E|W v|^2 (axis 0) or E|W^T u|^2 (axis 1) for a unit vector and scale 1."""
     arriving, leaving = (target, source) if axis == 0 else (source, target)
     if law == "orthogonal":
         return min(arriving, leaving) / leaving
@@ -64,19 +64,26 @@ def expected_from_random(
     times: np.ndarray | None,
     tell: Callable[[str], None] | None = None,
 ) -> Prediction:
-    """The prediction of the exact flow, with what the reduction would have said beside it.
+    """Return the prediction of the exact flow from random weights, with that of the reduction for comparison.
 
-    `reduced` is the prediction of the reduction, from `growing_strengths`. Without `times` the loss is given at 201 times
-    until the slowest of the `draws` has learned all but 1%. A gradient of more than 10^12 multiplications raises
-    `ArgumentError`.
+    Args:
+        reduced: Prediction of the reduction, from `growing_strengths`.
+        statistics: Correlations of the data.
+        law, scale: Law of the weights at the start and its scale.
+        draws: Number of starts that are followed.
+        times: Times of the loss; by default 201 times until the slowest draw has learned all but 1%.
+        tell: Receives a line on the cost before the flow begins.
+
+    Raises:
+        ArgumentError: A gradient takes more than 10^12 multiplications.
     """
     reduction = reduced.reduction
     ends = exact_flow.outputs(statistics)
     bundles = [p for group in reduction.groups for p in group.bundles]
     frames, modes = {}, reduction.singular_values.shape[1]
     for p, group in zip(bundles, reduction.group_of_bundle, strict=True):
-        bundle, found = statistics.bundles[p], reduction.groups[group].frames
-        left, right = found[bundle.target], found[bundle.source]
+        bundle, bases = statistics.bundles[p], reduction.groups[group].frames
+        left, right = bases[bundle.target], bases[bundle.source]
         more = ((0, 0), (0, modes - left.shape[1]))
         frames[p] = np.pad(left, more), np.pad(right, more)
     streams = [generator(Seed(0, seed), "prediction") for seed in range(draws)]
@@ -126,7 +133,7 @@ def expected_from_random(
         drift=max(flow.drift for flow in flows),
         finished=all(flow.finished for flow in flows),
         curvature=max(exact_flow.largest_curvature(flow.weights, statistics) for flow in flows),
-        reduced=_beside(reduced, seen, np.median(drawn.at(seen), axis=0), times),
+        reduced=_reduced_at(reduced, seen, np.median(drawn.at(seen), axis=0), times),
     )
 
 
@@ -157,18 +164,18 @@ def _seconds(value: float) -> str:
 
 
 def _half_times(reduction: Reduction, flow: exact_flow.Trajectory) -> np.ndarray:
-    """When half of S(p) is explained, shape (path, mode), as `half_learning_times` says it of a reduction."""
+    """Return the times at which half of S(p) is explained, shape (path, mode), as `half_learning_times` of a reduction."""
     values = reduction.singular_values
-    found = np.full(values.shape, np.nan)
+    halves = np.full(values.shape, np.nan)
     least = 1e-12 * np.abs(values).max()
     for bundle, mode in zip(*np.nonzero(np.abs(values) > least), strict=True):
         left = 1 - flow.explained[:, bundle, mode] / values[bundle, mode]
-        found[bundle, mode] = first_below(flow.times, left, 0.5)
-    return found[reduction.bundle_of_path]
+        halves[bundle, mode] = first_below(flow.times, left, 0.5)
+    return halves[reduction.bundle_of_path]
 
 
 def _end(statistics, reduction: Reduction, bundles, frames, flows):
-    """Explained part of S(p) at the end, (bundle, mode), and by each path itself, (path, mode): means over draws."""
+    """Return the explained part of S(p) at the end, (bundle, mode), and each path's own, (path, mode): means over draws."""
     total = np.mean([flow.explained[-1] for flow in flows], axis=0)
     carried = np.zeros((len(reduction.paths), reduction.singular_values.shape[1]))
     for row, (path, number) in enumerate(
@@ -182,18 +189,18 @@ def _end(statistics, reduction: Reduction, bundles, frames, flows):
     return total, carried
 
 
-def _beside(reduced: Prediction, seen, flow, times) -> Reduced:
-    """The reduction's answer at the same times, and the most by which it is off on the way."""
+def _reduced_at(reduced: Prediction, seen, flow, times) -> Reduced:
+    """Return the prediction of the reduction at the same times, with its largest difference from the flow."""
     at, losses = reduced.history
-    there = np.interp(seen, at, losses)
-    worst = int(np.argmax(np.abs(there - flow)))
+    reduced_losses = np.interp(seen, at, losses)
+    worst = int(np.argmax(np.abs(reduced_losses - flow)))
     return Reduced(
         strength=reduced.init_scale,
         times=times,
         loss=np.interp(times, at, losses),
         final_loss=reduced.final_loss,
         learning_time=reduced.learning_time,
-        worst=float(abs(there[worst] - flow[worst])),
+        worst=float(abs(reduced_losses[worst] - flow[worst])),
         worst_time=float(seen[worst]),
         history=reduced.history,
     )

@@ -17,11 +17,11 @@ def rank_gatings(
     x is (sample, input), y (sample, 1), a gating (pathway, sample). Returns ``gating_time`` and ``gating_final_loss``,
     (gating,), and the prediction of every gating by name.
     """
-    made = {name: pathways_data(x, y, gates) for name, gates in gatings.items()}
-    candidates = {name: (one.graph, one) for name, one in made.items()}
+    data = {name: pathways_data(x, y, gates) for name, gates in gatings.items()}
+    candidates = {name: (task.graph, task) for name, task in data.items()}
     # No loss curve is asked for but at time zero, which saves a third of the work.
     ranking = rank(candidates, init_scale=init_scale, approximate=True, times=np.zeros(1))
-    predictions = {one.label: one for one in ranking.predictions}
+    predictions = {prediction.label: prediction for prediction in ranking.predictions}
     times = dict(zip(predictions, ranking.learning_times, strict=True))
     table = {
         "gating_time": np.array([times[name] for name in gatings]),

@@ -31,7 +31,7 @@ def draw_graph(prediction: Prediction) -> Drawing:
 
 
 def _kinds(prediction: Prediction) -> dict[str, str]:
-    """Name of each edge to the first entry of `_LOOKS` that a trained path through it has."""
+    """Return the first entry of `_LOOKS` that a trained path through an edge has, by the name of the edge."""
     learns, loses, nothing = _LOOKS
     outcomes: dict[str, set[str]] = {}
     for mode in prediction.modes:
@@ -52,14 +52,14 @@ def _draw(graph: Graph, kinds: dict[str, str], label: str) -> Drawing:
     places = _places(graph)
     tallest = max(Counter(x for x, _ in places.values()).values())
     figure, ax = panels(height=min(8.0, 2.2 + 0.55 * tallest))
-    beside = Counter((edge.source, edge.target) for edge in graph.edges)
+    parallel = Counter((edge.source, edge.target) for edge in graph.edges)
     drawn: Counter = Counter()
     along = np.linspace(0, 1, 40)[:, None]
     for edge in graph.edges:
         ends = edge.source, edge.target
         first, last = (np.array(places[end]) for end in ends)
         # Edges between the same nodes, and those that pass a layer, are bent.
-        bend = 0.3 * ((beside[ends] - 1) / 2 - drawn[ends])
+        bend = 0.3 * ((parallel[ends] - 1) / 2 - drawn[ends])
         drawn[ends] += 1
         bend = bend or -0.3 * (last[0] - first[0] - 1)
         middle = (first + last) / 2 + (0, bend)
@@ -90,7 +90,7 @@ def _draw(graph: Graph, kinds: dict[str, str], label: str) -> Drawing:
 
 
 def _places(graph: Graph) -> dict[str, tuple[float, float]]:
-    """Name of each node to its place: from the left by the longest way from an input, from the top in the graph's order."""
+    """Return the place of each node: from the left by the longest way from an input, from the top in the graph's order."""
     depth: dict[str, int] = {}
     for name in graph.order:
         depth[name] = max((depth[edge.source] + 1 for edge in graph.incoming[name]), default=0)

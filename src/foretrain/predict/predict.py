@@ -48,8 +48,8 @@ def predict(
       effective strength of their own for every mode: order and shape are predicted, and times as far as that strength
       is known. They depend on it by its logarithm on paths of two edges, as its inverse on paths of three, as its
       inverse square on paths of four.
-    - The exact flow of the statistics, from several draws of random weights; for any data. What the reduction would
-      have been off by is said beside it (`Prediction.reduced`).
+    - The exact flow of the statistics, from several draws of random weights; for any data. `Prediction.reduced` holds the
+      prediction of the reduction for comparison.
 
     Args:
         graph: A `Graph`, nested tables as `graph_from_dict` takes, or the path of a TOML file.
@@ -61,16 +61,16 @@ def predict(
         init_law: ``decoupled``, ``normal``, ``orthogonal``, ``xavier_normal`` or ``xavier_uniform``. By default
             ``decoupled`` where the statistics have an exact reduction, or `approximate` is set, and nothing is trained;
             else ``normal``.
-        times: Where the loss is wanted, ascending from zero on, shape (time,), in step x learning rate: 20 is step 200
+        times: Times of the loss, ascending from zero on, shape (time,), in step x learning rate: 20 is step 200
             at learning rate 0.1. By default 201 times until all but 1% is learned.
         approximate: From decoupled weights, go on where the statistics cannot be diagonalised jointly; see
             `Prediction.residual`.
-        train: Train the same graph on the examples beside the prediction, from `seeds` other draws of the same law, by
-            plain gradient descent, and judge the prediction by it.
+        train: Train the same graph on the examples from `seeds` other draws of the same law, by plain gradient descent,
+            and judge the prediction by these networks.
         seeds: Number of networks trained, at least 2; four times as many draws are followed.
-        learning_rate: Of the networks trained; by default 0.02 over the largest curvature.
+        learning_rate: Learning rate of the networks trained; by default 0.02 over the largest curvature.
         label: Name of the candidate.
-        tell: Is told the cost of flow and training before they begin.
+        tell: Receives lines on the cost of flow and training before they begin.
 
     Returns:
         The prediction; all its times are in step x learning rate.
@@ -81,8 +81,22 @@ def predict(
         ReductionError: `init_law` is ``decoupled``, the statistics cannot be diagonalised and `approximate` is false: it
             says whether whitening the inputs would do; or no path is ever open.
 
-    Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs. Of random weights
+    Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs. From random weights
     that of `foretrain.theory.gated.exact_flow.flow_until`, once a draw.
+
+    Two inputs, a linear network of one hidden layer:
+
+        >>> import numpy as np
+        >>> import foretrain
+        >>> from foretrain.tasks.gated_data import GatedData
+        >>> nodes, edges = {"x": 2, "h": 8, "y": 2}, {"in": ["x", "h"], "out": ["h", "y"]}
+        >>> graph = foretrain.graph.graph_from_dict({"nodes": nodes, "edges": edges})
+        >>> data = GatedData(graph, {"x": np.eye(2)}, {"y": np.diag([2.0, 1.0])})
+        >>> prediction = foretrain.predict(graph, data, init_scale=0.01)
+        >>> [round(mode.half_learning_time, 1) for mode in prediction.modes]
+        [5.0, 9.2]
+        >>> prediction.stable, round(prediction.final_loss, 6)
+        (True, 0.0)
     """
     scale = real("init_scale", init_scale, above=0)
     seeds = _count(seeds)
@@ -110,12 +124,12 @@ def predict(
     reduced = reduced_prediction(label, statistics, reduction, scale, strengths, times)
     wanted = None if times is None else reduced.times
     draws = DRAWS * seeds
-    found = expected_from_random(reduced, statistics, law, scale, draws, wanted, tell)
+    prediction = expected_from_random(reduced, statistics, law, scale, draws, wanted, tell)
     if train:
         from foretrain.predict.training import train_beside
 
-        found = train_beside(found, data, seeds, learning_rate, tell)
-    return found
+        prediction = train_beside(prediction, data, seeds, learning_rate, tell)
+    return prediction
 
 
 def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
@@ -128,6 +142,15 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
 
     The ranking is by the time in step x learning rate at which the loss has fallen half way to the lowest final loss.
 
+        >>> import foretrain
+        >>> from foretrain.tasks.logic import contextual
+        >>> gatings = {"by context": contextual(2), "always on": contextual(2, gating="always_on")}
+        >>> ranking = foretrain.rank({name: (data.graph, data) for name, data in gatings.items()})
+        >>> [prediction.label for prediction in ranking.predictions]
+        ['by context', 'always on']
+        >>> ranking.learning_times.round(1)
+        array([25., inf])
+
     Raises:
         ArgumentError: there is no candidate, or they are not gatings of one task: their targets differ in power.
         ReductionError: as of `predict`; it names the candidate.
@@ -135,7 +158,7 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
     if not candidates:
         raise argument_error("candidates", "hold at least one candidate", "is empty")
     predictions = _all(candidates, options)
-    laws = {one.law for one in predictions}
+    laws = {prediction.law for prediction in predictions}
     if len(laws) > 1:
         predictions = _all(candidates, {**options, "init_law": max(laws - {DECOUPLED})})
     first = predictions[0]
@@ -145,9 +168,13 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
         if not math.isclose(*powers, rel_tol=1e-9):
             rule = f"be gatings of one task, with the mean |y|^2 = {powers[0]:g} of `{first.label}`"
             raise argument_error("candidates", rule, f"`{other.label}` has {powers[1]:g}")
-    target = (first.initial_loss + min(one.final_loss for one in predictions)) / 2
-    order = sorted(predictions, key=lambda one: (one.time_to(target), one.final_loss))
-    return Ranking(tuple(order), target, np.array([one.time_to(target) for one in order]))
+    target = (first.initial_loss + min(prediction.final_loss for prediction in predictions)) / 2
+    order = sorted(
+        predictions, key=lambda prediction: (prediction.time_to(target), prediction.final_loss)
+    )
+    return Ranking(
+        tuple(order), target, np.array([prediction.time_to(target) for prediction in order])
+    )
 
 
 def _all(candidates: Mapping[str, tuple[Any, Any]], options: Mapping[str, Any]) -> list[Prediction]:

@@ -1,4 +1,4 @@
-"""Forecasts of networks that are not trained: records of modes, of one network, of ranked candidates.
+"""Records of predictions: of a mode, of one network, of ranked candidates, and of the networks trained for comparison.
 
 Times are in step x learning rate, for the loss mean over examples of half the squared error: at learning rate 0.1 the
 time 20 is step 200. Losses are such means, in the square of the unit of the targets.
@@ -30,9 +30,9 @@ class ModeForecast:
         singular_value: S(p), how strongly the data drive it.
         input_variance: D(p, p).
         active: Pr(path), the fraction of examples on which the path's gate is open.
-        half_learning_time: When the network has learned half of what this path has to learn in the mode, in
+        half_learning_time: Time at which the network has learned half of what this path has to learn in the mode, in
             step x learning rate; infinite if never.
-        share: Part of that which this path itself carries at the end.
+        share: Part of the mode that this path itself carries at the end.
         outcome: ``learned``; among paths that compete for the same examples ``wins``, ``shares`` or ``loses``; or
             ``not learned``.
         earliest, latest: First and last half-learning time of all draws, where weights are drawn; else None.
@@ -62,37 +62,40 @@ class Ensemble:
 
     @property
     def first(self) -> np.ndarray:
-        """Loss at time 0, shape (network,)."""
+        """Losses at time 0, shape (network,)."""
         return np.array([losses[0] for _, losses in self.curves])
 
     @property
     def last(self) -> np.ndarray:
-        """Loss at the end, shape (network,)."""
+        """Losses at the end, shape (network,)."""
         return np.array([losses[-1] for _, losses in self.curves])
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """Losses at these times, shape (network, time), never above or below what was seen beside them."""
+        """Return losses at these times, shape (network, time), interpolated without overshoot."""
         rows = []
         for seen, losses in self.curves:
-            asked = np.minimum(times, seen[-1])
-            rows.append(PchipInterpolator(seen, losses)(asked) if len(seen) > 1 else 0 * asked)
+            inside = np.minimum(times, seen[-1])
+            rows.append(PchipInterpolator(seen, losses)(inside) if len(seen) > 1 else 0 * inside)
         return np.maximum(np.array(rows), 0.0)
 
     def time_to(self, loss: float) -> np.ndarray:
-        """First times at which the loss is at most `loss`, shape (network,); infinite where it never is."""
+        """Return the first times at which the loss is at most `loss`, shape (network,); infinite where it never is."""
         return np.array([first_below(*curve, loss) for curve in self.curves])
 
     def half_times(self) -> np.ndarray:
-        """First times at which half of a network's own drop is done, shape (network,)."""
+        """Return the first times at which half of a network's own drop is done, shape (network,)."""
         return np.array([first_below(t, at, (at[0] + at[-1]) / 2) for t, at in self.curves])
 
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """The prediction of the reduction for random weights, beside the exact flow.
+    """Prediction of the reduction where weights are random, for comparison with the exact flow.
 
-    `strength` is that of decoupled weights that the random ones grow into, the largest of all edges; `worst` the most by which
-    the loss is off that of the exact flow, at `worst_time`; all else as of `Prediction`.
+    Attributes:
+        strength: Strength of the decoupled weights that random weights grow into, the largest of all edges.
+        times, loss, final_loss, learning_time, history: As of `Prediction`.
+        worst: Largest difference of the loss from that of the exact flow.
+        worst_time: Time of that difference.
     """
 
     strength: float
@@ -107,17 +110,19 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Judged:
-    """One number of the prediction beside trained networks.
+    """One number of the prediction, compared with trained networks.
 
     Attributes:
-        predicted, reduced: By the exact flow, mean over draws, and by the reduction.
+        quantity: Name of the number.
+        predicted: Value of the exact flow, mean over draws.
+        reduced: Value of the reduction.
         trained: Mean over the networks trained.
-        off, off_low, off_high: Mean of trained minus predicted, with its 95% interval: over networks, each beside the
-            mean of as many draws as there are for one, so that the differences are independent.
+        off, off_low, off_high: Mean of trained minus predicted, with its 95% interval. Each network is compared with the
+            mean of a group of draws of its own, so that the differences are independent.
         allowed: Largest difference that counts as agreement, fixed beforehand.
         verdict: ``agrees`` if the interval lies within what is allowed, ``differs`` if it lies outside, else ``open``,
             which more seeds settle.
-        reduced_verdict: The same of the reduction.
+        reduced_verdict: Verdict of the reduction.
     """
 
     quantity: str
@@ -134,10 +139,13 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Networks trained beside a prediction, by descent on the examples from weights of the same law, other draws.
+    """Networks trained by plain gradient descent on all examples, from other draws of the law of the prediction.
 
-    `networks` are their loss curves, in step x learning rate, `learning_rate` and `steps` those of plain gradient descent on
-    all examples at once, `judged` the prediction beside them, number by number.
+    Attributes:
+        networks: Loss curves, in step x learning rate.
+        learning_rate: Learning rate of the descent.
+        steps: Number of steps.
+        judged: Numbers of the prediction, each compared with the networks.
     """
 
     networks: Ensemble
@@ -171,13 +179,14 @@ class Prediction(Finding):
         reduction: The reduced network.
         horizon: Time up to which modes were followed.
         history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
-        law: Of the weights at the start: ``decoupled``, the reduction's own, or one of random weights.
-        drawn: Of random weights, the loss of every draw.
-        reduced: Of random weights, the reduction, whose end `residual`, `smallest_curvature` and `stable` are of.
-        drift: Of random weights, how far what the flow conserves has moved, relative to squared weights.
+        law: Law of the weights at the start: ``decoupled``, the reduction's own, or one of random weights.
+        drawn: Loss of every draw where weights are random, else None.
+        reduced: Prediction of the reduction where weights are random, else None. `residual`, `smallest_curvature` and
+            `stable` then describe the end of the reduction.
+        drift: Change of the quantities that the flow conserves, relative to squared weights; 0 for the reduction.
         finished: True if every draw came down to the attainable loss.
         curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
-        trained: Networks trained beside it, if any.
+        trained: Networks trained for comparison, or None.
     """
 
     label: str
@@ -216,20 +225,20 @@ class Prediction(Finding):
         return self.final_loss - self.attainable_loss > SHORT * most
 
     def drop_levels(self) -> tuple[float, ...]:
-        """Losses half way down each drop: between one plateau of the expected loss and the next, or the end."""
+        """Return the losses half way down each drop: between one plateau of the expected loss and the next, or the end."""
         times, losses = self.history
         above = losses - losses[-1]
         if above[0] <= 0:
             return ()
-        # What is left of a thousandth of the loss is no drop that anyone would time.
-        found = plateaus(times, np.maximum(above, 0.0), floor=1e-3)
-        levels = [above[0], *(one.loss for one in found if one.loss < 0.95 * above[0]), 0.0]
+        # A drop below a thousandth of the loss is not timed.
+        flats = plateaus(times, np.maximum(above, 0.0), floor=1e-3)
+        levels = [above[0], *(flat.loss for flat in flats if flat.loss < 0.95 * above[0]), 0.0]
         return tuple(
             float(losses[-1] + (high + low) / 2) for high, low in itertools.pairwise(levels)
         )
 
     def time_to(self, loss: float) -> float:
-        """First time at which the expected loss is at most `loss`; infinite if it never is."""
+        """Return the first time at which the expected loss is at most `loss`; infinite if it never is."""
         times, losses = self.history
         return first_below(times, losses, loss)
 
@@ -241,8 +250,8 @@ class Ranking(Finding):
     Attributes:
         predictions: One per candidate.
         target_loss: Loss that the candidates race to: half way from the start to the lowest final loss of all.
-        learning_times: When each reaches it, in step x learning rate, shape (candidate,); infinite for those that
-            never do, which are ordered by their final loss.
+        learning_times: Time at which each reaches it, in step x learning rate, shape (candidate,); infinite for candidates
+            that never do, which are ordered by their final loss.
     """
 
     predictions: tuple[Prediction, ...]
@@ -251,6 +260,6 @@ class Ranking(Finding):
 
 
 def first_below(times: np.ndarray, losses: np.ndarray, target: float) -> float:
-    """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
-    found = float(crossing_time(times, -losses, -target))
-    return math.inf if math.isnan(found) else found
+    """Return the first time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
+    time = float(crossing_time(times, -losses, -target))
+    return math.inf if math.isnan(time) else time

@@ -75,7 +75,7 @@ def _prediction(prediction: Prediction) -> Drawing:
 
 
 def _random(ax, prediction: Prediction) -> None:
-    """Dashed: the exact flow of the statistics; solid below it: trained networks; dotted: the reduction."""
+    """Draw the exact flow of the statistics dashed, trained networks solid below it, the reduction dotted."""
     assert prediction.drawn is not None
     assert prediction.reduced is not None
     times, colour = prediction.times, PALETTE["blue"]

@@ -36,9 +36,9 @@ _READING = [
 ]
 
 
-def answer(found: Prediction | Ranking) -> Answer:
+def answer(thing: Prediction | Ranking) -> Answer:
     """Return what is said of a prediction, or of candidates that are ranked."""
-    return _ranking(found) if isinstance(found, Ranking) else _prediction(found)
+    return _ranking(thing) if isinstance(thing, Ranking) else _prediction(thing)
 
 
 def _prediction(prediction: Prediction) -> Answer:
@@ -167,7 +167,7 @@ def _attainable(prediction: Prediction) -> str:
 
 
 def _unstable(prediction: Prediction) -> list[str]:
-    """A line where the end of the reduction is a saddle, and the reduction is what is printed."""
+    """Return a line if the reduction is printed and its end is a saddle."""
     if prediction.stable is not False or prediction.drawn is not None:
         return []
     curvature = prediction.smallest_curvature
@@ -180,7 +180,7 @@ def _unstable(prediction: Prediction) -> list[str]:
 
 
 def _followed(prediction: Prediction) -> list[str]:
-    """A line that says which of the two predictions is printed where weights are random."""
+    """Return a line that names the prediction which is printed, where weights are random."""
     if prediction.drawn is None:
         return []
     start = start_words(prediction.law, prediction.init_scale)
@@ -191,7 +191,7 @@ def _followed(prediction: Prediction) -> list[str]:
 
 
 def _agreement(prediction: Prediction) -> list[str]:
-    """A line that counts the verdicts of the trained networks."""
+    """Return a line that counts the verdicts of the trained networks."""
     trained = prediction.trained
     if trained is None:
         return []
@@ -227,7 +227,7 @@ def _trust(prediction: Prediction) -> list[str]:
 
 
 def _of_the_reduction(prediction: Prediction, reduced: Reduced) -> list[str]:
-    """How complete the exact flow is, and by how much the reduction would have been off."""
+    """Return lines on how complete the exact flow is, and on how far off the reduction would have been."""
     lines = []
     if not prediction.finished and prediction.falls_short:
         lines.append(
@@ -251,7 +251,7 @@ def _of_the_reduction(prediction: Prediction, reduced: Reduced) -> list[str]:
 
 
 def _judged(prediction: Prediction) -> Table:
-    """The numbers of a prediction beside those of the networks trained."""
+    """Return the numbers of a prediction next to those of the networks trained."""
     assert prediction.trained is not None
     head = ("", "predicted", "trained", "off by (95% interval)", "allowed", "verdict")
     rows = [
@@ -324,7 +324,7 @@ def _losses(prediction: Prediction) -> Table:
 
 
 def _numbers(prediction: Prediction) -> dict[str, Any]:
-    """All but the reduction, as a program reads it."""
+    """Return all but the reduced network, as a program reads it."""
     numbers = {name: getattr(prediction, name) for name in _WRITTEN}
     numbers |= {"time_unit": "step x learning rate", "init_law": prediction.law}
     drawn, reduced, trained = prediction.drawn, prediction.reduced, prediction.trained

@@ -1,7 +1,7 @@
-"""The part of a prediction that the reduction gives: modes from decoupled strengths, their ends, and how stable those are.
+"""The reduction's part of a prediction: modes from decoupled strengths, the end of training, and its stability.
 
-Modes of the statistics evolve by the reduced equations (Saxe, Sodhani & Lewallen 2022, eq. 10). Whether the point where
-they end is one for the whole network too is looked up in the curvature of its loss.
+Modes of the statistics evolve by the reduced equations (Saxe, Sodhani & Lewallen 2022, eq. 10). The reduced network ends at a
+stationary point. The curvature of the whole network's loss says if that point is stable for the whole network, too.
 """
 
 import math
@@ -42,10 +42,18 @@ def reduced_prediction(
     strengths: np.ndarray,
     times: ArrayLike | None,
 ) -> Prediction:
-    """The expectation of the reduction from decoupled weights.
+    """Return the prediction of the reduction from decoupled weights.
 
-    `scale` is the user's, for messages, `strengths` those of every edge at time 0, (edge,), positive, the same in all modes. A
-    start or times that float64 cannot follow raise `ArgumentError`.
+    Args:
+        label: Name of the candidate.
+        statistics: Correlations of the data.
+        reduction: Reduced network of these statistics.
+        scale: Scale that the user chose, for messages.
+        strengths: Strength of every edge at time 0, shape (edge,), positive, the same in all modes.
+        times: Times of the loss, or None for 201 times.
+
+    Raises:
+        ArgumentError: Float64 cannot follow the start or the times.
     """
     natural = _natural_strength(reduction)
     check_scale(scale, strengths, reduction, natural)
@@ -91,7 +99,7 @@ def reduced_prediction(
 
 
 def shown_times(initial: float, final: float, reached: float, horizon: float) -> np.ndarray:
-    """201 times to the point where all but 1% is learned, and a quarter beyond, so that the end is seen to be flat."""
+    """Return 201 times to a quarter beyond the point where all but 1% is learned, so that a picture shows a flat end."""
     learns = initial - final > _ROUNDING * initial
     return np.linspace(0, min(1.25 * reached, horizon) if learns else horizon, 201)
 
@@ -107,7 +115,7 @@ def check_size(statistics: Statistics) -> None:
 
 
 def _learned(reduction: Reduction) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """S, D and a = S / D of the driven modes of every path, and the path's number of edges: shape (driven,) each."""
+    """Return S, D and a = S / D of the driven modes of every path, and the path's number of edges: shape (driven,) each."""
     own = reduction.input_variances[reduction.pairs[:, 0] == reduction.pairs[:, 1]]
     strengths = np.abs(reduction.singular_values)
     power = reduction.target_power * np.abs(reduction.input_variances).max()
@@ -120,7 +128,7 @@ def _learned(reduction: Reduction) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
 
 
 def _natural_strength(reduction: Reduction) -> float:
-    """The largest weight of an edge that a path learns if all of its edges are equal; 1 if there is nothing to learn."""
+    """Return the largest weight that a path of equal edges learns; 1 if there is nothing to learn."""
     _, _, learned, length = _learned(reduction)
     return float((learned ** (1 / length)).max(initial=0.0)) or 1.0
 
@@ -153,7 +161,7 @@ def check_times(times: ArrayLike, horizon: float) -> np.ndarray:
 
 
 def _refined(times: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Times with twenty more wherever a strength changes by a hundredth of the largest: deep modes rise at once."""
+    """Return times with twenty more wherever a strength changes by a hundredth of the largest: deep modes rise at once."""
     change = np.abs(np.diff(states, axis=0)).max(axis=(1, 2))
     steep = np.flatnonzero(change > 0.01 * np.abs(states).max())
     between = np.linspace(times[steep], times[steep + 1], 22)[1:-1]
@@ -163,7 +171,7 @@ def _refined(times: np.ndarray, states: np.ndarray) -> np.ndarray:
 def _stability(
     reduction: Reduction, end: np.ndarray, natural: float, falls_short: bool
 ) -> tuple[float, bool | None]:
-    """Smallest curvature at the end, and whether nothing that lowers the loss leaves it within the horizon."""
+    """Return the smallest curvature at the end, and True if no direction that lowers the loss leaves it within the horizon."""
     exact = reduction.residual <= TOLERANCE
     if not _learned(reduction)[0].size:
         return 0.0, True if exact else None
@@ -181,7 +189,7 @@ def _stability(
 
 
 def _settled(reduction: Reduction, end: np.ndarray) -> np.ndarray:
-    """The end with modes that nothing drives at zero: they decay by a power of time and are on their way for ever."""
+    """Return the end with undriven modes at zero: such modes decay by a power of time and never arrive."""
     settled = end.copy()
     driven = np.abs(reduction.singular_values)
     driven = driven > _WEAKEST * driven.max()
@@ -193,7 +201,7 @@ def _settled(reduction: Reduction, end: np.ndarray) -> np.ndarray:
 
 
 def longest_time(reduction: Reduction, init_scale: float) -> float:
-    """Time by which every mode that is not very weak has been learned if no other path is in its way.
+    """Return the time by which every mode that is not very weak has been learned if no other path competes with it.
 
     A path of L edges that is to learn a = S / D escapes from strength b in a time of about (1 + |log b|) / S for L = 2
     and 1 / (S b^(L-2)) for more, with b at most a^(1/L), and ends at the rate L D a^(2 - 2/L). A hundred times that
@@ -226,7 +234,7 @@ def _forecast(
 def mode_rows(
     reduction: Reduction, halves: np.ndarray, total: np.ndarray, carried: np.ndarray
 ) -> tuple[ModeForecast, ...]:
-    """Forecasts of every driven mode, those learned first in front.
+    """Return records of every driven mode, those learned first in front.
 
     Args:
         halves: When half of a mode is learned, shape (path, mode), or (network, path, mode) for several networks.

@@ -1,4 +1,4 @@
-"""Networks trained beside a prediction: the same graph and examples, plain gradient descent, automatic differentiation.
+"""Networks trained to judge a prediction: the same graph and examples, plain gradient descent, automatic differentiation.
 
 The prediction knows the statistics alone and integrates a flow; what is trained here knows the examples alone and takes
 steps, from other draws of the same law. Nothing but the law is shared.
@@ -33,10 +33,18 @@ def train_beside(
     learning_rate: float | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Prediction:
-    """The prediction with networks trained beside it and what they say of it.
+    """Return the prediction with networks trained on the examples, and its numbers judged by theirs.
 
-    `learning_rate` is by default 0.02 over the largest curvature, or what gets there in 100,000 steps; 2 over the curvature
-    or more raises `ArgumentError`, descent that diverges all the same `ForetrainError`.
+    Args:
+        prediction: Prediction of the exact flow.
+        data: Examples.
+        seeds: Number of networks.
+        learning_rate: By default 0.02 over the largest curvature, or what reaches the end in 100,000 steps.
+        tell: Receives a line on the cost before training.
+
+    Raises:
+        ArgumentError: The learning rate is 2 over the largest curvature, or more.
+        ForetrainError: Descent diverges all the same.
 
     Cost: seeds x steps passes over all examples and back.
     """
@@ -81,7 +89,7 @@ def train_beside(
 def descend(
     data: GatedData, starts: list[dict[str, np.ndarray]], learning_rate: float, steps: int
 ) -> np.ndarray:
-    """Loss before every step of descent and after the last, in float64: shape (network, steps + 1)."""
+    """Return the loss before every step of descent and after the last, in float64: shape (network, steps + 1)."""
     import jax
     import jax.numpy as jnp
 
@@ -116,24 +124,26 @@ def _judge(
     reduced = prediction.reduced
     assert reduced is not None
     allowed = _LOSS * prediction.initial_loss
-    found = []
+    judged = []
     for number, level in enumerate(prediction.drop_levels(), 1):
         at = first_below(reduced.history[0], reduced.history[1], level)
         name = f"time of drop {number}, to loss {level:.3g}"
-        found.append(_judged(name, drawn.time_to(level), networks.time_to(level), at, None))
+        judged.append(_judged(name, drawn.time_to(level), networks.time_to(level), at, None))
     shown = prediction.times
     if shown[-1] > 0:
         span = shown[-1] - shown[0]
-        expected, seen = (np.trapezoid(one.at(shown), shown) / span for one in (drawn, networks))
+        expected, seen = (
+            np.trapezoid(ensemble.at(shown), shown) / span for ensemble in (drawn, networks)
+        )
         there = float(np.trapezoid(reduced.loss, shown) / span)
-        found.append(_judged("mean loss over the curve", expected, seen, there, allowed))
-    expected, seen = (one.at(np.array([end]))[:, 0] for one in (drawn, networks))
+        judged.append(_judged("mean loss over the curve", expected, seen, there, allowed))
+    expected, seen = (ensemble.at(np.array([end]))[:, 0] for ensemble in (drawn, networks))
     there = float(np.interp(end, reduced.history[0], reduced.history[1]))
-    return (*found, _judged(f"loss at time {end:.4g}", expected, seen, there, allowed))
+    return (*judged, _judged(f"loss at time {end:.4g}", expected, seen, there, allowed))
 
 
 def _judged(name, predicted, trained, reduced: float, allowed: float | None) -> Judged:
-    """Compare networks with as many groups of draws; without `allowed` a tenth of the predicted time."""
+    """Compare networks with as many groups of draws; by default a tenth of the predicted time is allowed."""
     predicted = predicted.reshape(-1, len(trained)).mean(axis=0)
     allowed = _TIME * float(np.mean(predicted)) if allowed is None else allowed
     off, low, high, verdict = _verdict(trained, predicted, allowed)
@@ -151,11 +161,11 @@ def _verdict(
     if not (np.isfinite(trained).all() and np.isfinite(predicted).all()):  # some never get there
         together = np.isinf(trained).all() and np.isinf(predicted).all()
         return math.nan, math.nan, math.nan, "agrees" if together else "differs"
-    found = interval(trained - predicted)
-    if -allowed <= found.low and found.high <= allowed:
+    difference = interval(trained - predicted)
+    if -allowed <= difference.low and difference.high <= allowed:
         verdict = "agrees"
-    elif found.low > allowed or found.high < -allowed:
+    elif difference.low > allowed or difference.high < -allowed:
         verdict = "differs"
     else:
         verdict = "open"
-    return found.measured, found.low, found.high, verdict
+    return difference.measured, difference.low, difference.high, verdict

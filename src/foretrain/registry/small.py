@@ -86,10 +86,12 @@ def compile_plainly() -> None:
 
 
 def checksum(data: xr.Dataset) -> str:
-    """Return the first hex digits of a hash of all variables: names, dims, types, shapes and bits."""
+    """Return the first hex digits of a hash of all variables that hold a value: names, dims, types, shapes and bits."""
     digest = hashlib.sha256()
     for name in sorted(map(str, data.variables)):
         values = data[name].values
+        if not values.size:  # a label of nothing holds no bits
+            continue
         text = values.dtype.kind in "OTU"
         content = repr(values.tolist()).encode() if text else values.tobytes()
         head = f"{name} {data[name].dims} {'text' if text else values.dtype.str} {values.shape} "

@@ -61,13 +61,14 @@ class Table:
         return len(self.rows) > _FOLDED
 
     def lines(self, width: float = inf) -> list[str]:
-        """Return the table as lines of text: the first column and those of words flush left, numbers flush right."""
+        """Return the table as lines of text, columns of numbers flush right; facts without names of columns flush left."""
         if not self.short:
             return [self.heading]
-        named = [self.head] if any(self.head) else []
-        columns = enumerate(zip(*self.short, strict=True))
-        left = [at for at, cells in columns if sum(map(_is_number, cells)) * 2 < len(cells)]
-        table = laid([*named, *self.short], left, width)
+        named = any(self.head)
+        numeric = [[*map(_is_number, cells)] for cells in zip(*self.short, strict=True)]
+        right = {at for at, cells in enumerate(numeric) if named and 2 * sum(cells) >= len(cells)}
+        left = {*range(len(numeric))} - (right if all(numeric[0]) else right - {0})
+        table = laid([self.head, *self.short] if named else self.short, left, width)
         return [self.heading, *(line for line in table if line), *self.notes]
 
 

@@ -7,7 +7,7 @@ A section derives the sentences that a paragraph of it names, by study and id::
 For studies of the catalogue these are sections of the documentation, which the package carries; a study of one's own has
 them in ``theory.md`` beside its other files. Formulas between dollar signs become MathML, which browsers set by themselves;
 pictures with their captions, cells of code and links to other pages, which one file cannot hold, are left out. A formula
-that cannot be read stays in TeX, and is told.
+that cannot be read stays in TeX, and a line names it.
 """
 
 import re
@@ -47,8 +47,8 @@ class Derivation:
 
 def pages() -> list[Path]:
     """The pages of the documentation that may derive sentences: beside the package, or in the repository."""
-    held = _PACKAGE / "docs"
-    folder = held if held.is_dir() else _PACKAGE.parents[1] / "docs"
+    own = _PACKAGE / "docs"
+    folder = own if own.is_dir() else _PACKAGE.parents[1] / "docs"
     return sorted([*folder.glob("theory/*.md"), *folder.glob("studies/*.md")])
 
 
@@ -62,7 +62,7 @@ def derivations(
         files: Pages of Markdown in UTF-8; those that are missing or cannot be read have no sections.
         problems: Takes a line for each page that is not UTF-8 and for each formula that cannot be read.
     """
-    found, lines = [], [] if problems is None else problems
+    sections, lines = [], [] if problems is None else problems
     for file in files:
         try:
             text = file.read_text(encoding="utf-8-sig")
@@ -73,9 +73,9 @@ def derivations(
             continue
         mistakes: list[str] = []
         if _JUDGED in text and study in {_hyphened(name) for name, _ in _NAMED.findall(text)}:
-            found += _sections(study, text, mistakes)
+            sections += _sections(study, text, mistakes)
         lines += [f"{file}: {line}" for line in dict.fromkeys(mistakes)]
-    return found
+    return sections
 
 
 def _hyphened(study: str) -> str:
@@ -91,15 +91,15 @@ def mathml(formula: str, display: str) -> str:
         for name in ("href", "style"):
             element.attrib.pop(name, None)
     # Characters are written as references already; whatever else a formula holds is no markup.
-    found = _REFERENCE.sub(r"&\1", tostring(whole, encoding="unicode"))
+    text = _REFERENCE.sub(r"&\1", tostring(whole, encoding="unicode"))
     for rare, common in _COMMON.items():
-        found = found.replace(rare, common)
-    return _ALPHABET.sub(_letter, found)
+        text = text.replace(rare, common)
+    return _ALPHABET.sub(_letter, text)
 
 
 def _paired(formula: str) -> str:
     """A formula in which enlarged brackets are a pair that grows, or plain where they have no partner."""
-    words = [found[1] for found in _ENLARGED.finditer(formula)]
+    words = [match[1] for match in _ENLARGED.finditer(formula)]
     opened: list[int] = []
     for at, word in enumerate(words):
         if opened and _PARTNER[words[opened[-1]]] == word:
@@ -111,9 +111,9 @@ def _paired(formula: str) -> str:
     return _ENLARGED.sub(lambda _: next(left), formula)
 
 
-def _letter(found: re.Match) -> str:
+def _letter(match: re.Match) -> str:
     """A letter of an alphabet of its own, which browsers take as a character and not as a style."""
-    name = f"{found[1].upper()} CAPITAL {found[2]}"
+    name = f"{match[1].upper()} CAPITAL {match[2]}"
     try:
         letter = unicodedata.lookup(name)
     except KeyError:  # but for some letters, which were there before
@@ -122,7 +122,7 @@ def _letter(found: re.Match) -> str:
 
 
 def _markdown(mistakes: list[str]):
-    """What reads and writes pages; formulas that cannot be set are added to the mistakes and stay in TeX."""
+    """Return reader and writer of pages; formulas that cannot be set are added to the mistakes and stay in TeX."""
     # A command that writes no page does not wait for these.
     from markdown_it import MarkdownIt
     from markupsafe import escape
@@ -181,7 +181,7 @@ def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
     ]
     if before := tokens[: heads[0] if heads else len(tokens)]:
         parts = [("h1", [], before), *parts]
-    found, title = [], ""
+    sections, title = [], ""
     for tag, words_of, content in parts:
         heading = markdown.renderer.render(words_of, markdown.options, {}) or "Theory"
         if tag == "h1":
@@ -202,16 +202,16 @@ def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
         if claims:
             html = markdown.renderer.render(shown, markdown.options, {})
             whole = heading if heading == title or not title else f"{title}: {heading}"
-            found.append(Derivation(Markup(whole), Markup(html), tuple(dict.fromkeys(claims))))
-    return found
+            sections.append(Derivation(Markup(whole), Markup(html), tuple(dict.fromkeys(claims))))
+    return sections
 
 
 def _blocks(tokens: Sequence) -> list[list]:
-    found: list[list] = []
+    parts: list[list] = []
     depth = 0
     for token in tokens:
         if depth == 0:
-            found.append([])
+            parts.append([])
         depth += token.nesting
-        found[-1].append(token)
-    return found
+        parts[-1].append(token)
+    return parts

@@ -17,7 +17,7 @@ def document(
     *,
     # Files beside it whose text is the script of the page, in this order.
     scripts: Sequence[str] = (),
-    # Whether curves are looked into, which takes a style and scripts of their own.
+    # True if curves are looked into, which takes a style and scripts of their own.
     live: bool = False,
     sheets: Sequence[str] = (),  # files beside it with further style
     images: str = "data:",  # where pictures may come from, as the policy says it

@@ -15,7 +15,7 @@ _STACKED = 12  # so many cells have a line each
 
 @dataclass(frozen=True)
 class Mark:
-    """What was measured in one cell, in percent of the width."""
+    """Measured value of a cell with its interval, in percent of the width."""
 
     verdict: str  # its verdict
     at: float  # the measured value
@@ -31,17 +31,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class Forest:
-    """Where everything stands, in percent of the width from the left."""
+    """Places of everything in the plot, in percent of the width from the left."""
 
     # Ends of what is allowed, 0 or 100 where it is open; None where it differs from cell to cell.
     allowed: tuple[float, float] | None
-    open: tuple[bool, bool]  # whether what is allowed is open to the left and to the right
+    open: tuple[bool, bool]  # True where what is allowed is open: to the left, to the right
     predicted: tuple[float, ...]  # places of the predicted values
     marks: tuple[Mark, ...]  # the cells
-    # Whether each cell has a line of its own, with what is allowed and predicted in it.
+    # True if each cell has a line of its own, with what is allowed and predicted in it.
     stacked: bool
     ticks: tuple[tuple[float, str], ...]  # place to text of the ends of what is allowed
-    logarithmic: bool  # whether the scale is
+    logarithmic: bool  # True of a logarithmic scale
 
 
 def forest(
@@ -53,21 +53,23 @@ def forest(
         claims: The sentence in its cells.
         seeds: Label of a claim to the values of its seeds, which are drawn as points where every cell has a line of its own.
     """
-    found = [claim for claim in claims if math.isfinite(claim.measured)]
-    if not found:
+    finite = [claim for claim in claims if math.isfinite(claim.measured)]
+    if not finite:
         return None
     shared = {claim.allowed for claim in claims}
     bounds = next(iter(shared)) if len(shared) == 1 else None
-    predicted = sorted({claim.predicted for claim in found if math.isfinite(claim.predicted)})
-    ends = [_ends(claim) for claim in found]
-    single = {} if len(found) > _STACKED else dict(seeds or {})
-    single = {name: [one for one in some if math.isfinite(one)] for name, some in single.items()}
-    single = [single.get(claim.label, []) for claim in found]
-    values = [value for one in (*ends, *single) for value in one] + predicted
-    values += [end for claim in found for end in claim.allowed if math.isfinite(end)]
+    predicted = sorted({claim.predicted for claim in finite if math.isfinite(claim.predicted)})
+    ends = [_ends(claim) for claim in finite]
+    single = {} if len(finite) > _STACKED else dict(seeds or {})
+    single = {
+        name: [value for value in some if math.isfinite(value)] for name, some in single.items()
+    }
+    single = [single.get(claim.label, []) for claim in finite]
+    values = [value for pair in (*ends, *single) for value in pair] + predicted
+    values += [end for claim in finite for end in claim.allowed if math.isfinite(end)]
     # Zero as a bound of a deviation says nothing of the scale, and would keep a logarithmic one from it.
-    lowest = min(value for one in (*ends, *single) for value in one)
-    deviation = lowest >= 0 and all(claim.allowed[0] == 0 for claim in found)
+    lowest = min(value for pair in (*ends, *single) for value in pair)
+    deviation = lowest >= 0 and all(claim.allowed[0] == 0 for claim in finite)
     positive = [value for value in values if value > 0]
     rest = [value for value in values if value <= 0]
     logarithmic = bool(
@@ -92,12 +94,12 @@ def forest(
         if not is_far
     ]
     marks = []
-    for claim, (low, high), some in zip(found, ends, single, strict=True):
+    for claim, (low, high), some in zip(finite, ends, single, strict=True):
         differs = len(predicted) > 1 and math.isfinite(claim.predicted)
         own = None if bounds is not None else band(claim.allowed)
         at = place(claim.predicted) if differs else None
         spots = place(claim.measured), place(low), place(high)
-        points = tuple(dict.fromkeys(round(2 * place(one)) / 2 for one in sorted(some)))
+        points = tuple(dict.fromkeys(round(2 * place(value)) / 2 for value in sorted(some)))
         marks.append(Mark(claim.verdict, *spots, own, at, points))
     return Forest(
         None if bounds is None else band(bounds),

@@ -34,8 +34,8 @@ def render(
     Returns:
         A whole HTML document. Equal arguments give equal text.
     """
-    said = verdicts(summary, figures, derived)
-    shown = sections(summary, said, figures, derived, live)
+    claims = verdicts(summary, figures, derived)
+    shown = sections(summary, claims, figures, derived, live)
     return document(
         "report/page.html",
         scripts=("fold.js",) * bool(shown) + _SCRIPTS * bool(figures or live),
@@ -43,8 +43,8 @@ def render(
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
-        verdicts=said,
-        first=picture(figures[0], said) if figures else None,
+        verdicts=claims,
+        first=picture(figures[0], claims) if figures else None,
         sections=shown,
         version=(summary.get("versions") or {}).get("foretrain"),
     )

@@ -1,4 +1,4 @@
-"""What the sections of the page say, as plain values that the templates write; see ``sections.html``."""
+"""Contents of the sections of the page, as plain values that the templates write; see ``sections.html``."""
 
 import base64
 import itertools
@@ -49,12 +49,12 @@ class Section:
     name: str  # id on the page, and name of the macro that writes it
     heading: str  # its heading
     content: Any  # what the macro is given
-    folded: bool = False  # whether the heading alone is seen until it is opened
+    folded: bool = False  # True if the heading alone is seen until it is opened
 
 
 def sections(
     summary: Mapping,
-    said: "Verdicts | None",
+    claims: "Verdicts | None",
     figures: Sequence[PageFigure],
     derived: Sequence[Derivation],
     live: Mapping | None,
@@ -65,11 +65,11 @@ def sections(
     """
     runs = _runs(summary)
     citations = (str(entry).strip() for entry in summary.get("citations") or ())
-    proofs = [(one, said.derived(one.claims)) for one in derived] if said else []
-    found = [
+    proofs = [(section, claims.derived(section.claims)) for section in derived] if claims else []
+    parts = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
-        Section("claims", "Claims", _claims(summary, said)),
-        Section("figures", "Figures", [picture(figure, said) for figure in figures[1:]]),
+        Section("claims", "Claims", _claims(summary, claims)),
+        Section("figures", "Figures", [picture(figure, claims) for figure in figures[1:]]),
         Section("curves", "Curves", curves(live) if live else None),
         Section("derivations", "Derivations", proofs),
         Section("runs", "Runs", runs, not any(map(runs.get, ("codes", "history", "failures")))),
@@ -78,7 +78,7 @@ def sections(
         Section("reproduce", "Reproduce", summary.get("command")),
         Section("cite", "Cite", "\n\n".join(citations), True),
     ]
-    return [section for section in found if section.content]
+    return [section for section in parts if section.content]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,9 @@ class Verdicts:
 
     def derived(self, names: Sequence[str]) -> list[Entry]:
         """The sentences of these ids and their corrected forms."""
-        return [one for one in self.entries if one.row.id in names or one.row.corrects in names]
+        return [
+            entry for entry in self.entries if entry.row.id in names or entry.row.corrects in names
+        ]
 
 
 def verdicts(
@@ -128,11 +130,15 @@ def verdicts(
     """The sentences of a summary, None where none was judged; with the first figure and the first section that are theirs."""
     if not summary.get("claims"):
         return None
-    claims = [one if isinstance(one, Claim) else claim_from_dict(one) for one in summary["claims"]]
+    claims = [
+        claim if isinstance(claim, Claim) else claim_from_dict(claim) for claim in summary["claims"]
+    ]
     groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
     ranked, place = by_rank(rows(claims)), itertools.count()
     shown = _first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
-    told = _first((one.claims, place, one.title) for place, one in enumerate(derived, 1))
+    proofs = _first(
+        (section.claims, place, section.title) for place, section in enumerate(derived, 1)
+    )
 
     def entry(row: Row) -> Entry:
         judged = groups[row.id].claims
@@ -143,7 +149,7 @@ def verdicts(
             next(place),
             shown.get(row.id),
             # A corrected form has the derivation of what it corrects, unless it has its own.
-            told.get(row.id) or told.get(row.corrects),
+            proofs.get(row.id) or proofs.get(row.corrects),
         )
 
     return Verdicts(
@@ -155,22 +161,22 @@ def verdicts(
 
 def _first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:
     """Id of each sentence to number and title of the first that names it."""
-    found: dict[str, tuple[int, Any]] = {}
+    firsts: dict[str, tuple[int, Any]] = {}
     for names, place, title in lists:
         for name in names:
-            found.setdefault(name, (place, title))
-    return found
+            firsts.setdefault(name, (place, title))
+    return firsts
 
 
-def _claims(summary: Mapping, said: Verdicts | None) -> dict:
+def _claims(summary: Mapping, claims: Verdicts | None) -> dict:
     if summary.get("claims") is None:
         return {}
     return {
-        "groups": said.groups if said else [],
-        "places": said.places if said else {},
+        "groups": claims.groups if claims else [],
+        "places": claims.places if claims else {},
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
-        "together": said.together if said else "",
+        "together": claims.together if claims else "",
         "seeds": bool(summary.get("by_seed")),
     }
 
@@ -182,10 +188,10 @@ def curves(live: Mapping) -> dict:
     return {"variables": live["variables"], "axes": live["axes"], "joined": joined, "json": text}
 
 
-def picture(figure: PageFigure, said: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
+def picture(figure: PageFigure, claims: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
-    entries = said.entries if said else []
-    return figure, _bare(figure.svg), [one for one in entries if one.row.id in figure.shows]
+    entries = claims.entries if claims else []
+    return figure, _bare(figure.svg), [entry for entry in entries if entry.row.id in figure.shows]
 
 
 def _bare(svg: str) -> str:
@@ -198,14 +204,14 @@ def _runs(summary: Mapping) -> dict:
     runs, codes = summary.get("runs") or {}, summary.get("codes") or {}
     ended = ", ".join(f"{amount} {outcome(name)}" for name, amount in runs.items() if amount)
     several = [(code or "unknown", amount) for code, amount in codes.items()]
-    found = {
+    parts = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
         "rows": [(outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()],
         "codes": several if len(codes) > 1 else [],
         "history": list(summary.get("history") or ()),
         "failures": list(summary.get("failures") or ()),
     }
-    return found if any(found[name] for name in ("rows", "codes", "history", "failures")) else {}
+    return parts if any(parts[name] for name in ("rows", "codes", "history", "failures")) else {}
 
 
 def _parameters(summary: Mapping) -> dict:
@@ -228,7 +234,7 @@ def _exact(value) -> str:
 
 
 def _provenance(summary: Mapping) -> list[tuple[str, str]]:
-    """What is needed to know where the numbers came from, item to value."""
+    """Origin of the numbers, item to value."""
     entries = {
         "Configuration hash": ("hash", str),
         "Preset": ("preset", lambda name: _PRESETS.get(name, name)),

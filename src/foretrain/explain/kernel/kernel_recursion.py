@@ -77,7 +77,7 @@ class Kernel:
             self.start,
             self.start,
             linearised=True,
-            rate=self.training.learning_rates.max(),
+            learning_rate=self.training.learning_rates.max(),
         )
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
@@ -129,17 +129,17 @@ class Kernel:
 
 
 def edge_share(
-    training: Training, start: Any, weights: Any, *, linearised: bool, rate: float
+    training: Training, start: Any, weights: Any, *, linearised: bool, learning_rate: float
 ) -> float:
-    """Rate times the sharpness of the training loss at some weights over two (1 + momentum): 1 is the edge of stability.
+    """Return the learning rate times the sharpness of the training loss, over two (1 + momentum): 1 is the edge of stability.
 
-    Of the network, or of it linearised at the start if `linearised`.
+    The sharpness is that of the network at `weights`, or of the network linearised at `start` if `linearised`.
     """
     import jax
 
     with jax.enable_x64(True):
         top = float(_top(training, linearised)(start, weights))
-    return float(rate) * top / 2 / (1 + training.momentum)
+    return float(learning_rate) * top / 2 / (1 + training.momentum)
 
 
 def diverged(train: np.ndarray) -> bool:

@@ -37,7 +37,7 @@ def _run(arguments):
             name = name.removeprefix("parameter_")
             items = [value(study, name, text) for text in texts]
             values[name] = items if len(items) > 1 else items[0]
-    options = replace(_options(arguments), seeds=seeds)
+    options = replace(split(vars(arguments))[0], seeds=seeds)
     with data_from(options.data_dir, options.out):
         plan = make_plan(study, values, **options.of_plan)
     if arguments.explain:
@@ -71,16 +71,12 @@ def _sweep(arguments):
             sbatch_script(plan.study.name, arguments.config, folder, shards, options=again), end=""
         )
         return 0
-    options = _options(arguments)
+    options = split(vars(arguments))[0]
     with data_from(options.data_dir, options.out):
         plan, out = read_sweep(arguments.config, options.yes)
     if arguments.explain:
         return _explain(plan, options.out or out, options.workers)
     return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
-
-
-def _options(arguments):
-    return split(vars(arguments))[0]
 
 
 def value(study, name, text):

@@ -19,6 +19,8 @@ from foretrain.explain import corner_runs
 from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.own_network import described
 from foretrain.explain.simulated import Corner, Simulation, Simulator, simulation_of, simulator_of
+from foretrain.laboratory import folder as home
+from foretrain.plans.plan import make_plan
 from foretrain.results.journal import scan
 from foretrain.results.lock import lock
 
@@ -96,6 +98,11 @@ def test_what_is_stored_is_read_and_another_training_is_refused(tmp_path, refuse
     for other in (*others, {"number": 2}):
         with pytest.raises(FolderError, match="`training` = "):
             corner_runs_of(tmp_path, **other).train([RUN])
+    other = make_plan("one-mode", {}, seeds=1)
+    (tmp_path / "other").mkdir()
+    home.record(tmp_path / "other", other)
+    with pytest.raises(FolderError, match="must be a folder of study `explain`"):
+        corner_runs_of(tmp_path / "other").train([RUN])
     with lock(tmp_path, "sweep"), pytest.raises(FolderError, match="in use"):
         again.train([FLOW._replace(substeps=3)])
 

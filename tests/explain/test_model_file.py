@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from foretrain.cli import main
+from foretrain.explain import corner_runs
+from foretrain.explain.model_file import explain_files
 
 MODEL = """
 import jax
@@ -50,6 +52,16 @@ def test_the_command_explains_and_writes_a_page(folder, capsys):
     record = json.loads((folder / "made" / "explanation.json").read_text("utf-8"))
     assert record["regime"] in ("lazy", "rich", "edge", "undecided")
     assert (folder / "made" / "explanation.svg").exists()
+
+
+@pytest.mark.slow
+def test_workers_read_the_files_again_and_make_the_same_bits(folder, monkeypatch):
+    options = {"seeds": 2, "steps": 20}
+    here = explain_files("model.py", "data.npz", out="here", **options)
+    monkeypatch.setattr(corner_runs, "_WORTH_S", -1.0)
+    there = explain_files("model.py", "data.npz", out="there", **options)
+    for corner, losses in here.train.items():
+        np.testing.assert_array_equal(there.train[corner], losses)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.coordinate_check import study
 from foretrain.studies.coordinate_check.claims import rounding, vertex
-from foretrain.studies.coordinate_check.exponents import EXPONENTS
 from foretrain.studies.coordinate_check.layers import layer_outputs
 from foretrain.studies.coordinate_check.measurement import measure
 
@@ -40,7 +39,7 @@ def grid(first=0.0, hidden=0.0, output=0.0, rate=0.0):
     random = np.random.default_rng(0)
     noise = np.exp(0.02 * random.standard_normal((len(widths), 1, SEEDS)))
     change, moved, late = [], [], []
-    for powers in EXPONENTS.values():
+    for powers in study.EXPONENTS.values():
         ones = np.ones((1, len(rates), 1)) * noise
         by_layer = (powers["first"] + first, powers["hidden"] + hidden, 0.0)
         change.append(np.stack([widths[:, None, None] ** power * ones for power in by_layer], -1))
@@ -89,7 +88,7 @@ def test_a_parabola_finds_the_best_rate_off_the_grid_and_none_at_its_end():
 )
 def test_trained_networks_have_the_derived_powers(parametrisation, name, power):
     """The mean over 8 starts of the slope through two widths, whose standard deviation is .3."""
-    assert EXPONENTS[parametrisation][name] == power
+    assert study.EXPONENTS[parametrisation][name] == power
     sizes = []
     for width in (32, 256):
         options = {"parametrisation": parametrisation, "width": width, "learning_rate": 2.0**-6}

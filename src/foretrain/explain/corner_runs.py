@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.dynamics.program import FAILED
@@ -172,15 +173,13 @@ class CornerRuns:
     def _record(self, plan: Plan) -> None:
         """Write the plan into the manifest, with the simulations that stand there."""
         stored = home.stored_plan(self.folder)
-        if stored is not None:
+        if stored is not None and "corner" in stored["parameters"]:
             names = stored["axes"].get("corner", [stored["parameters"]["corner"]])
             asked = plan.axes.get("corner", (plan.parameters.corner,))
             plan = self._plan(list(dict.fromkeys([*names, *asked])))
         home.record(self.folder, plan)
 
     def _read(self, asked: dict[str, Parameters]) -> None:
-        import jax
-
         tree = jax.tree.structure(self.simulator.starts)
         for segment in segments(self.folder):
             for run in runs_of(segment):
@@ -197,8 +196,6 @@ class CornerRuns:
 
 def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[str, np.ndarray]:
     """Curves of one simulation, and the last weights of the user's run."""
-    import jax
-
     if p.training not in _SIMULATORS:
         simulator = simulator_of(source(), p.starts)
         if training_hash(simulator) != p.training:
@@ -227,8 +224,6 @@ def _gradients(share: float, p: Parameters) -> float:
 
 
 def _backend() -> str:
-    import jax
-
     return "cpu" if jax.default_backend() == "cpu" else "gpu"
 
 
@@ -248,8 +243,6 @@ def _on(cores: Set[int] | None) -> Iterator[None]:
 
 def training_hash(simulator: Simulator) -> str:
     """Hash (32 hex digits) of all that makes the curves of a training."""
-    import jax
-
     training, starts = simulator.training, simulator.starts
     identity = hashlib.sha256()
     options = training.optimizer, training.momentum, training.weight_decay, jax.__version__
@@ -271,7 +264,6 @@ def training_hash(simulator: Simulator) -> str:
 
 def _gradient_text(training: Training, starts: Any) -> str:
     """The lowered program of one start's loss and gradient."""
-    import jax
 
     def loss(w, x, y):
         return training.loss(training.apply(w, x), y)

@@ -20,7 +20,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from foretrain.errors import ForetrainError
 
@@ -45,8 +48,6 @@ def corner(
 
     Cost: about three evaluations of the network; that of `apply` where both are real.
     """
-    import jax
-
     if layers and gates:
         return lambda w, u, x: apply(w, x)
 
@@ -78,8 +79,6 @@ def walk(
         constant: What stands for a constant or a literal, of its value.
         results: What stands for the results of an equation, of (jaxpr, equation, what stands for its arguments).
     """
-    from jax.extend.core import Literal
-
     known = dict(zip(jaxpr.constvars, map(constant, consts), strict=True))
     known.update(zip(jaxpr.invars, arguments, strict=True))
 
@@ -103,9 +102,6 @@ def _constant(value):
 
 def _results(layers, gates, jaxpr, equation, operands):
     """Results of one equation, each (value at w, value at u, leaves of w it depends on), as its arguments are."""
-    import jax
-    import jax.numpy as jnp
-
     at_w, at_u, depends = zip(*operands, strict=True) if operands else ((), (), ())
     on, name = frozenset().union(*depends), equation.primitive.name
     function = equation_function(jaxpr, equation)
@@ -137,8 +133,6 @@ def _of_layers(name, depends):
 
 def equation_function(jaxpr, equation):
     """One equation as a function of all its arguments, literals too, giving a list."""
-    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
-
     own = list(dict.fromkeys(atom for atom in equation.invars if not isinstance(atom, Literal)))
     places = [next(at for at, other in enumerate(equation.invars) if other is atom) for atom in own]
     about = jaxpr.debug_info.with_unknown_names()

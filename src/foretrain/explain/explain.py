@@ -68,6 +68,18 @@ def explain(
         **described_by: `learning_rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's
             steps have no flow: its step's size is not taken apart, and nothing is predicted before training.
         seeds, from_zero, tell, measured, out: As of `explained`, which says what is raised and what it costs.
+
+    Example:
+        >>> import foretrain, jax, numpy
+        >>> x = numpy.random.default_rng(0).normal(size=(12, 4))
+        >>> def apply(weights, x):
+        ...     return x @ weights
+        >>> def init(key):
+        ...     return jax.random.normal(key, (4, 1))
+        >>> explanation = foretrain.explain(
+        ...     apply, init, x, x[:, :1], learning_rate=1e-4, steps=20, seeds=2)
+        >>> explanation.forecast.verdict, explanation.regime.name
+        ('will do', 'lazy')
     """
     known_options("foretrain.explain", described_by, explain, described)
     training = described(apply, init, x, y, **described_by)

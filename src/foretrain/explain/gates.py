@@ -9,6 +9,9 @@ no gate.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+
 from foretrain.explain.corners import equation_function, walk
 
 _LINEAR = ("add", "sub", "neg", "convert_element_type", "copy", "add_any")
@@ -36,9 +39,6 @@ def changed_gates(apply: Callable[[Any, Any], Any], u: Any, w: Any, x: Any) -> A
 
     Cost: about four evaluations of the network.
     """
-    import jax
-    import jax.numpy as jnp
-
     closed = jax.make_jaxpr(apply)(u, x)
     chain = _Chains()
     weights = zip(jax.tree.leaves(w), jax.tree.leaves(u), strict=True)
@@ -60,8 +60,6 @@ class _Chains:
 
     def begin(self, at_w, at_u):
         """A value with which a chain begins."""
-        import jax.numpy as jnp
-
         self.number += 1
         real = jnp.issubdtype(jnp.result_type(at_u), jnp.inexact)
         slope = jnp.ones(jnp.shape(at_u)) if real else None
@@ -69,8 +67,6 @@ class _Chains:
 
     def results(self, jaxpr, equation, operands):
         """Results of one equation: they go on with the chain of its arguments, or end it."""
-        import jax.numpy as jnp
-
         function = equation_function(jaxpr, equation)
         moving = [value for value in operands if value.first is not None]
         at_w, at_u = (
@@ -98,8 +94,6 @@ class _Chains:
 
     def _slopes(self, function, operands, point):
         """Slopes of the results by the first value of the chain, at one of the points; None of what is no real number."""
-        import jax
-        import jax.numpy as jnp
         import numpy as np
 
         values = tuple(getattr(operand, f"at_{point}") for operand in operands)

@@ -13,6 +13,7 @@ linear layers, it holds on any data.
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.explain.own_network import Training
@@ -27,8 +28,6 @@ def linear_twin(training: Training, starts: Any, at: np.ndarray) -> np.ndarray |
 
     `starts` are weights with a leading axis of starts. Cost: at every step three products of squares of inputs plus outputs.
     """
-    import jax
-
     refused = _refused(training, starts)
     if refused:
         return refused
@@ -49,8 +48,6 @@ def linear_twin(training: Training, starts: Any, at: np.ndarray) -> np.ndarray |
 
 def _refused(training, starts):
     """Why a training has no such recursion, or nothing."""
-    import jax
-
     if training.loss_name != "mse" or training.optimizer != "sgd":
         return "the loss is not squared, or the optimizer not plain descent"
     if training.in_batches:
@@ -65,8 +62,6 @@ def _refused(training, starts):
 
 def _factor(training, weights):
     """The number c with f_odd = c x A B, None where there is none: of the data and of random inputs and weights."""
-    import jax
-
     random = np.random.default_rng(0)
     inputs = training.x.shape[1]
     cases = [(weights, training.x)]
@@ -92,8 +87,6 @@ def _factor(training, weights):
 
 def _parts(training, weights, x):
     """The odd and even part of the network, shape (example, output) each."""
-    import jax
-
     with jax.enable_x64(True):
         plus, minus = (np.asarray(training.apply(weights, signed)) for signed in (x, -x))
     return (plus - minus) / 2, (plus + minus) / 2
@@ -114,8 +107,6 @@ def _symmetric(x, y):
 
 def _recursion(training, weights, c, at):
     """Losses of one twin."""
-    import jax
-
     first, last = map(np.asarray, jax.tree.leaves(weights))
     x, y, n, inputs = training.x, training.y, len(training.x), len(first)
     both = np.concatenate([first, last.T])

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from foretrain.dynamics.descent import OPTIMIZERS
@@ -154,9 +156,6 @@ def described(
 
 def starts(training: Training, number: int) -> Any:
     """Weights of several starts in float64, a leading axis of starts on every leaf."""
-    import jax
-    import jax.numpy as jnp
-
     drawn = [_called("init", training.init, key(_ROOT, k, "weights")) for k in range(number)]
     stacked = jax.tree.map(
         lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *drawn
@@ -188,9 +187,6 @@ def _mse(outputs, y):
 
 
 def _cross_entropy(outputs, y):
-    import jax
-    import jax.numpy as jnp
-
     logs = jax.nn.log_softmax(outputs)
     return -jnp.take_along_axis(logs, y[:, None].astype(int), axis=1).mean()
 
@@ -232,8 +228,6 @@ def _called(name, function, *arguments) -> Any:
 
 
 def _check_functions(training):
-    import jax
-
     with jax.enable_x64(True):
         weights = _called("init", training.init, key(_ROOT, 0, "weights"))
         leaves = jax.tree.leaves(weights)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
@@ -104,8 +105,6 @@ def _high(value):
 
 def _gate_changes(training, start, end):
     """The share of gates that have changed, None without any."""
-    import jax
-
     with jax.enable_x64(True):
         share = float(_gates(training)(start, end))
     return share if np.isfinite(share) else None
@@ -113,14 +112,10 @@ def _gate_changes(training, start, end):
 
 @lru_cache(maxsize=2)
 def _gates(training):
-    import jax
-
     return jax.jit(lambda start, end: changed_gates(training.apply, start, end, training.x))
 
 
 def _imbalance(start, end):
-    import jax
-
     pairs = zip(jax.tree.leaves(start), jax.tree.leaves(end), strict=True)
     gains = np.array(
         [

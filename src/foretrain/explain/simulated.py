@@ -18,6 +18,8 @@ from functools import cached_property, partial
 from itertools import product
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from foretrain.dynamics import descent
@@ -55,8 +57,6 @@ def run_corner(training: Training) -> Corner:
 
 def in_single(training: Training, starts: Any) -> bool:
     """True of a network so large that its small steps are in single precision; `starts` has a leading axis of starts."""
-    import jax
-
     weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
     return weights * training.batch_size >= SINGLE
 
@@ -141,8 +141,6 @@ class Simulator:
     @cached_property
     def few(self) -> "Simulator":
         """The simulator of the first two starts alone."""
-        import jax
-
         first = jax.tree.map(lambda leaf: leaf[:FEW], self.starts)
         return Simulator(self.training, first, self.rows[:FEW], self.at)
 
@@ -165,8 +163,6 @@ class Simulator:
 
         Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
         """
-        import jax
-
         small = not corner.step
         if small and self.training.adaptive:
             raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
@@ -196,8 +192,6 @@ class Simulator:
         return Curves(train, test, weights)
 
     def _program(self, asked_corner, batched, corrected, single):
-        import jax
-
         asked = asked_corner._replace(step=True, batches=batched), corrected, single
         if asked not in self._programs:
             network = _network(self.training.apply, asked_corner)
@@ -209,8 +203,6 @@ class Simulator:
     @cached_property
     def plain(self) -> np.ndarray:
         """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
-        import jax
-
         with jax.enable_x64(True):
             start = jax.tree.map(lambda leaf: leaf[0], self.starts)
             return np.asarray(plain_run(self.training, start, self.rows[0])[1])[self.at]
@@ -218,8 +210,6 @@ class Simulator:
 
 def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:
     """The simulator of so many starts, at steps `at`, by default evenly spaced in log time."""
-    import jax
-
     with jax.enable_x64(True):
         weights = jax.tree.map(np.asarray, starts(training, number))
     at = log_spaced(training.steps) if at is None else at
@@ -284,8 +274,6 @@ def _trained(
     training, at, network, corrected, data, start, rows, rates, substeps, stages, momentum
 ):
     """Losses at the steps `at` and the last weights, from one start."""
-    import jax
-    import jax.numpy as jnp
 
     def gradient(w, seen, rate):
         x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
@@ -355,9 +343,6 @@ def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any
 
     `learning_rates`, (step,), are by default the training's. They, `start` and `rows`, (step, example), may be traced.
     """
-    import jax
-    import jax.numpy as jnp
-
     training = replace(training, x=jnp.asarray(training.x), y=jnp.asarray(training.y))
 
     def loss(w, seen):

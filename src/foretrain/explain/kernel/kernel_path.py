@@ -11,6 +11,8 @@ and batches, momentum and decay are those of `foretrain.explain.kernel.kernel_re
 
 from functools import lru_cache, partial
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from foretrain.explain.kernel.kernel_recursion import LARGEST, Kernel, Predicted, slope
@@ -31,8 +33,6 @@ def kernel_along(
 
     Cost: `POINTS` kernels, and their memory; every step a product of a kernel and a vector.
     """
-    import jax
-
     training, n = kernel.training, kernel.size
     first = kernel.values[:n]
     lengths = np.sqrt(np.maximum(np.einsum("ti,ij,tj->t", way.alpha, first, way.alpha), 0))
@@ -60,16 +60,11 @@ def kernel_along(
 
 @lru_cache(maxsize=2)
 def _program(training, tail, at):
-    import jax
-
     return jax.jit(partial(_followed, training, tail, np.array(at)))
 
 
 def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows):
     """Losses at the steps `at`."""
-    import jax
-    import jax.numpy as jnp
-
     rates, decay, momentum = (
         jnp.asarray(training.learning_rates),
         training.weight_decay,

@@ -12,6 +12,8 @@ outputs, too. The flow of squared error has the closed form e^{-K t/n}.
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from foretrain.errors import ForetrainError, TooLarge
@@ -50,8 +52,6 @@ class Kernel:
     """
 
     def __init__(self, training: Training, start: Any):
-        import jax
-
         self.training, self.start = training, start
         try:
             with jax.enable_x64(True):
@@ -82,8 +82,6 @@ class Kernel:
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
         """The linearised network at the steps `at`, in own steps and batches `rows`, (step, example)."""
-        import jax
-
         with jax.enable_x64(True):
             seen = rows if self.training.in_batches else None
             program = _program(self.training, self.tail, tuple(at))
@@ -93,15 +91,11 @@ class Kernel:
 
     def weights_at(self, alpha: np.ndarray, beta: float) -> Any:
         """The weights u + J^T alpha + beta u of the linearised network."""
-        import jax
-
         with jax.enable_x64(True):
             return _mover(self.training)(self.start, alpha, beta)
 
     def values_at(self, weights: Any) -> np.ndarray:
         """The values of the kernel at other weights."""
-        import jax
-
         with jax.enable_x64(True):
             return np.asarray(_kernel(self.training)(weights)[0])
 
@@ -135,8 +129,6 @@ def edge_share(
 
     The sharpness is that of the network at `weights`, or of the network linearised at `start` if `linearised`.
     """
-    import jax
-
     with jax.enable_x64(True):
         top = float(_top(training, linearised)(start, weights))
     return float(learning_rate) * top / 2 / (1 + training.momentum)
@@ -154,8 +146,6 @@ def _examples(training):
 @lru_cache(maxsize=4)
 def _top(training, linearised):
     """The sharpness of the training loss as a compiled function of start and weights."""
-    import jax
-
     network = corner(training.apply, layers=not linearised, gates=not linearised)
 
     def top(start, weights):
@@ -173,16 +163,11 @@ def _kernel(training):
 
 @lru_cache(maxsize=2)
 def _program(training, tail, at):
-    import jax
-
     return jax.jit(partial(_recursion, training, tail, np.array(at)))
 
 
 def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
     """Losses, alpha and beta at the steps `at`."""
-    import jax
-    import jax.numpy as jnp
-
     examples, width = len(training.x), int(np.prod(tail))
     y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
     decay, momentum = training.weight_decay, training.momentum
@@ -218,9 +203,6 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
 
 def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) -> Any:
     """The gradient of the loss of the examples `seen` by their `outputs`, and 0 of all others: shape (training output,)."""
-    import jax
-    import jax.numpy as jnp
-
     wanted = jnp.asarray(training.y)[seen]
     slopes = jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(outputs)
     return jnp.zeros((len(training.x), int(np.prod(tail)))).at[seen].add(slopes).ravel()
@@ -229,7 +211,6 @@ def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) ->
 @lru_cache(maxsize=2)
 def _mover(training):
     """The weights u + J^T alpha + beta u as a compiled function of u, alpha and beta."""
-    import jax
 
     def weights(start, alpha, beta):
         _, pull = jax.vjp(lambda w: training.apply(w, training.x).ravel(), start)

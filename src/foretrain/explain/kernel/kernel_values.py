@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from foretrain.explain.corners import equation_function, walk
@@ -26,8 +28,6 @@ def kernel_function(training: Training) -> Callable[[Any], tuple[Any, Any, Any]]
 
     The kernel has shape (output, training output), test outputs behind training ones; `outputs` and J w (output,).
     """
-    import jax
-
     x = np.concatenate([training.x] + ([] if training.x_test is None else [training.x_test]))
     parts = training.apply, len(training.x)
     by_layers, by_columns, column = (
@@ -55,25 +55,17 @@ def kernel_function(training: Training) -> Callable[[Any], tuple[Any, Any, Any]]
 
 def _outputs(apply, n, x):
     """All outputs as a function of the weights, training and test examples each by themselves."""
-    import jax.numpy as jnp
-
     parts = [x[:n], x[n:]] if len(x) > n else [x]
     return lambda w: jnp.concatenate([apply(w, part).ravel() for part in parts])
 
 
 def _column(apply, n, w, x, at):
-    import jax
-    import jax.numpy as jnp
-
     train, pull = jax.vjp(lambda weights: apply(weights, x[:n]).ravel(), w)
     unit = jnp.zeros_like(train).at[at].set(1.0)
     return jax.jvp(_outputs(apply, n, x), (w,), pull(unit))[1]
 
 
 def _by_columns(apply, n, w, x):
-    import jax
-    import jax.numpy as jnp
-
     size = jax.eval_shape(apply, w, x[:n]).size
     columns = jax.lax.map(
         lambda at: _column(apply, n, w, x, at), jnp.arange(size), batch_size=_TOGETHER
@@ -82,9 +74,6 @@ def _by_columns(apply, n, w, x):
 
 
 def _by_layers(apply, n, w, x):
-    import jax
-    import jax.numpy as jnp
-
     products, rest = _products(apply, w, x)
     probes = {leaf: jnp.zeros(product.shape) for leaf, product in products.items()}
 
@@ -110,8 +99,6 @@ def _by_layers(apply, n, w, x):
 
 def _fits(apply, n, w, x):
     """True if the Jacobian of the weights that no layer gives fits."""
-    import jax
-
     _, rest = _products(apply, w, x)
     sizes = [np.size(leaf) for leaf in jax.tree.leaves(w)]
     outputs = jax.eval_shape(_outputs(apply, n, x), w).size
@@ -120,9 +107,6 @@ def _fits(apply, n, w, x):
 
 def _jacobian(apply, w, x, rest):
     """Derivatives of every example's outputs by some leaves, (example, output, weight)."""
-    import jax
-    import jax.numpy as jnp
-
     leaves, tree = jax.tree.flatten(w)
 
     def own(some, row):
@@ -143,8 +127,6 @@ class _Product(NamedTuple):
 
     def by_example(self, slopes):
         """Derivatives (output, *shape) as (output, example, unit)."""
-        import jax.numpy as jnp
-
         if self.first:
             return slopes.reshape(*slopes.shape[:2], -1)
         return jnp.swapaxes(slopes.reshape(*slopes.shape[:2], -1), 1, 2)
@@ -152,8 +134,6 @@ class _Product(NamedTuple):
 
 def _products(apply, w, x):
     """The products that layers are, by the number of their leaf, and the numbers of all other leaves that are used."""
-    import jax
-
     seen = {}
 
     def look(w, x):
@@ -179,8 +159,6 @@ class _Evaluation:
     """
 
     def __init__(self, apply, w, x, probes):
-        import jax
-
         self.number, self.probes = len(x), probes
         self.products: dict[int, _Product] = {}
         self.inputs: dict[int, Any] = {}
@@ -213,8 +191,6 @@ class _Evaluation:
 
     def _product(self, equation, values, leaves, product):
         """The product with its probe, noted if it is a layer's."""
-        import jax.numpy as jnp
-
         contracted, batched = equation.params["dimension_numbers"]
         side = 0 if leaves[0] is None else 1  # where the inputs stand
         leaf, inputs = leaves[1 - side], values[side]

@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
 _VECTORS = 24
 
 
@@ -12,10 +16,6 @@ def sharpness(loss: Callable[[Any], Any], weights: Any) -> Any:
     The Krylov space is kept orthogonal in full, so that the estimate is a lower bound, and exact where there are no more than
     24 weights.
     """
-    import jax
-    import jax.numpy as jnp
-    from jax.flatten_util import ravel_pytree
-
     flat, shaped = ravel_pytree(weights)
     slope = jax.grad(lambda one: loss(shaped(one)))
     number = min(_VECTORS, flat.size)

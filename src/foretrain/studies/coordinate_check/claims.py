@@ -5,8 +5,7 @@ import xarray as xr
 
 from foretrain.study import NotApplicable, PerSeed, claim, slope
 
-from .exponents import EXPONENTS
-from .study import FIRST, HIDDEN, SOURCE
+from .study import EXPONENTS, FIRST, HIDDEN, SOURCE
 
 NEAR = (
     0.25  # exponents of layers are halves: a slope nearer than this is nearest to the declared one

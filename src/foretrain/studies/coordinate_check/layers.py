@@ -7,7 +7,9 @@ the start, of which a factor says nothing.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from foretrain.errors import ForetrainError
 
@@ -38,9 +40,6 @@ def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dic
 
     Cost: one evaluation of the network, not compiled; jit it where it is called often.
     """
-    import jax
-    from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
-
     paths, tree = jax.tree_util.tree_flatten_with_path(weights)
     leaves = [leaf for _, leaf in paths]
     names = [(jax.tree_util.keystr(path, simple=True, separator="."),) for path, _ in paths]
@@ -78,9 +77,9 @@ def _fans(equation, side):
     if equation.primitive.name == "dot_general":
         (contracted, batched) = equation.params["dimension_numbers"]
         summed = [shape[at] for at in contracted[side]]
-        apart = [shape[at] for at in batched[side]]
+        others = [shape[at] for at in batched[side]]
     else:
         order = equation.params["dimension_numbers"].rhs_spec
-        summed, apart = [shape[at] for at in order[1:]], []
+        summed, others = [shape[at] for at in order[1:]], []
     fan_in = int(np.prod(summed, dtype=int))
-    return fan_in, int(np.prod(shape, dtype=int)) // (fan_in * int(np.prod(apart, dtype=int)))
+    return fan_in, int(np.prod(shape, dtype=int)) // (fan_in * int(np.prod(others, dtype=int)))

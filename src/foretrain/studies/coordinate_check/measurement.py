@@ -31,16 +31,9 @@ def measure(p, seed):
 def _prepared(p):
     """The training, the kinds of its layers, and the compiled run as a function of start and learning rate."""
     network = network_of(p)
-    training = described(
-        network.apply,
-        lambda key: network.init(key, p.width),
-        network.x,
-        network.y,
-        learning_rate=1.0,
-        steps=p.steps,
-        loss=p.loss,
-        optimizer=p.optimizer,
-    )
+    draw = lambda key: network.init(key, p.width)  # noqa: E731
+    options = {"learning_rate": 1.0, "steps": p.steps, "loss": p.loss, "optimizer": p.optimizer}
+    training = described(network.apply, draw, network.x, network.y, **options)
     read = 1 if p.parametrisation == "standard" else p.steps
     rows = np.tile(np.arange(len(training.x)), (p.steps, 1))
     late = max(1, p.steps // 10)

@@ -1,6 +1,7 @@
 """The network that is checked: a perceptron in the parametrisation that is declared, or one of the user's."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
 from foretrain.study import argument_error, data
 
-from .study import Parameters, model_file, takes_width
+from .study import Parameters, model_file
 
 _INPUTS, _EXAMPLES = 4, 8
 
@@ -32,14 +33,16 @@ def network_of(p: Parameters) -> Network:
     arrays = read_examples(data(p.data))
     file, name = model_file(p)
     model = own_model(f"{file.path}{name}", arrays["x"])
-    if not takes_width(model.init):
+    try:
+        signature(model.init).bind(None, 1)
+    except TypeError:
         rule = "define the function `init(key, width)`"
-        raise argument_error("model", rule, "its `init` takes no width")
+        raise argument_error("model", rule, "its `init` takes no width") from None
     return Network(model.apply, model.init, arrays["x"], arrays["y"])
 
 
 def perceptron(parametrisation: str) -> Network:
-    """Return a perceptron of two hidden layers of tanh on a few examples; see ``exponents.py``."""
+    """Return a perceptron of two hidden layers of tanh on a few examples; see the study's page."""
     random = np.random.default_rng(0)
     x = random.standard_normal((_EXAMPLES, _INPUTS)) / 2
     y = np.sign(x[:, :1])

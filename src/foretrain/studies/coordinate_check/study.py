@@ -1,13 +1,16 @@
 """By which power of the width does a network change, and is it that of its parametrisation?"""
 
 from dataclasses import dataclass
-from inspect import signature
 
 from foretrain.dynamics.descent import OPTIMIZERS
 from foretrain.study import argument_error, choice, data, declare, parameter, size
 
-from .exponents import EXPONENTS
-
+# Powers of the width: of the changes of the first layer, hidden layers and the output, and of the best learning rate.
+EXPONENTS = {
+    "standard": {"first": -0.5, "hidden": 0.5, "output": 1.0, "rate": -1.0},
+    "ntk": {"first": -0.5, "hidden": -0.5, "output": 0.0, "rate": 0.0},
+    "mup": {"first": 0.0, "hidden": 0.0, "output": 0.0, "rate": 0.0},
+}
 SOURCE = "docs/studies/coordinate-check.md"
 COST = "1 min"
 REFERENCES = ("yang2021feature", "jacot2018")
@@ -63,19 +66,5 @@ def check(p):
     if bool(p.model) != bool(p.data):
         raise argument_error("data", "be given together with `model`", "one stands alone")
     if p.optimizer.startswith("adam") and p.parametrisation != "mup":
-        got = f"is {p.parametrisation}"
-        repair = "Adam's steps have no gradient's size."
-        raise argument_error("parametrisation", "be mup for Adam", got, repair)
-
-
-def estimate(p):
-    return p.steps * p.width**2
-
-
-def takes_width(init):
-    """Say if a function ``init`` takes a key and a width."""
-    try:
-        signature(init).bind(None, 1)
-    except TypeError:
-        return False
-    return True
+        got = f"is {p.parametrisation}: Adam's steps have no gradient's size"
+        raise argument_error("parametrisation", "be mup for Adam", got)

@@ -68,6 +68,7 @@ def test_a_folder_without_results_is_refused(tmp_path, pair):
     with pytest.raises(FolderError):
         compare(pair[0], tmp_path / "nothing")
     assert main(["compare", str(pair[0]), str(tmp_path)]) == 2
+    assert main(["compare", *map(str, pair), "--step-column", "epoch"]) == 2
 
 
 def curves(axis, values, height):

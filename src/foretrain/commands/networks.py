@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.commands.studies import JSON
+from foretrain.errors import argument_error
 from foretrain.words import complain, print_json, print_text, room, say
 
 _STEP_COLUMN = "name of the column of steps in a file of curves"
@@ -79,16 +80,15 @@ def _default_folder(model):
 def _compare(arguments):
     from foretrain.elsewhere.curves import TABLES
 
-    if arguments.first.suffix.lower() in TABLES:
-        from foretrain.explain.compare_curves import compare_curves
-
-        find, names = compare_curves, "learning_rate step_column loss_column"
-    else:
-        from foretrain.laboratory.compare import compare
-
-        find, names = compare, ""
-    options = _options(arguments, names)
+    options = _options(arguments, "learning_rate step_column loss_column")
     del options["tell"]
+    if arguments.first.suffix.lower() in TABLES:
+        from foretrain.explain.compare_curves import compare_curves as find
+    else:
+        from foretrain.laboratory.compare import compare as find
+
+        for name, value in options.items():
+            raise argument_error(name, "be left out beside folders of results", f"is {value}")
     return _answered(lambda: find(arguments.first, arguments.second, **options), arguments)
 
 

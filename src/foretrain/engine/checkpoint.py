@@ -77,7 +77,7 @@ def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlig
 def read_all(folder: Path, files: Mapping[str, str | None]) -> dict[str, InFlight]:
     """Read the checkpoints of runs: identity to the name of the file, None for a run that has none."""
     saved = {}
-    for file in {*files.values()} - {None}:
+    for file in {place for place in files.values() if place is not None}:
         saved |= read(folder, file, [name for name, place in files.items() if place == file])
     return saved
 

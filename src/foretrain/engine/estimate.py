@@ -1,8 +1,8 @@
 """Time and memory that the runs of a plan will take, from a trial of their own programs on one core of this machine.
 
-A worker opens a group of runs as it would in a sweep: it makes the inputs of one run, compiles the program for the lanes that
-it would use, and moves these on for a third of a second, or computes one run on the host. It then opens the group once more,
-now compiled. Seconds are those of a core that does nothing else, whatever else the machine is doing.
+A worker opens a group of runs as in a sweep: it makes the inputs of a run, compiles the program for its lanes, and moves them
+on for a third of a second, or computes one run on the host; then it opens the group once more, now compiled. Seconds are those
+that the core has worked, whatever else the machine is doing.
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ class Estimate:
     workers: int
     worker: float  # bytes of each worker
     here: float  # bytes of the process that deals out runs, judges and draws
-    tried: int  # kinds of runs, with a program or a size each, of the trial
+    tried: int  # kinds of runs, each with a program of its own, of the trial
     kinds: int
     core_s: float  # CPU seconds of all processes together
     at_least: bool = False  # a trial was given up: the runs take longer than this
@@ -111,13 +111,11 @@ def estimate(
         TooLarge: three lanes of a program do not fit into memory.
         ForetrainError: a run of the trial raises; the text has the place.
 
-    Cost: programs of at most four groups are compiled, and kept for the sweep; where runs are computed on the host, one or two
-    of each. A trial ends after a minute.
+    Cost: at most four programs are compiled, and kept for the sweep, or one or two runs of four groups computed.
     """
     groups = make_groups(left, plan.study.estimate)
-    if workers is None:
-        workers = usual_workers(len(left), usable_cores())
-    workers = max(1, min(workers, len(left)))
+    wanted = usual_workers(len(left), usable_cores()) if workers is None else workers
+    workers = max(1, min(wanted, len(left)))
     trials, at_least = _trials(plan, left, groups, workers)
     own = max(1, workers // len(groups))  # workers of a group
     run_s = open_s = kept = 0.0
@@ -202,10 +200,12 @@ def _trial(
     group: Group,
     workers: int,
 ) -> Trial:
-    """Open a group with its shortest run, and once more, now compiled, with the one before it."""
+    """Open a group with its longest run, or its shortest on the host, and once more, now compiled, with the next to it."""
+    # The first runs are those of the network itself; variants beside it may end at once.
+    order = list(group.waiting) if plan.study.trains else [*reversed(group.waiting)]
+    pair = [left[number] for number in (order * 2)[:2]]
     first = second = {}
-    for position in (-1, -min(2, group.count)):
-        run = left[group.waiting[position]]
+    for run in pair:
         changes = overrides(run.parameters, group.parameters)
         sample = [0, run.identity, changes, run.seed.number, ""]
         process.send(group_message(group, 0, [sample], workers, trial=False, estimate=True))
@@ -219,7 +219,7 @@ def _trial(
         abreast=second["abreast"],
         step_s=second["abreast"] / rate if rate else 0.0,
         host_s=host_s,
-        host_steps=max(1.0, plan.study.estimate(run.parameters)),
+        host_steps=max(1.0, plan.study.estimate(pair[0].parameters)),
         inputs_s=second.get("inputs_s", 0.0),
         open_s=max(0.0, second["open_s"] - host_s - TRIAL_S * bool(rate)),
         compile_s=max(0.0, first["open_s"] - second["open_s"]),
@@ -240,7 +240,7 @@ def _answer(process: Process, answers: queue.SimpleQueue) -> dict[str, Any]:
             raise ForetrainError(f"A trial of the runs ended its worker ({process.reason()}).")
         if answer["say"] == "fatal":
             raise getattr(errors, answer["kind"], ForetrainError)(answer["line"])
-        if "error" in answer:
-            raise ForetrainError(answer["error"])
         if answer["say"] == "lanes":
+            if "error" in answer:
+                raise ForetrainError(answer["error"])
             return answer

@@ -48,8 +48,7 @@ def execute(
     Args:
         plan: What to run.
         folder: Folder of results; made if absent.
-        workers: Number of worker processes, one per core by default. 0 runs in the calling process, for debugging; that
-            pins it to one core for good, and is refused where JAX already runs on several.
+        workers: As in `foretrain.plans.options.Options`. 0 pins the calling process to one core for good.
         on: As in `foretrain.plans.options.Options`.
         checkpoint_every: Seconds between checkpoints of the runs under way.
         keep_state: As in `foretrain.plans.options.Options`.

@@ -32,10 +32,11 @@ from foretrain.degeneracy.sampled.hamiltonian import (
     BLOCK,
     MODES,
     SMALL,
-    WANTED,
     Draws,
+    beyond,
     curvature,
     program,
+    refitted,
     taken_memory,
 )
 from foretrain.degeneracy.sampled.posterior import Posterior
@@ -290,7 +291,7 @@ class _Walk:
             there, fitted, kept = self._fitted(
                 u, np.log(np.full(self.chains, 0.2)), beta, seconds / 20
             )
-            if _beyond(kept, self.posterior.start_loss) < QUADRATIC:
+            if beyond(kept, self.posterior.start_loss) < QUADRATIC:
                 u, log_step = there, fitted
             else:
                 self.metric = self.plain
@@ -299,7 +300,7 @@ class _Walk:
             u, draws, judged = self._rounds(u, log_step, beta, end, most)
         else:
             u, draws = self._round(u, log_step, beta, np.inf, self.spent + (end - self.spent) / 4)
-            u, draws = self._round(u, _refitted(log_step, draws), beta, np.inf, end)
+            u, draws = self._round(u, refitted(log_step, draws), beta, np.inf, end)
             judged = self._judged(draws, beta, most, 1.0)
         self.outside = np.asarray(u)[-len(self.outside) :]
         trace = 2 * beta * (draws.loss - self.posterior.start_loss)
@@ -329,7 +330,7 @@ class _Walk:
                     lines.append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
                 break
             passed = not lines
-            log_step = _refitted(log_step, draws)
+            log_step = refitted(log_step, draws)
             size *= 2
         return u, last, judged
 
@@ -375,22 +376,12 @@ class _Walk:
             effective=means["loss"].effective,
             lengths=means["length"].effective,
             curvature=float((curved / (curved + 1)).sum()) if self.whole else np.nan,
-            beyond=_beyond(draws, self.posterior.start_loss),
+            beyond=beyond(draws, self.posterior.start_loss),
             accepted=float(draws.accepted.mean(1).min()),
             most=most,
         )
         error = chosen * max(means["loss"].error, error_between(excess))
         return value, error, doubts(value, error, checks), checks
-
-
-def _refitted(log_step, draws):
-    """Logarithms of steps, fitted anew by the acceptance of the chains' draws."""
-    return log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)
-
-
-def _beyond(draws, start_loss) -> float:
-    """Share of the mean loss that the quadratic in units of which chains move does not explain."""
-    return float(draws.beyond.mean() / max(abs(draws.loss.mean() - start_loss), 1e-300))
 
 
 def _disagreement(values) -> float:

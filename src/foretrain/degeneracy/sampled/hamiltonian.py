@@ -165,3 +165,13 @@ def taken_memory(compiled: Any) -> int:
     sizes = compiled.memory_analysis()
     kinds = "argument", "output", "temp"
     return sum(getattr(sizes, f"{kind}_size_in_bytes", 0) for kind in kinds)
+
+
+def refitted(log_step, draws):
+    """Return logarithms of steps, fitted anew by the acceptance of the chains' draws."""
+    return log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)
+
+
+def beyond(draws, start_loss) -> float:
+    """Return the share of the mean loss that the quadratic in units of which chains move does not explain."""
+    return float(draws.beyond.mean() / max(abs(draws.loss.mean() - start_loss), 1e-300))

@@ -74,6 +74,16 @@ def posterior(
     Raises:
         ArgumentError: Examples differ in number, a number is out of range, the loss at w* is not finite, or the mask fits
             no parameters.
+
+    Two steep directions and a flat one have two effective parameters:
+
+    >>> import numpy as np
+    >>> from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
+    >>> def losses(w, data):
+    ...     return data + w[0] ** 2 + w[1] ** 2
+    >>> estimate = sampled_parameters(posterior(losses, np.zeros(3), np.zeros(1), beta=50.0), gradients=200_000)
+    >>> bool(estimate.trusted[0]), round(float(estimate.value[0]))
+    (True, 2)
     """
     import jax
 

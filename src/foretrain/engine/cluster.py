@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foretrain.engine.sweep import Execution, check_shard, execute
+from foretrain.engine.sweep import Execution, execute
 from foretrain.errors import ForetrainError, integer
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
@@ -41,8 +41,7 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
     patience = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
-            part = check_shard(shard)
-            return execute(own_plan, Path(folder), workers=1, shard=part, **options)
+            return execute(own_plan, Path(folder), workers=1, shard=shard, **options)
         except LockedError:
             if time.monotonic() > patience:
                 raise

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from foretrain.words import duration
+from foretrain.words import count, duration
 
 # By so much foreseen ends may differ: in seconds, and as a share of the time so far.
 _SLACK_S, _SLACK = 2.0, 0.05
@@ -73,11 +73,9 @@ def time_left(now: Progress) -> str:
 def describe(now: Progress) -> str:
     """Return the work that is left, in a line: printed before a long sweep."""
     left = now.total - now.stored
-    programs = "1 program" if now.groups == 1 else f"{now.groups} programs"
-    text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile, "
-    if not now.trains:
-        text = f"{left} runs to compute, "
-    text += now.places
-    if now.stored:
-        text += f" ({now.stored} runs were found done)"
-    return text + "."
+    text = f"{left} runs to compute"
+    if now.trains:
+        programs = count(now.groups, "program")
+        text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile"
+    known = f" ({now.stored} runs were found done)" if now.stored else ""
+    return f"{text}, {now.places}{known}."

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from foretrain.errors import FolderError, StoreError
@@ -96,6 +97,17 @@ def refused(path: Path, error: OSError) -> FolderError:
             "free some space and run the same command again."
         )
     return FolderError(f"Cannot write {path}: {error.strerror or error}.")
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Raise what the disk refuses within the block as the `FolderError` of `refused`."""
+    try:
+        yield
+    except FolderError:
+        raise
+    except OSError as error:
+        raise refused(path, error) from error
 
 
 def unreadable(path: Path, error: OSError) -> FolderError:

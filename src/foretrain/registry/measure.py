@@ -11,13 +11,7 @@ from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.command import command, settings
-from foretrain.plans.plan import (
-    OWN,
-    Plan,
-    plan_from_dict,
-    refuse_other_runs,
-    runs,
-)
+from foretrain.plans.plan import OWN, Plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.provenance.record import remarks, verdicts
 from foretrain.provenance.seal import git
 from foretrain.registry.present import hashes, is_registered, named

@@ -28,14 +28,7 @@ _LOCK_WAIT_S = 120.0
 
 
 def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> Execution:
-    """Run one shard with one worker; what a task of the cluster does. Waits while another process holds the shard.
-
-    Args:
-        plan: The plan, as `Plan.as_dict` gives it.
-        folder: Folder of the results.
-        shard: (i, n).
-        options: Further options of `foretrain.engine.sweep.execute`.
-    """
+    """Run shard (i, n) of a plan, as `Plan.as_dict` gives it, with one worker; wait while another process holds the shard."""
     # The process that sent the plan has named its study.
     own_plan = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
     patience = time.monotonic() + _LOCK_WAIT_S

@@ -60,7 +60,6 @@ class Coordinator:
     shard: tuple[int, int]
     keep_state: str
     tell: Callable[[Progress], None]
-    began: float  # monotonic time of the start
     devices: list[str] = field(default_factory=list)  # what the workers compute on, once known
     by_backend: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
     # What became of the runs that are done.
@@ -353,17 +352,14 @@ class Coordinator:
         progress = Progress(
             phase=phase,
             groups=len(self.groups),
-            workers=len(self._places),
             places=described(self._places),
             remark=self._remark,
             total=self.total,
             stored=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),
-            riding=sum(len(worker.entered) for worker in self.started),
             outcomes=dict(self.outcomes),
             predicted_steps=self._predicted,
             steps=steps,
-            elapsed_s=now - self.began,
             remaining_s=remaining,
             bound=not self._actual_done,
             trains=self.plan.study.trains,

@@ -17,16 +17,13 @@ class Progress:
 
     phase: str  # "starting" (before any worker), "running", "done", or "stopped" (by an exception)
     groups: int  # number of static signatures, each of which is compiled once per worker
-    workers: int  # number of workers
     total: int  # runs of this shard
     stored: int = 0  # those that were done before
     finished: int = 0  # those done since
-    riding: int = 0  # those in a lane now
     # Name of an outcome to the number of runs that ended so since the start.
     outcomes: dict[str, int] = field(default_factory=dict)
     predicted_steps: float = 0.0  # steps still to be done at the start, as predicted
     steps: int = 0  # steps done since the start
-    elapsed_s: float = 0.0  # seconds since the start
     # Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to within a
     # factor of two, see `Forecast`.
     remaining_s: float | None = None

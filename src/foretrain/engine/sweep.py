@@ -93,7 +93,6 @@ def execute(
             shard=(part, parts),
             keep_state=keep_state,
             tell=progress or (lambda now: None),
-            began=began,
         )
         sweep.run()
     return Execution(

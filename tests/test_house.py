@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib.util
 import re
 import shutil
 from functools import cache
@@ -188,6 +189,14 @@ def test_data_that_answer_know_neither_words_nor_pictures():
         assert f"{module}_words" in MODULES, module
         words = re.findall(r"foretrain\S*(?:_words|_figures?|\.figures)\b", path.read_text("utf-8"))
         assert words == [], module
+
+
+def test_the_picture_of_the_house_is_that_of_its_imports():
+    spec = importlib.util.spec_from_file_location("draw_house", DOCS / "draw_house.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    drawn = (DOCS / "images" / "house.svg").read_text("utf-8")
+    assert script.picture() == drawn, "Try python docs/draw_house.py."
 
 
 def test_no_study_imports_a_study():

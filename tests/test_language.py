@@ -24,7 +24,7 @@ DOCSTRINGS = {
 # Functions, fields, arguments and variables named by a word of NAMES, by room.
 NAMED = {
     "benchmarks": 73,
-    "degeneracy": 143,
+    "degeneracy": 50,
     "explain": 33,
     "registry": 1,
     "studies": 57,

@@ -64,9 +64,8 @@ def _sweep(arguments):
             typed["data_dir"] = arguments.data_dir.resolve()
         again = words(typed, (name for name in typed if name in FIELDS and name not in _OF_SHARD))
         shards = arguments.emit_sbatch
-        print(
-            sbatch_script(plan.study.name, arguments.config, folder, shards, options=again), end=""
-        )
+        script = sbatch_script(plan.study.name, arguments.config, folder, shards, options=again)
+        print(script, end="")
         return 0
     options = split(vars(arguments))[0]
     with data_from(options.data_dir, options.out):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foretrain.engine.sweep import Execution, execute
-from foretrain.errors import ForetrainError, integer
+from foretrain.errors import ForetrainError, integer, not_installed
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.lock import LockedError
@@ -50,10 +50,7 @@ def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
     try:
         from distributed import Client
     except ImportError:
-        raise ForetrainError(
-            "A scheduler needs dask.distributed, which is not installed. "
-            'Try `python -m pip install "foretrain[distributed]"`.'
-        ) from None
+        raise not_installed("A scheduler", "dask.distributed", "distributed") from None
     reason = _refusal(scheduler, timeout)
     if reason is None:
         try:

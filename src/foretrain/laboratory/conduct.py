@@ -117,9 +117,8 @@ def troubles(folder: Path) -> list[str]:
 
 def folder_of(plan: Plan, out: str | Path | None) -> Path:
     """Folder of the results of a plan: `out`, or ``runs/<study>-<hash>``, which is the same for any number of seeds."""
-    return (
-        path_argument("out", out) if out else Path("runs") / f"{plan.study.name}-{plan.grid_hash}"
-    )
+    own = f"{plan.study.name}-{plan.grid_hash}"
+    return path_argument("out", out) if out else Path("runs") / own
 
 
 def conduct(plan: Plan, options: Options) -> Result | None:

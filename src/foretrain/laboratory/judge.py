@@ -1,5 +1,6 @@
 """Judging a grid: every sentence in every cell, whatever becomes of one of them."""
 
+import itertools
 import math
 import traceback
 from collections.abc import Callable
@@ -77,9 +78,7 @@ def judged(
                     seen = claim.reads or reads[sentence.id]
                     claims[sentence.id].append(replace(claim, scale=scale, size=size, reads=seen))
             done += 1
-    return [claim for of_sentence in claims.values() for claim in of_sentence], list(
-        problems.values()
-    )
+    return [*itertools.chain(*claims.values())], [*problems.values()]
 
 
 def _reads(sentence: Sentence, grid: Grid) -> str:

@@ -73,7 +73,7 @@ LINES = {
     "engine": (3_601, 3_200),
     "results, provenance": (4_196, 3_900),
     "laboratory, registry": (4_387, 4_000),
-    "plans, claims, quantities": (6_338, 6_100),
+    "plans, claims, quantities": (6_409, 6_100),
     "report, figures": (4_427, 4_300),
     "ground floor": (1_544, 1_450),
     "all rooms": (68_387, 65_500),

@@ -9,6 +9,7 @@ import xarray as xr
 
 from foretrain.claims.claim import Claim, verdict_of
 from foretrain.claims.contradiction import as_it_follows, follows
+from foretrain.cli import main
 from foretrain.laboratory.compare import compare
 from foretrain.laboratory.index import write_index
 from foretrain.laboratory.opened import opened

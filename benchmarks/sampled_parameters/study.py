@@ -91,7 +91,8 @@ def measure(p, seed):
             values = sampled_parameters(
                 around(p.network, 1.0), [p.eps], gradients=int(p.gradients * own.share), seed=number
             )
-            checks = values.checks[0]
+            (checks,) = values.checks
+            assert checks is not None  # a run has gradients enough to begin
             taken = values.value[0], values.error[0], bool(values.trusted[0])
             rest = checks.virial[0], checks.between, checks.effective
     names = "virial_share", "between_groups", "draws_effective"

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from made_up import check, runs, verdicts
 
+import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.degeneracy.sampled import effective_parameters, sampled_trust
 from foretrain.errors import ArgumentError
@@ -173,3 +174,13 @@ def test_verdicts_turn_where_the_library_is_made_wrong(monkeypatch):
         change.setattr(walk, "_judged", counted)
         assert judged("trusted") == FAILS
     assert walk._round is round_
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_small(tmp_path):
+    names = ["quadratic, even", "quadratic, at the scale", "trap: no minimum"]
+    result = foretrain.run(
+        FOLDER, network=names, gradients=40_000, seeds=2, out=tmp_path / "a", workers=0, quiet=True
+    )
+    assert (result.simulation["outcome"] == 6).all()
+    assert {claim.id for claim in result.claims} >= {"inside", "traps"}

@@ -3,9 +3,9 @@
 The same everywhere, and explained here alone: `network` is a `Network` of L sections, `x` its inputs (example, d_0), `data`
 the same or a function that gives blocks of examples (`folded`), `budget` the bytes that a block may take, `basis` and `graph`
 those of the network, `posterior` with its `pull` gamma, `seed` of all draws, `activation` the name of a nonlinearity
-(`nonlinearities`), `at` the number of a section, `layer` that of a layer, the inputs being layer 0, `found` the Gram matrices
-of the same network and data, where they are at hand; `tell` gets a line that says memory and work before anything long
-begins. An argument outside its range, or of another shape, raises `ArgumentError`.
+(`nonlinearities`), `at` the number of a section, `layer` that of a layer, the inputs being layer 0, `matrices` the Gram
+matrices of the same network and data, where they are at hand; `tell` gets a line that says memory and work before anything
+long begins. An argument outside its range, or of another shape, raises `ArgumentError`.
 
 Begin with one of these:
 

@@ -197,10 +197,10 @@ def with_constant(x: np.ndarray) -> np.ndarray:
 
 def layers(chain: list[Step], x: np.ndarray, folded: bool = True) -> list[np.ndarray]:
     """Activations of every layer with their constant, from data (n, d_0): L + 1 arrays, the last without constant."""
-    found = [with_constant(x) if folded else x]
+    values = [with_constant(x) if folded else x]
     for step in chain:
-        found.append(step.values(found[-1]))
-    return found
+        values.append(step.values(values[-1]))
+    return values
 
 
 Data = Any  # an array (n, d_0), or a function without arguments that gives such arrays one after another

@@ -20,11 +20,11 @@ def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
 
     Cost: 2 n d² operations.
     """
-    found = np.zeros((0, rows.shape[1])) if before is None else before
+    triangle = np.zeros((0, rows.shape[1])) if before is None else before
     for begin in range(0, len(rows), _ROWS):
-        stacked = np.concatenate([found, rows[begin : begin + _ROWS]])
-        found = np.asarray(np.linalg.qr(stacked, mode="r"))
-    return found
+        stacked = np.concatenate([triangle, rows[begin : begin + _ROWS]])
+        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
+    return triangle
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ def moments(
             f = f.reshape(-1, f.shape[-1])
             rows = np.concatenate([np.ones((len(f), 1)), f], 1) if centre else f
             factors[at] = factor(rows, factors[at])
-    made = []
-    for found, (positions, d) in zip(factors, sizes, strict=True):
+    all_moments = []
+    for triangle, (positions, d) in zip(factors, sizes, strict=True):
         count = examples * positions
         if centre:  # the first row holds the mean, what lies below is about it
-            part, mean = found[1:, 1:], found[0, 1:] / found[0, 0]
+            part, mean = triangle[1:, 1:], triangle[0, 1:] / triangle[0, 0]
             part = part if len(part) else np.zeros((1, d))
         else:
-            part, mean = found, np.zeros(d)
-        made.append(Moments(part / np.sqrt(count), mean, count))
-    return made
+            part, mean = triangle, np.zeros(d)
+        all_moments.append(Moments(part / np.sqrt(count), mean, count))
+    return all_moments

@@ -167,7 +167,9 @@ def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
 
     Of a network with positions they are (example, T, d_0). Integers become float64.
     """
-    x = finite_array(name, x, ndim=3 if any(one.positions for one in network.sections) else 2)
+    x = finite_array(
+        name, x, ndim=3 if any(section.positions for section in network.sections) else 2
+    )
     if not len(x):
         raise argument_error(name, "hold at least one example", f"has shape {x.shape}")
     first = network.sections[0]
@@ -182,7 +184,10 @@ def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
 
 def is_perceptron(network: Network) -> bool:
     """True if each section is a linear map and then a named nonlinearity, which needs no JAX."""
-    return all(one.weight and one.activation and not one.positions for one in network.sections)
+    return all(
+        section.weight and section.activation and not section.positions
+        for section in network.sections
+    )
 
 
 def size(network: Network) -> int:

@@ -30,19 +30,19 @@ def spread(outputs: np.ndarray, loss: str) -> float:
         ArgumentError: All examples are answered alike.
     """
     if loss == "mse":
-        found, least = (
+        value, least = (
             float(outputs.var(0).sum()),
             ROUNDING * float((outputs**2).sum(1).mean()),
         )
     else:
-        said = log_softmax(outputs, axis=1)
-        p = np.exp(said)
-        found, least = float((p * (said - np.log(p.mean(0)))).sum(1).mean()), 1e-14
-    if not found > least:
+        logs = log_softmax(outputs, axis=1)
+        p = np.exp(logs)
+        value, least = float((p * (logs - np.log(p.mean(0)))).sum(1).mean()), 1e-14
+    if not value > least:
         alike = f"the network answers all {len(outputs)} alike"
         got = alike if len(outputs) > 1 else "holds one"
         raise argument_error("x", "hold examples of which the outputs differ", got)
-    return found
+    return value
 
 
 def default_scale(outputs: np.ndarray, y: np.ndarray | None, loss: str) -> tuple[float, str]:
@@ -102,14 +102,14 @@ def variance_between(functions: Sequence[Function], x: np.ndarray, loss: str = "
         got = f"have {[one.shape[1] for one in outputs]} outputs"
         raise argument_error("models", "have the same outputs", got)
     if loss == "mse":
-        found = float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
+        variance = float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
     else:
         logs = log_softmax(outputs, axis=-1)
         p = np.exp(logs)
-        found = float((p * (logs - np.log(p.mean(0)))).sum(-1).mean()) * k / (k - 1)
-    if not found > 0:
+        variance = float((p * (logs - np.log(p.mean(0)))).sum(-1).mean()) * k / (k - 1)
+    if not variance > 0:
         raise argument_error("models", "differ in their outputs", "are alike on these data")
-    return found
+    return variance
 
 
 def asked_loss(y, outputs: np.ndarray, loss: str | None) -> tuple[np.ndarray | None, str]:

@@ -23,8 +23,8 @@ NAMES = ("embedding", *_ATTENTION, *_PERCEPTRON, *_LAST)
 
 def pairs(symbols: int) -> np.ndarray:
     """All ordered pairs of symbols as what the transformer reads, (pair, 2 symbols): two ones in each row."""
-    one = np.eye(symbols)
-    return np.concatenate([np.repeat(one, symbols, 0), np.tile(one, (symbols, 1))], 1)
+    unit = np.eye(symbols)
+    return np.concatenate([np.repeat(unit, symbols, 0), np.tile(unit, (symbols, 1))], 1)
 
 
 def arrays(run: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -33,15 +33,15 @@ def arrays(run: Mapping[str, Any]) -> dict[str, np.ndarray]:
     `run` is one seed and cell of `modular-transformer` that kept its state (``keep_state="end"``), with the variables
     ``state_embedding`` and ``state_decoder_*``, or these arrays under their own names.
     """
-    found = {}
+    leaves = {}
     for name in NAMES:
         full = (name, *(prefix + name for prefix in _STORED))
-        stored = next((one for one in full if one in run), None)
+        stored = next((key for key in full if key in run), None)
         if stored is None:
             rule = "hold the state of a transformer, as of a run with keep_state='end'"
             raise argument_error("run", rule, f"has no `{STATE}{name}`")
-        found[name] = np.asarray(run[stored])
-    return found
+        leaves[name] = np.asarray(run[stored])
+    return leaves
 
 
 def of_arrays(named: Mapping[str, Any]) -> Network:
@@ -102,8 +102,8 @@ def one_hot(network: Network, x: Any, name: str = "x") -> np.ndarray:
     if bad.any():
         rule = f"hold symbols, whole numbers from 0 to {symbols - 1}"
         raise argument_error(name, rule, f"holds {x[bad][0]:g}")
-    one = np.eye(symbols)
-    return np.concatenate([one[x[:, at].astype(int)] for at in range(2)], 1)
+    unit = np.eye(symbols)
+    return np.concatenate([unit[x[:, at].astype(int)] for at in range(2)], 1)
 
 
 def _embedded(params, f):

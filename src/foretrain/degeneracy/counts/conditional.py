@@ -54,10 +54,13 @@ def conditional_directions(
     triangles: list[Any] = [None] * len(weight)
     sizes = (0, 0, 0)
     for part in batches(network, x):
-        one = passed(network, part)
-        read, sent = _with_unit(one, at, inner.bias), _with_unit(one, at + 1, outer.bias)
-        r = slope(one.preactivations[at], np)
-        matters = (one.by_preactivations[at + 1] != 0).any(1)
+        derivatives = passed(network, part)
+        read, sent = (
+            _with_unit(derivatives, at, inner.bias),
+            _with_unit(derivatives, at + 1, outer.bias),
+        )
+        r = slope(derivatives.preactivations[at], np)
+        matters = (derivatives.by_preactivations[at + 1] != 0).any(1)
         sizes = r.shape[1], read.shape[1], sent.shape[1]
         for k, row in enumerate(weight / scales[:, None]):
             here = matters[:, k]
@@ -71,8 +74,8 @@ def conditional_directions(
     return _solutions(weight, triangles, sizes, scales)
 
 
-def _with_unit(one, layer, bias):
-    f = one.activations[layer]
+def _with_unit(derivatives, layer, bias):
+    f = derivatives.activations[layer]
     return f if bias is None else np.concatenate([f, np.ones((len(f), 1))], 1)
 
 
@@ -94,7 +97,7 @@ def _solutions(weight, triangles, sizes, scales):
     _, values, v = np.linalg.svd(np.linalg.qr(np.concatenate(left), mode="r"))
     kept = int((values > LEAST * largest).sum())
     taken = [
-        (one.reshape(shape), scales[:, None] * np.array([c @ one for c in back]))
-        for one in v[kept:]
+        (solution.reshape(shape), scales[:, None] * np.array([c @ solution for c in back]))
+        for solution in v[kept:]
     ]
     return alone + taken

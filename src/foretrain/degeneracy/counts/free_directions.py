@@ -99,7 +99,7 @@ def free_directions(
     x: np.ndarray,
     scale: float | None = None,
     spectrum: Spectrum | None = None,
-    found: Grams | None = None,
+    matrices: Grams | None = None,
     loss: str = "mse",
 ) -> FreeDirections:
     """Count what is free, per section and source.
@@ -108,7 +108,7 @@ def free_directions(
         network: Sections that name a weight are counted.
         scale: Cost of a unit step up to which a direction counts as free, see above. None for those that change nothing.
         spectrum: Of `foretrain.degeneracy.counts.jacobian_spectrum`, of the same network and data; without, nothing is exact.
-        found: Gram matrices of the same network and data, where they are at hand; used at a scale.
+        matrices: Gram matrices of the same network and data, where they are at hand; used at a scale.
         loss: "mse" or "kl", that of the spectrum.
 
     Cost: one pass of Gram matrices or of triangles of the same sizes; then the rank of block directions.
@@ -119,17 +119,17 @@ def free_directions(
             "spectrum", f"be that of the loss `{loss}`", f"is of `{spectrum.loss}`"
         )
     counted = _counted(network)
-    if scale is not None and found is None:
-        found = grams(network, x)
+    if scale is not None and matrices is None:
+        matrices = grams(network, x)
     if scale is None or loss != "mse":
         roots = _roots(network, x, counted, loss)
     else:
-        roots = _of_grams(network, found, counted)
+        roots = _of_grams(network, matrices, counted)
     bases = {at: tuple(_range(root) for root in pair) for at, pair in roots.items()}
     costs = {at: np.outer(*(values for _, values in pair[::-1])) for at, pair in bases.items()}
     bases = {at: tuple(basis for basis, _ in pair) for at, pair in bases.items()}
     kept = {at: cost >= (scale or 0.0) for at, cost in costs.items()}
-    blocks = synchronized_blocks(network, x, scale, found, roots)
+    blocks = synchronized_blocks(network, x, scale, matrices, roots)
     extra = _beyond(network, x, bases, costs, blocks, scale or 0.0)
     sections = {}
     for at, (inner, outer) in bases.items():
@@ -157,7 +157,7 @@ def synchronized_blocks(
     network: Network,
     x: np.ndarray,
     scale: float | None = None,
-    found: Grams | None = None,
+    matrices: Grams | None = None,
     roots: dict | None = None,
 ) -> dict[int, list[Block]]:
     """By section the blocks of the neurons that it leads to, where these have gates; arguments as of `free_directions`.
@@ -165,12 +165,14 @@ def synchronized_blocks(
     `roots` are what `free_directions` has made of network and data.
     """
     counted = _counted(network)
-    if scale is not None and found is None:
-        found = grams(network, x)
+    if scale is not None and matrices is None:
+        matrices = grams(network, x)
     if roots is None:
-        roots = _roots(network, x, counted) if scale is None else _of_grams(network, found, counted)
+        roots = (
+            _roots(network, x, counted) if scale is None else _of_grams(network, matrices, counted)
+        )
     return {
-        at: _blocks(network, x, found, roots, at, scale)
+        at: _blocks(network, x, matrices, roots, at, scale)
         for at in counted
         if at + 1 in counted and has_gates(network.sections[at], strict=scale is None)
     }
@@ -188,29 +190,31 @@ def _roots(network, x, counted, loss="mse"):
 
     By QR of the rows themselves, so that a neuron that is hardly ever on is seen beside one that always is.
     """
-    found: dict[int, list[Any]] = {at: [np.zeros((0, 0))] * 2 for at in counted}
+    roots: dict[int, list[Any]] = {at: [np.zeros((0, 0))] * 2 for at in counted}
     for part in batches(network, x):
-        one = passed(network, part)
-        outputs = one.activations[-1].reshape(len(part), -1, one.activations[-1].shape[1])
-        for at, both in found.items():
-            read, j = one.activations[at], np.asarray(one.by_preactivations[at])
+        derivatives = passed(network, part)
+        outputs = derivatives.activations[-1].reshape(
+            len(part), -1, derivatives.activations[-1].shape[1]
+        )
+        for at, both in roots.items():
+            read, j = derivatives.activations[at], np.asarray(derivatives.by_preactivations[at])
             if network.sections[at].bias is not None:
                 read = np.concatenate([read, np.ones((len(read), 1))], 1)
-            told = np.repeat(outputs, len(j) // len(part), 0)  # for each position of the layer
-            sent = weighted(told, np.concatenate(list(j)), loss)
+            repeated = np.repeat(outputs, len(j) // len(part), 0)  # for each position of the layer
+            sent = weighted(repeated, np.concatenate(list(j)), loss)
             for side, rows in enumerate((read, sent)):
                 before = both[side] if len(both[side]) else rows[:0]
                 both[side] = np.linalg.qr(np.concatenate([before, rows]), mode="r")
-    return {at: tuple(root / len(x) ** 0.5 for root in both) for at, both in found.items()}
+    return {at: tuple(root / len(x) ** 0.5 for root in both) for at, both in roots.items()}
 
 
-def _of_grams(network, found, counted):
+def _of_grams(network, matrices, counted):
     """The same of Gram matrices; what is below their rounding is zero."""
     roots = {}
     for at in counted:
         biased = network.sections[at].bias is not None
-        inner = found.augmented(at) if biased else found.activations[at]
-        bases = [(range_basis(gram), gram) for gram in (inner, found.jacobians[at])]
+        inner = matrices.augmented(at) if biased else matrices.activations[at]
+        bases = [(range_basis(gram), gram) for gram in (inner, matrices.jacobians[at])]
         roots[at] = tuple(np.sqrt(((u.T @ gram) * u.T).sum(1))[:, None] * u.T for u, gram in bases)
     return roots
 
@@ -231,20 +235,20 @@ def _weights(network, at):
     return np.concatenate([weight, np.asarray(leaves[section.bias], float)[:, None]], 1)
 
 
-def _blocks(network, x, found, roots, at, scale):
+def _blocks(network, x, matrices, roots, at, scale):
     root = roots[at][0]
-    biased = all(one.bias is not None for one in network.sections[at : at + 2])
-    apart, tolerance = disagreement(network, x, at + 1), 0.0
+    biased = all(section.bias is not None for section in network.sections[at : at + 2])
+    distances, tolerance = disagreement(network, x, at + 1), 0.0
     if scale is not None:
-        effect = np.maximum(np.diag(found.sensitivities[at + 1]), np.finfo(float).tiny)
-        apart, tolerance = apart.T * effect[:, None], scale / effect
+        effect = np.maximum(np.diag(matrices.sensitivities[at + 1]), np.finfo(float).tiny)
+        distances, tolerance = distances.T * effect[:, None], scale / effect
     constants = constant_gates(network, x, at + 1, tolerance)
     linear = tuple(int(i) for i in np.flatnonzero(~np.isnan(constants)))
     others = [
-        tuple(i for i in neurons if i not in linear) for neurons in grouped(apart, scale or 0.0)
+        tuple(i for i in neurons if i not in linear) for neurons in grouped(distances, scale or 0.0)
     ]
     blocks = []
-    for neurons in sorted(filter(None, [linear, *others]), key=lambda one: (-len(one), one)):
+    for neurons in sorted(filter(None, [linear, *others]), key=lambda block: (-len(block), block)):
         these = list(neurons)
         unit = neurons == linear and biased
         rows = _weights(network, at)[these]

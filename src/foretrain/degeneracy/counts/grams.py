@@ -52,8 +52,8 @@ def grams(network: Network, x: np.ndarray, batch: int | None = None) -> Grams:
     """
     total, count, positions = None, 0, []
     for part in batches(network, x, batch):
-        one = passed(network, part)
-        here, positions = _sums(one), [len(f) // len(part) for f in one.activations]
+        derivatives = passed(network, part)
+        here, positions = _sums(derivatives), [len(f) // len(part) for f in derivatives.activations]
         total = here if total is None else [_added(a, b) for a, b in zip(total, here, strict=True)]
         count += len(part)
     means, inner, outer, through = (
@@ -63,12 +63,12 @@ def grams(network: Network, x: np.ndarray, batch: int | None = None) -> Grams:
     return Grams(count, means, inner, outer, through)  # pyright: ignore[reportArgumentType]
 
 
-def _sums(one: Pass):
+def _sums(derivatives: Pass):
     return [
-        [f.sum(0) for f in one.activations],
-        [f.T @ f for f in one.activations],
-        [None if j is None else _square(j) for j in one.by_preactivations],
-        [_square(j) for j in one.by_activations],
+        [f.sum(0) for f in derivatives.activations],
+        [f.T @ f for f in derivatives.activations],
+        [None if j is None else _square(j) for j in derivatives.by_preactivations],
+        [_square(j) for j in derivatives.by_activations],
     ]
 
 

@@ -68,8 +68,8 @@ def jacobian_rows(network: Any, x: Any, params: Any = None, loss: str = "mse") -
         return _by_jax(_function(network), x, network.params, loss)
 
     def by_hand(begin, end):
-        one = passed(network, x[begin:end])
-        return weighted(one.activations[-1], _by_hand(network, one), loss)
+        derivatives = passed(network, x[begin:end])
+        return weighted(derivatives.activations[-1], _by_hand(network, derivatives), loss)
 
     outputs = passed(network, x[:1]).activations[-1].shape[1]
     return Rows(by_hand, len(x), outputs, size(network), float(np.finfo(float).eps))
@@ -95,10 +95,10 @@ def weighted(outputs: np.ndarray, rows: np.ndarray, loss: str) -> np.ndarray:
     return (np.sqrt(p / 2)[..., None] * moved).reshape(rows.shape)
 
 
-def _by_hand(network, one):
+def _by_hand(network, derivatives):
     columns = []
     for section, f, j in zip(
-        network.sections, one.activations[:-1], one.by_preactivations, strict=True
+        network.sections, derivatives.activations[:-1], derivatives.by_preactivations, strict=True
     ):
         leaves = {section.weight: (j[..., None] * f[:, None, None]).reshape(*j.shape[:2], -1)}
         if section.bias is not None:
@@ -138,20 +138,20 @@ def _by_jax(apply, x, params, loss):
             new = iter(rebuilt(vector))
             whole = [next(new) if moves else v for v, moves in zip(leaves, moving, strict=True)]
             tree = jax.tree.unflatten(structure, whole)
-            made = apply(tree, jax.tree.map(lambda one: one[None], example))
-            return made.ravel(), jax.numpy.atleast_1d(made[0])
+            answers = apply(tree, jax.tree.map(lambda leaf: leaf[None], example))
+            return answers.ravel(), jax.numpy.atleast_1d(answers[0])
 
         run = jax.jit(jax.vmap(jax.jacrev(outputs, has_aux=True), (None, 0)))
-        shape = jax.eval_shape(outputs, flat, jax.tree.map(lambda one: one[0], data))[0]
+        shape = jax.eval_shape(outputs, flat, jax.tree.map(lambda leaf: leaf[0], data))[0]
 
     def by_jax(begin, end):
         # Filled up to a power of two, so that few sizes are compiled.
         wide = 1 << (end - begin - 1).bit_length()
         at = np.minimum(np.arange(begin, begin + wide), end - 1)
         with jax.enable_x64(True):
-            rows, made = run(flat, jax.tree.map(lambda one: one[at], data))
-        rows, made = (np.asarray(one, np.float64)[: end - begin] for one in (rows, made))
-        return weighted(made, rows.reshape(-1, flat.size), loss)
+            rows, answers = run(flat, jax.tree.map(lambda leaf: leaf[at], data))
+        rows, answers = (np.asarray(leaf, np.float64)[: end - begin] for leaf in (rows, answers))
+        return weighted(answers, rows.reshape(-1, flat.size), loss)
 
     return Rows(by_jax, count, shape.size, int(flat.size), float(jax.numpy.finfo(shape.dtype).eps))
 

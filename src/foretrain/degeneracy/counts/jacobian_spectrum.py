@@ -96,7 +96,7 @@ class Spectrum:
 
 @dataclass(frozen=True, kw_only=True)
 class Freedom:
-    """How much of a network is free, and how far that is known.
+    """The amount of a network that is free, and how far that is known.
 
     Args:
         parameters: All of the network's.

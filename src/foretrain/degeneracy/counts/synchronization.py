@@ -101,11 +101,11 @@ def constant_gates(
         total = total + ((r - candidates[:, None]) ** 2 * p**2).sum(1)
     assert candidates is not None
     best = np.argmin(total, 0)
-    found = np.take_along_axis(candidates, best[None], 0)[0]
-    return np.where((np.min(total, 0) <= tolerance * len(x)) & (found != 0), found, np.nan)
+    constants = np.take_along_axis(candidates, best[None], 0)[0]
+    return np.where((np.min(total, 0) <= tolerance * len(x)) & (constants != 0), constants, np.nan)
 
 
-def grouped(apart: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
+def grouped(distances: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
     """Neurons in blocks, each pair of a block at most `tolerance` apart in both orders, larger blocks first.
 
     `apart` is that of `disagreement`; tolerance 0 asks for equal gates wherever one of both preactivations is not zero.
@@ -117,13 +117,13 @@ def grouped(apart: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
     from scipy.spatial.distance import squareform
 
     tolerance = real("tolerance", tolerance, minimum=0)
-    either = np.maximum(apart, apart.T)
+    either = np.maximum(distances, distances.T)
     if len(either) == 1:
         return [(0,)]
     np.fill_diagonal(either, 0)
     names = fcluster(linkage(squareform(either, checks=False), "complete"), tolerance, "distance")
-    found = [tuple(map(int, np.flatnonzero(names == one))) for one in np.unique(names)]
-    return sorted(found, key=lambda block: (-len(block), block))
+    blocks = [tuple(map(int, np.flatnonzero(names == name))) for name in np.unique(names)]
+    return sorted(blocks, key=lambda block: (-len(block), block))
 
 
 def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple[float, float]:

@@ -53,7 +53,7 @@ class TransformerFreedom(Freedom):
     def by_source(self) -> dict[str, int]:
         """Free directions by each of `SOURCES`."""
         parts = (*self.sections, self.whole)
-        return {source: sum(one.get(source, 0) for one in parts) for source in SOURCES}
+        return {source: sum(part.get(source, 0) for part in parts) for source in SOURCES}
 
 
 def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> int:
@@ -82,14 +82,14 @@ def transformer_freedom(
         rule = "be a transformer of foretrain.degeneracy.transformer"
         raise argument_error("network", rule, "is another one")
     x = np.asarray(examples(network, x), np.float64)
-    found = grams(network, x)
+    matrices = grams(network, x)
     values = layers(steps(network, False), x, False)
     dim = network.params[0]["embedding"].shape[1]
     sections, complete = [], True
     for at in range(1, len(network.sections) - 1):
-        leaves = {name: np.asarray(one, np.float64) for name, one in network.params[at].items()}
-        told = found.sensitivities[at + 1]
-        stream = range_basis(told[:dim, :dim] + told[dim:, dim:])
+        leaves = {name: np.asarray(leaf, np.float64) for name, leaf in network.params[at].items()}
+        sensitive = matrices.sensitivities[at + 1]
+        stream = range_basis(sensitive[:dim, :dim] + sensitive[dim:, dim:])
         token = values[at].reshape(-1, dim)
         complete = complete and stream.shape[1] == dim == _rank(token)
         count = _attention if "inward" in leaves else _perceptron

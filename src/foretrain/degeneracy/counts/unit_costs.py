@@ -258,8 +258,8 @@ def _compiled(apply, loss):
     from jax.flatten_util import ravel_pytree
 
     def outputs(params, x):
-        found = apply(params, x)
-        return found if loss == "mse" else jnp.sqrt(2 * jax.nn.softmax(found))
+        logits = apply(params, x)
+        return logits if loss == "mse" else jnp.sqrt(2 * jax.nn.softmax(logits))
 
     @jax.jit
     def product(params, v, x):
@@ -335,6 +335,8 @@ def _measures(diagonal, between, size):
 def _stacked(measures):
     """Nodes and weights of all probes, (probe, node), short ones filled with nodes of weight 0."""
     most = max(len(nodes) for nodes, _ in measures)
-    pad = lambda one: np.pad(one, (0, most - len(one)))  # noqa: E731
-    nodes, weights = (np.stack([pad(one) for one in kind]) for kind in zip(*measures, strict=True))
+    pad = lambda values: np.pad(values, (0, most - len(values)))  # noqa: E731
+    nodes, weights = (
+        np.stack([pad(values) for values in kind]) for kind in zip(*measures, strict=True)
+    )
     return nodes, weights

@@ -207,8 +207,11 @@ def interaction_basis(
     size = block_size(memory(sizes, kind), budget)
     if tell is not None:
         tell(_beforehand(sizes, data, size, kind))
-    found = moments(network, data, centre=centre, budget=budget)
-    count, short = min(one.examples for one in found[:-1]), max(d for _, d in sizes[:-1])
+    layer_moments = moments(network, data, centre=centre, budget=budget)
+    count, short = (
+        min(moment.examples for moment in layer_moments[:-1]),
+        max(d for _, d in sizes[:-1]),
+    )
     if count < short and not few:
         raise argument_error(
             "x",
@@ -216,28 +219,28 @@ def interaction_basis(
             f"holds {count}",
             "Try more examples, or few=True, with which the data limit the number of directions.",
         )
-    last = found[-1]
+    last = layer_moments[-1]
     top = pca(last.factor, last.mean, threshold)
-    white = [whitening(one.factor, threshold) for one in found[:-1]]
+    white = [whitening(moment.factor, threshold) for moment in layer_moments[:-1]]
     options = {"scaling": scaling, "threshold": threshold}
     random = np.random.default_rng(seed)
     if sources is not None:
         sources = integer("sources", sources, minimum=1)
     if kind == "global":
-        given = (found, not centre, sources, random)
-        effects, signs = _to_output(chain, data, size, white, top, *given)
+        shared = (layer_moments, not centre, sources, random)
+        effects, signs = _to_output(chain, data, size, white, top, *shared)
         below = [
             layer_basis(*w, e, mean=m.mean, signs=s, **options)
-            for w, e, s, m in zip(white, effects, signs, found, strict=False)
+            for w, e, s, m in zip(white, effects, signs, layer_moments, strict=False)
         ]
-        return InteractionBasis((*below, top), kind, not centre, found[0].examples)
-    made = [top]
+        return InteractionBasis((*below, top), kind, not centre, layer_moments[0].examples)
+    bases = [top]
     for at in reversed(range(len(chain))):
-        given = (found[at].examples, sizes[at + 1][0], not centre, sources, random)
-        effect, sign = _to_next(chain, at, data, size, white[at][1], made[0], *given)
-        basis = layer_basis(*white[at], effect, mean=found[at].mean, signs=sign, **options)
-        made.insert(0, basis)
-    return InteractionBasis(tuple(made), kind, not centre, found[0].examples)
+        shared = (layer_moments[at].examples, sizes[at + 1][0], not centre, sources, random)
+        effect, sign = _to_next(chain, at, data, size, white[at][1], bases[0], *shared)
+        basis = layer_basis(*white[at], effect, mean=layer_moments[at].mean, signs=sign, **options)
+        bases.insert(0, basis)
+    return InteractionBasis(tuple(bases), kind, not centre, layer_moments[0].examples)
 
 
 def _beforehand(sizes, data, size, kind):
@@ -250,7 +253,7 @@ def _beforehand(sizes, data, size, kind):
     return f"{words}, {rows}: {size:,} at a time, {in_words(size * each)}."
 
 
-def _to_output(chain, data, size, white, top, found, folded, sources, random):
+def _to_output(chain, data, size, white, top, layer_moments, folded, sources, random):
     """Factors of M~ of every layer but the output, and mean Jacobians of the output's coordinates."""
     factors = [np.zeros((0, w[1].shape[1])) for w in white]
     means = [np.zeros((top.size, w[1].shape[1])) for w in white]
@@ -260,7 +263,7 @@ def _to_output(chain, data, size, white, top, found, folded, sources, random):
         for slopes in _slopes(np.eye(outputs), *whole, sources=sources, random=random):
             for at in reversed(range(len(chain))):
                 slopes = chain[at].pulled(slopes, values[at])
-                rows, count = slopes @ white[at][1], found[at].examples
+                rows, count = slopes @ white[at][1], layer_moments[at].examples
                 means[at] += top.forward @ _over_examples(rows) / count
                 factors[at] = factor(_stacked(rows) / np.sqrt(count), factors[at])
     return factors, means
@@ -268,15 +271,15 @@ def _to_output(chain, data, size, white, top, found, folded, sources, random):
 
 def _to_next(chain, at, data, size, unwhite, above, count, positions, folded, sources, random):
     """Factor of M~ of one layer by Jacobians of the next in its basis, and their mean."""
-    found, mean = np.zeros((0, unwhite.shape[1])), np.zeros((above.size, unwhite.shape[1]))
+    triangle, mean = np.zeros((0, unwhite.shape[1])), np.zeros((above.size, unwhite.shape[1]))
     for block in blocks(data, size):
         f = read(chain[at], layers(chain[:at], block, folded)[-1])
         whole = (len(f), positions) if together(chain[at]) else (len(f),)
         for slopes in _slopes(above.forward, *whole, sources=sources, random=random):
             rows = chain[at].pulled(slopes, f) @ unwhite
             mean += _over_examples(rows) / count
-            found = factor(_stacked(rows) / np.sqrt(count), found)
-    return found, mean
+            triangle = factor(_stacked(rows) / np.sqrt(count), triangle)
+    return triangle, mean
 
 
 def _slopes(forward, examples, positions=None, *, sources, random):

@@ -74,13 +74,13 @@ def affinity(edges: Sequence[np.ndarray], eps: float) -> np.ndarray:
     """
     sizes = [edges[0].shape[1], *(len(part) for part in edges)]
     begin = np.concatenate([[0], np.cumsum(sizes)])
-    made = np.zeros((begin[-1], begin[-1]))
+    weights = np.zeros((begin[-1], begin[-1]))
     for at, part in enumerate(edges):
         logs = log_strength(np.sqrt(part), eps)
         above = slice(begin[at + 1], begin[at + 2])
         below = slice(begin[at], begin[at + 1])
-        made[above, below], made[below, above] = logs, logs.T
-    return made
+        weights[above, below], weights[below, above] = logs, logs.T
+    return weights
 
 
 @dataclass(frozen=True)
@@ -228,8 +228,8 @@ def _best(weights, value, modules, random):
                 break
             resolution *= 2
         starts.append(_joined(weights, labels, value, modules))
-    found = [_improved(weights, one, value, modules, random) for one in starts]
-    return min(found, key=lambda one: value(*_sums(weights, one)[:2]).sum())
+    improved = [_improved(weights, start, value, modules, random) for start in starts]
+    return min(improved, key=lambda start: value(*_sums(weights, start)[:2]).sum())
 
 
 def _improved(weights, labels, value, modules, random):

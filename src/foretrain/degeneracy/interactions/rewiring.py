@@ -26,12 +26,12 @@ def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES)
     """
     part = np.asarray(part, float)
     met = np.ix_(part.any(1), part.any(0))  # what has no edge keeps none
-    made = part[met]
+    wired = part[met]
     # An edge can move if the one across from it in its minor is one, too, and the others are none; it does half of the time.
-    density = (made > 0).mean() if made.any() else 1.0
+    density = (wired > 0).mean() if wired.any() else 1.0
     sweeps = moves * 2 / max(density * (1 - density) ** 2, density**4)
     for sweep in range(min(SWEEPS, int(np.ceil(sweeps)))):
-        turned = made.T if sweep % 2 else made  # a view: moves along rows, then along columns
+        turned = wired.T if sweep % 2 else wired  # a view: moves along rows, then along columns
         rows, columns = (random.permutation(size)[: size - size % 2] for size in turned.shape)
         if not (rows.size and columns.size):
             continue
@@ -45,7 +45,7 @@ def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES)
         minors = np.where(moved[:, None, :, None], swapped, minors)
         turned[at] = minors.reshape(rows.size, columns.size)
     whole = np.zeros_like(part)
-    whole[met] = made
+    whole[met] = wired
     return whole
 
 
@@ -63,22 +63,22 @@ def modules(
     `edges` and `eps` are those of `modularity.affinity`; a strength of at most `eps` is no edge. `number` and `resolution`
     are those of `modularity.partition`. Cost: `draws` + 1 partitions.
     """
-    found = partition(affinity(edges, eps), number, resolution=resolution)
+    best = partition(affinity(edges, eps), number, resolution=resolution)
     random = np.random.default_rng(seed)
     kept = [np.where(part > eps, part, 0) for part in edges]
     by_chance = []
     for _ in range(integer("draws", draws, minimum=1)):
         weights = affinity([rewired(part, random) for part in kept], eps)
         many = None if number is None else min(number, int(weights.any(0).sum()))
-        alike = partition(weights, many, resolution=found.resolution)
+        alike = partition(weights, many, resolution=best.resolution)
         by_chance.append(alike.modularity)
-    return found, np.array(by_chance)
+    return best, np.array(by_chance)
 
 
-def is_modular(found: Partition, by_chance: np.ndarray) -> bool:
+def is_modular(best: Partition, by_chance: np.ndarray) -> bool:
     """True if a graph is more modular than it is rewired: by more than three deviations of the rewired ones from their mean.
 
     Of random graphs about one in a hundred is, with ten draws.
     """
     spread = by_chance.std(ddof=1) if len(by_chance) > 1 else 0.0
-    return bool(found.modularity > by_chance.mean() + 3 * spread + 1e-9)
+    return bool(best.modularity > by_chance.mean() + 3 * spread + 1e-9)

@@ -77,10 +77,10 @@ def wired(
         number = None
     options = {"number": number, "resolution": resolution}
     modules, chance = timed("modules", rewiring.modules, graph.strengths, eps, **options)
-    made = Wiring(basis, graph, modules, chance)
-    if not made.modular:
+    wiring = Wiring(basis, graph, modules, chance)
+    if not wiring.modular:
         doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
-    return made, doubts
+    return wiring, doubts
 
 
 def _with_roots(network):

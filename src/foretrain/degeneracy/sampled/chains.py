@@ -72,7 +72,7 @@ def rhat(draws: np.ndarray) -> float:
         return special.ndtri((ranks - 0.375) / (values.size + 0.25))
 
     folded = np.abs(draws - np.median(draws))
-    return max(_plain_rhat(_split(normalised(one))) for one in (draws, folded))
+    return max(_plain_rhat(_split(normalised(values))) for values in (draws, folded))
 
 
 def effective_size(draws: np.ndarray) -> float:

@@ -22,6 +22,7 @@ False, as in studies) there is one round of a fixed number of gradients.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -107,8 +108,8 @@ def sampled_parameters(
 
     Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain; `tell` gets both.
     """
-    scales = 1 / (2 * posterior.beta) if scales is None else scales
-    eps = np.array([real("scales", scale, above=0) for scale in np.atleast_1d(scales).tolist()])
+    wanted = np.atleast_1d(1 / (2 * posterior.beta) if scales is None else np.asarray(scales))
+    eps = np.array([real("scales", scale, above=0) for scale in wanted.tolist()])
     seconds = real("seconds", seconds, above=0)
     integer("chains", chains, minimum=8)
     begun = time.perf_counter()
@@ -119,14 +120,16 @@ def sampled_parameters(
     walk = _Walk(
         posterior, chains, seed, (seconds, gradients), tell or (lambda line: None), until_trusted
     )
-    found, fit = {}, walk.fitting
+    estimates, fit = {}, walk.fitting
     for number, at in enumerate(np.argsort(-eps)):
         if number < fit:
             left = walk.left / (min(len(eps), fit) - number)
-            found[at] = walk.sample(float(eps[at]), left, min(float(most), walk.dimension))
+            estimates[at] = walk.sample(float(eps[at]), left, min(float(most), walk.dimension))
         else:
-            found[at] = np.nan, np.nan, [walk.refused], None, np.full((chains, BLOCK), np.nan)
-    value, error, doubts, checks, traces = zip(*(found[at] for at in range(len(eps))), strict=True)
+            estimates[at] = np.nan, np.nan, [walk.refused], None, np.full((chains, BLOCK), np.nan)
+    value, error, doubts, checks, traces = zip(
+        *(estimates[at] for at in range(len(eps))), strict=True
+    )
     return SampledParameters(
         eps=eps,
         value=np.array(value),
@@ -151,7 +154,7 @@ class _Walk:
         self.width = (1.0 if posterior.pull is None else posterior.pull) ** -0.5
         paths = jax.tree_util.tree_leaves_with_path(posterior.params)
         self.names = [jax.tree_util.keystr(path) for path, _ in paths]
-        self.leaf = np.repeat(np.arange(len(paths)), [np.size(one) for _, one in paths])
+        self.leaf = np.repeat(np.arange(len(paths)), [np.size(leaf) for _, leaf in paths])
         self.data = jax.device_put((posterior.params, posterior.data))
         self.run = program(posterior.losses, len(paths))
         self.calls = self.gradients = 0
@@ -206,7 +209,7 @@ class _Walk:
 
     @property
     def cost(self) -> float:
-        """What a gradient takes of the budget."""
+        """Cost of a gradient, in the unit of the budget."""
         return max(self.spent / self.gradients, 1e-9)
 
     def _arguments(self, u, log_step, beta, steps, draws, rate):
@@ -231,7 +234,7 @@ class _Walk:
         self.gradients += taken
         self.timed += took
         self.spent += taken if self.counted else took
-        kept = Draws(*(np.asarray(one, float)[:, :draws] for one in kept))
+        kept = Draws(*(np.asarray(part, float)[:, :draws] for part in kept))
         return u, np.asarray(log_step, float), kept
 
     def _length(self, log_step, seconds, draws):
@@ -245,7 +248,7 @@ class _Walk:
         inside, end = self.chains - len(self.outside), self.spent + seconds
         u = np.concatenate([np.zeros_like(self.outside[:inside]), self.outside])
         log_step = np.log(np.full(self.chains, 0.2))
-        self.metric = self.plain
+        self.metric, kept = self.plain, None
         if self.hot is None:
             for _ in range(30):  # draws of the prior with a loss that overflows begin nearer to w*
                 _, _, kept = self._go(u, log_step - 99, 1.0, 1, 1)
@@ -253,6 +256,7 @@ class _Walk:
                 if not lost.any():
                     break
                 u = np.where(lost[:, None], u / 2, u)
+            assert kept is not None
             typical = np.median(kept.loss[inside:]) - self.posterior.start_loss
             least = beta * np.finfo(self.mask.dtype).eps
             self.hot = float(np.clip(self.dimension / (2 * max(typical, 1e-300)), least, beta))
@@ -291,37 +295,43 @@ class _Walk:
             else:
                 self.metric = self.plain
         u, log_step, _ = self._fitted(u, log_step, beta, seconds / 10)
-        if not self.until_trusted:
+        if self.until_trusted:
+            u, draws, judged = self._rounds(u, log_step, beta, end, most)
+        else:
             u, draws = self._round(u, log_step, beta, np.inf, self.spent + (end - self.spent) / 4)
-            log_step = _refitted(log_step, draws)
-            u, draws = self._round(u, log_step, beta, np.inf, end)
-            trace = 2 * beta * (draws.loss - self.posterior.start_loss)
-            places = np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)
-            return (*self._judged(draws, beta, most, 1.0), trace[:, places])
-        found, size, passed = (None, 0), BLOCK, False
+            u, draws = self._round(u, _refitted(log_step, draws), beta, np.inf, end)
+            judged = self._judged(draws, beta, most, 1.0)
+        self.outside = np.asarray(u)[-len(self.outside) :]
+        trace = 2 * beta * (draws.loss - self.posterior.start_loss)
+        return (*judged, trace[:, np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)])
+
+    def _rounds(self, u, log_step, beta, end, most):
+        """Return places, the draws of the last whole round and what they say; rounds double until two are trusted."""
+        last: Any = None
+        judged: Any = None
+        size, longest, passed = BLOCK, 0, False
         while True:
             begun = self.spent
             u, draws = self._round(u, log_step, beta, size, end)
             count = draws.loss.shape[1]
-            if count >= found[1]:
-                found = self._judged(draws, beta, most), count
-                trace = 2 * beta * (draws.loss - self.posterior.start_loss)
+            if count >= longest:
+                longest, last, judged = count, draws, self._judged(draws, beta, most)
+            value, error, lines, checks = judged
             again = self.spent + 2 * (self.spent - begun) < end
-            if count < size or (not found[0][2] and (passed or not again)):
+            if count < size or (not lines and (passed or not again)):
                 break
             took, left = self.spent - begun, max(end - self.spent, 0.0)
-            hopeless = growth(*found[0][:2], found[0][3]) * took
+            hopeless = growth(value, error, checks) * took
             # A shorter round is worth less than the last.
             if left < took or hopeless > HOPELESS * left:
                 if hopeless > took:
                     unit = "gradients" if self.counted else "s"
-                    found[0][2].append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
+                    lines.append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
                 break
-            passed = not found[0][2]
+            passed = not lines
             log_step = _refitted(log_step, draws)
             size *= 2
-        self.outside = np.asarray(u)[-len(self.outside) :]
-        return (*found[0], trace[:, np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)])
+        return u, last, judged
 
     def _round(self, u, log_step, beta, size, end):
         """So many draws with the same steps, fewer where the time ends."""
@@ -336,19 +346,19 @@ class _Walk:
             count += draws
             if count >= size or fitting < (2 * draws if self.until_trusted else draws + 4):
                 break
-        return u, Draws(*(np.concatenate(one, 1) for one in zip(*blocks, strict=True)))
+        return u, Draws(*(np.concatenate(part, 1) for part in zip(*blocks, strict=True)))
 
     def _judged(self, draws, beta, most, chosen=CHOSEN):
         """Value, error, doubts and checks."""
         excess = 2 * beta * (draws.loss - self.posterior.start_loss)
         parts = {"loss": excess, "length": draws.square}
-        means = {name: mean_of(one) for name, one in parts.items()}
+        means = {name: mean_of(mean) for name, mean in parts.items()}
         value = means["loss"].value
         moved = draws.accepted.mean()
 
         def share(drift, size):
-            one = mean_of(drift / size)
-            return 1 - one.value / moved, one.error / moved, int(size)
+            mean = mean_of(drift / size)
+            return 1 - mean.value / moved, mean.error / moved, int(size)
 
         sizes = np.bincount(self.leaf, self.mask, len(self.names))
         leaves = {
@@ -360,8 +370,8 @@ class _Walk:
         checks = Checks(
             virial=share(draws.drift.sum(-1), self.dimension),
             leaves=leaves,
-            rhat=max(one.rhat for one in means.values()),
-            between=max(_apart(one) for one in parts.values()),
+            rhat=max(mean.rhat for mean in means.values()),
+            between=max(_disagreement(mean) for mean in parts.values()),
             effective=means["loss"].effective,
             lengths=means["length"].effective,
             curvature=float((curved / (curved + 1)).sum()) if self.whole else np.nan,
@@ -383,10 +393,10 @@ def _beyond(draws, start_loss) -> float:
     return float(draws.beyond.mean() / max(abs(draws.loss.mean() - start_loss), 1e-300))
 
 
-def _apart(values) -> float:
+def _disagreement(values) -> float:
     """Difference of the two groups of chains in standard errors."""
     inside = len(values) // FROM_START
     groups = values[:inside], values[inside:]
-    errors = [max(mean_of(one).error, error_between(one)) for one in groups]
+    errors = [max(mean_of(group).error, error_between(group)) for group in groups]
     gap = abs(groups[0].mean() - groups[1].mean())
     return float(gap / max(np.hypot(errors[0], errors[1]), 1e-300))

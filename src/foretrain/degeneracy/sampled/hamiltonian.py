@@ -55,9 +55,9 @@ def curvature(posterior, data, mask, width: float, affordable: int):
 
     def times(vectors):
         blocks = [vectors[:, at : at + BLOCK] for at in range(0, vectors.shape[1], BLOCK)]
-        padded = [np.pad(one, ((0, 0), (0, BLOCK - one.shape[1]))) for one in blocks]
-        made = [np.asarray(product(one.astype(mask.dtype), *data), float) for one in padded]
-        return np.concatenate(made, 1)[:, : vectors.shape[1]] * mask[:, None]
+        padded = [np.pad(block, ((0, 0), (0, BLOCK - block.shape[1]))) for block in blocks]
+        products = [np.asarray(product(block.astype(mask.dtype), *data), float) for block in padded]
+        return np.concatenate(products, 1)[:, : vectors.shape[1]] * mask[:, None]
 
     times(np.zeros((d, 1)))  # compiled first
     start = time.perf_counter()
@@ -140,8 +140,8 @@ def program(losses: Losses, leaves: int):
 
             none = jnp.zeros(3, u.dtype)
             state = begin, momentum, none, none, jnp.zeros_like(u), none
-            found = jax.lax.fori_loop(0, steps + 1, leap, state)
-            place, after, first, last, _, sums = found
+            state = jax.lax.fori_loop(0, steps + 1, leap, state)
+            place, after, first, last, _, sums = state
             there, likely = stretched(place, unit), taken(first, last)
             turned = jax.ops.segment_sum(place * after + begin * momentum, leaf, leaves)
             drift = jnp.where(likely > 0, likely * turned, 0) / (steps * h)
@@ -149,12 +149,12 @@ def program(losses: Losses, leaves: int):
             u, loss = jnp.where(yes, there, u), jnp.where(yes, last, first)[0]
             quadratic = (curvatures * (vectors.T @ u) ** 2).sum() / 2
             means = sums / steps
-            one = Draws(means[0], means[1], jnp.abs(loss - quadratic), likely, drift)
-            kept = jax.tree.map(lambda all_, new: all_.at[number].set(new), kept, one)
+            new_draw = Draws(means[0], means[1], jnp.abs(loss - quadratic), likely, drift)
+            kept = jax.tree.map(lambda all_, new: all_.at[number].set(new), kept, new_draw)
             return u, log_step + rate * (likely - WANTED), kept
 
         number = jnp.zeros(BLOCK, u.dtype)
-        kept = Draws(*[number] * 4, jnp.zeros((BLOCK, leaves), u.dtype))
+        kept = Draws(number, number, number, number, jnp.zeros((BLOCK, leaves), u.dtype))
         return jax.lax.fori_loop(0, draws, draw, (u, log_step, kept))
 
     return jax.jit(jax.vmap(chain, in_axes=(0, 0, 0, 0, *[None] * 9)))
@@ -162,6 +162,6 @@ def program(losses: Losses, leaves: int):
 
 def taken_memory(compiled: Any) -> int:
     """Bytes of a compiled program: what it reads, what it gives, and what it needs on the way; 0 where nobody says."""
-    found = compiled.memory_analysis()
+    sizes = compiled.memory_analysis()
     kinds = "argument", "output", "temp"
-    return sum(getattr(found, f"{kind}_size_in_bytes", 0) for kind in kinds)
+    return sum(getattr(sizes, f"{kind}_size_in_bytes", 0) for kind in kinds)

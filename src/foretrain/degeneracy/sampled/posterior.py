@@ -85,7 +85,7 @@ def posterior(
     if beta is None and n < 3:
         rule = "be given where there are fewer than three examples"
         raise argument_error("beta", rule, "is not")
-    beta = n / np.log(n) if beta is None else real("beta", beta, above=0)
+    beta = float(n / np.log(n)) if beta is None else real("beta", beta, above=0)
     pull = None if pull is None else real("pull", pull, above=0)
     flat = flattened(params)
     if not np.isfinite(flat).all():
@@ -138,8 +138,8 @@ def _behaviour(apply: Callable[[Any, Any], Any], kind: str) -> Losses:
         return (gap**2).reshape(len(gap), -1).sum(-1)
 
     def divergence(params, data):
-        said = jax.nn.log_softmax(data["targets"])
-        each = jnp.exp(said) * (said - jax.nn.log_softmax(apply(params, data["inputs"])))
+        logs = jax.nn.log_softmax(data["targets"])
+        each = jnp.exp(logs) * (logs - jax.nn.log_softmax(apply(params, data["inputs"])))
         return each.reshape(len(each), -1).sum(-1)
 
     return squared if kind == "mse" else divergence

@@ -37,48 +37,48 @@ class Checks(NamedTuple):
 
 
 def growth(value: float, error: float, checks: Checks) -> float:
-    """How many times as many draws are enough for `doubts`, where effective draws grow as draws do; at least 1.
+    """Return by how much draws must grow for `doubts` to end, if effective draws grow as draws do; at least 1.
 
     Of chains that agree R-hat^2 - 1 falls as their number does: halves of chains, 2 m of them, differ by 2 m/effective of the
     variance within.
     """
     wide = error / (ERROR * max(abs(value), 0.2))
-    apart = (checks.rhat**2 - 1) / (RHAT**2 - 1)
+    disagreement = (checks.rhat**2 - 1) / (RHAT**2 - 1)
     few = EFFECTIVE / max(checks.effective, 1.0), LENGTHS / max(checks.lengths, 1.0)
-    return float(max(1.0, wide**2, apart, *few))
+    return float(max(1.0, wide**2, disagreement, *few))
 
 
 def doubts(value: float, error: float, checks: Checks) -> list[str]:
     """Why a value is not to be trusted; empty if it is."""
     if not np.isfinite(value):
         return ["no chain stayed finite"]
-    found = []
+    reasons = []
     if not checks.rhat < RHAT:
-        found.append(f"chains disagree, R-hat {checks.rhat:.3f}")
+        reasons.append(f"chains disagree, R-hat {checks.rhat:.3f}")
     if not checks.between < ERRORS:
-        found.append(
+        reasons.append(
             f"chains from w* and from outside differ by {checks.between:.1f} standard errors"
         )
     if not checks.effective >= EFFECTIVE:
-        found.append(f"{checks.effective:.0f} effective draws")
+        reasons.append(f"{checks.effective:.0f} effective draws")
     if not checks.lengths >= LENGTHS:
-        found.append(f"{checks.lengths:.0f} effective draws of |w - w*|")
+        reasons.append(f"{checks.lengths:.0f} effective draws of |w - w*|")
     if not error < ERROR * max(abs(value), 0.2):
-        found.append(f"standard error {error:.2g}")
+        reasons.append(f"standard error {error:.2g}")
     for name, (share, own, _) in {"all": checks.virial, **checks.leaves}.items():
         if not abs(share - 1) < ERRORS * own:
-            found.append(
+            reasons.append(
                 f"chains have not come round in {name}: E[(w - w*) . grad U] is {share:.1%} of d"
             )
     if not checks.virial[1] < SHARE:
-        found.append(f"E[(w - w*) . grad U] is known to {checks.virial[1]:.0%} of d only")
+        reasons.append(f"E[(w - w*) . grad U] is known to {checks.virial[1]:.0%} of d only")
     if not checks.accepted >= ACCEPTED:
-        found.append(f"a chain moves in {checks.accepted:.0%} of its trajectories")
+        reasons.append(f"a chain moves in {checks.accepted:.0%} of its trajectories")
     gap = abs(value - checks.curvature)
     if checks.beyond < NARROW and gap > ERRORS * error + checks.beyond * value:
-        found.append(f"curvature says {checks.curvature:.4g}, and the loss is quadratic there")
+        reasons.append(f"curvature says {checks.curvature:.4g}, and the loss is quadratic there")
     if value < -ERRORS * error:
-        found.append("it is negative: w* is no minimum")
+        reasons.append("it is negative: w* is no minimum")
     if value > checks.most + ERRORS * error:
-        found.append(f"more than {checks.most:.0f}, which it cannot exceed")
-    return found
+        reasons.append(f"more than {checks.most:.0f}, which it cannot exceed")
+    return reasons

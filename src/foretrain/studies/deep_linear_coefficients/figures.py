@@ -11,7 +11,7 @@ def draw_coefficients(grid):
     figure, (left, right) = panels(1, 2, height=4.4)
     colours, line = list(PALETTE.values()), {"color": "#c5c9cd", "linewidth": 1, "zorder": 0}
     cells = [cell.along("network") for cell in grid.cells(keep=("network",))]
-    for number, cell in enumerate(sorted(cells, key=lambda one: one.parameters.beta)):
+    for number, cell in enumerate(sorted(cells, key=lambda cell: cell.parameters.beta)):
         limit, m = cell.theory["limit"].values, cell.theory["multiplicity"].values
         values = cell.simulation["learning_coefficient"].transpose("network", "seed").values
         colour, beta = colours[number % len(colours)], cell.parameters.beta

@@ -14,10 +14,10 @@ LINEAR_SCALE = (1e3, 4.0)
 
 def posterior(p, seed):
     """The posterior of the squared distance from the network's own function; None for a network that training missed."""
-    made = network(p.network, p.units, seed)
-    if made is None:
+    fitted = network(p.network, p.units, seed)
+    if fitted is None:
         return None
-    activation, own, out, x, _ = made
+    activation, own, out, x, _ = fitted
     beta, localisation = SCALES.get(activation, LINEAR_SCALE)
     spare = WIDE - len(own)
     beyond = ((0, spare), (0, 0)), ((0, LINEAR - len(out)), (0, spare))
@@ -35,7 +35,7 @@ def posterior(p, seed):
 
 def losses(weights, data):
     """Mean squared distance of the outputs from the target, of the one example that stands for all, shape (1,)."""
-    given = {name: values[0] for name, values in data.items()}
+    parts = {name: values[0] for name, values in data.items()}
     incoming, outgoing = weights
-    hidden = activated(given["x"] @ incoming.T, given["activation"])
-    return ((hidden @ outgoing.T - given["target"]) ** 2).sum(-1).mean()[None]
+    hidden = activated(parts["x"] @ incoming.T, parts["activation"])
+    return ((hidden @ outgoing.T - parts["target"]) ** 2).sum(-1).mean()[None]

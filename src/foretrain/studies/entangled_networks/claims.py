@@ -39,7 +39,9 @@ def lower(c):
 
 
 def as_derived_pairs(c):
-    gaps = [more(c, one).mean("seed", skipna=False) - more(c.of("theory"), one) for one in DERIVED]
+    gaps = [
+        more(c, pair).mean("seed", skipna=False) - more(c.of("theory"), pair) for pair in DERIVED
+    ]
     return Exact(float(np.mean([np.abs(gap.values) < 1 for gap in gaps])))
 
 

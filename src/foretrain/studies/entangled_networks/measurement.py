@@ -27,10 +27,10 @@ TRIES, REACHED = 6, 1e-10
 
 def measure(p, seed):
     """Rank of the Jacobian at the parameters, and how far the function is from that of the modular network of the pair."""
-    made = network(p.network, p.units, seed)
-    if made is None:
+    fitted_network = network(p.network, p.units, seed)
+    if fitted_network is None:
         return {"exact_rank": np.nan, "function_gap": np.nan}
-    activation, own, out, x, wanted = made
+    activation, own, out, x, wanted = fitted_network
     gap = outputs(activation, own, out, x) - wanted
     slopes = jacobian(perceptron([own, out], None, activation), x)
     return {"exact_rank": rank(slopes), "function_gap": np.sqrt((gap**2).sum(1).mean())}

@@ -27,9 +27,9 @@ def measure(p, seed):
     if p.kind == "sampled":
         networks = [drawn(random, (3, 3, 4), "relu", False) for _ in range(p.networks)]
         return sampled(seed, networks, random.normal(size=(p.samples, 3)))
-    one = approximate if p.kind == "approximate" else counts
-    networks = [one(p, random) for _ in range(p.networks)]
-    return {name: np.stack([one[name] for one in networks], -1) for name in networks[0]}
+    counter = approximate if p.kind == "approximate" else counts
+    networks = [counter(p, random) for _ in range(p.networks)]
+    return {name: np.stack([arrays[name] for arrays in networks], -1) for name in networks[0]}
 
 
 def drawn(random, widths, activation, bias):
@@ -75,16 +75,16 @@ def counts(p, random):
     """Counted, exact, and left after sparsification."""
     network, x = made(p, random)
     gram = grams(network, x)
-    found = free_directions(network, x)
+    freedom = free_directions(network, x)
     spectrum = jacobian_spectrum(network, x)
     sparse = sparsified(network, x, matrices=gram)
-    blocks = (block for one in found.sections.values() for block in one.blocks)
+    blocks = (block for section in freedom.sections.values() for block in section.blocks)
     squares = sum(block.dimension**2 - block.extra for block in blocks)
     return {
-        "parameter_count": float(found.parameters),
-        "counted": np.array([float(found.by_source()[name]) for name in SOURCES]),
-        "counted_by_squares": float(found.free + squares),
-        "deficit": float(found.parameters - spectrum.rank),
+        "parameter_count": float(freedom.parameters),
+        "counted": np.array([float(freedom.by_source()[name]) for name in SOURCES]),
+        "counted_by_squares": float(freedom.free + squares),
+        "deficit": float(freedom.parameters - spectrum.rank),
         "parameters_left": float(sparse.parameters),
     } | over_scale(network, x, gram, spectrum.costs, sparse)
 

@@ -24,17 +24,20 @@ def over_scale(network, x, gram, squares, sparse):
     scales = SCALES * unit
     counted, by_roots = [], []
     for eps in scales:
-        found = free_directions(network, x, scale=eps, found=gram)
-        counted.append(found.effective)
+        freedom = free_directions(network, x, scale=eps, matrices=gram)
+        counted.append(freedom.effective)
         pairs = 0
-        for at in found.sections:
+        for at in freedom.sections:
             bare = network.sections[at].bias is None
             read = gram.activations[at] if bare else gram.augmented(at)
             pairs += rank(gram.jacobians[at], scale=eps) * rank(read, scale=eps)
-        by_roots.append(max(0, pairs - found.by_source()["synchronized"]))
-    made = [sparse, *(sparsified(network, x, scale=eps, matrices=gram) for eps in scales)]
-    losses = [((outputs(one, network, x) - answers) ** 2).sum(1).mean() for one in made]
-    left = np.array([one.parameters for one in made])
+        by_roots.append(max(0, pairs - freedom.by_source()["synchronized"]))
+    cut = [sparse, *(sparsified(network, x, scale=eps, matrices=gram) for eps in scales)]
+    losses = [
+        ((outputs(sparse_network, network, x) - answers) ** 2).sum(1).mean()
+        for sparse_network in cut
+    ]
+    left = np.array([sparse_network.parameters for sparse_network in cut])
     bases = all_bases(network, x, few=True, names=("global", "neurons"))
     kept = {name: fewest_edges(network, x, basis, scales) for name, basis in bases.items()}
     return {
@@ -61,19 +64,20 @@ def sampled(seed, networks, x):
     """2 lambda_Z at beta = 1/(2 eps) with a prior of unit width, by the library's sampler and, smoothed, by the Jacobian."""
     import jax
 
-    numbers, found = generator(seed, "chains").integers(2**31, size=len(networks)), []
+    numbers, pairs = generator(seed, "chains").integers(2**31, size=len(networks)), []
     for network, number in zip(networks, numbers, strict=True):
         unit = evaluated(network, x)[0][-1].var(0).sum()
         slopes = jacobian(network, x)
         values = np.maximum(np.linalg.eigvalsh(slopes.T @ slopes / len(x)), 0)
         params = [leaves["weight"] for leaves in network.params]
         with jax.enable_x64(True):
-            around, options = behavioural(answers, params, x), {"gradients": GRADIENTS}
-            options |= {"until_trusted": False, "seed": int(number)}
-            estimates = sampled_parameters(around, SAMPLED * unit, **options)
+            around, eps = behavioural(answers, params, x), SAMPLED * unit
+            estimates = sampled_parameters(
+                around, eps, gradients=GRADIENTS, until_trusted=False, seed=int(number)
+            )
         smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
-        found.append((estimates.value, smooth))
-    first, second = (np.stack(values, 1) for values in zip(*found, strict=True))
+        pairs.append((estimates.value, smooth))
+    first, second = (np.stack(values, 1) for values in zip(*pairs, strict=True))
     return {"sampled": first, "smooth": second}
 
 

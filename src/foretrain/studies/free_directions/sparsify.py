@@ -15,6 +15,7 @@ is kept (its entry becomes 1 or -1), and the new network computes the same by it
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -161,9 +162,11 @@ def _in_blocks(section, weight, bias, kept, blocks):
     """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
     wide = len(weight)
     # Bias last, as a column more; begun empty, for a layer of which nothing is left.
-    rows: list[np.ndarray] = [np.zeros((0, weight.shape[1] + 1))]
+    rows: list[Any] = [np.zeros((0, weight.shape[1] + 1))]
     settled = [np.zeros((0, weight.shape[1] + 1), bool)]
-    basis, outward, gates = [np.zeros((0, wide))], [np.zeros((wide, 0))], []
+    basis: list[Any] = [np.zeros((0, wide))]
+    outward: list[Any] = [np.zeros((wide, 0))]
+    gates = []
     shift = np.zeros(wide)
     for block in blocks:
         these = list(block.neurons)

@@ -16,7 +16,7 @@ def posterior(p, seed):
     """The posterior of one part of the loss, its weights moving."""
     network, x, counted, _, moving = part(p, seed)
     seen = evaluated(network, x)[0]
-    leaves = [one[name].ravel() for one in network.params for name in ("bias", "weight")]
+    leaves = [section[name].ravel() for section in network.params for name in ("bias", "weight")]
     beta, localisation = SCALES.get(p.activation, SCALES["relu"])
     target = np.concatenate([seen[-1], seen[1]], 1)
     kind = ACTIVATIONS.index(p.activation)
@@ -30,14 +30,14 @@ def losses(w, data):
     """Mean squared distance of outputs and mediating variables, weighted by what counts, of the one example, shape (1,)."""
     import jax.numpy as jnp
 
-    given = {name: values[0] for name, values in data.items()}
-    f, begin, seen = given["x"], 0, []
+    parts = {name: values[0] for name, values in data.items()}
+    f, begin, seen = parts["x"], 0, []
     for below, above in pairwise(WIDTHS):
         a, b = 2 * below, 2 * above
         bias, weight = w[begin : begin + b], w[begin + b : begin + b + a * b].reshape(b, a)
         begin += b + a * b
         pre = f @ weight.T + bias
-        f = activated(pre, given["activation"])
+        f = activated(pre, parts["activation"])
         seen += [pre, f]
-    found = jnp.concatenate([seen[-2], seen[1]], 1)
-    return (((found - given["target"]) * given["counted"]) ** 2).sum(-1).mean()[None]
+    values = jnp.concatenate([seen[-2], seen[1]], 1)
+    return (((values - parts["target"]) * parts["counted"]) ** 2).sum(-1).mean()[None]

@@ -33,8 +33,10 @@ def undone(activation, m):
 def additive(c):
     """Return the effective parameters of both modules, nothing between, less those of each, the mean over activations."""
     gaps = [
-        twice(c, "both, apart", one) - twice(c, "first", one) - twice(c, "second, apart", one)
-        for one in c.values("activation")
+        twice(c, "both, apart", activation)
+        - twice(c, "first", activation)
+        - twice(c, "second, apart", activation)
+        for activation in c.values("activation")
     ]
     return sum(gaps) / len(gaps)
 

@@ -26,12 +26,12 @@ def measure(p, seed):
     x = np.concatenate([np.repeat(left, p.examples, 0), np.tile(right, (p.examples, 1))], 1)
     network = joined(pair, p.activation, p.mediators, p.strength)
     some = data.standard_normal((COUNTED, 2 * INPUTS))
-    found = counts(network, joined(pair, p.activation, 0, 0.0), some, p)
+    measured = counts(network, joined(pair, p.activation, 0, 0.0), some, p)
     if p.activation == "relu":
         values = np.maximum(left @ pair[0][0][0].T + pair[0][1][0], 0)
-        found |= costs((values**2).mean(0), p.strength, p.cutoff)
-        found |= search(network, x, p.cutoff)
-    return found
+        measured |= costs((values**2).mean(0), p.strength, p.cutoff)
+        measured |= search(network, x, p.cutoff)
+    return measured
 
 
 def module(random):
@@ -96,14 +96,16 @@ def search(network, x, eps):
     graph = interaction_graph(network, x, basis, points=5)
     planted, values = [], folded.layers(folded.steps(network, False), x, False)
     for layer, f in zip(basis.layers, values, strict=True):
-        halves = zip(*(np.split(one, 2, 1) for one in (f - layer.mean, layer.forward)), strict=True)
+        halves = zip(
+            *(np.split(rows, 2, 1) for rows in (f - layer.mean, layer.forward)), strict=True
+        )
         own, other = ((f @ forward.T).var(0) for f, forward in halves)
         planted.append(other > own)
     labels, weights = np.concatenate(planted).astype(int), modularity.affinity(graph.strengths, eps)
 
     def agreement(objective):
-        made = modularity.partition(weights, 2, objective=objective).labels
-        kept = made >= 0
-        return float(adjusted_rand_score(labels[kept], made[kept]))
+        sought = modularity.partition(weights, 2, objective=objective).labels
+        kept = sought >= 0
+        return float(adjusted_rand_score(labels[kept], sought[kept]))
 
     return {"search_agreement": agreement("normalised cut"), "plain_agreement": agreement("cut")}

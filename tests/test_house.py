@@ -93,7 +93,6 @@ MODULES = modules()
 
 
 @cache
-@cache
 def imports(path: Path) -> set[str]:
     """Modules of foretrain that a file imports, inside functions and later too, but not those for a type checker alone."""
     tree = ast.parse(path.read_text("utf-8"))

@@ -24,7 +24,10 @@ EPILOG = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line in the grammar of `foretrain.errors`."""
+    """A parser whose complaints are one line in the grammar of `foretrain.errors`; it takes no option by its first letters."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, allow_abbrev=False, **options)
 
     def error(self, message):
         raise argument_error("command line", "be understood", message)

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from foretrain.elsewhere.curves import Measured
-from foretrain.errors import ForetrainError, integer, known_options, path_argument
+from foretrain.errors import ForetrainError, argument_error, integer, known_options, path_argument
 from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.curve_comparison import curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
@@ -82,6 +82,9 @@ def explain(
         ('will do', 'lazy')
     """
     known_options("foretrain.explain", described_by, explain, described)
+    for name in ("learning_rate", "steps"):
+        if name not in described_by:
+            raise argument_error(name, "be given to foretrain.explain", "is not")
     training = described(apply, init, x, y, **described_by)
     return explained(
         training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out

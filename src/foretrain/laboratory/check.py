@@ -99,7 +99,9 @@ def _lacks(study: Study, plan: Plan) -> Problems:
     sentences = attempt("sentences", lambda: study.sentences) or ()
     attempt("figures", lambda: study.figures)
     cell = next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
-    theory = attempt("predict", lambda: theory_of(study, dataclasses.replace(cell, seeds=1)))
+    measured = xr.Dataset() if step is None else xr.Dataset(coords={"step": step})
+    cell = dataclasses.replace(cell, seeds=1, simulation=measured)
+    theory = attempt("predict", lambda: theory_of(study, cell))
     theory = xr.Dataset() if theory is None else theory
     common = sorted(observed.keys() & theory.data_vars.keys())
     if theory.data_vars and observed and not sentences and not common:

@@ -53,6 +53,7 @@ def info(study: str | Path | Study) -> Info:
     fields = known.Parameters.__dataclass_fields__
     content = {
         "study": known.name,
+        "where": known.where,
         "question": known.card.summary,
         "source": known.card.source,
         "cost": known.card.cost,
@@ -124,7 +125,7 @@ def _draws(study: Study) -> str:
 def _cost(facts: Info) -> str:
     if not facts["cost"]:
         return ""
-    repair = f"foretrain run {facts['study']} --explain tells it here, by a trial"
+    repair = f"foretrain run {facts['where'] or facts['study']} --explain tells it here, by a trial"
     return f"about {facts['cost']} on two idle cores; {repair}"
 
 

@@ -84,6 +84,8 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
     """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
     p = cell.parameters
     step = study.stored_steps(p)
+    if not step.size:  # of what is measured without labels of its own
+        step = np.asarray(cell.simulation.coords.get("step", step))
     seeds = range(cell.seeds if study.predicts_by_seed else 1)
     predicted = [study.predict(p, step, cell.seed(number)) for number in seeds]
     if not step.size:

@@ -24,8 +24,6 @@ DOCSTRINGS = {
 # Functions, fields, arguments and variables named by a word of NAMES, by room.
 NAMED = {
     "benchmarks": 73,
-    "degeneracy": 50,
-    "explain": 33,
     "registry": 1,
     "studies": 57,
     "tests": 977,

@@ -139,9 +139,9 @@ def lookup(name: str) -> Variable:
 def positions(dim: str) -> dict[str, int]:
     """Return the name of every variable that has a dim to the position of that dim among its own."""
     return {
-        name: lookup(name).dims.index(dim)
+        name: dims.index(dim)
         for name in {**_declared, **_own}
-        if dim in (lookup(name).dims or ())
+        if dim in (dims := lookup(name).dims or ())
     }
 
 

@@ -58,7 +58,7 @@ def evaluated(network: Network, x: np.ndarray) -> tuple[list, list]:
 
 
 def _all_flat(some):
-    return [None if one is None else _flat(one) for one in some]
+    return [None if f is None else _flat(f) for f in some]
 
 
 def _flat(f):

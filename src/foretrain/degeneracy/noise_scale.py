@@ -97,9 +97,9 @@ def variance_between(functions: Sequence[Function], x: np.ndarray, loss: str = "
     if k < 2:
         rule = "be a number where one model is given"
         raise argument_error("noise_scale", rule, "is `seeds`", "Try several models, one per seed.")
-    outputs = [one.outputs(x) for one in functions]
-    if len({one.shape for one in outputs}) > 1:
-        got = f"have {[one.shape[1] for one in outputs]} outputs"
+    outputs = [function.outputs(x) for function in functions]
+    if len({answers.shape for answers in outputs}) > 1:
+        got = f"have {[answers.shape[1] for answers in outputs]} outputs"
         raise argument_error("models", "have the same outputs", got)
     if loss == "mse":
         variance = float(np.var(outputs, axis=0, ddof=1).sum(1).mean())

@@ -46,7 +46,7 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]
     try:
         if explained.is_file():
             record = json.loads(explained.read_text("utf-8"))
-            losses = {name: _array(one) for name, one in record["losses"].items()}
+            losses = {name: _array(rows) for name, rows in record["losses"].items()}
             return np.array(record["steps"]), losses
         path = folder / _PREDICTION
         if not path.is_file():
@@ -73,4 +73,4 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]
 
 
 def _array(rows):
-    return np.array([[np.inf if one is None else one for one in row] for row in rows], float)
+    return np.array([[np.inf if loss is None else loss for loss in row] for row in rows], float)

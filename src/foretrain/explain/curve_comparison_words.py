@@ -63,7 +63,9 @@ def sentences(comparison: CurveComparison) -> list[str]:
         )
     lines += _same_training(comparison)
     others = {
-        name: one.miss for name, one in comparison.distances.items() if name != comparison.run
+        name: distance.miss
+        for name, distance in comparison.distances.items()
+        if name != comparison.run
     }
     if others:
         name = min(others, key=lambda other: others[other])

@@ -152,10 +152,10 @@ def explained(
         )
     weights = [_start(ends.weights, k) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
-    asked = corners(training, from_zero=from_zero)
-    substeps, curves = _trained(simulator, runs.train, asked, forecast, state)
-    train = {corner: curves[corner].train for corner in asked}
-    tests = {corner: losses for corner in asked if (losses := curves[corner].test) is not None}
+    wanted = corners(training, from_zero=from_zero)
+    substeps, curves = _trained(simulator, runs.train, wanted, forecast, state)
+    train = {corner: curves[corner].train for corner in wanted}
+    tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
     test = tests or None
     return Explanation(
         training=training,
@@ -197,7 +197,7 @@ def _tell_before(tell, forecast, measured, at):
 def _trained(
     simulator: Simulator,
     train: Train,
-    asked: Sequence[Corner],
+    wanted: Sequence[Corner],
     forecast: KernelForecast | None,
     state: Regime,
 ) -> tuple[int, dict[Corner, Curves]]:
@@ -205,22 +205,26 @@ def _trained(
 
     Simulations are trained in as few calls as can be, for each starts workers.
     """
-    own = [Simulation(corner) for corner in asked if corner.step]
+    own = [Simulation(corner) for corner in wanted if corner.step]
     if forecast is None:
-        return 1, {one.corner: curves for one, curves in train(own).items()}
+        return 1, {simulation.corner: curves for simulation, curves in train(own).items()}
     edge, few = forecast.edge.measured, simulator.large
-    first = [one for n in islice(substep_search(edge), 1) for one in compared(n, few=few)]
+    first = [
+        simulation for n in islice(substep_search(edge), 1) for simulation in compared(n, few=few)
+    ]
     train([*own, *first])
     substeps = enough_substeps(train, edge, few=few)
-    flows = [Simulation(corner, substeps) for corner in asked if not corner.step]
+    flows = [Simulation(corner, substeps) for corner in wanted if not corner.step]
     also = [] if uncorrected(simulator.training, forecast, state) else [corrected_flow(substeps)]
     curves = train([*own, *flows, *also])
-    return substeps, {one.corner: curves[one] for one in (*own, *flows)}
+    return substeps, {simulation.corner: curves[simulation] for simulation in (*own, *flows)}
 
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
     """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
-    fields = [at for at, name in enumerate(Corner._fields) if len({one[at] for one in curves}) > 1]
+    fields = [
+        at for at, name in enumerate(Corner._fields) if len({corner[at] for corner in curves}) > 1
+    ]
     names = [Corner._fields[at] for at in fields]
     game = {
         frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses

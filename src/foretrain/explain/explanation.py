@@ -80,7 +80,9 @@ class Explanation(Finding):
 
         From zero if the explanation is.
         """
-        return Corner(step=self.training.adaptive, output=all(one.output for one in self.train))
+        return Corner(
+            step=self.training.adaptive, output=all(corner.output for corner in self.train)
+        )
 
     @property
     def run(self) -> Corner:
@@ -116,9 +118,9 @@ class Explanation(Finding):
         )
         for name, parts in causes.items():
             if parts:
-                words = [cause_name(self.training, one.name) for one in parts]
+                words = [cause_name(self.training, cause.name) for cause in parts]
                 values = xr.DataArray(
-                    np.stack([one.values for one in parts]),
+                    np.stack([cause.values for cause in parts]),
                     {"cause": words, "seed": coords["seed"], "step": self.at},
                     ("cause", "seed", "step"),
                 )

@@ -91,10 +91,10 @@ def _losses(ax, explanation, curves, column):
 def _parts(ax, explanation, shares):
     at = np.maximum(explanation.at, 0.5)
     ax.axhline(0, color=INK, linewidth=0.6)
-    for one in shares.causes:
-        label = cause_name(explanation.training, one.name)
+    for cause in shares.causes:
+        label = cause_name(explanation.training, cause.name)
         seed_band(
-            ax, at, one.values, color=PALETTE[_COLOURS[one.name]], label=label, fraction=False
+            ax, at, cause.values, color=PALETTE[_COLOURS[cause.name]], label=label, fraction=False
         )
     ax.plot(
         at, shares.gap.mean(0), color=INK, linewidth=1.2, linestyle="--", label="run minus theory"

@@ -132,7 +132,7 @@ def shown(explanation: Explanation) -> dict[str, Corner]:
         Corner(step=True, batches=explanation.training.in_batches),
     }
     chosen = {*predicted, Corner(True, True), explanation.theory}
-    chosen |= {one for one in explanation.train if sum(one) == sum(explanation.run) - 1}
+    chosen |= {corner for corner in explanation.train if sum(corner) == sum(explanation.run) - 1}
     named = {}
     for corner in sorted(chosen - {explanation.run}, key=sum):
         if corner in explanation.train:
@@ -178,13 +178,17 @@ def trust_lines(explanation: Explanation) -> list[str]:
     if checks.run > 1e-9:
         lines.append("That is more than 1e-9: the training amplifies rounding.")
     if not training.adaptive:
-        held = "; on minibatches each is held for its own step" if training.in_batches else ""
+        note = "; on minibatches each is held for its own step" if training.in_batches else ""
         lines.append(
-            f"The flow is small steps, {explanation.substeps} x 4 gradients in a step{held}."
+            f"The flow is small steps, {explanation.substeps} x 4 gradients in a step{note}."
         )
         if explanation.single:
             lines.append("Small steps are in single precision, all else in double.")
-    lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in explanation.extra if one.why]
+    lines += [
+        f"Not {curve.kind}: {curve.name}, for {curve.why}."
+        for curve in explanation.extra
+        if curve.why
+    ]
     away = int(lost(explanation.train[explanation.run]).sum())
     if away:
         lines.append(
@@ -229,8 +233,8 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
 
 def _causes(shares: Shares) -> Mapping[str, Any]:
     return {
-        one.name: {"share": _interval(one.share), "alone": one.alone, "last": one.last}
-        for one in shares.causes
+        cause.name: {"share": _interval(cause.share), "alone": cause.alone, "last": cause.last}
+        for cause in shares.causes
     }
 
 

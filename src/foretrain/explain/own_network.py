@@ -118,9 +118,9 @@ def described(
         ForetrainError: A function of the user raises; the text has its file and line.
     """
     one_of("optimizer", optimizer, OPTIMIZERS)
-    for name, one in (("apply", apply), ("init", init)):
-        if not callable(one):
-            raise argument_error(name, "be a function", f"is {one!r}")
+    for name, function in (("apply", apply), ("init", init)):
+        if not callable(function):
+            raise argument_error(name, "be a function", f"is {function!r}")
     x, y = _data("x", x), _data("y", y)
     examples = same_length(x=x, y=y)
     if (x_test is None) != (y_test is None):
@@ -128,10 +128,10 @@ def described(
     if x_test is not None:
         x_test, y_test = _data("x_test", x_test), _data("y_test", y_test)
         same_length(x_test=x_test, y_test=y_test)
-        for name, one, other in (("x_test", x_test, x), ("y_test", y_test, y)):
-            if one.shape[1:] != other.shape[1:]:
+        for name, array, other in (("x_test", x_test, x), ("y_test", y_test, y)):
+            if array.shape[1:] != other.shape[1:]:
                 rule = f"have examples of shape {other.shape[1:]}"
-                raise argument_error(name, rule, f"has {one.shape[1:]}")
+                raise argument_error(name, rule, f"has {array.shape[1:]}")
     steps = integer("steps", whole_number(steps), minimum=1)
     size = examples if batch_size is None else whole_number(batch_size)
     mean = _LOSSES[one_of("loss", loss, LOSSES)] if isinstance(loss, str) else loss

@@ -91,7 +91,7 @@ class FreeDirections(Freedom):
 
     def by_source(self) -> dict[str, int]:
         """Free directions by each of `SOURCES`, over all sections."""
-        return {s: sum(getattr(one, s) for one in self.sections.values()) for s in SOURCES}
+        return {s: sum(getattr(section, s) for section in self.sections.values()) for s in SOURCES}
 
 
 def free_directions(
@@ -180,8 +180,8 @@ def synchronized_blocks(
 
 def _counted(network):
     return [
-        at for at, one in enumerate(network.sections)
-        if one.weight is not None and set(network.params[at]) <= {one.weight, one.bias}
+        at for at, section in enumerate(network.sections)
+        if section.weight is not None and set(network.params[at]) <= {section.weight, section.bias}
     ]  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def _beyond(network, x, bases, costs, blocks, scale):
     if not costs:
         return {}
     many = sum(len(b.neurons) ** 2 for of in blocks.values() for b in of)
-    wide = sum(one.size for one in costs.values())
+    wide = sum(cost.size for cost in costs.values())
     if many**2 * wide > _WORK:
         return {
             at: (0 if scale else _at_least(of, *bases[at]), 0, False) for at, of in blocks.items()
@@ -279,16 +279,16 @@ def _beyond(network, x, bases, costs, blocks, scale):
     for at in bases:
         spots[at] = slice(begin, begin + costs[at].size)
         begin = spots[at].stop
-    above = np.concatenate([one.ravel() for one in costs.values()]) - scale
+    above = np.concatenate([cost.ravel() for cost in costs.values()]) - scale
     rows, before, counts = np.zeros((0, begin)), 0, {}
 
     def row(at, first, second):
         """Of (section at, the next): what is left of them within both ranks."""
-        found = np.zeros(begin)
+        flat = np.zeros(begin)
         for place, change in ((at, first), (at + 1, second)):
             inner, outer = bases[place]
-            found[spots[place]] = (outer.T @ change @ inner).ravel()
-        return found
+            flat[spots[place]] = (outer.T @ change @ inner).ravel()
+        return flat
 
     for at in sorted(blocks):
         moves = _generators(network, blocks[at], at)
@@ -311,7 +311,7 @@ def _beyond(network, x, bases, costs, blocks, scale):
 def _at_least(blocks, inner, outer):
     """Free directions of blocks, from below: those that move the first section, as if each null direction of K cost most."""
     live = np.abs(outer).max(1, initial=0) > 0
-    pairs = sum(int(live[list(one.neurons)].sum()) * one.dimension for one in blocks)
+    pairs = sum(int(live[list(block.neurons)].sum()) * block.dimension for block in blocks)
     return max(0, pairs - (int(live.sum()) - outer.shape[1]) * inner.shape[1])
 
 

@@ -141,8 +141,8 @@ def _signs(rows):
     """1 or -1 for each row: the sign of its entry that is largest in size."""
     if not rows.size:
         return np.ones(len(rows))
-    found = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0]
-    return np.where(found < 0, -1.0, 1.0)
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0]
+    return np.where(largest < 0, -1.0, 1.0)
 
 
 def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> LayerBasis:

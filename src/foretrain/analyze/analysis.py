@@ -319,14 +319,10 @@ def _slope(target, params):
     import jax
     from jax.flatten_util import ravel_pytree
 
-    params, data = jax.tree.map(
-        lambda leaf: (
-            jax.numpy.asarray(leaf, "float64")
-            if jax.numpy.issubdtype(leaf.dtype, "float")
-            else leaf
-        ),
-        (params, target.data),
-    )
+    def double(leaf):
+        return leaf.astype("float64") if jax.numpy.issubdtype(leaf.dtype, "float") else leaf
+
+    params, data = jax.tree.map(double, (params, target.data))
     mean = lambda params: target.losses(params, data).mean()  # noqa: E731
     return np.asarray(ravel_pytree(jax.jit(jax.grad(mean))(params))[0])
 

@@ -72,22 +72,6 @@ class Function:
         """Number of parameters."""
         return sum(leaf.size for leaf in self._leaves)
 
-    @property
-    def flat(self) -> np.ndarray:
-        """All parameters as one vector, (size,), in the order of `jax.flatten_util.ravel_pytree`."""
-        return np.concatenate([leaf.ravel() for leaf in self._leaves])
-
-    def rebuilt(self, vector: Any) -> Any:
-        """`params` with the values of a vector (size,), of NumPy or JAX and of any precision."""
-        import jax
-
-        ends = np.cumsum([leaf.size for leaf in self._leaves]).tolist()
-        parts = [
-            vector[end - leaf.size : end].reshape(leaf.shape)
-            for leaf, end in zip(self._leaves, ends, strict=True)
-        ]
-        return jax.tree.unflatten(jax.tree.structure(self.params), parts)
-
     def part(self, *prefixes: str) -> "Function":
         """The same function of some of its parameters, by name; the others stay as they are, and there is no `network`.
 

@@ -30,10 +30,7 @@ def spread(outputs: np.ndarray, loss: str) -> float:
         ArgumentError: All examples are answered alike.
     """
     if loss == "mse":
-        value, least = (
-            float(outputs.var(0).sum()),
-            ROUNDING * float((outputs**2).sum(1).mean()),
-        )
+        value, least = float(outputs.var(0).sum()), ROUNDING * float((outputs**2).sum(1).mean())
     else:
         logs = log_softmax(outputs, axis=1)
         p = np.exp(logs)

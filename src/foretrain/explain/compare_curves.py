@@ -56,9 +56,8 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]
         record = json.loads(path.read_text("utf-8"))
         if learning_rate is None:
             rule = "be the learning rate of the measured runs"
-            raise argument_error(
-                "learning_rate", rule, "is not given, and the prediction's time is step x rate"
-            )
+            got = "is not given, and the prediction's time is step x rate"
+            raise argument_error("learning_rate", rule, got)
         pace = real("learning_rate", learning_rate, above=0)
         if "candidates" in record:
             raise argument_error("second", "hold one prediction", "ranks several candidates")

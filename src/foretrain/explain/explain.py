@@ -136,11 +136,9 @@ def explained(
     )
     folder = runs.folder
     kernels = [Kernel(training, _start(simulator.starts, k)) for k in range(number)]
-    forecast, twins = (
-        (None, None)
-        if training.adaptive
-        else kernel_forecast(kernels, simulator.rows, simulator.at)
-    )
+    forecast = twins = None
+    if not training.adaptive:
+        forecast, twins = kernel_forecast(kernels, simulator.rows, simulator.at)
     if tell is not None and forecast is not None:
         _tell_before(tell, forecast, measured, simulator.at)
     run = Simulation(run_corner(training))
@@ -156,18 +154,17 @@ def explained(
     substeps, curves = _trained(simulator, runs.train, wanted, forecast, state)
     train = {corner: curves[corner].train for corner in wanted}
     tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
-    test = tests or None
     return Explanation(
         training=training,
         weights=sum(leaf[0].size for leaf in jax.tree.leaves(simulator.starts)),
         at=simulator.at,
         train=train,
-        test=test,
+        test=tests or None,
         forecast=forecast,
         regime=state,
         extra=extra_curves(simulator, runs.train, forecast, state, substeps),
         shares=gap_shares(training, train),
-        test_shares=None if test is None else gap_shares(training, test),
+        test_shares=gap_shares(training, tests) if tests else None,
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,

@@ -111,11 +111,8 @@ class Explanation(Finding):
         if self.test_shares is not None:
             causes["test_value"] = self.test_shares.causes
         coords = {"corner": names, "seed": np.arange(self.starts), "step": self.at}
-        whole = xr.Dataset(
-            data,
-            coords,
-            {"learning_rate": self.training.learning_rates[0], "substeps": self.substeps},
-        )
+        rate = self.training.learning_rates[0]
+        whole = xr.Dataset(data, coords, {"learning_rate": rate, "substeps": self.substeps})
         for name, parts in causes.items():
             if parts:
                 words = [cause_name(self.training, cause.name) for cause in parts]

@@ -75,12 +75,8 @@ def _losses(ax, explanation, curves, column):
     seed_band(ax, at, curves[explanation.run], color=PALETTE["blue"], label="the run")
     first = float(curves[explanation.run][:, 0].mean())
     flow = np.minimum(curves[explanation.theory], 2 * first)
-    ax.plot(
-        at,
-        flow.mean(0),
-        **theory_line(linestyle=":"),
-        label=corner_name(explanation.training, explanation.theory),
-    )
+    name = corner_name(explanation.training, explanation.theory)
+    ax.plot(at, flow.mean(0), **theory_line(linestyle=":"), label=name)
     forecast = explanation.forecast
     if forecast is not None and not forecast.diverging:
         predicted = forecast.train if column == 0 else forecast.test
@@ -104,11 +100,9 @@ def _parts(ax, explanation, shares):
 
 def _caption(explanation):
     forecast = explanation.forecast
-    missing = (
-        " No curve is predicted: the linearised network diverges."
-        if forecast and forecast.diverging
-        else ""
-    )
+    missing = ""
+    if forecast and forecast.diverging:
+        missing = " No curve is predicted: the linearised network diverges."
     return (
         f"Above: the loss over {explanation.starts} starts; dotted the theory in which every assumption is kept; dashed the "
         "kernel at the start in the run's own steps and batches, which trains nothing. Below: what each assumption is to "

@@ -100,8 +100,8 @@ def _even(training, weights):
 
 def _symmetric(x, y):
     """True if the examples are the same ones after all signs are turned."""
-    rows = np.round(np.c_[x, y] / np.abs(np.c_[x, y]).max(), 9) + 0.0
-    turned = np.round(-np.c_[x, y] / np.abs(np.c_[x, y]).max(), 9) + 0.0
+    both = np.c_[x, y] / np.abs(np.c_[x, y]).max()
+    rows, turned = (np.round(signed, 9) + 0.0 for signed in (both, -both))
     return bool((rows[np.lexsort(rows.T)] == turned[np.lexsort(turned.T)]).all())
 
 

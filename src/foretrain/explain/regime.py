@@ -90,9 +90,8 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
 
 def _mean(values):
     values = np.array(values)
-    return (
-        interval(values) if np.isfinite(values).all() else Interval(np.inf, np.nan, np.nan, "none")
-    )
+    finite = np.isfinite(values).all()
+    return interval(values) if finite else Interval(np.inf, np.nan, np.nan, "none")
 
 
 def _low(value):
@@ -117,13 +116,8 @@ def _gates(training):
 
 def _imbalance(start, end):
     pairs = zip(jax.tree.leaves(start), jax.tree.leaves(end), strict=True)
-    gains = np.array(
-        [
-            float((np.asarray(w) ** 2).sum() - (np.asarray(u) ** 2).sum())
-            for u, w in pairs
-            if np.ndim(u) > 1
-        ]
-    )
+    layers = [(np.asarray(u), np.asarray(w)) for u, w in pairs if np.ndim(u) > 1]
+    gains = np.array([float((w**2).sum() - (u**2).sum()) for u, w in layers])
     if len(gains) < 2 or not np.abs(gains).sum() > 0:
         return None
     return float((gains.max() - gains.min()) / np.abs(gains).sum())

@@ -55,12 +55,6 @@ def run_corner(training: Training) -> Corner:
     return Corner(True, True, True, training.in_batches)
 
 
-def in_single(training: Training, starts: Any) -> bool:
-    """True of a network so large that its small steps are in single precision; `starts` has a leading axis of starts."""
-    weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
-    return weights * training.batch_size >= SINGLE
-
-
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
     """All corners of a training, the flow of the kernel first; half as many without minibatches, and of Adam.
 
@@ -135,7 +129,8 @@ class Simulator:
 
     def __init__(self, training: Training, starts: Any, rows: np.ndarray, at: np.ndarray):
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
-        self.large = in_single(training, starts)
+        weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
+        self.large = weights * training.batch_size >= SINGLE
         self._programs = {}
 
     @cached_property
@@ -323,11 +318,9 @@ def _trained(
         state = jax.lax.fori_loop(ends[0], ends[1], step, state)
         return state, losses(state[0])
 
-    memory = (
-        descent.start(training.optimizer, start)
-        if training.adaptive
-        else jax.tree.map(jnp.zeros_like, start)
-    )
+    memory = jax.tree.map(jnp.zeros_like, start)
+    if training.adaptive:
+        memory = descent.start(training.optimizer, start)
     ends = jnp.asarray(np.stack([np.r_[0, at[:-1]], at], 1))
     (w, _), (train, test) = jax.lax.scan(segment, (start, memory), (ends[:, 0], ends[:, 1]))
     return train, test, w

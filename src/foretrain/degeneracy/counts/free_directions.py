@@ -118,13 +118,7 @@ def free_directions(
         raise argument_error(
             "spectrum", f"be that of the loss `{loss}`", f"is of `{spectrum.loss}`"
         )
-    counted = _counted(network)
-    if scale is not None and matrices is None:
-        matrices = grams(network, x)
-    if scale is None or loss != "mse":
-        roots = _roots(network, x, counted, loss)
-    else:
-        roots = _of_grams(network, matrices, counted)
+    matrices, roots = _matrices_and_roots(network, x, scale, matrices, loss)
     bases = {at: tuple(_range(root) for root in pair) for at, pair in roots.items()}
     costs = {at: np.outer(*(values for _, values in pair[::-1])) for at, pair in bases.items()}
     bases = {at: tuple(basis for basis, _ in pair) for at, pair in bases.items()}
@@ -165,12 +159,8 @@ def synchronized_blocks(
     `roots` are what `free_directions` has made of network and data.
     """
     counted = _counted(network)
-    if scale is not None and matrices is None:
-        matrices = grams(network, x)
     if roots is None:
-        roots = (
-            _roots(network, x, counted) if scale is None else _of_grams(network, matrices, counted)
-        )
+        matrices, roots = _matrices_and_roots(network, x, scale, matrices)
     return {
         at: _blocks(network, x, matrices, roots, at, scale)
         for at in counted
@@ -185,7 +175,19 @@ def _counted(network):
     ]  # fmt: skip
 
 
-def _roots(network, x, counted, loss="mse"):
+def _matrices_and_roots(network, x, scale, matrices, loss="mse"):
+    """Gram matrices, where a scale needs them, and the roots of `_roots`, of these where the loss allows."""
+    counted = _counted(network)
+    if scale is None:
+        return matrices, _roots(network, x, counted, loss)
+    matrices = grams(network, x) if matrices is None else matrices
+    alike = loss == "mse"
+    return matrices, (
+        _of_grams(network, matrices, counted) if alike else _roots(network, x, counted, loss)
+    )
+
+
+def _roots(network, x, counted, loss):
     """By section R of what it reads, with the constant unit where there is a bias, and of df^L/dp^{l+1}: R^T R are G and K.
 
     By QR of the rows themselves, so that a neuron that is hardly ever on is seen beside one that always is.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.degeneracy.derivatives import batches, evaluated
-from foretrain.degeneracy.network import Network, Section
+from foretrain.degeneracy.network import Network, Section, with_params
 from foretrain.degeneracy.nonlinearities import nonlinearity
 from foretrain.errors import real
 
@@ -135,8 +135,6 @@ def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple
     Returns the loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`, by which the layer's activations move: the loss is
     at most a constant of the rest of the network times that.
     """
-    from foretrain.degeneracy.network import with_params
-
     params = [dict(leaves) for leaves in network.params]
     into, out = network.sections[layer - 1], network.sections[layer]
     change = np.eye(len(move)) + move

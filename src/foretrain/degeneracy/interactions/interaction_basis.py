@@ -208,17 +208,14 @@ def interaction_basis(
     if tell is not None:
         tell(_beforehand(sizes, data, size, kind))
     layer_moments = moments(network, data, centre=centre, budget=budget)
-    count, short = (
-        min(moment.examples for moment in layer_moments[:-1]),
-        max(d for _, d in sizes[:-1]),
-    )
+    count = min(moment.examples for moment in layer_moments[:-1])
+    short = max(d for _, d in sizes[:-1])
     if count < short and not few:
-        raise argument_error(
-            "x",
-            f"hold at least {short} examples, as many as the widest layer has activations",
-            f"holds {count}",
-            "Try more examples, or few=True, with which the data limit the number of directions.",
+        rule = f"hold at least {short} examples, as many as the widest layer has activations"
+        repair = (
+            "Try more examples, or few=True, with which the data limit the number of directions."
         )
+        raise argument_error("x", rule, f"holds {count}", repair)
     last = layer_moments[-1]
     top = pca(last.factor, last.mean, threshold)
     white = [whitening(moment.factor, threshold) for moment in layer_moments[:-1]]

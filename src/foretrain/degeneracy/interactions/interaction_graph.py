@@ -146,15 +146,12 @@ def _pointwise(step: Pointwise, pair, f, path):
     shift = step.preactivations(below.mean)
     inner = step.matrix @ below.backward
     arriving = coordinates @ inner.T
-    slopes = sum(w * step.slope(shift + a * arriving) for a, w in zip(*path, strict=True))
-    slopes = np.asarray(slopes)
-    outer = above.forward
+    parts = [w * step.slope(shift + a * arriving) for a, w in zip(*path, strict=True)]
+    slopes, outer = np.asarray(sum(parts)), above.forward
     if step.carries:  # the constant is one more unit, of slope one
-        outer_rows = np.concatenate([inner, below.backward[-1:]])
+        inner = np.concatenate([inner, below.backward[-1:]])
         slopes = np.concatenate([slopes, np.ones((len(slopes), 1))], 1)
-    else:
-        outer_rows = inner
-    plain = outer @ (outer_rows * (slopes.T @ coordinates))
+    plain = outer @ (inner * (slopes.T @ coordinates))
     # A_ij(x) = f^_j(x) sum over units m of outer_im inner_mj slope_m(x): one product for many pairs (i, j).
     squares = np.zeros((above.size, below.size))
     for begin in range(0, len(slopes), _EXAMPLES):
@@ -163,7 +160,7 @@ def _pointwise(step: Pointwise, pair, f, path):
         few = max(1, _PRODUCTS // max(1, weight.size))
         for first in range(0, above.size, few):
             part = slice(first, first + few)
-            pairs = (outer[part, None, :] * outer_rows.T).reshape(-1, len(slope))
+            pairs = (outer[part, None, :] * inner.T).reshape(-1, len(slope))
             terms = pairs @ slope
             terms *= terms
             squares[part] += np.einsum("ijx,jx->ij", terms.reshape(-1, *weight.shape), weight)

@@ -65,12 +65,8 @@ def _program(training, tail, at):
 
 def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows):
     """Losses at the steps `at`."""
-    rates, decay, momentum = (
-        jnp.asarray(training.learning_rates),
-        training.weight_decay,
-        training.momentum,
-    )
-    y, width = jnp.asarray(training.y), int(np.prod(tail))
+    y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
+    decay, momentum, width = training.weight_decay, training.momentum, int(np.prod(tail))
 
     def step(number, state):
         f, alpha, beta, a, b = state

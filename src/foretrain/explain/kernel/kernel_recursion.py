@@ -72,13 +72,9 @@ class Kernel:
     @cached_property
     def edge(self) -> float:
         """`edge_share` of the linearised network at the start, at the largest rate."""
-        return edge_share(
-            self.training,
-            self.start,
-            self.start,
-            linearised=True,
-            learning_rate=self.training.learning_rates.max(),
-        )
+        rate = self.training.learning_rates.max()
+        start = self.start
+        return edge_share(self.training, start, start, linearised=True, learning_rate=rate)
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
         """The linearised network at the steps `at`, in own steps and batches `rows`, (step, example)."""

@@ -138,11 +138,8 @@ def lookup(name: str) -> Variable:
 
 def positions(dim: str) -> dict[str, int]:
     """Return the name of every variable that has a dim to the position of that dim among its own."""
-    return {
-        name: dims.index(dim)
-        for name in {**_declared, **_own}
-        if dim in (dims := lookup(name).dims or ())
-    }
+    dims = {name: lookup(name).dims or () for name in {**_declared, **_own}}
+    return {name: own.index(dim) for name, own in dims.items() if dim in own}
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -229,7 +229,7 @@ def test_a_file_is_read_in_its_own_encoding_and_one_that_cannot_be_imported_is_i
     [
         ("claims/interval.py", "_TAIL = 0.025", "_TAIL = 0.25", True),
         ("claims/interval.py", '"""', '"""A remark. ', False),
-        ("claims/judge.py", "floor <= low and high <= ceiling", "floor <= high", True),
+        ("claims/claim.py", "floor <= low and high <= ceiling", "floor <= high", True),
         ("claims/table.py", "import", "import math\nimport", False),
     ],
 )

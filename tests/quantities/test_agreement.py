@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
+from scipy import stats
 
-from foretrain.quantities.agreement import balanced_agreement
+from foretrain.quantities.agreement import balanced_agreement, distance
 
 
 def test_both_kinds_count_alike_whatever_their_number():
@@ -14,3 +16,13 @@ def test_one_kind_is_judged_alone_and_what_is_not_known_not_at_all():
     assert balanced_agreement(np.ones(2), np.array([True, False])) == 0.5
     assert np.isnan(balanced_agreement(np.zeros(0), np.zeros(0, bool)))
     assert np.isnan(balanced_agreement(np.array([1.0, np.nan]), np.array([True, False])))
+
+
+def test_distance_is_that_of_kolmogorov():
+    values = np.random.default_rng(0).random((3, 40))
+    expected = [stats.kstest(row, "uniform").statistic for row in values]
+    np.testing.assert_allclose(distance(values, lambda x: x), expected, rtol=1e-12)
+
+
+def test_values_off_the_law_are_far_from_it():
+    assert distance(np.full((1, 10), 2.0), lambda x: np.clip(x, 0, 1))[0] == pytest.approx(1)

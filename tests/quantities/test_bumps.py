@@ -3,7 +3,14 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.quantities.alignment import alignment
-from foretrain.quantities.bumps import Bump, bumps, bumps_per_component
+from foretrain.quantities.bumps import (
+    Bump,
+    backed_off,
+    bumps,
+    bumps_of_pairs,
+    bumps_per_component,
+    shares_first_target,
+)
 
 
 def curve(*knots, samples=40):
@@ -99,3 +106,25 @@ def test_user_errors_name_the_argument():
         bumps(np.zeros((3, 2, 2)), prominence=0.0)
     with pytest.raises(ArgumentError, match="`alignments` must hold finite numbers"):
         bumps(np.full((3, 2, 2), np.nan))
+
+
+FIRST = np.array([[0, 0, 1, -1, -1], [2, 1, 0, -1, 1], [0, 1, 2, 3, 4]])
+BUMPS = np.array([[2, 0, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]])
+
+
+def test_sharing_a_first_target_needs_two_components_that_have_one():
+    expected = [[True, True, False, False, False], [False, True, False, False, True], [False] * 5]
+    assert shares_first_target(FIRST).tolist() == expected
+
+
+def test_one_bump_among_the_contestants_is_enough_to_have_backed_off():
+    np.testing.assert_array_equal(backed_off(FIRST, BUMPS), [1.0, 0.0, np.nan])
+
+
+def test_only_pairs_in_which_one_run_shares_count_and_their_sides_are_told_apart():
+    first = np.array([[0, 0], [0, 1], [1, 1], [-1, -1]])
+    partner = np.array([[0, 1], [1, 1], [0, 0], [0, 1]])
+    bumps, partner_bumps = np.array([[1, 1], [0, 1], [5, 5], [5, 5]]), np.full((4, 2), 2)
+    sharing, apart = bumps_of_pairs(first, bumps, partner, partner_bumps)
+    np.testing.assert_array_equal(sharing, [2, 4, np.nan, np.nan])
+    np.testing.assert_array_equal(apart, [4, 1, np.nan, np.nan])

@@ -8,7 +8,7 @@ from matplotlib.image import imread
 from visited import find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.report.document import document, write_document
+from foretrain.report.answer import Answer, Table
 from foretrain.report.page import write
 
 # As on the page: those that fail first, corrected forms beneath what they correct.
@@ -241,11 +241,9 @@ def test_a_switch_that_would_change_nothing_is_not_shown(open_page, tmp_path, su
 
 
 def test_a_table_of_many_columns_is_a_list_on_a_phone(open_page, tmp_path):
-    rows = [(f"path {n}", *range(5)) for n in range(2)]
-    table = ("Modes", ("path", "mode", "S", "D", "share", "outcome"), rows)
-    given = {"doubts": (), "figures": (), "tables": [table], "version": "0"}
-    text = document("report/analysis.html", title="Many", summary="Columns.", **given)
-    path = write_document(tmp_path / "many.html", text)
+    rows = [(f"path {n}", *map(str, range(5))) for n in range(2)]
+    table = Table("Modes", ("path", "mode", "S", "D", "share", "outcome"), rows)
+    *_, path = Answer("many", "Many", ["Columns."], [table], {}).write(tmp_path)
     browser = open_page(path, width=390, height=812)
     assert not troubles(browser, 390)
     cells = find(browser, "tbody tr:first-child td")

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims.claim import Claim
+from foretrain.claims.claim import Claim, verdict_of
 from foretrain.claims.contradiction import as_it_follows, follows
-from foretrain.claims.judge import _verdict
 from foretrain.cli import main
 from foretrain.laboratory.compare import compare
 from foretrain.laboratory.index import write_index
@@ -161,7 +160,7 @@ def test_verdicts_follow_as_the_judge_finds_them():
         low, high, floor, ceiling = np.round(draw.normal(size=4), 1)
         ends, allowed = (min(low, high), max(low, high)), (min(floor, ceiling), max(floor, ceiling))
         given = Claim("a", "", "", 0, ends[0], ends, allowed, "holds", 3)
-        assert follows(given) == _verdict(ends, allowed)
+        assert follows(given) == verdict_of(ends, allowed)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.distribution import distance
+from foretrain.quantities.agreement import distance
 from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
 from foretrain.theory.factorization.random_matrix import bernoulli_edge

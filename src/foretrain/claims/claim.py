@@ -126,16 +126,16 @@ def _json_number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def verdict_of(uncertainty: tuple[float, float], allowed: tuple[float, float]) -> str:
+    """Return the verdict that an interval makes beside what is allowed; ends that are nan are inconclusive."""
+    (low, high), (floor, ceiling) = uncertainty, allowed
+    if floor <= low and high <= ceiling:
+        return HOLDS
+    return FAILS if high < floor or low > ceiling else INCONCLUSIVE
+
+
 def unmet(claims: Iterable[Claim]) -> list[Claim]:
     """Claims that fail, as ``--check`` sees it: one is excused only by a corrected form that holds in the same cell."""
     claims = list(claims)
-    mended = {
-        (claim.corrects, cell_label(claim.cell))
-        for claim in claims
-        if claim.corrects and claim.verdict == HOLDS
-    }
-    return [
-        claim
-        for claim in claims
-        if claim.verdict == FAILS and (claim.id, cell_label(claim.cell)) not in mended
-    ]
+    mended = {(c.corrects, cell_label(c.cell)) for c in claims if c.verdict == HOLDS}
+    return [c for c in claims if c.verdict == FAILS and (c.id, cell_label(c.cell)) not in mended]

@@ -3,16 +3,13 @@
 import math
 from dataclasses import replace
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
+from foretrain.claims.claim import INCONCLUSIVE, NOT_CLAIMED, Claim, verdict_of
 
 
 def follows(claim: Claim) -> str:
     """The verdict that measured value, interval and allowed interval of a claim make; "" where they contradict each other."""
-    floor, ceiling = claim.allowed
     if claim.uncertainty is None:
-        if math.isnan(claim.measured):
-            return INCONCLUSIVE
-        return HOLDS if floor <= claim.measured <= ceiling else FAILS
+        return verdict_of((claim.measured, claim.measured), claim.allowed)
     # An end that is not finite is stored as none; the judge has taken it for no bound.
     low, high = (
         end if math.isfinite(end) else side * math.inf
@@ -20,9 +17,7 @@ def follows(claim: Claim) -> str:
     )
     if not (math.isnan(claim.measured) or low <= claim.measured <= high):
         return ""
-    if floor <= low and high <= ceiling:
-        return HOLDS
-    return FAILS if high < floor or low > ceiling else INCONCLUSIVE
+    return verdict_of((low, high), claim.allowed)
 
 
 def as_it_follows(claim: Claim) -> Claim:
@@ -30,7 +25,5 @@ def as_it_follows(claim: Claim) -> Claim:
     right = follows(claim)
     if claim.verdict == right or (claim.verdict in (INCONCLUSIVE, NOT_CLAIMED) and claim.reason):
         return claim
-    contradiction = (
-        f"the file says `{claim.verdict}`, which does not follow from the numbers beside it"
-    )
-    return replace(claim, verdict=right or INCONCLUSIVE, reason=contradiction)
+    reason = f"the file says `{claim.verdict}`, which does not follow from the numbers beside it"
+    return replace(claim, verdict=right or INCONCLUSIVE, reason=reason)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
+from foretrain.claims.claim import FAILS, INCONCLUSIVE, NOT_CLAIMED, Claim, verdict_of
 from foretrain.claims.sentence import Sentence, SentenceError, place
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
@@ -14,6 +14,7 @@ from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
 NOTHING = "nothing was measured"
 NO_SPREAD = "All seeds gave the same value, which shows nothing of rare runs."
 _WORDS = ("id", "statement", "source", "why", "among", "corrects", "unit", "rank")
+_NUMBERS = ("measured", "uncertainty", "seeds", "left_out", "method")
 
 
 class _Judged(NamedTuple):
@@ -71,10 +72,9 @@ def judge(sentence: Sentence, grid: Any) -> Claim | None:
         verdict, reason = INCONCLUSIVE, reason or lost
     if sentence.domain is not None and (outside := sentence.domain(cell.blind())):
         verdict, reason = NOT_CLAIMED, outside
-    fields = ("measured", "uncertainty", "seeds", "left_out", "method")
     return Claim(
         **{name: getattr(sentence, name) for name in _WORDS},
-        **{name: getattr(judged, name) for name in fields},
+        **{name: getattr(judged, name) for name in _NUMBERS},
         predicted=predicted,
         allowed=allowed,
         verdict=verdict,
@@ -126,13 +126,8 @@ def _exact(sentence: Sentence, fact: Exact, allowed: tuple[float, float], cell: 
         )
     value = float(worst)
     seeds = cell.grid.seeds if fact.seeds is None else fact.seeds
-    if allowed[0] <= value <= allowed[1]:
-        verdict, reason = HOLDS, ""
-    elif math.isnan(value):
-        verdict, reason = INCONCLUSIVE, NOTHING
-    else:
-        verdict, reason = FAILS, ""
-    return _Judged(value, None, verdict, reason, "exact", seeds, 0)
+    reason = NOTHING if math.isnan(value) else ""
+    return _Judged(value, None, verdict_of((value, value), allowed), reason, "exact", seeds, 0)
 
 
 def _spread(
@@ -162,11 +157,8 @@ def _spread(
     # Booleans have no nan for the runs that a sentence leaves out on purpose: they are fewer.
     planned = min(number for number in trained if number >= values.size)
     left_out = int((planned if sentence.among else values.size) - kept.size)
-    lost = (
-        f"{left_out} of {values.size} seeds gave no value"
-        if left_out and not sentence.among
-        else ""
-    )
+    lost = f"{left_out} of {values.size} seeds gave no value"
+    lost = lost if left_out and not sentence.among else ""
     if not kept.size:
         nothing = (math.nan, math.nan)
         return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out, lost)
@@ -174,7 +166,7 @@ def _spread(
     if quantity.upto is not None:
         ends = between(ends, interval(above[finite], sentence.statistic, sentence.within))
     uncertainty = (ends.low, ends.high)
-    verdict, reason = _verdict(uncertainty, allowed), ""
+    verdict, reason = verdict_of(uncertainty, allowed), ""
     if kept.size == 1:
         reason = "one seed says nothing of the spread"
     elif values.dtype.kind != "b" and grid.equal_seeds(networks):
@@ -190,8 +182,7 @@ def _tail(values: np.ndarray) -> str:
 
     if np.ptp(values) == 0:
         return NO_SPREAD
-    note = runs_apart(values)
-    if note is None:
+    if (note := runs_apart(values)) is None:
         return ""
     lie = "lies" if note.runs == 1 else "lie"
     return f"{note.runs} of {values.size} runs {lie} apart; the mean of the others is {note.others:.4g}."
@@ -202,12 +193,3 @@ def _mistake(sentence: Sentence, rule: str) -> SentenceError:
     return SentenceError(
         f"{place(sentence)}: The sentence `{sentence.id}` {rule}".rstrip(".") + "."
     )
-
-
-def _verdict(uncertainty: tuple[float, float], allowed: tuple[float, float]) -> str:
-    (low, high), (floor, ceiling) = uncertainty, allowed
-    if floor <= low and high <= ceiling:
-        return HOLDS
-    if high < floor or low > ceiling:
-        return FAILS
-    return INCONCLUSIVE

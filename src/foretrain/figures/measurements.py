@@ -62,5 +62,5 @@ def _panel(grid: Grid, name: str) -> Panel | None:
 
 def _known(runs: Runs, name: str) -> xr.DataArray:
     """Return a variable, nan where a run was lost: whole numbers and booleans have no nan of their own."""
-    outcome = runs.data.get("outcome")
+    outcome = runs.get("outcome")
     return runs[name] if outcome is None else runs[name].where(~outcome.isin((MISSING, FAILED)))

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from foretrain.errors import ForetrainError
 from foretrain.plans import catalogue
-from foretrain.plans.card import StudyError
 from foretrain.plans.named_before import remember
-from foretrain.plans.place import place
+from foretrain.plans.place import asking
 from foretrain.plans.study import ROLES, Study
 from foretrain.vocabulary import own_words
 
@@ -20,12 +18,8 @@ def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
         ArgumentError: there is none of that name or at that path.
         StudyError: a file of it cannot be imported, with the file, the line and the message; or it lacks what it must have.
     """
-    try:
+    with asking():  # the package of an entry point may raise anything
         named = catalogue.load(study)
-    except ForetrainError:
-        raise
-    except (Exception, SystemExit) as error:  # the package of an entry point
-        raise StudyError(place(error)) from error
     remember(named)
     for role in parts:
         named.part(role)

@@ -158,31 +158,25 @@ class Grid:
     def lost(self, networks: Collection[str], *, diverged: bool = True) -> str:
         """Say which runs of these networks are missing, failed or, with `diverged`, diverged; "" if none are."""
         codes = tuple(code for code in _LOST if diverged or code != DIVERGED)
-        texts = (self._once(self._without, name, codes) for name in networks)
-        return next(filter(None, texts), "")
+        return self._first_text(_lost, networks, codes)
 
     def unfinished(self, networks: Collection[str]) -> str:
         """Say which runs of these networks were cut off before they had settled; "" if none were."""
-        return next(filter(None, (self._once(self._cut_off, name) for name in networks)), "")
+        return self._first_text(_unfinished, networks)
 
     @cached_property
-    def _known(self) -> dict[tuple, str]:
+    def _texts(self) -> dict[tuple, str]:
         return {}
 
-    def _once(self, method: Callable[..., str], *arguments) -> str:
-        """Return the text that a method gives, asked once; a cache of the method would keep the grid alive."""
-        key = method.__name__, *arguments
-        if key not in self._known:
-            self._known[key] = method(*arguments)
-        return self._known[key]
-
-    def _without(self, name: str, codes: tuple[int, ...]) -> str:
-        if name and name not in self.variants:
-            return f"no network `{name}` was trained"
-        return _lost(self.network(name), {code: _LOST[code] for code in codes})
-
-    def _cut_off(self, name: str) -> str:
-        return _unfinished(self.network(name), getattr(self.parameters, "steps", 0))
+    def _first_text(self, function: Callable[..., str], networks: Collection[str], *codes) -> str:
+        """Return the first text that a function gives of a network; a cache of the function would keep the grid alive."""
+        for name in networks:
+            key = function, name, *codes
+            if key not in self._texts:
+                self._texts[key] = function(self, name, *codes)
+            if self._texts[key]:
+                return self._texts[key]
+        return ""
 
     def equal_seeds(self, networks: Collection[str]) -> bool:
         """Return whether several seeds of one of these networks have the same loss, bit by bit: they are then one run."""
@@ -216,21 +210,20 @@ def _trimmed(data: xr.Dataset) -> xr.Dataset:
     return data.drop_vars([name for name in reached.values() if not data[name].dims])
 
 
-def _runs(number: int, total: int) -> str:
-    return f"{number} of {total} runs"
-
-
-def _lost(data: xr.Dataset, codes: dict[int, str]) -> str:
+def _lost(grid: Grid, network: str, codes: tuple[int, ...]) -> str:
+    if network and network not in grid.variants:
+        return f"no network `{network}` was trained"
+    data = grid.network(network)
     if "outcome" not in data:
         return ""
     outcomes = data["outcome"].values
-    counts = {word: int((outcomes == code).sum()) for code, word in codes.items()}
-    words = [f"{_runs(number, outcomes.size)} {word}" for word, number in counts.items() if number]
-    return ", ".join(words)
+    counts = {_LOST[code]: int((outcomes == code).sum()) for code in codes}
+    return ", ".join(f"{n} of {outcomes.size} runs {word}" for word, n in counts.items() if n)
 
 
-def _unfinished(data: xr.Dataset, steps: int) -> str:
+def _unfinished(grid: Grid, network: str) -> str:
     """Say how many runs were cut off while still learning, with a number of steps to try; "" if none were."""
+    data, steps = grid.network(network), getattr(grid.parameters, "steps", 0)
     if "outcome" not in data or "loss" not in data:
         return ""
     cut_off = data["outcome"].values == OUT_OF_STEPS
@@ -243,7 +236,7 @@ def _unfinished(data: xr.Dataset, steps: int) -> str:
     # The next of 1, 2, 5, 10, ... that is at least twice as many steps.
     more = next((n for n in _ROUND_STEPS if n >= 2 * steps), 0) if steps else 0
     repair = f"; try --steps {more}" if more else ""
-    return f"not finished: {_runs(number, cut_off.size)} cut off while still learning{repair}"
+    return f"not finished: {number} of {cut_off.size} runs cut off while still learning{repair}"
 
 
 def _equal(data: xr.Dataset) -> bool:

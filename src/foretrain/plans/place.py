@@ -36,11 +36,12 @@ def is_authors(file: str) -> bool:
 
 
 @contextlib.contextmanager
-def asking(name: str) -> Iterator[None]:
-    """Turn what a function of the author raises into a `StudyError` of one line that names the place."""
+def asking(name: str = "") -> Iterator[None]:
+    """Turn what the code of the author raises, or a function of that name, into a `StudyError` that names the place."""
     try:
         yield
     except ForetrainError:
         raise
     except (Exception, SystemExit) as error:
-        raise StudyError(f"`{name}` of the study raised: {place(error)}.") from error
+        text = f"`{name}` of the study raised: {place(error)}." if name else place(error)
+        raise StudyError(text) from error

@@ -46,13 +46,13 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.sentence import Sentence
-from foretrain.errors import ForetrainError, integer
+from foretrain.errors import integer
 from foretrain.plans.card import Card, StudyError, dictionary
 from foretrain.plans.copies import alone, without_copies
 from foretrain.plans.labels import labels_of, measured_steps
 from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, traced, types
-from foretrain.plans.place import asking, place
+from foretrain.plans.place import asking
 from foretrain.provenance.seal import makes, seal
 from foretrain.quantities.panels import FigureRow
 from foretrain.streams import Seed
@@ -88,13 +88,8 @@ class Study:
 
     def part(self, role: str) -> Names | None:
         """The names that the file of a role defines, None if there is no such file; a file that raises is a `StudyError`."""
-        try:
-            with without_copies():
-                return self._part(role)
-        except ForetrainError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise StudyError(place(error)) from error
+        with asking(), without_copies():
+            return self._part(role)
 
     @property
     def name(self) -> str:
@@ -131,6 +126,11 @@ class Study:
             raise StudyError(f"The study `{self.name}` {lack}.")
         return value
 
+    def _arrays(self, role: str, name: str, *arguments: Any) -> dict[str, Any]:
+        """Arrays that a function of the study gives, by name; empty where the study has no such function."""
+        function = self._find(role, name)
+        return dictionary(name, function(*arguments)) if function else {}
+
     @cached_property
     def Parameters(self) -> type:
         """Its parameters, a frozen dataclass; raises `StudyError` where they are none that can be used."""
@@ -145,13 +145,11 @@ class Study:
             raise StudyError(f"{self.where or self.name}: {error}") from error
         for name in known:
             if name in _TAKEN:
-                raise StudyError(
-                    f"{where} must have no field `{name}`, which is the name of something else. Try another name."
-                )
-            if kinds[name] not in (int, float, bool, str):
-                raise StudyError(
-                    f"Field `{name}` of {where} must be int, float, bool or str, but is {kinds[name]}."
-                )
+                rule = f"must have no field `{name}`, which is the name of something else"
+                raise StudyError(f"{where} {rule}. Try another name.")
+            if (kind := kinds[name]) not in (int, float, bool, str):
+                rule = "must be int, float, bool or str"
+                raise StudyError(f"Field `{name}` of {where} {rule}, but is {kind}.")
             clean(parameters, name, parameters.__dataclass_fields__[name].default)
         return parameters
 
@@ -164,10 +162,7 @@ class Study:
     def presets(self) -> dict[str, dict]:
         """Name of each preset to what it sets; ``quick`` is the defaults."""
         presets = dictionary("PRESETS", self._find("study", "PRESETS", {}))
-        return {
-            "quick": {},
-            **{name: dictionary("PRESETS", preset) for name, preset in presets.items()},
-        }
+        return {"quick": {}} | {name: dictionary("PRESETS", presets[name]) for name in presets}
 
     @cached_property
     def conditional_defaults(self) -> dict[tuple[str, Any], dict]:
@@ -254,8 +249,7 @@ class Study:
             p: Parameters of the cell.
             step: Stored step numbers, shape (step,).
         """
-        parts = (self._find("study", name) for name in ("labels", "time"))
-        return labels_of(p, step, *parts)
+        return labels_of(p, step, self._find("study", "labels"), self._find("study", "time"))
 
     @cached_property
     def trains(self) -> bool:
@@ -275,8 +269,7 @@ class Study:
 
     def measure(self, p: Any, seed: Seed) -> dict[str, Any]:
         """Arrays that one run computes on the host, by name; empty where the study has no ``measure``."""
-        measure = self._find("measurement", "measure")
-        return dictionary("measure", measure(p, seed)) if measure else {}
+        return self._arrays("measurement", "measure", p, seed)
 
     def posterior(self, p: Any, seed: Seed) -> Any:
         """The posterior that one run samples; None where the study has no ``posterior`` or it returns None."""
@@ -295,8 +288,7 @@ class Study:
 
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
         """Return the inputs of one run's program: the study's draws, and every traced number of `p`."""
-        inputs = self._find("training", "inputs")
-        own = dictionary("inputs", inputs(p, seed)) if inputs else {}
+        own = self._arrays("training", "inputs", p, seed)
         for name in _GIVEN:
             if name in own:
                 raise StudyError(f"`inputs` must give no `{name}`: every run has its own.")
@@ -304,8 +296,7 @@ class Study:
 
     def shared(self, p: Any) -> dict[str, Any]:
         """Large arrays common to all runs of one static signature."""
-        shared = self._find("training", "shared")
-        return dictionary("shared", shared(guarded(p, "shared"))) if shared else {}
+        return self._arrays("training", "shared", guarded(p, "shared"))
 
     @cached_property
     def predicts(self) -> bool:
@@ -319,11 +310,8 @@ class Study:
 
     def predict(self, p: Any, step: np.ndarray, seed: Seed | None) -> dict[str, Any]:
         """The theory of one cell: name to array with the dims of the vocabulary. `seed` is looked at where it takes one."""
-        predict = self._find("theory", "predict")
-        if predict is None:
-            return {}
-        arguments = (p, step, seed) if self.predicts_by_seed else (p, step)
-        return dictionary("predict", predict(*arguments))
+        seeds = (seed,) if self.predicts_by_seed else ()
+        return self._arrays("theory", "predict", p, step, *seeds)
 
     @cached_property
     def fits(self) -> bool:
@@ -332,34 +320,28 @@ class Study:
 
     def fit(self, cell: Any) -> dict[str, Any]:
         """Constants fitted to the runs of one cell, and curves made with them; a first dim more is ``seed``."""
-        fit = self._find("theory", "fit")
-        return dictionary("fit", fit(cell)) if fit else {}
+        return self._arrays("theory", "fit", cell)
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """Its sentences, the rows of ``CLAIMS``; raises `StudyError` where one is none, or two share an id."""
-        rows = self._find("claims", "CLAIMS", ())
-        ids = []
+        rows, ids = self._find("claims", "CLAIMS", ()), []
+        of = f"of the study `{self.name}` must"
         for sentence in rows:
             if not isinstance(sentence, Sentence):
-                rule = f"`CLAIMS` of the study `{self.name}` must hold rows made by `claim(...)`"
+                rule = f"`CLAIMS` {of} hold rows made by `claim(...)`"
                 raise StudyError(f"{rule}, but holds {sentence!r}.")
             for name in sentence.along:
                 if name not in rules(self.Parameters):
-                    raise StudyError(
-                        f"The sentence `{sentence.id}` must look along parameters, but names `{name}`."
-                    )
+                    rule = f"The sentence `{sentence.id}` must look along parameters"
+                    raise StudyError(f"{rule}, but names `{name}`.")
             if sentence.id in ids:
-                raise StudyError(
-                    f"Sentences of the study `{self.name}` must have distinct ids, but two are `{sentence.id}`."
-                )
+                raise StudyError(f"Sentences {of} have distinct ids, but two are `{sentence.id}`.")
             ids.append(sentence.id)
         for sentence in rows:
             if sentence.corrects and sentence.corrects not in ids:
-                raise StudyError(
-                    f"The sentence `{sentence.id}` of the study `{self.name}` must correct one of its sentences, but names "
-                    f"`{sentence.corrects}`."
-                )
+                rule = f"The sentence `{sentence.id}` {of} correct one of its sentences"
+                raise StudyError(f"{rule}, but names `{sentence.corrects}`.")
         return tuple(rows)
 
     @cached_property

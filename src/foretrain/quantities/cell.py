@@ -34,11 +34,6 @@ class Runs:
         self._reads = set() if reads is None else reads
 
     @property
-    def data(self) -> Any:
-        """The dataset itself."""
-        return self._data
-
-    @property
     def start(self) -> "Runs":
         """The same variables at the first observation, without ``step``."""
         return Runs(self._data, self._network, self._reads, "start")
@@ -83,11 +78,9 @@ class Runs:
         return NotApplicable(f"`{self._read(name)}` is not stored here")
 
     def _placed(self, values: Any) -> Any:
-        if self._at == "end":
-            return at_end(values) if "step" in values.dims else values
-        if self._at == "start":
-            return values.isel(step=0, drop=True) if "step" in values.dims else values
-        return values
+        if not self._at or "step" not in values.dims:
+            return values
+        return at_end(values) if self._at == "end" else values.isel(step=0, drop=True)
 
 
 class _Variants:
@@ -105,32 +98,20 @@ class _Variants:
     def __iter__(self):
         return iter(self._cell.grid.variants)
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the runs of a network, or the default where it was not trained."""
-        return self[name] if name in self else default
-
-    def items(self) -> list[tuple[str, Runs]]:
-        """Return names and runs of all networks."""
-        return [(name, self[name]) for name in self]
-
 
 class Cell:
     """A part of a grid, read by the names of its variables; see the module.
 
     Attributes:
-        grid: The `foretrain.plans.grid.Grid`; what has no name here is looked up there, such as ``c.seeds``, ``c.seed(n)``.
+        grid: The `foretrain.plans.grid.Grid`; what has no name here is looked up there, such as ``c.seeds``, ``c.seed(n)``,
+            and then among the runs of the study's own network, such as ``c.loss``, ``c.start`` and ``c.end``.
         p: Parameters of the cell.
         reads: Variables that were read so far, such as ``"loss"``, ``"flow/loss"``, ``"theory/loss"``.
     """
 
     def __init__(self, grid: Any, network: str = ""):
         self.grid, self.reads = getattr(grid, "grid", grid), set()
-        self._network = network
-
-    @property
-    def p(self) -> Any:
-        """Parameters of the cell."""
-        return self.grid.parameters
+        self.p, self._network = self.grid.parameters, network
 
     @property
     def simulation(self) -> Runs:
@@ -151,16 +132,6 @@ class Cell:
     def fits(self) -> Runs:
         """Constants fitted to the runs, and curves made with them."""
         return Runs(self.grid.fits, FITS, self.reads)
-
-    @property
-    def start(self) -> Runs:
-        """The first observation of each run."""
-        return self.simulation.start
-
-    @property
-    def end(self) -> Runs:
-        """The last observation of each run."""
-        return self.simulation.end
 
     def __getitem__(self, network: str) -> Runs:
         """Runs of a network trained beside the study's own; ``""`` is the study's own."""

@@ -7,7 +7,7 @@ import numpy as np
 from foretrain.lazy import xr
 from foretrain.quantities.learning_curves import learning_time
 from foretrain.quantities.learning_curves.learning_time import crossing_time
-from foretrain.quantities.learning_curves.power_law import power
+from foretrain.quantities.learning_curves.slopes import power
 from foretrain.quantities.measured import NotApplicable
 
 

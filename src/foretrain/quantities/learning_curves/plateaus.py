@@ -74,12 +74,9 @@ def plateaus(
     dwells = reached[_LEVELS_PER_DEPTH:] - reached[:-_LEVELS_PER_DEPTH]
     if not dwells.size:
         return []
-    smallest = np.finfo(float).tiny
-    logs = np.log(np.maximum(dwells, smallest))
-    # Nothing precedes the first level: a value below all makes it a maximum if what follows is
-    # faster.
-    padded = np.concatenate([[logs.min() - 1], logs])
-    peaks, properties = find_peaks(padded, prominence=np.log(acceleration))
+    logs = np.log(np.maximum(dwells, np.finfo(float).tiny))
+    # Nothing precedes the first level: a value below all makes it a maximum if what follows is faster.
+    peaks, properties = find_peaks(np.append(logs.min() - 1, logs), prominence=np.log(acceleration))
     first = float(np.asarray(losses, dtype=float)[0])
     return [
         LossPlateau(
@@ -92,32 +89,27 @@ def plateaus(
     ]
 
 
-def plateaus_of_runs(times, losses, **thresholds) -> list[list[LossPlateau] | None]:
-    """The plateaus of every run; None for a run that diverged.
+def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
+    """Strength of the `nth` strongest plateau of every run: 1 if it has fewer, nan if it diverged.
 
     Args:
         times: Shape (time,), as for `plateaus`.
         losses: Shape (run, time). A run that ended early is nan from there on; one whose last
             finite loss is not below its first has diverged.
+        nth: 1 for the strongest.
         **thresholds: As for `plateaus`.
-    """
-    by_run: list[list[LossPlateau] | None] = []
-    for curve in np.asarray(losses, dtype=float):
-        length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
-        fell = length > 1 and curve[length - 1] < curve[0]
-        by_run.append(plateaus(times[:length], curve[:length], **thresholds) if fell else None)
-    return by_run
 
-
-def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
-    """Strength of the `nth` strongest plateau of every run, shape (run,): 1 if it has fewer, nan if it diverged.
-
-    Arguments as for `plateaus_of_runs`.
+    Returns:
+        Shape (run,).
     """
     strengths = []
-    for run_plateaus in plateaus_of_runs(times, losses, acceleration=1, **thresholds):
-        ranked = [1.0] * nth + [plateau.strength for plateau in run_plateaus or ()]
-        strengths.append(np.nan if run_plateaus is None else sorted(ranked)[-nth])
+    for curve in np.asarray(losses, dtype=float):
+        length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
+        if length < 2 or not curve[length - 1] < curve[0]:
+            strengths.append(np.nan)
+            continue
+        flats = plateaus(times[:length], curve[:length], acceleration=1, **thresholds)
+        strengths.append(sorted([1.0] * nth + [flat.strength for flat in flats])[-nth])
     return np.array(strengths)
 
 
@@ -146,23 +138,22 @@ def plateau_length(times, losses, *, upper: float, lower: float) -> float:
     return float("inf") if np.isnan(end) else float(end - start)
 
 
-def length_of_run(times, losses, upper: float, lower: float) -> float:
-    """The `plateau_length` of a run, whose losses are nan from where it ended; nan if it does not come to `lower`."""
-    kept = np.isfinite(losses)
-    if not kept.any() or not losses[0] > 0:
-        return np.nan
-    length = plateau_length(times[kept], losses[kept], upper=upper, lower=lower)
-    return length if np.isfinite(length) else np.nan
-
-
 def plateau_lengths(
     time: xr.DataArray, losses: xr.DataArray, *, upper: float, lower: float
 ) -> xr.DataArray:
-    """The `length_of_run` of all runs: losses with a dim ``step`` to times without it."""
+    """The `plateau_length` of all runs: losses with a dim ``step``, nan after a run has ended, to times without it.
+
+    It is nan for a run that does not come to `lower`.
+    """
     losses = losses.transpose(..., "step")
-    flat = losses.values.reshape(-1, losses.sizes["step"])
-    lengths = [length_of_run(time.values, curve, upper, lower) for curve in flat]
-    return losses.isel(step=0, drop=True).copy(data=np.reshape(lengths, losses.shape[:-1]))
+    lengths = np.full(losses.shape[:-1], np.nan)
+    for place in np.ndindex(lengths.shape):
+        curve = losses.values[place]
+        kept = np.isfinite(curve)
+        if kept.any() and curve[0] > 0:
+            length = plateau_length(time.values[kept], curve[kept], upper=upper, lower=lower)
+            lengths[place] = length if np.isfinite(length) else np.nan
+    return losses.isel(step=0, drop=True).copy(data=lengths)
 
 
 def _falling_curve(times, losses, floor):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from foretrain.quantities import allowed, competition
+from foretrain.quantities import allowed
+from foretrain.quantities.bumps import backed_off, bumps_of_pairs
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.curves import mean_of_known
 from foretrain.quantities.learning_curves.stability import is_stable
@@ -59,7 +60,7 @@ def bumps(c):
 def matched_bumps(c):
     """Return the bumps of the run that shares a first target and of its partner without; nan where that decides nothing."""
     values = (value for network in PAIR for value in first_and_bumps(c, network))
-    return competition.matched_bumps(*values)
+    return bumps_of_pairs(*values)
 
 
 def mean(cells, measure):
@@ -233,9 +234,7 @@ CLAIMS = [
     *claim(
         "competition-makes-bumps",
         "If two components grow towards the same target, one of them has to back off.",
-        proportion(
-            lambda c: competition.backed_off(*first_and_bumps(c, bumps="first_target_bumps"))
-        ),
+        proportion(lambda c: backed_off(*first_and_bumps(c, bumps="first_target_bumps"))),
         source=THREAD,
         why='"Has to": nine targets in ten.',
         where=rank(2, 10),

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.quantities.allowed import FOUND, around, by_settings, over_settings
 from foretrain.quantities.learning_curves.plateaus import plateau_strengths
-from foretrain.quantities.learning_curves.tail import floor_share, tail_exponent
+from foretrain.quantities.learning_curves.slopes import floor_share, tail_exponent
 from foretrain.quantities.trajectory import curves
 from foretrain.study import claim, crossing_time, skip_if
 from foretrain.theory.softmax_curve import time_of_probability

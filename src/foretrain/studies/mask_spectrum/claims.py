@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.quantities.distribution import distance
+from foretrain.quantities.agreement import distance
 from foretrain.study import claim
 from foretrain.theory.factorization import random_matrix
 from foretrain.training.masked_rank_one import DEPARTURE

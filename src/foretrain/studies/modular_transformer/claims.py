@@ -7,7 +7,7 @@ import xarray as xr
 
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.frequency import frequency_shares, principal_axes
-from foretrain.quantities.learning_curves.power_law import power
+from foretrain.quantities.learning_curves.slopes import power
 from foretrain.study import claim, skip_if
 from foretrain.training.phases import PHASES
 from foretrain.training.transformer import axes

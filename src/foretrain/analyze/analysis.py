@@ -177,9 +177,8 @@ def analyze(
         taken[name] = time.perf_counter() - start
         return result
 
-    costs, jacobian, more = timed(
-        "curvature", costs_of, function, x, loss, min(SCALES) * eps, seed, tell
-    )
+    least = min(SCALES) * eps
+    costs, jacobian, more = timed("curvature", costs_of, function, x, loss, least, seed, tell)
     doubts += more
     if not costs.converged(eps):
         value, error = costs.effective(eps)

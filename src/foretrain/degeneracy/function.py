@@ -83,12 +83,8 @@ class Function:
         for prefix in prefixes:
             if not any(_below(name, prefix) for name in self.names):
                 stems = {name.rsplit(".", at)[0] for name in self.names for at in range(3)}
-                raise argument_error(
-                    "part",
-                    "begin the name of a parameter",
-                    f"is `{prefix}`",
-                    nearest(prefix, stems),
-                )
+                rule, repair = "begin the name of a parameter", nearest(prefix, stems)
+                raise argument_error("part", rule, f"is `{prefix}`", repair)
         moved = [any(_below(name, prefix) for prefix in prefixes) for name in self.names]
         pairs = zip(self.names, self._leaves, moved, strict=True)
         params = {name: leaf for name, leaf, moves in pairs if moves}

@@ -140,7 +140,6 @@ def labels(y, outputs: np.ndarray) -> tuple[np.ndarray, str]:
         return y.astype(int), "kl"
     y = y[:, None] if y.ndim == 1 else y
     if y.shape != outputs.shape:
-        raise argument_error(
-            "y", f"have the shape {outputs.shape} of the outputs", f"has {y.shape}"
-        )
+        rule = f"have the shape {outputs.shape} of the outputs"
+        raise argument_error("y", rule, f"has {y.shape}")
     return y.astype(np.float64), "mse"

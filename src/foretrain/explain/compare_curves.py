@@ -1,7 +1,7 @@
 """Runs made elsewhere against a stored prediction or explanation, without training anything."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 
 import numpy as np
@@ -40,7 +40,7 @@ def compare_curves(
     return curve_comparison(measured, at, theories, RUN if RUN in theories else None)
 
 
-def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Steps and the losses of every theory that a folder holds."""
     explained = folder / _EXPLANATION
     try:

@@ -82,10 +82,8 @@ def explain(
         ('will do', 'lazy')
     """
     known_options("foretrain.explain", described_by, explain, described)
-    training = described(apply, init, x, y, **described_by)
-    return explained(
-        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out
-    )
+    options: Any = {"seeds": seeds, "from_zero": from_zero, "tell": tell, "measured": measured}
+    return explained(described(apply, init, x, y, **described_by), out=out, **options)
 
 
 def explained(
@@ -232,13 +230,12 @@ def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Share
 
 def _checks(simulator, kernels, forecast, train):
     training = simulator.training
-    first = train[run_corner(training)][:, :1]
+    run = train[run_corner(training)]
 
     def worst(here, there):
-        off = np.abs(here - there) / np.maximum(first[: len(here)], np.abs(there))
+        off = np.abs(here - there) / np.maximum(run[: len(here), :1], np.abs(there))
         return float(off[np.isfinite(off)].max())
 
-    run = train[run_corner(training)]
     plain = worst(run[:1], simulator.plain[None])
     if forecast is None:
         return Checks(None, None, plain)

@@ -116,10 +116,7 @@ class Explanation(Finding):
         for name, parts in causes.items():
             if parts:
                 words = [cause_name(self.training, cause.name) for cause in parts]
-                values = xr.DataArray(
-                    np.stack([cause.values for cause in parts]),
-                    {"cause": words, "seed": coords["seed"], "step": self.at},
-                    ("cause", "seed", "step"),
-                )
-                whole[name] = values
+                axes = {"cause": words, "seed": coords["seed"], "step": self.at}
+                values = np.stack([cause.values for cause in parts])
+                whole[name] = xr.DataArray(values, axes, tuple(axes))
         return whole

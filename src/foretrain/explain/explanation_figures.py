@@ -58,9 +58,8 @@ def every_corner(explanation: Explanation) -> Drawing:
             members = [corner for corner in own if (corner.step, corner.batches) == kind]
             for colour, dashes, corner in zip(colours, _DASHES, members, strict=True):
                 network, _, steps = corner_name(explanation.training, corner).partition(", ")
-                curve = np.minimum(
-                    np.nan_to_num(explanation.train[corner].mean(0), nan=np.inf), top
-                )
+                curve = np.nan_to_num(explanation.train[corner].mean(0), nan=np.inf)
+                curve = np.minimum(curve, top)
                 ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
                 ax.set_title(steps, loc="left", fontsize=11)
             ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
@@ -88,13 +87,10 @@ def _parts(ax, explanation, shares):
     at = np.maximum(explanation.at, 0.5)
     ax.axhline(0, color=INK, linewidth=0.6)
     for cause in shares.causes:
-        label = cause_name(explanation.training, cause.name)
-        seed_band(
-            ax, at, cause.values, color=PALETTE[_COLOURS[cause.name]], label=label, fraction=False
-        )
-    ax.plot(
-        at, shares.gap.mean(0), color=INK, linewidth=1.2, linestyle="--", label="run minus theory"
-    )
+        look = {"color": PALETTE[_COLOURS[cause.name]], "fraction": False}
+        seed_band(ax, at, cause.values, label=cause_name(explanation.training, cause.name), **look)
+    look = {"color": INK, "linewidth": 1.2, "linestyle": "--"}
+    ax.plot(at, shares.gap.mean(0), label="run minus theory", **look)
     ax.set(xlabel="Step", xscale="log")
 
 

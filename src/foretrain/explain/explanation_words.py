@@ -111,11 +111,10 @@ def head_lines(explanation: Explanation) -> list[str]:
 def miss_table(explanation: Explanation) -> Table:
     """Return how far theories are from the run: predictions, and explanations with one assumption kept."""
     splits = [curves for curves in (explanation.train, explanation.test) if curves is not None]
-    rows = []
-    for name, corner in shown(explanation).items():
-        rows.append(
-            (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
-        )
+    rows = [
+        (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
+        for name, corner in shown(explanation).items()
+    ]
     for curve in explanation.extra:
         if curve.train is not None:
             miss = miss_words(curve.train, explanation.train[explanation.run][: len(curve.train)])
@@ -126,11 +125,8 @@ def miss_table(explanation: Explanation) -> Table:
 
 def shown(explanation: Explanation) -> dict[str, Corner]:
     """Return the corners that tables show, by name: predictions, and explanations with one assumption kept."""
-    predicted = {
-        Corner(),
-        Corner(output=False),
-        Corner(step=True, batches=explanation.training.in_batches),
-    }
+    own = Corner(step=True, batches=explanation.training.in_batches)
+    predicted = {Corner(), Corner(output=False), own}
     chosen = {*predicted, Corner(True, True), explanation.theory}
     chosen |= {corner for corner in explanation.train if sum(corner) == sum(explanation.run) - 1}
     named = {}

@@ -66,10 +66,8 @@ def _factor(training, weights):
     inputs = training.x.shape[1]
     cases = [(weights, training.x)]
     for _ in range(2):
-        other = jax.tree.map(
-            lambda leaf: np.asarray(leaf) * random.uniform(-2, 2, leaf.shape), weights
-        )
-        cases.append((other, random.standard_normal((8, inputs))))
+        drawn = lambda leaf: np.asarray(leaf) * random.uniform(-2, 2, leaf.shape)  # noqa: E731
+        cases.append((jax.tree.map(drawn, weights), random.standard_normal((8, inputs))))
     factors = []
     for weights, x in cases:
         first, last = map(np.asarray, jax.tree.leaves(weights))

@@ -76,12 +76,14 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
     twin_movement, twin_edge, twin_gates, twin_balance = read(twins, True)
     assert movement is not None
     assert edge is not None
+    interval_ends = movement.low, movement.high
+    low, high = (end if np.isfinite(end) else movement.measured for end in interval_ends)
     name = "undecided"
     if not training.in_batches and EDGE[0] <= edge.measured <= EDGE[1]:
         name = "edge"
-    elif _high(movement) < LAZY:
+    elif high < LAZY:
         name = "lazy"
-    elif _low(movement) > RICH:
+    elif low > RICH:
         name = "rich"
     return Regime(
         name, movement, twin_movement, edge, twin_edge, gates, twin_gates, balance, twin_balance
@@ -92,14 +94,6 @@ def _mean(values):
     values = np.array(values)
     finite = np.isfinite(values).all()
     return interval(values) if finite else Interval(np.inf, np.nan, np.nan, "none")
-
-
-def _low(value):
-    return value.low if np.isfinite(value.low) else value.measured
-
-
-def _high(value):
-    return value.high if np.isfinite(value.high) else value.measured
 
 
 def _gate_changes(training, start, end):

@@ -115,9 +115,8 @@ def free_directions(
     """
     x = examples(network, x)
     if spectrum is not None and spectrum.loss != loss:
-        raise argument_error(
-            "spectrum", f"be that of the loss `{loss}`", f"is of `{spectrum.loss}`"
-        )
+        rule = f"be that of the loss `{loss}`"
+        raise argument_error("spectrum", rule, f"is of `{spectrum.loss}`")
     matrices, roots = _matrices_and_roots(network, x, scale, matrices, loss)
     bases = {at: tuple(_range(root) for root in pair) for at, pair in roots.items()}
     costs = {at: np.outer(*(values for _, values in pair[::-1])) for at, pair in bases.items()}
@@ -195,9 +194,8 @@ def _roots(network, x, counted, loss):
     roots: dict[int, list[Any]] = {at: [np.zeros((0, 0))] * 2 for at in counted}
     for part in batches(network, x):
         derivatives = passed(network, part)
-        outputs = derivatives.activations[-1].reshape(
-            len(part), -1, derivatives.activations[-1].shape[1]
-        )
+        last = derivatives.activations[-1]
+        outputs = last.reshape(len(part), -1, last.shape[1])
         for at, both in roots.items():
             read, j = derivatives.activations[at], np.asarray(derivatives.by_preactivations[at])
             if network.sections[at].bias is not None:
@@ -246,9 +244,8 @@ def _blocks(network, x, matrices, roots, at, scale):
         distances, tolerance = distances.T * effect[:, None], scale / effect
     constants = constant_gates(network, x, at + 1, tolerance)
     linear = tuple(int(i) for i in np.flatnonzero(~np.isnan(constants)))
-    others = [
-        tuple(i for i in neurons if i not in linear) for neurons in grouped(distances, scale or 0.0)
-    ]
+    groups = grouped(distances, scale or 0.0)
+    others = [tuple(i for i in neurons if i not in linear) for neurons in groups]
     blocks = []
     for neurons in sorted(filter(None, [linear, *others]), key=lambda block: (-len(block), block)):
         these = list(neurons)
@@ -256,14 +253,8 @@ def _blocks(network, x, matrices, roots, at, scale):
         rows = _weights(network, at)[these]
         if unit:
             rows = np.concatenate([rows, np.eye(root.shape[1])[-1:]])
-        blocks.append(
-            Block(
-                neurons,
-                _range(root @ rows.T)[1].size,
-                tuple(constants[these].tolist()) if neurons == linear else None,
-                unit,
-            )
-        )
+        own = tuple(constants[these].tolist()) if neurons == linear else None
+        blocks.append(Block(neurons, _range(root @ rows.T)[1].size, own, unit))
     return blocks
 
 
@@ -274,9 +265,8 @@ def _beyond(network, x, bases, costs, blocks, scale):
     many = sum(len(b.neurons) ** 2 for of in blocks.values() for b in of)
     wide = sum(cost.size for cost in costs.values())
     if many**2 * wide > _WORK:
-        return {
-            at: (0 if scale else _at_least(of, *bases[at]), 0, False) for at, of in blocks.items()
-        }
+        least = {at: 0 if scale else _at_least(of, *bases[at]) for at, of in blocks.items()}
+        return {at: (count, 0, False) for at, count in least.items()}
     spots, begin = {}, 0
     for at in bases:
         spots[at] = slice(begin, begin + costs[at].size)

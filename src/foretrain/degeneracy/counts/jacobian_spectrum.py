@@ -159,9 +159,8 @@ class Freedom:
         if self.spectrum is None:
             return [f"{where}: {self} by their sources, no rank of the Jacobian beside them."]
         if not self.exact:
-            return [
-                f"{where}: {self}, {self.spectrum if self.scale is None else 'a cost is at it'}."
-            ]
+            why = self.spectrum if self.scale is None else "a cost is at it"
+            return [f"{where}: {self}, {why}."]
         if not self.unattributed:
             return []
         if self.scale is None and self.unattributed > 0:

@@ -78,9 +78,8 @@ def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
     for part in batches(network, x):
         p = evaluated(network, part)[1][layer - 1]
         r = gates(section, p)
-        total = total + np.stack(
-            [((r[:, [i]] - r) ** 2 * p[:, [i]] ** 2).sum(0) for i in range(p.shape[1])]
-        )
+        rows = [((r[:, [i]] - r) ** 2 * p[:, [i]] ** 2).sum(0) for i in range(p.shape[1])]
+        total = total + np.stack(rows)
     return total / len(x)
 
 

@@ -191,9 +191,8 @@ def quadrature(
         def along(v):
             return sum(np.asarray(product(params, v, part)) for part in parts) / len(x)
 
+        along(np.ones(d))  # compiled first
         start = time.perf_counter()
-        along(np.ones(d))
-        start = time.perf_counter()  # the first was compiled
         along(np.ones(d))
         seconds = (time.perf_counter() - start) * probes * min(steps, d)
         what = f"Curvature: {probes} x {min(steps, d)} products of {d:,} parameters"

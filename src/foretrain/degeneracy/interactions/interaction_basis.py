@@ -66,9 +66,8 @@ class LayerBasis:
     def first(self, kept: int) -> "LayerBasis":
         """The same with the most important directions alone."""
         part = slice(kept)
-        return LayerBasis(
-            self.forward[part], self.backward[:, part], self.importance[part], self.mean
-        )
+        forward, backward = self.forward[part], self.backward[:, part]
+        return LayerBasis(forward, backward, self.importance[part], self.mean)
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,8 @@ def kernel_along(
     lengths = np.sqrt(np.maximum(np.einsum("ti,ij,tj->t", way.alpha, first, way.alpha), 0))
     distance = np.maximum.accumulate(lengths)
     number = int(np.clip(LARGEST // first.nbytes - 1, 1, POINTS))
-    chosen = [
-        int(np.argmax(distance >= share * distance[-1])) for share in np.arange(1, number) / number
-    ]
+    shares = np.arange(1, number) / number
+    chosen = [int(np.argmax(distance >= share * distance[-1])) for share in shares]
     chosen = sorted({*chosen, len(at) - 1} - {0}) or [0]
     kernels = [first]
     for point in chosen:

@@ -66,7 +66,7 @@ LINES = {
     "training": (2_701, 2_400),
     "predict": (1_860, 1_900),
     "explain": (3_490, 3_300),
-    "analyze": (1_264, 1_100),
+    "analyze": (1_263, 1_100),
     "degeneracy": (5_114, 4_900),
     "elsewhere": (1_550, 1_700),
     "theory, networks, tasks, dynamics": (9_684, 9_500),

@@ -28,7 +28,7 @@ NAMED = {
     "explain": 33,
     "registry": 1,
     "studies": 6,
-    "tests": 770,
+    "tests": 735,
     "training": 1,
 }
 

@@ -1,4 +1,4 @@
-from itertools import chain, combinations
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -6,10 +6,7 @@ import pytest
 from foretrain.explain.shares import FLOOR, bounded, shapley, shapley_shares
 
 PLAYERS = ("a", "b", "c")
-SETS = [
-    frozenset(part)
-    for part in chain.from_iterable(combinations(PLAYERS, size) for size in range(4))
-]
+SETS = [frozenset(part) for size in range(4) for part in combinations(PLAYERS, size)]
 RANDOM = np.random.default_rng(0)
 
 
@@ -37,9 +34,8 @@ def test_an_interaction_is_shared_and_seen_between_first_and_last():
     """Two players that change the loss only together, as noise at the edge does."""
     game = {part: np.full((2, 1), 0.5 - 0.4 * ({"a", "b"} <= part)) for part in SETS}
     result = shapley_shares(game, PLAYERS, np.ones(2))
-    assert [(cause.alone, pytest.approx(cause.last)) for cause in result.causes[:2]] == [
-        (0.0, 0.4)
-    ] * 2
+    for cause in result.causes[:2]:
+        assert (cause.alone, cause.last) == pytest.approx((0.0, 0.4))
     assert result.causes[1].share.measured == pytest.approx(50)
 
 

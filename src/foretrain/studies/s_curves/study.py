@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.quantities.learning_curves.learning_time import half_learning_times
 from foretrain.study import Program, Seed, declare, default
 from foretrain.theory.factorization import factorization_flow
 from foretrain.theory.factorization.factorization_flow import decayed_loss
@@ -111,7 +112,7 @@ def _flow(p, step, seed):
     values = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
     modes = slice(min(p.rank, MODES))
     ends = np.maximum(values[modes] - decay / 2, 1e-9)
-    halves = factorization_flow.half_steps(np.array(step), curves.modes[:, modes], ends)
+    halves = half_learning_times(np.array(step), curves.modes[:, modes], ends)
     return {
         "flow_loss": curves.loss / np.sum(values**2),
         "flow_inside": curves.inside / (2 * values.sum()),

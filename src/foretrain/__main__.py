@@ -3,9 +3,8 @@
 import sys
 
 if not sys.flags.safe_path:
-    del sys.path[
-        0
-    ]  # the current folder, whose files would stand for modules of Python and of packages
+    # The current folder, whose files would stand for modules of Python and of packages.
+    del sys.path[0]
 
 from foretrain.cli import main
 

@@ -45,12 +45,11 @@ def main(argv: list[str] | None = None) -> int:
     try:
         arguments = _parse(argv, options)
         return arguments.command(arguments)
-    except ArgumentError as error:
-        option = options.get(error.argument)
-        complain(str(error) if option is None else error.as_option(option))
-        return 2
     except ForetrainError as error:
-        complain(str(error))
+        line = str(error)
+        if isinstance(error, ArgumentError) and error.argument in options:
+            line = error.as_option(options[error.argument])
+        complain(line)
         return 2
     except KeyboardInterrupt:
         goes_on = "; the same command goes on from here" if argv[:1] in (["run"], ["sweep"]) else ""

@@ -65,6 +65,12 @@ def argument_error(name: str, rule: str, got: str, repair: str = "") -> Argument
     return error
 
 
+def not_installed(what: str, package: str, extra: str) -> ForetrainError:
+    """Compose the line for what needs a package that is not there, with the extra that brings it."""
+    repair = f'Try `python -m pip install "foretrain[{extra}]"`.'
+    return ForetrainError(f"{what} needs {package}, which is not installed. {repair}")
+
+
 # Names that are usual elsewhere, too unlike those here to be found by their letters.
 _USUAL = {
     "rate": "learning_rate",

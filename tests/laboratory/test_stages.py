@@ -74,14 +74,14 @@ def test_a_log_hears_little_of_a_run_and_something_of_every_long_stage():
 def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
     heard = []
     hear = training(heard.append)
-    hear(Progress("starting", 1, 1, 10, predicted_steps=1e7, places="1 worker"))
+    hear(Progress("starting", 1, 10, predicted_steps=1e7, places="1 worker"))
     said = capsys.readouterr().err
     assert said == "10 runs, about 1e+07 steps, 1 program to compile, 1 worker.\n"
-    hear(Progress("starting", 1, 1, 10, predicted_steps=1e4))
-    hear(Progress("running", 1, 1, 10))
+    hear(Progress("starting", 1, 10, predicted_steps=1e4))
+    hear(Progress("running", 1, 10))
     ended = {"out_of_steps": 3, "stalled": 1}
-    hear(Progress("running", 1, 1, 10, 2, 4, outcomes=ended, steps=9, remaining_s=70, bound=True))
-    hear(Progress("stopped", 1, 1, 10, 2, 4, outcomes=ended, steps=9))
+    hear(Progress("running", 1, 10, 2, 4, outcomes=ended, steps=9, remaining_s=70, bound=True))
+    hear(Progress("stopped", 1, 10, 2, 4, outcomes=ended, steps=9))
     assert capsys.readouterr().err == ""
     assert [sentence(stage) for stage in heard[2:]] == [
         "Training: 0 of 10 runs, compiling.",

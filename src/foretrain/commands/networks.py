@@ -9,8 +9,10 @@ from foretrain.commands.studies import JSON
 from foretrain.errors import argument_error
 from foretrain.words import complain, print_json, print_text, room, say
 
-_STEP_COLUMN = "name of the column of steps in a file of curves"
-_LOSS_COLUMN = "name of the columns of losses there"
+_COLUMNS = {
+    "--step-column": "name of the column of steps in a file of curves",
+    "--loss-column": "name of the columns of losses there",
+}
 
 
 def _predict(arguments):
@@ -153,8 +155,7 @@ COMMANDS = {
             "--weight-decay": "default 0",
             "--seeds": "number of starts; default 16",
             "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
-            "--step-column": _STEP_COLUMN,
-            "--loss-column": _LOSS_COLUMN,
+            **_COLUMNS,
             "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
             "--out": "folder of results and the page; default runs/explain-<hash>",
             "--json": JSON,
@@ -190,8 +191,7 @@ COMMANDS = {
             "first": "first folder of results, or a .csv or .parquet file of curves",
             "second": "second folder of results, or one of predict or explain",
             "--learning-rate": "that of the curves, beside a folder of predict",
-            "--step-column": _STEP_COLUMN,
-            "--loss-column": _LOSS_COLUMN,
+            **_COLUMNS,
             "--out": "folder for a page of both",
             "--json": JSON,
         },

@@ -10,16 +10,13 @@ from foretrain.words import complain, outcome, print_folded
 
 _FOLDER = "folder of results"
 _EXPLAIN = "print what would run, seconds and memory, and leave"
-_VERBOSE = "every claim, why it allows what it does, its source"
-_CHECK = "exit with 1 if a claim fails"
+_JUDGED = {
+    "-v --verbose": "every claim, why it allows what it does, its source",
+    "--check": "exit with 1 if a claim fails",
+}
 _ROOT = 32  # digits of a root that fit into a line
-_OF_SHARD = (
-    "out",
-    "workers",
-    "shard",
-    "scheduler",
-    "quiet",
-)  # a script of shards says these itself
+# A script of shards says these itself.
+_OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
 
 
 def _run(arguments):
@@ -67,9 +64,8 @@ def _sweep(arguments):
             typed["data_dir"] = arguments.data_dir.resolve()
         again = words(typed, (name for name in typed if name in FIELDS and name not in _OF_SHARD))
         shards = arguments.emit_sbatch
-        print(
-            sbatch_script(plan.study.name, arguments.config, folder, shards, options=again), end=""
-        )
+        script = sbatch_script(plan.study.name, arguments.config, folder, shards, options=again)
+        print(script, end="")
         return 0
     options = split(vars(arguments))[0]
     with data_from(options.data_dir, options.out):
@@ -106,13 +102,12 @@ def _finish(result, arguments):
         if not arguments.quiet:
             print("This part is done; the last part to finish judges the whole.")
         return 0
+    summary = read_summary(result.path)
     if not arguments.quiet:
         result.claims.show(details=arguments.verbose)
         page = result.path / "report.html"
         if page.exists():
             print(f"Page: {page}")
-    summary = read_summary(result.path)
-    if not arguments.quiet:
         for line in summary.remarks:
             print_folded(line, "note: ", "      ")
     _tell_troubles(result.path)
@@ -150,7 +145,11 @@ def _show(arguments):
     folder = path_argument("folder", arguments.folder)
     summary = read_summary(folder)
     claims = ClaimTable(summary.claims)
-    stored = _stored_claims(folder) if arguments.check else None
+    stored = None
+    if arguments.check:
+        from foretrain.results.result import open_result
+
+        stored = open_result(folder).claims
     for line in warnings(folder, stored):
         complain(line)
     if arguments.json:
@@ -175,12 +174,6 @@ def _show(arguments):
         print()
         claims.show(details=arguments.verbose)
     return 2 if arguments.check and doubts(folder, stored) else _verdict(claims, arguments)
-
-
-def _stored_claims(folder):
-    from foretrain.results.result import open_result
-
-    return open_result(folder).claims
 
 
 def _report(arguments):
@@ -225,8 +218,7 @@ COMMANDS = {
             "study": STUDY,
             "--config": "TOML file with parameters; flags take precedence",
             "--explain": _EXPLAIN,
-            "-v --verbose": _VERBOSE,
-            "--check": _CHECK,
+            **_JUDGED,
         },
     ),
     "sweep": (
@@ -236,8 +228,7 @@ COMMANDS = {
             "config": "TOML file: study, fixed parameters, axes, seeds",
             "--explain": _EXPLAIN,
             "--emit-sbatch": "print a SLURM array script of so many shards",
-            "-v --verbose": _VERBOSE,
-            "--check": _CHECK,
+            **_JUDGED,
         },
     ),
     "show": (
@@ -245,8 +236,7 @@ COMMANDS = {
         "print the claims of a folder of results",
         {
             "folder": _FOLDER,
-            "-v --verbose": _VERBOSE,
-            "--check": _CHECK,
+            **_JUDGED,
             "--markdown": "the claims alone, as a Markdown table",
             "--json": JSON,
         },

@@ -3,7 +3,7 @@
 import dataclasses
 import shlex
 
-from foretrain.errors import ForetrainError, argument_error
+from foretrain.errors import argument_error, not_installed
 from foretrain.words import columns, duration, print_folded, print_json, print_text, room
 
 STUDY = "name of a study, see `foretrain list`, or path of one of your own"
@@ -97,10 +97,7 @@ def _completion(arguments):
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError:
-        raise ForetrainError(
-            "Completion needs argcomplete, which is not installed. "
-            'Try `python -m pip install "foretrain[completion]"`.'
-        ) from None
+        raise not_installed("Completion", "argcomplete", "completion") from None
     print(shellcode(["foretrain"], shell=arguments.shell))
     return 0
 

@@ -63,7 +63,7 @@ def choose_lanes(
         return FEWEST, rate
     most = min(fitting, per_worker)
     if kind == "cpu":
-        most = min(most, _within_cache(state, inputs))
+        most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))
     usual = max(FEWEST, min(_DEFAULT[kind], most))
     candidates = [lanes for lanes in _CANDIDATES[kind] if lanes <= most // 2]
     few = not candidates or usual < _DEFAULT[kind]
@@ -77,11 +77,6 @@ def choose_lanes(
     # More lanes wait longer for the last runs: take the fewest that come within a twentieth of the best.
     lanes = min(lanes for lanes, rate in speed.items() if rate > 0.95 * max(speed.values()))
     return lanes, speed[lanes]
-
-
-def _within_cache(state: Any, inputs: dict[str, Any]) -> int:
-    """Number of lanes whose states and inputs stay in the cache of a core."""
-    return _CACHE_BYTES // max(1, size(state) + size(inputs))
 
 
 def _lane_steps_per_second(program, sample, shared, lanes) -> float:

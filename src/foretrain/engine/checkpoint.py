@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.results import arrays
-from foretrain.results.files import read_file, refused, write_atomic
+from foretrain.results.files import disk_errors, read_file, write_atomic
 
 FOLDER = "checkpoints"
 _DAMAGE = (ValueError, KeyError, OSError)
@@ -46,10 +46,8 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
     buffer = io.BytesIO()
     np.savez(buffer, **content)
     path = Path(folder) / FOLDER / f"{worker}.npz"
-    try:
+    with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(path, error) from error
     return write_atomic(path, buffer.getvalue())
 
 

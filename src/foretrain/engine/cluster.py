@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foretrain.engine.sweep import Execution, check_shard, execute
-from foretrain.errors import ForetrainError, integer
+from foretrain.engine.sweep import Execution, execute
+from foretrain.errors import ForetrainError, integer, not_installed
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.lock import LockedError
@@ -28,21 +28,13 @@ _LOCK_WAIT_S = 120.0
 
 
 def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> Execution:
-    """Run one shard with one worker; what a task of the cluster does. Waits while another process holds the shard.
-
-    Args:
-        plan: The plan, as `Plan.as_dict` gives it.
-        folder: Folder of the results.
-        shard: (i, n).
-        options: Further options of `foretrain.engine.sweep.execute`.
-    """
+    """Run shard (i, n) of a plan, as `Plan.as_dict` gives it, with one worker; wait while another process holds the shard."""
     # The process that sent the plan has named its study.
     own_plan = plan_from_dict(plan, catalogue.load(plan["where"] or plan["study"]))
     patience = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
-            part = check_shard(shard)
-            return execute(own_plan, Path(folder), workers=1, shard=part, **options)
+            return execute(own_plan, Path(folder), workers=1, shard=shard, **options)
         except LockedError:
             if time.monotonic() > patience:
                 raise
@@ -58,10 +50,7 @@ def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
     try:
         from distributed import Client
     except ImportError:
-        raise ForetrainError(
-            "A scheduler needs dask.distributed, which is not installed. "
-            'Try `python -m pip install "foretrain[distributed]"`.'
-        ) from None
+        raise not_installed("A scheduler", "dask.distributed", "distributed") from None
     reason = _refusal(scheduler, timeout)
     if reason is None:
         try:

@@ -41,7 +41,6 @@ from foretrain.results.segment import FinishedRun
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
-_LOCK_WAIT_S = 30
 _MOST_KILLERS = 10  # runs that may take their workers with them before any other has ended
 
 
@@ -61,7 +60,6 @@ class Coordinator:
     shard: tuple[int, int]
     keep_state: str
     tell: Callable[[Progress], None]
-    began: float  # monotonic time of the start
     devices: list[str] = field(default_factory=list)  # what the workers compute on, once known
     by_backend: Counter = field(default_factory=Counter)  # backend to the number of runs made on it
     # What became of the runs that are done.
@@ -72,7 +70,6 @@ class Coordinator:
     _places: list[Place] = field(default_factory=list)  # one per worker
     _backends: list[str] = field(default_factory=list)  # theirs
     _remark: str = ""
-    _code: str = ""
     _prefix: str = ""
     _token: str = ""
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
@@ -92,7 +89,6 @@ class Coordinator:
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
-        self._code = self.plan.study.code
         self.groups = make_groups(self.runs, self.plan.study.estimate)
         self._predicted = sum(group.steps for group in self.groups)
         trains = self.plan.study.trains
@@ -224,9 +220,17 @@ class Coordinator:
             case "lanes":
                 self._on_lanes(worker, message)
             case "moved":
-                self._on_moved(worker, message)
+                self._first_move = self._first_move or time.monotonic()
+                worker.queued.difference_update(message["entered"])
+                worker.entered.update(message["entered"])
+                worker.entered.difference_update(message["left"])
+                worker.left.update(message["left"])
+                worker.steps = message["steps"]
             case "durable":
-                self._on_durable(worker, message)
+                for number, outcome, steps in message["runs"]:
+                    worker.left.discard(number)
+                    self.by_backend[worker.backend] += 1
+                    self._count(number, outcome, steps)
             case "fatal":
                 raise getattr(errors, message["kind"], ForetrainError)(message["line"])
 
@@ -250,7 +254,7 @@ class Coordinator:
             return
         lanes, _ = group.trials[backend]
         group.backend = backend
-        group.lanes = settle_lanes(self.folder, lanes_key(group, backend), lanes, _LOCK_WAIT_S)
+        group.lanes = settle_lanes(self.folder, lanes_key(group, backend), lanes)
         for worker in self.living.values():
             if worker.group is group and worker.backend != backend:
                 worker.group = None
@@ -268,20 +272,6 @@ class Coordinator:
                 f"The labelled result would take at least {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are "
                 "there. Try fewer runs, or parts of the grid in folders of their own."
             )
-
-    def _on_moved(self, worker, message):
-        self._first_move = self._first_move or time.monotonic()
-        worker.queued.difference_update(message["entered"])
-        worker.entered.update(message["entered"])
-        worker.entered.difference_update(message["left"])
-        worker.left.update(message["left"])
-        worker.steps = message["steps"]
-
-    def _on_durable(self, worker, message):
-        for number, outcome, steps in message["runs"]:
-            worker.left.discard(number)
-            self.by_backend[worker.backend] += 1
-            self._count(number, outcome, steps)
 
     def _count(self, number, outcome, steps):
         run = self.runs[number]
@@ -311,16 +301,12 @@ class Coordinator:
             )
         self._saved.update(checkpoint.find(self.folder))
         if unfit:
-            self._leave_gpu(reason)
+            self._remark = f"The GPU is left out, its worker ended before its first run ({reason})."
+            for group in self.groups:
+                if group.backend == GPU:
+                    group.backend = group.lanes = None
         elif self._left:
             self._start(worker.slot)
-
-    def _leave_gpu(self, reason):
-        """Leave all to the cores, since the worker of the GPU cannot begin."""
-        self._remark = f"The GPU is left out, its worker ended before its first run ({reason})."
-        for group in self.groups:
-            if group.backend == GPU:
-                group.backend = group.lanes = None
 
     def _durable_of(self, worker):
         """Runs that a dead worker has written without having come to say so."""
@@ -337,7 +323,7 @@ class Coordinator:
 
     def _fail(self, number, note):
         run = self.runs[number]
-        writer = Writer(self.folder, f"{self._prefix}c-{self._token}", self._code)
+        writer = Writer(self.folder, f"{self._prefix}c-{self._token}", self.plan.study.code)
         writer.append([FinishedRun(run.identity, FAILED, 0, np.zeros(0, np.int64), note=note)])
         self._count(number, FAILED, 0)
         self._killers += 1
@@ -350,18 +336,12 @@ class Coordinator:
         orderly = sys.exc_info()[0] is None or sys.exc_info()[0] is KeyboardInterrupt
         for process in processes:
             process.stop() if orderly else process.kill()
-        if not orderly:
-            return
-        for process in processes:
+        for process in processes if orderly else ():
             process.wait()
 
     def _say(self, phase):
-        self._reported = time.monotonic()
-        self.tell(self.progress(phase))
-
-    def progress(self, phase: str = "done") -> Progress:
-        """Return the progress of the sweep."""
-        now = time.monotonic()
+        """Tell the progress of the sweep."""
+        self._reported = now = time.monotonic()
         steps = sum(worker.steps for worker in self.started)
         remaining = None
         if steps and now - self._first_move > 1.0:
@@ -369,21 +349,19 @@ class Coordinator:
             rate = steps / (now - self._first_move)
             left = max(0.0, ratio * self._predicted - steps) / rate
             remaining = self._forecast.left(now - self._first_move, left)
-        return Progress(
+        progress = Progress(
             phase=phase,
             groups=len(self.groups),
-            workers=len(self._places),
             places=described(self._places),
             remark=self._remark,
             total=self.total,
             stored=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),
-            riding=sum(len(worker.entered) for worker in self.started),
             outcomes=dict(self.outcomes),
             predicted_steps=self._predicted,
             steps=steps,
-            elapsed_s=now - self.began,
             remaining_s=remaining,
             bound=not self._actual_done,
             trains=self.plan.study.trains,
         )
+        self.tell(progress)

@@ -148,7 +148,9 @@ def next_group(
     open_groups = [
         group
         for group in groups
-        if group.left and (group.backend or backend) == backend and not _waits(group, backend)
+        # Of a group that has had its trial on this backend alone another's is awaited.
+        if group.left
+        and (group.backend == backend or (not group.backend and backend not in group.trials))
     ]
     taken = [worker.group for worker in workers if worker.backend == backend and not worker.idle]
     for group in open_groups:
@@ -156,11 +158,6 @@ def next_group(
             return group
     # A group whose lanes are still being measured has nothing to give yet.
     return max(open_groups, key=lambda group: group.left, default=None)
-
-
-def _waits(group: Group, backend: str) -> bool:
-    """Return True if nothing is known of the group but a trial on this backend: another's is awaited."""
-    return group.backend is None and backend in group.trials
 
 
 def choose_backend(group: Group, groups: Sequence[Group], workers: Sequence[Worker]) -> str | None:

@@ -44,10 +44,8 @@ def backends() -> tuple[str, ...]:
     The variable ``JAX_PLATFORMS`` restricts it as it restricts JAX.
     """
     platforms = [name for name in os.environ.get("JAX_PLATFORMS", "").split(",") if name]
-    plugin = any(
-        importlib.util.find_spec(f"jax_cuda{version}_plugin") is not None
-        for version in ("11", "12", "13")
-    )
+    plugins = (f"jax_cuda{version}_plugin" for version in ("11", "12", "13"))
+    plugin = any(map(importlib.util.find_spec, plugins))
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     present = plugin and not hidden and any(Path("/dev").glob("nvidia[0-9]*"))
     if not present or (platforms and platforms[0] not in ("cuda", GPU)):

@@ -79,7 +79,6 @@ class Process:
             bufsize=1,
             env={**os.environ, **place.environment()},
         )
-        self.pid = self._process.pid
         self._listener = threading.Thread(target=self._listen, args=(number, answers), daemon=True)
         self._listener.start()
         self.send({**setup, "path": sys.path})

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from foretrain.words import duration
+from foretrain.words import count, duration
 
 # By so much foreseen ends may differ: in seconds, and as a share of the time so far.
 _SLACK_S, _SLACK = 2.0, 0.05
@@ -17,16 +17,13 @@ class Progress:
 
     phase: str  # "starting" (before any worker), "running", "done", or "stopped" (by an exception)
     groups: int  # number of static signatures, each of which is compiled once per worker
-    workers: int  # number of workers
     total: int  # runs of this shard
     stored: int = 0  # those that were done before
     finished: int = 0  # those done since
-    riding: int = 0  # those in a lane now
     # Name of an outcome to the number of runs that ended so since the start.
     outcomes: dict[str, int] = field(default_factory=dict)
     predicted_steps: float = 0.0  # steps still to be done at the start, as predicted
     steps: int = 0  # steps done since the start
-    elapsed_s: float = 0.0  # seconds since the start
     # Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to within a
     # factor of two, see `Forecast`.
     remaining_s: float | None = None
@@ -73,11 +70,9 @@ def time_left(now: Progress) -> str:
 def describe(now: Progress) -> str:
     """Return the work that is left, in a line: printed before a long sweep."""
     left = now.total - now.stored
-    programs = "1 program" if now.groups == 1 else f"{now.groups} programs"
-    text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile, "
-    if not now.trains:
-        text = f"{left} runs to compute, "
-    text += now.places
-    if now.stored:
-        text += f" ({now.stored} runs were found done)"
-    return text + "."
+    text = f"{left} runs to compute"
+    if now.trains:
+        programs = count(now.groups, "program")
+        text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile"
+    known = f" ({now.stored} runs were found done)" if now.stored else ""
+    return f"{text}, {now.places}{known}."

@@ -11,7 +11,7 @@ from foretrain.engine.places import check_places
 from foretrain.engine.progress import Progress
 from foretrain.errors import integer, one_of, real
 from foretrain.plans.plan import Plan, runs
-from foretrain.results.files import refused
+from foretrain.results.files import disk_errors
 from foretrain.results.journal import forget, scan
 from foretrain.results.lock import lock, refuse_living
 
@@ -52,7 +52,7 @@ def execute(
         on: As in `foretrain.plans.options.Options`.
         checkpoint_every: Seconds between checkpoints of the runs under way.
         keep_state: As in `foretrain.plans.options.Options`.
-        shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
+        shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by the first 15 hex digits of its identity.
         again: Identities of runs that are trained again although the folder holds them.
         claimed: Called once the part of the grid is this process's own, before anything else is done.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
@@ -71,15 +71,13 @@ def execute(
     part, parts = check_shard(shard)
     check_options(workers=workers, on=on, checkpoint_every=checkpoint_every, keep_state=keep_state)
     folder = Path(folder)
-    try:
+    with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(folder, error) from error
     with lock(folder, "sweep" if parts == 1 else f"shard-{part}-of-{parts}"):
         refuse_living(folder, lambda name: _overlaps(name, parts))
         if claimed is not None:
             claimed()
-        mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
+        mine = [run for run in runs(plan) if int(run.identity[:15], 16) % parts == part - 1]
         known = set(scan(folder).identities)
         if mine_again := {run.identity for run in mine if run.identity in again} & known:
             forget(folder, mine_again)
@@ -95,7 +93,6 @@ def execute(
             shard=(part, parts),
             keep_state=keep_state,
             tell=progress or (lambda now: None),
-            began=began,
         )
         sweep.run()
     return Execution(
@@ -128,8 +125,3 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
     part, parts = shard
     parts = integer("shard", parts, minimum=1, maximum=10**6)
     return integer("shard", part, minimum=1, maximum=parts), parts
-
-
-def in_shard(identity: str, part: int, parts: int) -> bool:
-    """Return True if a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
-    return int(identity[:15], 16) % parts == part - 1

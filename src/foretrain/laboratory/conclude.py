@@ -23,7 +23,7 @@ from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, grid
 from foretrain.provenance.record import remarks, unnamed
 from foretrain.report.page import FILE_NAME
-from foretrain.results.files import refused
+from foretrain.results.files import disk_errors
 from foretrain.results.journal import Scan, scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
@@ -62,10 +62,8 @@ def conclude(
         anew = "" if name == MANIFEST else ", and was made anew"
         home.note(folder, f"{name} was not as foretrain had written it{anew}.")
     # Delete the page first: if this is interrupted, the folder must not look finished.
-    try:
+    with disk_errors(folder / FILE_NAME):  # the folder of another user
         (folder / FILE_NAME).unlink(missing_ok=True)
-    except OSError as error:  # the folder of another user
-        raise refused(folder / FILE_NAME, error) from error
     done = _Writing(folder, plan, whole, journal, device, wall_time_s)
     done.write((), problems)
     claims, raised = judged(plan.study, whole, plan.preset, tell=tell)
@@ -89,9 +87,8 @@ def _refuse_to_lose(folder: Path, whole: Grid) -> None:
     except StoreError:  # it is damaged
         return
     except FolderError:
-        if os.path.exists(
-            folder / NAME
-        ):  # it cannot be read, and may hold more than what would replace it
+        # It cannot be read, and may hold more than what would replace it.
+        if os.path.exists(folder / NAME):
             raise
         return
     if lost := _done((stored.simulation, *map(stored.variant, stored.variants))):

@@ -117,9 +117,8 @@ def troubles(folder: Path) -> list[str]:
 
 def folder_of(plan: Plan, out: str | Path | None) -> Path:
     """Folder of the results of a plan: `out`, or ``runs/<study>-<hash>``, which is the same for any number of seeds."""
-    return (
-        path_argument("out", out) if out else Path("runs") / f"{plan.study.name}-{plan.grid_hash}"
-    )
+    own = f"{plan.study.name}-{plan.grid_hash}"
+    return path_argument("out", out) if out else Path("runs") / own
 
 
 def conduct(plan: Plan, options: Options) -> Result | None:
@@ -238,13 +237,13 @@ def _other_code(
         FolderError: runs are to be added to those of other code, and nothing is said.
     """
     code = plan.study.code
-    made_by = {name: journal.code_of(name) for name in journal.identities}
-    other = {name: made_by_code for name, made_by_code in made_by.items() if made_by_code != code}
+    makers = {id: journal.code_of(id) for id in journal.identities}
+    other = {id: maker for id, maker in makers.items() if maker != code}
     failed = _failed(journal) & other.keys()
-    left = {name: made_by_code for name, made_by_code in other.items() if name not in failed}
+    left = {id: maker for id, maker in other.items() if id not in failed}
     if not left:
         return failed, ""
-    codes = ", ".join(sorted({made_by_code or "unknown" for made_by_code in left.values()}))
+    codes = ", ".join(sorted({maker or "unknown" for maker in left.values()}))
     what = f"{len(left)} runs made by other code ({codes})"
     if retrain:
         return failed | left.keys(), f"{what} were trained again by {code}."

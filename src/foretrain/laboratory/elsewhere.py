@@ -10,12 +10,9 @@ from foretrain.errors import ForetrainError
 from foretrain.laboratory.folder import stored_plan
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, values_of
-from foretrain.results.files import read_file, refused, write_atomic
+from foretrain.results.files import disk_errors, read_file, write_atomic
 from foretrain.results.journal import FOLDER, segments
-from foretrain.results.lock import patient_lock
-from foretrain.results.manifest import read_manifest, write_manifest
-
-_WAIT_S = 30
+from foretrain.results.manifest import edit_manifest, read_manifest
 
 
 def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
@@ -78,16 +75,13 @@ def _bring(other: Path, name: str, folder: Path) -> None:
     except FileExistsError:
         return
     except OSError:
-        try:
+        with disk_errors(source):
             content = read_file(source)
-        except OSError as error:
-            raise refused(source, error) from error
         write_atomic(target, content)
 
 
 def _bring_lanes(other: Path, folder: Path) -> None:
     """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come must fit those taken."""
     lanes = (read_manifest(other) or {}).get("lanes", {})
-    with patient_lock(folder, "manifest", _WAIT_S):
-        manifest = read_manifest(folder) or {}
-        write_manifest(folder, {**manifest, "lanes": {**lanes, **manifest.get("lanes", {})}})
+    with edit_manifest(folder) as manifest:
+        manifest["lanes"] = {**lanes, **manifest.get("lanes", {})}

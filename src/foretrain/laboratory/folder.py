@@ -12,12 +12,9 @@ from foretrain.plans.plan import Plan, join
 from foretrain.provenance.record import verdicts
 from foretrain.provenance.seal import static
 from foretrain.results.decode import Look, Manifest
-from foretrain.results.lock import patient_lock
-from foretrain.results.manifest import FILE, read_manifest, write_manifest
+from foretrain.results.manifest import FILE, edit_manifest, read_manifest
 from foretrain.results.root import link
 from foretrain.results.summary import versions
-
-_WAIT_S = 30
 
 
 def joined(folder: Path, plan: Plan) -> Plan:
@@ -34,29 +31,27 @@ def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> Mapping[
     Returns:
         The plan that stood there before, None if there was none.
     """
-    with patient_lock(folder, "manifest", _WAIT_S):
-        manifest = read_manifest(folder) or {}
-        before = manifest.get("plan")
-        plan = join(manifest["plan"], plan) if "plan" in manifest else plan
-        content = {**manifest, "schema": plan.as_dict()["schema"], "plan": plan.as_dict()}
-        if "seal" not in content and "looks" not in content:
-            content["seal"] = plan.study.seal
+    with edit_manifest(folder) as manifest:
+        known = {**manifest}
+        plan = join(known["plan"], plan) if "plan" in known else plan
+        manifest |= {"schema": plan.as_dict()["schema"], "plan": plan.as_dict()}
+        if "seal" not in known and "looks" not in known:
+            manifest["seal"] = plan.study.seal
         if data_dir is not None:
-            content["data_dir"] = data_dir
-        if content != manifest:
-            write_manifest(folder, {**content, "versions": versions()})
-        return before
+            manifest["data_dir"] = data_dir
+        if manifest != known:
+            manifest["versions"] = versions()
+        return known.get("plan")
 
 
 def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> None:
     """Restore the folder's plan after a larger one was refused: a smaller plan would be taken for a part of the larger one."""
-    with patient_lock(folder, "manifest", _WAIT_S):
-        manifest = read_manifest(folder) or {}
+    with edit_manifest(folder) as manifest:
         if manifest.get("plan") == plan.as_dict():
+            manifest["plan"] = before
             # Without a plan there is nothing that the seal would be of.
-            gone = {"plan", "seal"} if before is None else {"plan"}
-            kept = {name: value for name, value in manifest.items() if name not in gone}
-            write_manifest(folder, kept if before is None else {**kept, "plan": before})
+            for name in ("plan", "seal") if before is None else ():
+                manifest.pop(name, None)
 
 
 def refuse_without_plan(folder: Path) -> None:
@@ -69,9 +64,8 @@ def refuse_without_plan(folder: Path) -> None:
 
 def note(folder: Path, line: str) -> None:
     """Add a line to the history of the folder, such as that runs of other code were kept."""
-    with patient_lock(folder, "manifest", _WAIT_S):
-        manifest = read_manifest(folder) or {}
-        write_manifest(folder, {**manifest, "history": [*manifest.get("history", []), line]})
+    with edit_manifest(folder) as manifest:
+        manifest["history"] = [*manifest.get("history", []), line]
 
 
 def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
@@ -82,16 +76,14 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
     """
     seal = plan.study.seal
     now = {"seeds": plan.seeds, "hash": plan.hash, "seal": seal, "verdicts": verdicts(claims)}
-    with patient_lock(folder, "manifest", _WAIT_S):
+    with edit_manifest(folder) as manifest:
         refuse_without_plan(folder)
-        manifest = read_manifest(folder) or Manifest()
-        looks = list(manifest.get("looks", []))
+        looks = manifest.get("looks", [])
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
             at = datetime.now(UTC).isoformat(timespec="seconds")
             latest = Look(**now, at=at)
             latest["chain"] = link(manifest.get("seal", {}), looks, latest)
             manifest["looks"] = [*looks, latest]
-            write_manifest(folder, manifest)
         return manifest
 
 

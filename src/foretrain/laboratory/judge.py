@@ -1,9 +1,11 @@
 """Judging a grid: every sentence in every cell, whatever becomes of one of them."""
 
+import itertools
 import math
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.watched import newly_read, watched
 from foretrain.vocabulary import FAILED, MISSING
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,10 @@ def judged(
     claims: dict[str, list[Claim]] = {sentence.id: [] for sentence in study.sentences}
     problems: dict[str, Problem] = {}
     document = document_values(study)
-    here = {**_single(grid.parameters), **grid.axes}
+    here = {
+        field.name: (getattr(grid.parameters, field.name),) for field in fields(grid.parameters)
+    }
+    here |= grid.axes
     reads: dict[str, str] = {}
     done = 0
     for along, sentences in groups.items():
@@ -71,9 +78,7 @@ def judged(
                     seen = claim.reads or reads[sentence.id]
                     claims[sentence.id].append(replace(claim, scale=scale, size=size, reads=seen))
             done += 1
-    return [claim for of_sentence in claims.values() for claim in of_sentence], list(
-        problems.values()
-    )
+    return [*itertools.chain(*claims.values())], [*problems.values()]
 
 
 def _reads(sentence: Sentence, grid: Grid) -> str:
@@ -86,13 +91,21 @@ def _reads(sentence: Sentence, grid: Grid) -> str:
         return ""
 
 
-def _single(parameters: Any) -> dict[str, tuple[Any, ...]]:
-    return {field.name: (getattr(parameters, field.name),) for field in fields(parameters)}
-
-
 def any_run(data) -> bool:
     """Return True if a network has a run that neither failed nor is missing."""
     return bool(np.isin(data["outcome"].values, (MISSING, FAILED), invert=True).any())
+
+
+def guarded(what: str, problems: list[Problem] | None, make: Callable[[], T], otherwise: T) -> T:
+    """Return what a part of a study makes, or `otherwise` where it raises, which is a problem; raise without `problems`."""
+    try:
+        with without_copies():
+            return make()
+    except (Exception, SystemExit) as error:
+        if problems is None:
+            raise
+        problems.append(problem(f"The {what} of the study raised", error))
+        return otherwise
 
 
 def problem(what: str, error: BaseException) -> Problem:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.engine.host import by_step
-from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.laboratory.judge import Problem, any_run, guarded
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.author import words
 from foretrain.plans.data import refuse_changed
@@ -44,9 +44,6 @@ def labelled(
     cell_list = dict(cells(plan.parameters, plan.axes))
     study = plan.study
 
-    def of_cell(index, step):
-        return study.labels(cell_list[index], step)
-
     def steps(variant):
         def of(index):
             p = cell_list[index]
@@ -62,35 +59,19 @@ def labelled(
             seeds=variant_seeds(plan, variant),
             places=((place, run.identity) for place, run in grid(plan, variant)),
             outcomes=OUTCOMES,
-            coordinates=of_cell,
+            coordinates=lambda index, step: study.labels(cell_list[index], step),
             steps=steps(variant),
         )
         for variant in variants(plan)
     }
     with words(study):
-        return _beside_theory(plan, fold_all(folder, layouts, journal=journal), problems, tell)
-
-
-def _beside_theory(
-    plan: Plan, folded: dict[str, xr.Dataset], problems: list[Problem] | None, tell: Tell
-) -> Grid:
-    study = plan.study
-    simulation = folded.pop("")
-    whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-    whole = replace(whole, theory=_guarded(_theory, study, whole, problems, tell))
-    return replace(whole, fits=_guarded(_fits, study, whole, problems, tell))
-
-
-def _guarded(
-    function, study: Study, whole: Grid, problems: list[Problem] | None, tell: Tell
-) -> xr.Dataset:
-    try:
-        return function(study, whole, tell)
-    except (Exception, SystemExit) as error:
-        if problems is None:
-            raise
-        problems.append(problem(f"The {function.__name__.strip('_')} of the study raised", error))
-        return xr.Dataset()
+        folded = fold_all(folder, layouts, journal=journal)
+        simulation, none = folded.pop(""), xr.Dataset()
+        whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
+        theory = guarded("theory", problems, lambda: _theory(study, whole, tell), none)
+        whole = replace(whole, theory=theory)
+        fits = guarded("fits", problems, lambda: _fits(study, whole, tell), none)
+        return replace(whole, fits=fits)
 
 
 def _theory(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:

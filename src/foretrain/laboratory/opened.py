@@ -114,9 +114,8 @@ class StudyResult(Result):
         drawn = {}
         for name, words in pictures.read_words(self.path).items():
             try:
-                drawn |= (
-                    {} if name == pictures.CLAIMS else {name: pictures.drawing(self.path, words)}
-                )
+                if name != pictures.CLAIMS:
+                    drawn[name] = pictures.drawing(self.path, words)
             except StoreError as error:
                 say(str(error))
         return drawn

@@ -1,9 +1,9 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from foretrain import figures, references
 from foretrain.figures import curves
@@ -11,10 +11,9 @@ from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory import pictures
-from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.laboratory.judge import Problem, any_run, guarded, problem
 from foretrain.laboratory.per_seed import per_seed
 from foretrain.laboratory.stages import Stage, Tell, silent
-from foretrain.plans.copies import without_copies
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
 from foretrain.report.derivation import Derivation, derivations, pages
@@ -23,15 +22,14 @@ from foretrain.results.files import write_atomic
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
 
-T = TypeVar("T")
 _THEORY = "theory.md"  # of a study of one's own
 _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
 
 
 def write_page(
     result: Result,
-    plan: Plan
-    | None,  # its plan; None where the folder holds none, or its study is not run: stored pictures are shown
+    # Its plan; None where the folder holds none, or its study is not run: stored pictures are shown.
+    plan: Plan | None,
     whole: Grid | None,  # its runs and theory
     problems: list[Problem],  # takes the figures that raise; each costs itself only
     *,
@@ -47,38 +45,31 @@ def write_page(
     def lost(name: str, error: BaseException) -> None:
         problems.append(problem(f"The figure `{name}` of the study raised", error))
 
-    if plan is not None and whole is not None and any_run(whole.simulation):
-        drawn = _guarded("figures", problems, lambda: drawings(plan.study, whole, lost), {})
-    elif plan is None and whole is not None and any_run(whole.simulation):
-        drawn = _guarded("curves", problems, lambda: curves.draw(whole), {})
-    drawn |= _guarded(
-        "figure of the claims",
-        problems,
-        lambda: figures.draw_cells(summary.claims, summary.axes),
-        {},
-    )
+    runs = whole if whole is not None and any_run(whole.simulation) else None
+    if runs is not None and plan is not None:
+        drawn = guarded("figures", problems, lambda: drawings(plan.study, runs, lost), {})
+    elif runs is not None:
+        drawn = guarded("curves", problems, lambda: curves.draw(runs), {})
+    draw_claims = partial(figures.draw_cells, summary.claims, summary.axes)
+    drawn |= guarded("figure of the claims", problems, draw_claims, {})
     numbers: dict[str, Any] = {}
-    if whole is not None and any_run(whole.simulation):
-        numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})
+    if runs is not None:
+        numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     stored = {} if plan is not None else pictures.read_words(result.path)
     kept = {
         name: figures.Drawing(None, picture.title, picture.caption, frozenset(picture.reads))
         for name, picture in stored.items()
         if name not in drawn
     }
-    shows = _guarded("links", problems, lambda: links(kept | drawn, summary.claims), {})
+    shows = guarded("links", problems, lambda: links(kept | drawn, summary.claims), {})
     shown, room, folder = [], _MOST_CSV, target / pictures.FOLDER
     for name, picture in kept.items():
         svg = pictures.as_svg(pictures.read_png(result.path, name))
         shown.append(PageFigure(name, picture.title, picture.caption, svg, "", shows.get(name, ())))
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
-        paths = _guarded(
-            f"figure `{name}`",
-            problems,
-            lambda name=name, drawing=drawing: figures.save({name: drawing}, folder),
-            {},
-        )
+        save = partial(figures.save, {name: drawing}, folder)
+        paths = guarded(f"figure `{name}`", problems, save, {})
         if name in paths:
             svg, table = paths[name].read_text(encoding="utf-8"), paths[name].with_suffix(".csv")
             text = table.read_text(encoding="utf-8") if table.exists() else ""
@@ -88,17 +79,13 @@ def write_page(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
     by_seed: dict[str, list[float]] = {}
-    if plan is not None and whole is not None and any_run(whole.simulation):
+    if plan is not None and runs is not None:
         ids = {id for picture in shown for id in picture.shows}
-        by_seed = _guarded(
-            "values of single seeds",
-            problems,
-            lambda: per_seed(plan.study, whole, summary.claims, ids),
-            {},
-        )
+        of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
+        by_seed = guarded("values of single seeds", problems, of_seeds, {})
     derived: list[Derivation] = []
     if plan is not None:
-        derived = _guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
+        derived = guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
         if target == result.path:
             pictures.write_words(target, drawn)
             _keep_theory(target, plan)
@@ -135,15 +122,6 @@ def _derived_in(plan: Plan) -> list[Path]:
         return pages()
     folders = dict.fromkeys(Path(file).parent for file in plan.study.files.values())
     return [folder / _THEORY for folder in folders]
-
-
-def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwise: T) -> T:
-    try:
-        with without_copies():
-            return make()
-    except (Exception, SystemExit) as error:
-        problems.append(problem(f"The {what} of the study raised", error))
-        return otherwise
 
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:

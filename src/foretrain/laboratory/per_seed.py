@@ -37,9 +37,9 @@ def per_seed(
         labels = wanted.get(sentence.id, {})
         for cell in grid.cells(keep=sentence.along) if labels else ():
             label = labels.get(cell_label(cell.cell))
-            values = (
-                None if label is None else measured(sentence, Cell(cell.along(*sentence.along)))
-            )
+            if label is None:
+                continue
+            values = measured(sentence, Cell(cell.along(*sentence.along)))
             if isinstance(values, PerSeed) and values.upto is None:
-                known[str(label)] = np.asarray(values.values, float).tolist()
+                known[label] = np.asarray(values.values, float).tolist()
     return known

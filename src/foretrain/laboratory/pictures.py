@@ -12,12 +12,13 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from foretrain.errors import StoreError
 from foretrain.figures import Drawing
 from foretrain.figures.style import WIDTH, panels, style
 from foretrain.results.decode import decoded
-from foretrain.results.files import json_bytes, read_file, refused, write_atomic
+from foretrain.results.files import disk_errors, json_bytes, read_file, write_atomic
 
 FOLDER, FILE = "figures", "words.json"
 CLAIMS = "claims"  # the figure of the claims, which is drawn from the summary
@@ -45,19 +46,11 @@ _HELD = msgspec.json.Decoder(_Held)
 def write_words(folder: Path, drawings: Mapping[str, Drawing]) -> None:
     """Write the words of pictures that stand in a folder of results; raises `FolderError` where the disk refuses them."""
     rows = [
-        {
-            "name": name,
-            "title": drawing.title,
-            "caption": drawing.caption,
-            "reads": sorted(drawing.reads),
-        }
+        asdict(Words(name, drawing.title, drawing.caption, tuple(sorted(drawing.reads))))
         for name, drawing in drawings.items()
     ]
-    try:
-        # There is none where every figure raised.
+    with disk_errors(folder / FOLDER):  # there is none where every figure raised
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(folder / FOLDER, error) from error
     write_atomic(folder / FOLDER / FILE, json_bytes({"figures": rows}))
 
 

@@ -117,8 +117,7 @@ def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -
     """
     full, empty = ("━", "─") if encodable("━", encoding) == "━" else ("#", "-")
     name = f"{stage.name:<{_NAMES}}  "[: max(0, columns - _SPARE)]
-    size = min(30, columns // 5, columns - _SPARE - len(name) - 2) if stage.total else 0
-    size = max(0, size)
+    size = max(0, min(30, columns // 5, columns - _SPARE - len(name) - 2)) if stage.total else 0
     part = size * min(stage.done, stage.total) // stage.total if stage.total else 0
     bar = (full * part, empty * (size - part) + ("  " if size else ""))
     room = max(0, columns - _SPARE - len(name) - sum(map(len, bar)))

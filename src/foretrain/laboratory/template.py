@@ -1,6 +1,5 @@
 """The smallest study that runs, to start one's own from."""
 
-from importlib import resources
 from pathlib import Path
 
 from foretrain.errors import argument_error, path_argument
@@ -19,9 +18,7 @@ def write_template(file: str | Path) -> Path:
         )
     if path.exists():
         raise argument_error("file", "be new", f"{path} exists", "Try another name.")
-    text = (
-        resources.files("foretrain.laboratory").joinpath("template.txt").read_text(encoding="utf-8")
-    )
+    text = Path(__file__).with_name("template.txt").read_text(encoding="utf-8")
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

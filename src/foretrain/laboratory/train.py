@@ -22,9 +22,10 @@ from foretrain.streams import Seed
 from foretrain.words import say
 
 _KINDS = (bool, int, float, str)
+_OWN = ("preset", "seeds", "shard", "scheduler", "retrain", "keep")  # options that are none here
 
 
-@documented("preset", "seeds", "shard", "scheduler", "retrain", "keep")
+@documented(*_OWN)
 def train(
     program: Program,
     axes: dict[str, Any] | None = None,
@@ -94,11 +95,7 @@ def train(
     study = define(name, Parameters=Parameters, program=lambda p: whole, **parts)
     values = {**numbers, "steps": steps, "observe_every": observe_every, "precision": precision}
     # Runs of another program of the same name and numbers are not this one's.
-    chosen = dataclasses.replace(
-        only(options, ("preset", "seeds", "shard", "scheduler", "retrain", "keep")),
-        seeds=seeds,
-        retrain=True,
-    )
+    chosen = dataclasses.replace(only(options, _OWN), seeds=seeds, retrain=True)
     plan = make_plan(study, values, **chosen.of_plan)
     result = conduct(plan, chosen)
     assert result is not None, "a run without shards is concluded"
@@ -112,9 +109,8 @@ def _tell_failures(folder: Path) -> None:
     if not summary.failures:
         return
     reason, failed = next(iter(summary.failures.values())), summary.runs.get("failed", 0)
-    line = (
-        f"{failed} of {sum(summary.runs.values())} runs failed: {reason} See {folder / 'log.txt'}."
-    )
-    if failed == sum(summary.runs.values()):
+    total = sum(summary.runs.values())
+    line = f"{failed} of {total} runs failed: {reason} See {folder / 'log.txt'}."
+    if failed == total:
         raise ForetrainError(line)
     say(line)

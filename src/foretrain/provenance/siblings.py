@@ -78,9 +78,8 @@ class _Redirected(ast.NodeTransformer):
             if alias.asname is None:
                 imports.append(ast.ImportFrom(self._package, [ast.alias(top)], 0))
             if alias.asname or alias.name != top:
-                name = (
-                    alias.asname or f"_{self._package}"
-                )  # ``import lib.deep`` binds ``lib`` alone
+                # ``import lib.deep`` binds ``lib`` alone.
+                name = alias.asname or f"_{self._package}"
                 imports.append(ast.Import([ast.alias(f"{self._package}.{alias.name}", name)]))
         return [ast.copy_location(statement, node) for statement in imports]
 

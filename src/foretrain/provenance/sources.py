@@ -291,12 +291,11 @@ def _strip(tree: ast.AST) -> None:
                 node.value.keywords = [k for k in node.value.keywords if k.arg == "static"]
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            kept = [part for part in body if not _is_text(part)]
+            texts = {
+                p for p in body if isinstance(p, ast.Expr) and isinstance(p.value, ast.Constant)
+            }
+            kept = [part for part in body if part not in texts]
             node.body = kept or [ast.Pass()]  # type: ignore[attr-defined]  # every node here has a body
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _texts(file: Path, statements: set[Statement]) -> list[str]:

@@ -11,13 +11,7 @@ from foretrain.laboratory.conduct import data_from
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.command import command, settings
-from foretrain.plans.plan import (
-    OWN,
-    Plan,
-    plan_from_dict,
-    refuse_other_runs,
-    runs,
-)
+from foretrain.plans.plan import OWN, Plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.provenance.record import remarks, verdicts
 from foretrain.provenance.seal import git
 from foretrain.registry.present import hashes, is_registered, named
@@ -67,7 +61,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         claims, raised = judged(study, whole)
     if lines := [problem.line for problem in (*problems, *raised)]:
         raise FolderError(f"{folder} cannot be judged whole. {lines[0]}")
-    now, manifest = hashes(study), read_manifest(folder) or {}
+    manifest = read_manifest(folder) or {}
     look: Look = {"seeds": plan.seeds, "seal": Seal(**study.seal), "verdicts": verdicts(claims)}
     looks = [*manifest.get("looks", []), look]
     networks = {"simulation": whole.simulation, **whole.variants}
@@ -84,9 +78,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         precision=str(getattr(plan.parameters, "precision", "")),
         commit=commit,
         plan=plan.hash,
-        makes=now["makes"],
-        predicts=now["predicts"],
-        judges=now["judges"],
+        **hashes(study),
         remarks=tuple(remarks(manifest.get("seal"), looks)),
         settings=settings(plan),
         runs=counts,

@@ -18,7 +18,7 @@ from foretrain.registry.sizes import notes, reached
 from foretrain.registry.table import DOCS, OWN, Line, document_of, facts, lines
 from foretrain.report.derivation import derivations, html, pages
 from foretrain.report.document import document, write_document
-from foretrain.results.files import refused
+from foretrain.results.files import disk_errors
 from foretrain.words import duration
 
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./images/([\w-]+\.png)\)")
@@ -138,10 +138,8 @@ def _pictures(docs: Path, study: str, out: Path) -> list[tuple[str, str]]:
         source = docs / "images" / file
         if not source.exists():  # an installed package has no pictures
             continue
-        try:
+        with disk_errors(out / "images" / file):
             (out / "images").mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, out / "images" / file)
-        except OSError as error:
-            raise refused(out / "images" / file, error) from error
         pictures.append((file, text))
     return pictures

@@ -171,11 +171,8 @@ def _plain(sentence: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str,
 
 
 def _entries(values: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{_key(name)} = {_value(value)}" for name, value in values.items())
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _value(name)
+    for name, value in values.items():
+        yield f"{name if _BARE.fullmatch(name) else _value(name)} = {_value(value)}"
 
 
 def _value(value: Scalar | tuple | list | Mapping) -> str:

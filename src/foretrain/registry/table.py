@@ -33,9 +33,8 @@ class Line:
     among: str  # the runs of which it speaks; "" for all
     anchor: str  # id of the line on the page of its study
     derived: int | None  # number of the section that derives it; None without one
-    forest: (
-        Forest | None
-    )  # the measured value against what is allowed; None where nothing finite was measured
+    # The measured value against what is allowed; None where nothing finite was measured.
+    forest: Forest | None
 
 
 def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:

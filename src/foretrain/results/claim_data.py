@@ -99,17 +99,13 @@ def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims"
 
 def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:
     if name not in dataset:
-        raise StoreError(
-            f"{where} is truncated or not a table of claims of foretrain: it has no `{name}`."
-        )
+        raise _unfit(where, "truncated", f"it has no `{name}`")
     column = dataset[name]
     shape = (dataset.sizes.get("claim", 0), 2)[: len(variable.dims or ())]
     fits = column.dtype.kind in _KINDS[variable.kind]
     if not fits or column.dims != variable.dims or column.shape != shape:
-        raise StoreError(
-            f"{where} is altered or not a table of claims of foretrain: `{name}` has dims {column.dims}, shape"
-            f" {column.shape} and dtype {column.dtype}."
-        )
+        seen = f"dims {column.dims}, shape {column.shape} and dtype {column.dtype}"
+        raise _unfit(where, "altered", f"`{name}` has {seen}")
     return column.values.tolist()
 
 
@@ -119,7 +115,9 @@ def _mapping(text, name: str, where) -> dict | None:
     except (ValueError, TypeError, RecursionError):
         entries = None
     if not isinstance(entries, dict) and not (name == "size" and text == "null"):
-        raise StoreError(
-            f"{where} is altered or not a table of claims of foretrain: `{name}` is {str(text)[:80]!r}."
-        )
+        raise _unfit(where, "altered", f"`{name}` is {str(text)[:80]!r}")
     return entries
+
+
+def _unfit(where, how: str, reason: str) -> StoreError:
+    return StoreError(f"{where} is {how} or not a table of claims of foretrain: {reason}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from foretrain.errors import FolderError, ForetrainError, one_of, path_argument
+from foretrain.errors import FolderError, not_installed, one_of, path_argument
 from foretrain.results.files import refused
 from foretrain.results.logbook import write_logbook
 from foretrain.results.result import Result, open_result
@@ -59,10 +59,7 @@ def export(result: Result, fmt: str, path: Path) -> list[Path]:
     path = path_argument("path", path)
     for package in _NEEDS.get(fmt, ()):
         if importlib.util.find_spec(package) is None:
-            raise ForetrainError(
-                f"Export to `{fmt}` needs {package}, which is not installed. "
-                'Try `python -m pip install "foretrain[export]"`.'
-            )
+            raise not_installed(f"Export to `{fmt}`", package, "export")
     if path.exists():
         raise FolderError(f"{path} exists and is not overwritten. Try another name.")
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"

@@ -6,11 +6,13 @@ import json
 import os
 import stat
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from foretrain.errors import FolderError, StoreError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # how to open what may be a pipe
 
 
 def write_atomic(path: Path, content: bytes) -> Path:
@@ -62,11 +64,7 @@ def read_file(path: Path, most: int | None = None) -> bytes:
         OSError: it is not there, is no regular file, or cannot be read.
         StoreError: it is larger than `most`.
     """
-
-    def at_once(name, flags):
-        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
-
-    with open(path, "rb", opener=at_once) as file:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
@@ -96,6 +94,17 @@ def refused(path: Path, error: OSError) -> FolderError:
             "free some space and run the same command again."
         )
     return FolderError(f"Cannot write {path}: {error.strerror or error}.")
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Raise what the disk refuses within the block as the `FolderError` of `refused`."""
+    try:
+        yield
+    except FolderError:
+        raise
+    except OSError as error:
+        raise refused(path, error) from error
 
 
 def unreadable(path: Path, error: OSError) -> FolderError:

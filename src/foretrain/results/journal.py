@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import FolderError, StoreError
-from foretrain.results.files import read_file, refused, unreadable, write_atomic
+from foretrain.errors import StoreError
+from foretrain.results.files import disk_errors, read_file, unreadable, write_atomic
 from foretrain.results.segment import Column, FinishedRun, Segment, encode, parse, runs_of
 
 FOLDER = "journal"
@@ -35,9 +35,8 @@ class Outline:
     # Step numbers of the longest run if those of all others are its first, else of all runs, end to end.
     steps: np.ndarray
     shared: bool  # which of the two
-    columns: tuple[
-        Column, ...
-    ]  # the variables without values; shapes of curves are those of one observation
+    # The variables without values; shapes of curves are those of one observation.
+    columns: tuple[Column, ...]
 
     def steps_of(self, wanted: np.ndarray) -> np.ndarray:
         """The distinct step numbers of some runs; `wanted` is a mask of shape (run,)."""
@@ -99,10 +98,8 @@ class Writer:
             )
         self._folder, self._worker = Path(folder) / FOLDER, worker
         self._code, self._backend = code, backend
-        try:
+        with disk_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise refused(self._folder, error) from error
         for left_over in self._folder.glob(f".{worker}-*.npz.*.tmp"):
             with contextlib.suppress(OSError):
                 left_over.unlink()
@@ -168,14 +165,10 @@ def forget(folder: Path, identities: Container[str]) -> None:
             continue
         path = Path(folder) / FOLDER / segment.name
         kept = [run for run in runs_of(segment) if run.identity not in identities]
-        try:
+        with disk_errors(path):
             if kept:
                 Writer(folder, f"{path.stem}-kept", segment.code, segment.backend).append(kept)
             path.unlink()
-        except FolderError:
-            raise
-        except OSError as error:
-            raise refused(path, error) from error
 
 
 def segments(

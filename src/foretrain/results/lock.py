@@ -24,12 +24,13 @@ import msgspec
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.decode import Holder
-from foretrain.results.files import read_file, refused
+from foretrain.results.files import disk_errors, read_file
 from foretrain.words import duration, say
 
 _ATTEMPTS = 5
 _MOST_BYTES = 4096
 _EMPTY_S = 0.1
+_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")  # of the installation
 
 
 class LockedError(FolderError):
@@ -96,12 +97,8 @@ def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
 @contextlib.contextmanager
 def _locked(path):
     content = msgspec.json.encode(_holder(os.getpid()))
-    try:
+    with disk_errors(path):
         _acquire(path, content)
-    except FolderError:
-        raise
-    except OSError as error:
-        raise refused(path, error) from error
     try:
         yield
     finally:
@@ -190,23 +187,16 @@ def _beyond(path, holder, place):
 
 def _holder(pid) -> Holder:
     """Return the content of a lock of the process `pid` of this host and namespace."""
-    return Holder(socket.gethostname(), pid, _started(pid), _boot(), _namespace(), _machine())
+    boot, machine = _id_in("/proc/sys/kernel/random/boot_id"), _id_in(*_MACHINE_IDS)
+    return Holder(socket.gethostname(), pid, _started(pid), boot, _namespace(), machine)
 
 
 @functools.cache
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-@functools.cache
-def _machine() -> str:
-    """Id of the installation of this host's system, "" where it has none."""
-    for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
+def _id_in(*paths: str) -> str:
+    """Id in the first of some files that can be read, "" where none can."""
+    for path in paths:
         with contextlib.suppress(OSError, UnicodeDecodeError):
-            return path.read_text().strip()[:64]
+            return Path(path).read_text().strip()[:64]
     return ""
 
 

@@ -1,9 +1,11 @@
 """The manifest of a folder of results: what is computed there, and whether the folder is ours to write to."""
 
+import contextlib
+import copy
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,30 +59,34 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> Path:
     return write_atomic(path, json_bytes(sealed_manifest(json.loads(written))))
 
 
-def settle_lanes(folder: Path, name: str, lanes: int, wait_s: float) -> int:
-    """Write a number of lanes to the manifest and return it, or the one that another process has written there.
+@contextlib.contextmanager
+def edit_manifest(folder: Path) -> Iterator[Any]:
+    """Hold the manifest, give its entries to the block, {} where there is none, and write what the block has changed.
 
     Raises:
-        LockedError: the manifest is locked for longer than `wait_s` seconds.
+        LockedError: the manifest is locked for longer than 30 seconds.
     """
-    with patient_lock(folder, "manifest", wait_s):
-        manifest: dict[str, Any] = dict(read_manifest(folder) or {})
-        stored = manifest.setdefault("lanes", {})
-        if name not in stored:
-            stored[name] = lanes
+    with patient_lock(folder, "manifest", _WAIT_S):
+        before = read_manifest(folder) or {}
+        manifest = copy.deepcopy(before)
+        yield manifest
+        if manifest != before:
             write_manifest(folder, manifest)
-        return stored[name]
+
+
+def settle_lanes(folder: Path, name: str, lanes: int) -> int:
+    """Write a number of lanes to the manifest and return it, or the one that another process has written there."""
+    with edit_manifest(folder) as manifest:
+        return manifest.setdefault("lanes", {}).setdefault(name, lanes)
 
 
 def note_reads(folder: Path, names: Iterable[str]) -> None:
     """Add to the manifest what a study has read besides the data that it names, see `foretrain.engine.noticed`."""
     if not (new := list(names)):
         return
-    with patient_lock(folder, "manifest", _WAIT_S):
-        manifest: dict[str, Any] = dict(read_manifest(folder) or {})
+    with edit_manifest(folder) as manifest:
         if manifest:  # removed under way, which is said elsewhere
             manifest["reads"] = sorted({*manifest.get("reads", []), *new})
-            write_manifest(folder, manifest)
 
 
 def claim_folder(path: str | Path) -> Path:
@@ -109,7 +115,9 @@ def claim_folder(path: str | Path) -> Path:
     if FILE in entries:
         read_manifest(folder)  # refuses that of another program
     else:
-        foreign = [name for name in entries if not _ours(name)]
+        hidden = [name for name in entries if name[0] == "." and name.endswith(".tmp")]
+        ours = {*_EARLY, *hidden, *(name for name in entries if name.endswith(".lock"))}
+        foreign = [name for name in entries if name not in ours]
         if foreign:
             raise FolderError(
                 f"Argument `out` must be a new folder or one of foretrain's, but {folder} holds `{foreign[0]}` "
@@ -127,7 +135,3 @@ def check_writable(folder: Path, name: str) -> None:
         raise FolderError(
             f"Argument `{name}` must be a folder that can be written to, but {folder} is not: {error.strerror or error}."
         ) from error
-
-
-def _ours(name):
-    return name in _EARLY or name.endswith(".lock") or (name[0] == "." and name.endswith(".tmp"))

@@ -119,17 +119,11 @@ def make_tree(
     Variants stand beside the simulation, not below it: they may have other seeds and steps, and groups of a tree share
     the coordinates of those above them.
     """
-    groups = {"/": xr.Dataset(attrs=attrs or {})}
-    if simulation is not None:
-        groups["/simulation"] = simulation
-    for name, dataset in (variants or {}).items():
-        groups[f"/{_VARIANTS}/{name}"] = dataset
-    if theory is not None:
-        groups["/theory"] = theory
-    if fits is not None:
-        groups["/fits"] = fits
-    groups["/claims"] = claims_dataset(claims)
-    return xr.DataTree.from_dict(groups)
+    others = {f"{_VARIANTS}/{name}": data for name, data in (variants or {}).items()}
+    parts = {"simulation": simulation, **others, "theory": theory, "fits": fits}
+    parts["claims"] = claims_dataset(claims)
+    groups = {f"/{name}": data for name, data in parts.items() if data is not None}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs or {}), **groups})
 
 
 def open_result(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Result:

@@ -27,11 +27,8 @@ _SAYS = {
     INCONCLUSIVE: "is inconclusive",
     NOT_CLAIMED: "is not claimed",
 }
-_AGAIN = {
-    SUMMARY: " Try foretrain report, which makes it anew from the journal.",
-    STORE: " Try foretrain report, which makes it anew from the journal.",
-    MANIFEST: " It says what was asked, sealed and looked at.",
-}
+_ANEW = " Try foretrain report, which makes it anew from the journal."
+_AGAIN = {SUMMARY: _ANEW, STORE: _ANEW, MANIFEST: " It says what was asked, sealed and looked at."}
 
 
 def digest(content: Any) -> str:
@@ -123,12 +120,9 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
 def warnings(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
     """Return the lines to print before a folder is shown: its `doubts`, and that it has no root where it has none."""
     lines = doubts(folder, stored)
-    return lines if root_of(folder) else [*lines, f"{folder} {_NO_ROOT}"]
-
-
-_NO_ROOT = (
-    "carries no root: nothing tells whether it was changed by hand. foretrain report gives it one."
-)
+    doubt = "carries no root: nothing tells whether it was changed by hand."
+    none = f"{folder} {doubt} foretrain report gives it one."
+    return lines if root_of(folder) else [*lines, none]
 
 
 def _holds(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:

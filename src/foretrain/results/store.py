@@ -205,15 +205,12 @@ def _build_group(path, group, dataset):
 def _encoding(dataset):
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
-    codecs = (ZstdCodec(level=1), Crc32cCodec())
-    return {
-        name: {"compressors": codecs, "chunks": chunk_shape(variable.shape, _item(variable))}
-        for name, variable in dataset.variables.items()
-    }
-
-
-def _item(variable):
-    return variable.dtype.itemsize if variable.dtype.kind in "biufc" else metadata.STRING_BYTES
+    codecs, encoding = (ZstdCodec(level=1), Crc32cCodec()), {}
+    for name, variable in dataset.variables.items():
+        is_number = variable.dtype.kind in "biufc"
+        size = variable.dtype.itemsize if is_number else metadata.STRING_BYTES
+        encoding[name] = {"compressors": codecs, "chunks": chunk_shape(variable.shape, size)}
+    return encoding
 
 
 def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -325,16 +322,12 @@ def _open(store) -> xr.DataTree:
     for name in (_SEAL, _ROOT_SEAL, _LABELS):
         tree.attrs.pop(name, None)
     groups = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
-    ordered = {
-        path: _ordered(data, labels.get(path, data.coords)) for path, data in sorted(groups.items())
-    }
-    return xr.DataTree.from_dict(ordered)
-
-
-def _ordered(dataset, labels):
-    variables = {name: dataset.variables[name] for name in sorted(dataset.variables)}
-    coords = {name: variables.pop(name) for name in sorted(labels) if name in variables}
-    return xr.Dataset(variables, coords, dataset.attrs)
+    for path, data in sorted(groups.items()):
+        variables = {name: data.variables[name] for name in sorted(map(str, data.variables))}
+        known = sorted(map(str, labels.get(path, data.coords)))
+        coords = {name: variables.pop(name) for name in known if name in variables}
+        groups[path] = xr.Dataset(variables, coords, data.attrs)
+    return xr.DataTree.from_dict(dict(sorted(groups.items())))
 
 
 def _altered(store, seal, known) -> dict[str, str]:

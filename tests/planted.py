@@ -15,6 +15,14 @@ def drawn(sizes, seed=0, activation="relu", bias=False) -> Network:
     return perceptron(weights, biases, activation)
 
 
+def draw(seed, widths, activation, biases=True, n=60) -> tuple[Network, np.ndarray]:
+    """A perceptron whose outputs are of order one, and `n` examples that are not centred."""
+    random = np.random.default_rng(seed)
+    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in itertools.pairwise(widths)]
+    shifts = [random.standard_normal(len(w)) for w in weights] if biases else None
+    return perceptron(weights, shifts, activation), random.standard_normal((n, widths[0])) + 0.3
+
+
 def data(examples, inputs, seed=0) -> np.ndarray:
     """Gaussian."""
     return np.random.default_rng([seed, 1]).normal(size=(examples, inputs))

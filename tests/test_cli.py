@@ -34,10 +34,6 @@ def run(capsys, *arguments):
         ),
         (["--trained-outputs", "0"], "Argument `--trained-outputs` must be at least 1, but is 0."),
         (
-            ["--hidden-width", "0"],
-            "Argument `--hidden-width` must be between 4 and 4096, but is 0.",
-        ),
-        (
             ["--hidden-width", "-5"],
             "Argument `--hidden-width` must be between 4 and 4096, but is -5.",
         ),
@@ -46,7 +42,6 @@ def run(capsys, *arguments):
             "Argument `--hidden-width` must be a whole number, but is `6.5`.",
         ),
         (["--init-scale", "nan"], "Argument `--init-scale` must be finite, but is nan."),
-        (["--init-scale", "inf"], "Argument `--init-scale` must be finite, but is inf."),
         (["--init-scale", "small"], "Argument `--init-scale` must be a number, but is `small`."),
         (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
         (["--mask", "circlant"], "Did you mean `circulant`?"),
@@ -69,19 +64,15 @@ def test_bad_options_are_refused_in_one_line(capsys, tmp_path, arguments, messag
     assert not out
 
 
-def test_unknown_studies_and_commands_name_the_nearest(capsys):
-    code, _, err = run(capsys, "run", "routng")
-    assert code == 2
-    assert "Argument `study` must name a study, but is `routng`. Did you mean `routing`?" in err
-    code, _, err = run(capsys, "rnu", "routing")
-    assert code == 2
-    assert "Did you mean `run`?" in err
-
-
-def test_an_unknown_option_without_a_command_is_refused(capsys):
-    code, out, err = run(capsys, "--versoin")
-    assert (code, out) == (2, "")
-    assert "has `--versoin`. Did you mean `--version`?" in err
+def test_unknown_studies_commands_and_options_name_the_nearest(capsys):
+    for words, message in (
+        (["run", "routng"], "must name a study, but is `routng`. Did you mean `routing`?"),
+        (["rnu", "routing"], "Did you mean `run`?"),
+        (["--versoin"], "has `--versoin`. Did you mean `--version`?"),
+    ):
+        code, out, err = run(capsys, *words)
+        assert (code, out) == (2, "")
+        assert message in err
     assert run(capsys, "--version")[0] == run(capsys)[0] == 0
 
 
@@ -99,21 +90,17 @@ def test_options_may_stand_before_the_study(capsys, tmp_path):
     assert "Did you mean `--steps`?" in err
 
 
-def test_a_file_where_a_folder_is_needed_is_named(capsys, tmp_path):
+def test_a_file_where_a_folder_is_needed_and_a_folder_of_something_else_are_left_alone(
+    capsys, tmp_path
+):
     file = tmp_path / "a"
     file.write_text("mine")
-    code, _, err = run(capsys, "run", "routing", "--out", file)
-    assert code == 2
-    assert "must be a folder, but" in err
+    for out, message in ((file, "must be a folder, but"), (tmp_path, "holds `a`")):
+        code, _, err = run(capsys, "run", "routing", "--out", out)
+        assert code == 2
+        assert message in err
     assert file.read_text() == "mine"
-
-
-def test_a_folder_of_something_else_is_refused_and_left_alone(capsys, tmp_path):
-    (tmp_path / "thesis.tex").write_text("years of work")
-    code, _, err = run(capsys, "run", "routing", "--out", tmp_path)
-    assert code == 2
-    assert "holds `thesis.tex`" in err
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_folder_with_another_configuration_is_refused(capsys, folder):

@@ -30,13 +30,13 @@ def test_what_shows_an_erratum_is_there(erratum):
         file, _, name = check.partition("::")
         if name:
             functions = ast.parse((ROOT / file).read_bytes()).body
-            assert name in [getattr(one, "name", "") for one in functions], check
+            assert name in [getattr(each, "name", "") for each in functions], check
         else:
             study, _, id = check.partition("/")
-            (said,) = [one for one in catalogue.load(study).sentences if one.id == id]
+            (claim,) = [each for each in catalogue.load(study).sentences if each.id == id]
             # The correction holds, or the document's own sentence fails.
-            shows = HOLDS if said.corrects else FAILS
-            verdicts = {one.verdict for one in JUDGED.get(study, []) if one.id == id}
+            shows = HOLDS if claim.corrects else FAILS
+            verdicts = {each.verdict for each in JUDGED.get(study, []) if each.id == id}
             assert shows in verdicts or study not in JUDGED, check
 
 
@@ -91,6 +91,6 @@ def test_a_rank_drop_need_not_reach_the_layers_below():
     inputs = np.array([[1.0, -1.0], [-1.0, 1.0]])
     readout = np.ones((1, 2))
     above = readout.T @ readout
-    below = [readout * (one > 0) for one in inputs]
+    below = [readout * (each > 0) for each in inputs]
     assert np.linalg.matrix_rank(above) == 1
-    assert np.linalg.matrix_rank(sum(one.T @ one for one in below)) == 2
+    assert np.linalg.matrix_rank(sum(each.T @ each for each in below)) == 2

@@ -235,14 +235,15 @@ def test_a_moment_is_the_number_behind_its_word(tmp_path, names, moments):
     assert ("order given" in result.axis) == (moments == [0, 1])
 
 
-def test_the_variance_between_models_is_unbiased_and_needs_several():
+def test_the_variance_between_models_is_unbiased_and_needs_several_that_differ():
     networks = [perceptron([np.array([[w]])], None, "identity") for w in (1.0, 2.0, 4.0)]
     x = np.array([[1.0], [3.0]])
     assert variance_between([as_function(one) for one in networks], x) == pytest.approx(
         np.var([1, 2, 4], ddof=1) * 5
     )
-    with pytest.raises(ArgumentError, match="several models"):
-        variance_between([], x)
+    for models, says in (([], "several models"), (networks[:1] * 2, "differ in their outputs")):
+        with pytest.raises(ArgumentError, match=says):
+            variance_between([as_function(model) for model in models], x)
 
 
 def test_what_does_not_fit_is_one_line(folder, capsys):
@@ -271,12 +272,6 @@ def test_outputs_that_say_nothing_are_refused_in_a_line(weights, x, says):
         assert "\n" not in str(caught.value)
 
 
-def test_equal_models_have_no_noise_scale():
-    network = perceptron(WEIGHTS)
-    with pytest.raises(ArgumentError, match="differ in their outputs"):
-        variance_between([as_function(network)] * 2, X)
-
-
 def test_counts_are_those_of_the_jacobian_or_called_estimates(monkeypatch):
     """GELU has no gates in the strict sense: what is free is what the Jacobian leaves, and no more."""
     network = perceptron(WEIGHTS, None, "gelu")
@@ -301,9 +296,9 @@ def test_counts_are_those_of_the_jacobian_or_called_estimates(monkeypatch):
 
 def test_a_divergence_of_one_output_is_refused():
     """Softmax of one output is 1, whatever the network: the loss could not be anything but 0."""
-    one = perceptron([w[:1] for w in (WEIGHTS[0],)])
+    single = perceptron([WEIGHTS[0][:1]])
     with pytest.raises(ArgumentError, match="`loss` must be `mse` where there is one output"):
-        analyze(one, X, loss="kl", seconds=0)
+        analyze(single, X, loss="kl", seconds=0)
 
 
 @pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"seconds": -1}, {"loss": "l1"}])

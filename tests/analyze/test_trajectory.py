@@ -43,7 +43,7 @@ def test_free_directions_over_training_are_those_known_by_source(result):
         "all": [5, 7, 9],
     }
     assert result.block_counts()["synchronised blocks"].tolist() == [0, 1, 0]
-    assert all(one.exact for one in result.counts)
+    assert all(model.exact for model in result.counts)
     assert result.doubts == []
 
 
@@ -85,7 +85,7 @@ def test_tables_pictures_and_the_dataset_hold_the_counts(result):
 
 def test_a_part_has_its_own_free_directions_by_the_rank_alone():
     """Of the second layer two weights are free for each neuron that is another's multiple, or never on."""
-    parts = [as_function(one).part("1") for one in MODELS]
+    parts = [as_function(model).part("1") for model in MODELS]
     result = trajectory(parts, X, 1e-3)
     assert {name: values.tolist() for name, values in result.by_source().items()} == {
         "all": [0, 2, 2]
@@ -102,19 +102,19 @@ def test_modules_are_counted_at_every_moment_where_asked():
     """Two networks side by side are joined by a layer that mixes both, and are apart later."""
     parts = [[RANDOM.standard_normal(size) for size in ((7, 4), (3, 7))] for _ in range(2)]
     first, second = (scipy.linalg.block_diag(*both) for both in zip(*parts, strict=True))
-    one, other = RANDOM.standard_normal((2, 14, 4))
-    x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
+    model, other = RANDOM.standard_normal((2, 14, 4))
+    x = np.hstack([np.repeat(model, 14, axis=0), np.tile(other, (14, 1))])
     joined = RANDOM.standard_normal(first.shape)
     result = trajectory(
         [perceptron([joined, second]), perceptron([first, second])], x, 1e-6, wiring=True
     )
     assert result.block_counts()["modules"][1] == 2
-    assert [one.modular for one in result.wirings] == [False, True]
+    assert [model.modular for model in result.wirings] == [False, True]
     assert any(line.startswith("Modules at 0 are those") for line in result.doubts)
     hollow = result.plot().axes[2].lines[-1]
     assert hollow.get_xdata().tolist() == [0]
     with pytest.raises(ArgumentError, match="have layers where modules are asked for"):
-        trajectory([as_function(one).part("1") for one in MODELS], X, 1e-3, wiring=True)
+        trajectory([as_function(model).part("1") for model in MODELS], X, 1e-3, wiring=True)
 
 
 def test_moments_of_different_networks_are_refused():

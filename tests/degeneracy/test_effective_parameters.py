@@ -29,67 +29,67 @@ def around(start=0.0):
 
 
 @pytest.fixture(scope="module")
-def found():
+def quadratic_numbers():
     """Three scales of a quadratic."""
     lines = []
-    made = sampled_parameters(around(), [0.001, 0.1, 0.01], gradients=600_000, tell=lines.append)
-    return made, lines
+    numbers = sampled_parameters(around(), [0.001, 0.1, 0.01], gradients=600_000, tell=lines.append)
+    return numbers, lines
 
 
-def test_a_quadratic_has_the_number_of_the_formula_at_every_scale(found):
-    made, lines = found
-    exact = [(COSTS / (COSTS + eps)).sum() for eps in made.eps]
-    assert made.trusted.all(), made.doubts
-    assert (np.abs(made.value - exact) < 3 * made.error).all()
-    np.testing.assert_allclose([one.curvature for one in made.checks], exact, rtol=1e-4)
-    assert all(one.beyond < 0.01 for one in made.checks)
+def test_a_quadratic_has_the_number_of_the_formula_at_every_scale(quadratic_numbers):
+    numbers, lines = quadratic_numbers
+    exact = [(COSTS / (COSTS + eps)).sum() for eps in numbers.eps]
+    assert numbers.trusted.all(), numbers.doubts
+    assert (np.abs(numbers.value - exact) < 3 * numbers.error).all()
+    np.testing.assert_allclose([check.curvature for check in numbers.checks], exact, rtol=1e-4)
+    assert all(check.beyond < 0.01 for check in numbers.checks)
     # E[(w - w*) . grad U] = d, of all parameters and of every leaf.
-    for one in made.checks:
-        assert set(one.leaves) == {"['a']", "['b']"}
-        assert [size for _, _, size in one.leaves.values()] == [2, 4]
-        assert abs(one.virial[0] - 1) < 4 * one.virial[1] < 0.08
-    assert made.traces.shape[:2] == (3, 16)
+    for check in numbers.checks:
+        assert set(check.leaves) == {"['a']", "['b']"}
+        assert [size for _, _, size in check.leaves.values()] == [2, 4]
+        assert abs(check.virial[0] - 1) < 4 * check.virial[1] < 0.08
+    assert numbers.traces.shape[:2] == (3, 16)
     assert len(lines) == 1
     assert "gradients in 16 chains" in lines[0]
     # Beta wrong by the number of parameters would be another scale, which the intervals exclude.
-    wrong = [(COSTS / (COSTS + eps / 6)).sum() for eps in made.eps]
-    assert (np.abs(made.value - wrong) > 1.96 * made.error).all()
+    wrong = [(COSTS / (COSTS + eps / 6)).sum() for eps in numbers.eps]
+    assert (np.abs(numbers.value - wrong) > 1.96 * numbers.error).all()
 
 
 def test_a_start_that_is_no_minimum_is_doubted():
-    made = sampled_parameters(around(0.4), [0.01], gradients=400_000)
-    assert "it is negative: w* is no minimum" in made.doubts[0]
+    numbers = sampled_parameters(around(0.4), [0.01], gradients=400_000)
+    assert "it is negative: w* is no minimum" in numbers.doubts[0]
 
 
 def test_scales_that_do_not_fit_the_work_are_refused_beforehand():
-    made = sampled_parameters(around(), [0.001, 0.1], gradients=40_000)
-    assert np.isfinite(made.value[1])
-    assert np.isnan(made.value[0])
-    assert made.doubts[0][0].startswith("not sampled: a scale takes 32,000 gradients at least")
-    assert made.checks[0] is None
-    assert made.gradients < 45_000
+    numbers = sampled_parameters(around(), [0.001, 0.1], gradients=40_000)
+    assert np.isfinite(numbers.value[1])
+    assert np.isnan(numbers.value[0])
+    assert numbers.doubts[0][0].startswith("not sampled: a scale takes 32,000 gradients at least")
+    assert numbers.checks[0] is None
+    assert numbers.gradients < 45_000
 
 
 def test_chains_that_do_not_fit_the_memory_are_refused_before_any_draw(monkeypatch):
     lines = []
     monkeypatch.setattr(effective_parameters, "MEMORY", 1000)
-    made = sampled_parameters(around(), [0.001, 0.1], gradients=40_000, tell=lines.append)
-    assert np.isnan(made.value).all()
-    assert made.gradients == 0
-    assert "not sampled: 16 chains, each with all 1 examples, take" in made.doubts[0][0]
-    assert lines == [f"Sampling: {made.doubts[0][0]}."]
+    numbers = sampled_parameters(around(), [0.001, 0.1], gradients=40_000, tell=lines.append)
+    assert np.isnan(numbers.value).all()
+    assert numbers.gradients == 0
+    assert "not sampled: 16 chains, each with all 1 examples, take" in numbers.doubts[0][0]
+    assert lines == [f"Sampling: {numbers.doubts[0][0]}."]
 
 
 @pytest.mark.slow
 def test_what_is_told_of_memory_grows_with_the_examples_as_their_activations_do():
     """A gradient keeps hidden values of each example and chain, 16 x 4 bytes x 50 units an example, once or a few times."""
-    told = []
+    heard = []
     for n in (100, 1100):
         x = np.random.default_rng(0).standard_normal((n, 3)).astype("float32")
         weights = [jnp.ones((50, 3), "float32"), jnp.ones((1, 50), "float32")]
         bent = behavioural(bent_once, weights, x, beta=1.0)
-        sampled_parameters(bent, [1e9], gradients=1000, tell=told.append)
-    small, large = (float(line.split(" chains and ")[1].split(" MB")[0]) for line in told)
+        sampled_parameters(bent, [1e9], gradients=1000, tell=heard.append)
+    small, large = (float(line.split(" chains and ")[1].split(" MB")[0]) for line in heard)
     activations = 16 * 4 * 50 * 1000 / 2**20
     assert activations - 1 <= large - small <= 6 * activations
 
@@ -242,19 +242,19 @@ def rank_two():
     ]
     weights = [(turns[at + 1] * [1.2, 0.9]) @ turns[at].T for at in range(3)]
     x = random.standard_normal((200, 10))
-    made = jax.tree.map(lambda one: jnp.asarray(one, "float32"), weights)
-    return behavioural(linear, made, jnp.asarray(x, "float32"), beta=1.0)
+    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, "float32"), weights)
+    return behavioural(linear, single, jnp.asarray(x, "float32"), beta=1.0)
 
 
 @pytest.mark.slow
 def test_chains_leave_the_quadratic_neighbourhood_of_a_deep_linear_network_or_are_doubted(rank_two):
-    made = sampled_parameters(rank_two, [1e-2, 1e-4], seconds=40.0)
+    numbers = sampled_parameters(rank_two, [1e-2, 1e-4], seconds=40.0)
     for value, error, trusted, checks in zip(
-        made.value, made.error, made.trusted, made.checks, strict=True
+        numbers.value, numbers.error, numbers.trusted, numbers.checks, strict=True
     ):
         assert checks.curvature == pytest.approx(36, abs=0.5)
         assert not trusted or abs(value - 44.7) < 4 * error
-    assert made.value[0] == pytest.approx(44.6, abs=2.5)
+    assert numbers.value[0] == pytest.approx(44.6, abs=2.5)
     hurried = sampled_parameters(rank_two, [1e-4], seconds=1.0)
     assert not hurried.trusted[0]
 
@@ -268,9 +268,9 @@ def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen(monkeypatch):
         return data + 8 * w[0] ** 2 * (w[0] - 1.5) ** 2 + cost * (w[1:] ** 2).sum()
 
     around = posterior(wells, jnp.zeros(6), jnp.zeros(1), beta=1.0)
-    made = sampled_parameters(around, [0.01], gradients=400_000)
-    assert not made.trusted[0]
-    assert made.checks[0].rhat > 1.2
+    numbers = sampled_parameters(around, [0.01], gradients=400_000)
+    assert not numbers.trusted[0]
+    assert numbers.checks[0].rhat > 1.2
     begin = effective_parameters._Walk._cooled
 
     def inside(walk, beta, seconds):

@@ -18,11 +18,11 @@ from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.errors import ArgumentError
 
 
-def counted(one, x):
+def counted(net, x):
     """Return the count, and the exact rank deficit."""
-    found = free_directions(one, x, spectrum=jacobian_spectrum(one, x))
-    assert found.exact
-    return found, found.free
+    freedom = free_directions(net, x, spectrum=jacobian_spectrum(net, x))
+    assert freedom.exact
+    return freedom, freedom.free
 
 
 def four(kind, outputs=5):
@@ -52,25 +52,25 @@ def four(kind, outputs=5):
     ],
 )  # fmt: skip
 def test_the_numbers_of_four_neurons(kind, extra):
-    one, x = four(kind)
+    net, x = four(kind)
     if kind in ("two independent", "three independent", "three spanning 2"):
         # Those outside the block read a sign that it has not: their own inputs, in another column.
         random = np.random.default_rng(5)
         x[:, 3] = np.where(random.random(200) < 0.5, 1, -1) * np.abs(x[:, 3])
-        one.params[0]["weight"][-1] = random.normal(size=4)
+        net.params[0]["weight"][-1] = random.normal(size=4)
         if kind == "two independent":
-            one.params[0]["weight"][2] = random.normal(size=4)
-    found, deficit = counted(one, x)
-    assert found.sections[0].synchronized == extra
-    assert sum(block.extra for block in found.sections[0].blocks) == extra
-    assert found.counted == deficit
-    assert found.unattributed == 0
+            net.params[0]["weight"][2] = random.normal(size=4)
+    freedom, deficit = counted(net, x)
+    assert freedom.sections[0].synchronized == extra
+    assert sum(block.extra for block in freedom.sections[0].blocks) == extra
+    assert freedom.counted == deficit
+    assert freedom.unattributed == 0
 
 
 def spoiled(kind, activation, bias):
     """A network 4-5-4-5 that is degenerate in the way that is named, and its data."""
-    one, x = planted.drawn((4, 5, 4, 5), 0, activation, bias), planted.data(200, 4)
-    weight, shift = one.params[0]["weight"], one.params[0].get("bias", np.zeros(5))
+    net, x = planted.drawn((4, 5, 4, 5), 0, activation, bias), planted.data(200, 4)
+    weight, shift = net.params[0]["weight"], net.params[0].get("bias", np.zeros(5))
     if kind == "dead" and bias:
         weight[0], shift[0] = 0.1 * weight[0], -60
     elif kind == "dead":
@@ -89,7 +89,7 @@ def spoiled(kind, activation, bias):
         x[:] = np.abs(x)
         weight[:] = np.abs(weight)
         shift[:] = np.abs(shift)
-    return one, x
+    return net, x
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -105,13 +105,13 @@ def test_what_is_called_exact_is_the_rank_deficit_and_sources_account_for_it(
     kind, activation, bias
 ):
     """Against the singular values of the whole Jacobian, seven decades between those that count and those that do not."""
-    one, x = spoiled(kind, activation, bias)
-    found, free = counted(one, x)
-    values = np.linalg.svd(jacobian(one, x), compute_uv=False)
+    net, x = spoiled(kind, activation, bias)
+    freedom, free = counted(net, x)
+    values = np.linalg.svd(jacobian(net, x), compute_uv=False)
     values, rank = values / values[0], len(values) - free
     assert values[rank - 1] > 1e-7
     assert values[rank:].max(initial=0) < 1e-14
-    assert found.counted == free
+    assert freedom.counted == free
     if activation in ("relu", "leaky_relu"):
         assert free >= 9  # the scales of as many hidden neurons
         return
@@ -123,17 +123,17 @@ def test_what_is_called_exact_is_the_rank_deficit_and_sources_account_for_it(
         {"opposed": 4, "synchronised and opposed": 4} if odd else {}
     )
     assert free == known.get(kind, 0)
-    assert found.by_source()["synchronized"] == 0  # no gates in the strict sense
+    assert freedom.by_source()["synchronized"] == 0  # no gates in the strict sense
 
 
 def test_neurons_of_one_output_take_back_what_others_do_and_that_is_not_attributed():
     """Two synchronised neurons and an opposed one, whose readers meet in one output."""
-    one, x = planted.drawn((4, 3, 5, 1), 330392, "leaky_relu", True), planted.data(300, 4, 330392)
-    weight, shift = one.params[0]["weight"], one.params[0]["bias"]
+    net, x = planted.drawn((4, 3, 5, 1), 330392, "leaky_relu", True), planted.data(300, 4, 330392)
+    weight, shift = net.params[0]["weight"], net.params[0]["bias"]
     weight[1], shift[1], weight[2], shift[2] = 2 * weight[0], 2 * shift[0], -weight[0], -shift[0]
-    found, free = counted(one, x)
-    assert (free, found.unattributed) == (23, 3)
-    assert found.doubts() == ["Counts: of 23 free directions not attributed: 3."]
+    freedom, free = counted(net, x)
+    assert (free, freedom.unattributed) == (23, 3)
+    assert freedom.doubts() == ["Counts: of 23 free directions not attributed: 3."]
 
 
 def test_digits_have_pixels_that_few_images_show_and_no_source_knows():
@@ -149,14 +149,14 @@ def test_digits_have_pixels_that_few_images_show_and_no_source_knows():
     biases = [0.1 * random.normal(size=b).astype("float32") for b in widths[1:]]
     x = load_digits().data[:150] / 16
     for activation, unknown in (("relu", 2), ("gelu", 12)):
-        one = network.perceptron(weights, biases, activation)
-        found, free = counted(one, x)
-        kept, dropped = found.spectrum.gap
+        net = network.perceptron(weights, biases, activation)
+        freedom, free = counted(net, x)
+        kept, dropped = freedom.spectrum.gap
         assert kept > 1e-9
         assert dropped < 1e-15
-        values = np.linalg.svd(jacobian(one, x), compute_uv=False)
-        assert free == found.parameters - int((values > 1e-12 * values[0]).sum())
-        assert found.unattributed == unknown
+        values = np.linalg.svd(jacobian(net, x), compute_uv=False)
+        assert free == freedom.parameters - int((values > 1e-12 * values[0]).sum())
+        assert freedom.unattributed == unknown
 
 
 def test_a_neuron_that_is_on_where_less_is_seen_has_free_weights():
@@ -164,13 +164,13 @@ def test_a_neuron_that_is_on_where_less_is_seen_has_free_weights():
     x = planted.data(300, 3)
     first = np.random.default_rng(0).normal(size=(3, 3))
     second = np.array([[1, 1, 0.5], [-1e3, 0.3, 0.4], [0.4, -0.2, 0.7]])
-    one = network.perceptron([first, second, np.random.default_rng(1).normal(size=(4, 3))])
-    found, deficit = counted(one, x)
-    assert found.by_source() == {
+    net = network.perceptron([first, second, np.random.default_rng(1).normal(size=(4, 3))])
+    freedom, deficit = counted(net, x)
+    assert freedom.by_source() == {
         "activations": 0, "jacobians": 0, "synchronized": 6, "conditional": 1
     }  # fmt: skip
-    assert found.counted == deficit == 7
-    alone = conditional_directions(one, x, 0)
+    assert freedom.counted == deficit == 7
+    alone = conditional_directions(net, x, 0)
     free = [(v, u) for v, u in alone if not v.any()]
     assert len(free) == 1
     np.testing.assert_allclose(np.abs(free[0][1]), np.eye(3)[1][:, None] * np.eye(3)[0], atol=1e-12)
@@ -185,28 +185,28 @@ def test_gates_that_differ_where_nobody_reads_them_are_as_good_as_equal():
     x = size * np.stack([np.ones(300), varies, 9 * sign], 1)
     second = [np.array([[0.7, 0.5, 1.0], [0.3, 0.9, 2.0]]), np.array([-3.0, -4.0])]
     weights = [np.eye(3), second[0], random.normal(size=(3, 2))]
-    found, deficit = counted(network.perceptron(weights, [None, second[1], None]), x)
-    assert sorted(block.neurons for block in found.sections[0].blocks) == [(0,), (1,), (2,)]
+    freedom, deficit = counted(network.perceptron(weights, [None, second[1], None]), x)
+    assert sorted(block.neurons for block in freedom.sections[0].blocks) == [(0,), (1,), (2,)]
     # Where they are read the layer is linear, so that all its nine weights are free: three by the Jacobian of two neurons
     # after it, three scales, and three that blocks on all data do not show.
-    first = found.sections[0]
+    first = freedom.sections[0]
     assert (first.jacobians, first.synchronized, first.conditional) == (3, 3, 3)
-    assert found.counted == deficit
+    assert freedom.counted == deficit
 
 
 def test_what_three_layers_do_together_is_left_unattributed():
     """Whatever is free within two neighbouring sections is counted; with three of them moving one direction more is free."""
-    one, x = planted.drawn((3, 2, 3, 2, 2), 224, "leaky_relu", True), planted.data(300, 3, 224)
-    found, deficit = counted(one, x)
-    assert found.unattributed == deficit - found.counted == 1
-    triangle = np.linalg.qr(jacobian(one, x), mode="r")
-    ends = np.cumsum([0, *(sum(leaf.size for leaf in p.values()) for p in one.params)])
+    net, x = planted.drawn((3, 2, 3, 2, 2), 224, "leaky_relu", True), planted.data(300, 3, 224)
+    freedom, deficit = counted(net, x)
+    assert freedom.unattributed == deficit - freedom.counted == 1
+    triangle = np.linalg.qr(jacobian(net, x), mode="r")
+    ends = np.cumsum([0, *(sum(leaf.size for leaf in p.values()) for p in net.params)])
     rows = []
     for begin, end in zip(ends, ends[2:], strict=False):
         _, values, directions = np.linalg.svd(triangle[:, begin:end])
         null = directions[(values > 1e-8 * np.linalg.norm(triangle, 2)).sum() :]
         rows.append(np.pad(null, ((0, 0), (begin, ends[-1] - end))))
-    assert np.linalg.matrix_rank(np.concatenate(rows), 1e-8) == found.counted
+    assert np.linalg.matrix_rank(np.concatenate(rows), 1e-8) == freedom.counted
 
 
 @pytest.mark.parametrize("activation", ["relu", "leaky_relu"])
@@ -218,14 +218,14 @@ def test_linear_neurons_are_one_block_and_the_unit_is_of_it(activation):
     leaky = activation == "leaky_relu"
     for biased in (True, False):
         biases = [shifts, None if not biased else random.normal(size=5)]
-        one = network.perceptron([first, random.normal(size=(5, 4))], biases, activation)
-        found, deficit = counted(one, x)
+        net = network.perceptron([first, random.normal(size=(5, 4))], biases, activation)
+        freedom, deficit = counted(net, x)
         linear = (0, 1, 2) if leaky else (0, 1)
-        block = next(b for b in found.sections[0].blocks if b.neurons == linear)
+        block = next(b for b in freedom.sections[0].blocks if b.neurons == linear)
         assert block.constants == ((1, 1, 0.01) if leaky else (1, 1))
         assert block.unit is biased
         assert block.dimension == len(linear) + biased
-        assert found.counted == deficit
+        assert freedom.counted == deficit
 
 
 @pytest.mark.slow
@@ -236,23 +236,23 @@ def test_linear_neurons_are_one_block_and_the_unit_is_of_it(activation):
 @settings(max_examples=15)
 def test_planted_blocks_give_size_times_span(made, seed):
     spans, sizes = [s for s, _ in made], [s + m for s, m in made]
-    one, x = planted.blocks(spans, sizes, sum(sizes), seed=seed)
-    found, deficit = counted(one, x)
-    assert found.sections[0].synchronized == sum(a * b for a, b in zip(spans, sizes, strict=True))
-    assert found.sections[1].activations == sum(sizes) * (sum(sizes) - sum(spans))
-    assert found.counted == deficit
-    assert sorted(len(b.neurons) for b in found.sections[0].blocks) == sorted(sizes)
+    net, x = planted.blocks(spans, sizes, sum(sizes), seed=seed)
+    freedom, deficit = counted(net, x)
+    assert freedom.sections[0].synchronized == sum(a * b for a, b in zip(spans, sizes, strict=True))
+    assert freedom.sections[1].activations == sum(sizes) * (sum(sizes) - sum(spans))
+    assert freedom.counted == deficit
+    assert sorted(len(b.neurons) for b in freedom.sections[0].blocks) == sorted(sizes)
 
 
 def test_what_is_hardly_ever_on_is_no_dependency():
     """A neuron that is on for one example, by little: its outgoing weights are not free."""
-    one, x = planted.drawn((2, 3, 4)), planted.data(500, 2)
-    one.params[0]["weight"][:] = [[1, 0], [-1, 0], [0, 1]]
+    net, x = planted.drawn((2, 3, 4)), planted.data(500, 2)
+    net.params[0]["weight"][:] = [[1, 0], [-1, 0], [0, 1]]
     x[:, 1] = -1 - np.abs(x[:, 1])
     x[0, 1] = 5e-6
-    found, deficit = counted(one, x)
-    assert found.sections[1].activation_rank == 3
-    assert found.counted <= deficit
+    freedom, deficit = counted(net, x)
+    assert freedom.sections[1].activation_rank == 3
+    assert freedom.counted <= deficit
 
 
 def test_at_a_scale_products_of_activations_and_jacobians_decide():
@@ -263,31 +263,31 @@ def test_at_a_scale_products_of_activations_and_jacobians_decide():
         assert free_directions(single, x, scale=eps).effective == left
     # The same map, then a weight of 30 and one of 1: the first row matters by 900 times as much.
     double = network.perceptron([np.eye(2, 3), np.diag([30.0, 1])], None, "tanh")
-    found = free_directions(double, x * 1e-3, scale=1e-5).sections[0]
-    assert (found.activation_rank, found.jacobian_rank) == (1, 1)
-    assert (found.activations, found.jacobians) == (4, 1)
+    freedom = free_directions(double, x * 1e-3, scale=1e-5).sections[0]
+    assert (freedom.activation_rank, freedom.jacobian_rank) == (1, 1)
+    assert (freedom.activations, freedom.jacobians) == (4, 1)
 
 
 def test_at_a_scale_gates_count_by_what_their_neurons_do():
     """Two neurons of different gates are one block where the outputs hardly read them."""
-    one, x = planted.drawn((2, 2, 3)), planted.data(300, 2)
+    net, x = planted.drawn((2, 2, 3)), planted.data(300, 2)
     for weight, blocks in ((1.0, 2), (1e-4, 1)):
-        one.params[1]["weight"][:] = weight
-        assert len(free_directions(one, x, scale=1e-4).sections[0].blocks) == blocks
+        net.params[1]["weight"][:] = weight
+        assert len(free_directions(net, x, scale=1e-4).sections[0].blocks) == blocks
 
 
 def test_large_networks_take_the_closed_form(monkeypatch):
-    one, x = four("linear")
+    net, x = four("linear")
     monkeypatch.setattr(module, "_WORK", 10)
-    found = free_directions(one, x)
-    assert found.sections[0].synchronized == 16
-    assert not found.sections[0].complete
-    assert not found.exact
-    assert found.unattributed is None
-    assert str(found) == "at least 16 (estimate)"
+    freedom = free_directions(net, x)
+    assert freedom.sections[0].synchronized == 16
+    assert not freedom.sections[0].complete
+    assert not freedom.exact
+    assert freedom.unattributed is None
+    assert str(freedom) == "at least 16 (estimate)"
     monkeypatch.undo()
     monkeypatch.setattr(conditional, "_WORK", 10)
-    assert not free_directions(one, x).sections[0].complete
+    assert not free_directions(net, x).sections[0].complete
 
 
 @pytest.mark.parametrize("kind", ["dead", "synchronised and opposed", "linear", "equal inputs"])
@@ -295,34 +295,34 @@ def test_the_closed_form_counts_from_below(monkeypatch, kind):
     """Of dead neurons, a block in name, nothing is counted twice."""
     monkeypatch.setattr(module, "_WORK", 0)
     for bias, read in ((False, 1.0), (True, 1.0), (True, 0.0)):
-        one, x = spoiled(kind, "relu", bias)
-        one.params[1]["weight"][:, 3] *= read  # a neuron that nobody reads: K has no full rank
-        found, free = counted(one, x)
-        assert 0 < found.by_source()["synchronized"]
-        assert found.counted <= free
+        net, x = spoiled(kind, "relu", bias)
+        net.params[1]["weight"][:, 3] *= read  # a neuron that nobody reads: K has no full rank
+        freedom, free = counted(net, x)
+        assert 0 < freedom.by_source()["synchronized"]
+        assert freedom.counted <= free
 
 
 def test_probabilities_do_not_see_what_is_added_to_all_logits():
     """By the divergence one direction of the outputs costs nothing: as many more are free as the last section reads."""
-    one, x = planted.drawn((3, 4, 3), bias=True, activation="tanh"), planted.data(60, 3)
+    net, x = planted.drawn((3, 4, 3), bias=True, activation="tanh"), planted.data(60, 3)
     for loss, free in (("mse", 0), ("kl", 5)):
-        spectrum = jacobian_spectrum(one, x, loss=loss)
-        found = free_directions(one, x, spectrum=spectrum, loss=loss)
-        assert (found.free, found.counted, found.exact) == (free, free, True)
-        assert found.by_source()["jacobians"] == free
-        tiny = free_directions(one, x, 1e-12, spectrum, loss=loss)
+        spectrum = jacobian_spectrum(net, x, loss=loss)
+        freedom = free_directions(net, x, spectrum=spectrum, loss=loss)
+        assert (freedom.free, freedom.counted, freedom.exact) == (free, free, True)
+        assert freedom.by_source()["jacobians"] == free
+        tiny = free_directions(net, x, 1e-12, spectrum, loss=loss)
         assert tiny.free == tiny.counted == free
     with pytest.raises(ArgumentError, match="be that of the loss `mse`, but is of `kl`"):
-        free_directions(one, x, spectrum=spectrum)
+        free_directions(net, x, spectrum=spectrum)
 
 
 def test_few_examples_free_what_they_do_not_tell():
     """Three examples with two answers each tell at most six parameters, by the Jacobian and without it."""
-    one, x = planted.drawn((3, 4, 2), bias=True, activation="gelu"), planted.data(3, 3)
-    found, free = counted(one, x)
-    assert free == found.parameters - 6
-    assert found.counted <= free
-    bare = free_directions(one, x)
+    net, x = planted.drawn((3, 4, 2), bias=True, activation="gelu"), planted.data(3, 3)
+    freedom, free = counted(net, x)
+    assert free == freedom.parameters - 6
+    assert freedom.counted <= free
+    bare = free_directions(net, x)
     assert (bare.effective, str(bare)) == (6, f"at least {free} (estimate)")
 
 

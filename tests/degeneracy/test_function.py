@@ -22,19 +22,19 @@ def apply(params, x):
 
 
 def test_a_plain_function_gives_outputs_names_and_a_vector_that_goes_back():
-    found = function_of(apply, PARAMS, X)
-    assert found.names == ("inward.w", "out.0", "out.1")
-    assert found.size == 22
-    assert found.network is None
-    np.testing.assert_array_equal(found.flat, ravel_pytree(PARAMS)[0])
+    function = function_of(apply, PARAMS, X)
+    assert function.names == ("inward.w", "out.0", "out.1")
+    assert function.size == 22
+    assert function.network is None
+    np.testing.assert_array_equal(function.flat, ravel_pytree(PARAMS)[0])
     exact = np.tanh(X @ np.ones((3, 4))) @ np.full((4, 2), 0.5)
-    np.testing.assert_allclose(found.outputs(X), exact, atol=1e-14)
-    moved = found.rebuilt(np.arange(22.0))
+    np.testing.assert_allclose(function.outputs(X), exact, atol=1e-14)
+    moved = function.rebuilt(np.arange(22.0))
     assert jax.tree.structure(moved) == jax.tree.structure(PARAMS)
     np.testing.assert_array_equal(ravel_pytree(moved)[0], np.arange(22.0))
     # More examples than a block takes, the last block not full.
     many = np.tile(X, (80, 1))
-    np.testing.assert_allclose(found.outputs(many), np.tile(exact, (80, 1)), atol=1e-14)
+    np.testing.assert_allclose(function.outputs(many), np.tile(exact, (80, 1)), atol=1e-14)
 
 
 def test_a_part_moves_alone():
@@ -43,8 +43,8 @@ def test_a_part_moves_alone():
     assert part.names == ("out.0", "out.1")
     np.testing.assert_array_equal(part.outputs(X), whole.outputs(X))
     moved = apply({**PARAMS, "out": [np.ones((4, 2)), np.ones(2)]}, X)
-    found = part.apply(part.rebuilt(np.ones(10)), X)
-    np.testing.assert_allclose(found, moved, atol=1e-6)
+    function = part.apply(part.rebuilt(np.ones(10)), X)
+    np.testing.assert_allclose(function, moved, atol=1e-6)
     with pytest.raises(ArgumentError, match=r"`part` must .* is `ou`. Did you mean `out`"):
         whole.part("ou")
 
@@ -57,13 +57,13 @@ def test_parts_are_whole_names():
 
 def test_a_network_is_a_function_with_its_sections():
     network = planted.drawn((3, 4, 2), bias=True)
-    found = as_function(network)
-    assert found.network is network
-    assert found.names == ("0.bias", "0.weight", "1.bias", "1.weight")
+    function = as_function(network)
+    assert function.network is network
+    assert function.names == ("0.bias", "0.weight", "1.bias", "1.weight")
     with jax.enable_x64(True):
         exact = np.asarray(forward(network, X))
-    np.testing.assert_allclose(found.check(X), exact, atol=1e-13)
-    assert as_function(planted.drawn((3, 5, 2), bias=True)).apply is found.apply  # compiled once
+    np.testing.assert_allclose(function.check(X), exact, atol=1e-13)
+    assert as_function(planted.drawn((3, 5, 2), bias=True)).apply is function.apply  # compiled once
     named = as_function(network, ["inp", "head"])
     assert named.names[0] == "head.bias"
     np.testing.assert_allclose(named.check(X), exact, atol=1e-13)
@@ -105,8 +105,8 @@ def test_what_is_no_such_function_is_refused_in_a_line(function, params, x, says
 
 def test_half_precisions_become_single():
     params = {"w": jnp.ones((3, 2), jnp.bfloat16), "b": np.ones(2, np.float16)}
-    found = function_of(lambda p, x: x @ p["w"] + p["b"], params, X)
-    assert {leaf.dtype.name for leaf in jax.tree.leaves(found.params)} == {"float32"}
+    function = function_of(lambda p, x: x @ p["w"] + p["b"], params, X)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(function.params)} == {"float32"}
 
 
 def test_equinox_modules_of_any_kind():
@@ -114,12 +114,12 @@ def test_equinox_modules_of_any_kind():
 
     key = jax.random.key(0)
     mlp = eqx.nn.MLP(3, 2, 4, 1, activation=jax.nn.silu, key=key)
-    found = of_equinox(mlp, X)
+    function = of_equinox(mlp, X)
     exact = np.stack([mlp(row) for row in X.astype(np.float32)])
-    np.testing.assert_allclose(found.outputs(X), exact, atol=1e-6)
-    assert found.network is not None
-    assert [one.activation for one in found.network.sections] == ["silu", "identity"]
-    assert found.names[0] == "layers.0.weight"
+    np.testing.assert_allclose(function.outputs(X), exact, atol=1e-6)
+    assert function.network is not None
+    assert [one.activation for one in function.network.sections] == ["silu", "identity"]
+    assert function.names[0] == "layers.0.weight"
 
     class Residual(eqx.Module):
         inner: eqx.nn.Sequential

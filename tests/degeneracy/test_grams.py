@@ -12,56 +12,56 @@ from foretrain.degeneracy.derivatives import passed
 from foretrain.errors import TooLarge
 
 
-def opaque(one):
+def opaque(net):
     """The same network, its nonlinearities not named: differentiated by JAX."""
-    return replace(one, sections=tuple(replace(s, activation=None) for s in one.sections))
+    return replace(net, sections=tuple(replace(s, activation=None) for s in net.sections))
 
 
 @pytest.fixture(scope="module")
 def nets():
-    one = planted.drawn((3, 4, 3, 2), activation="gelu", bias=True)
+    net = planted.drawn((3, 4, 3, 2), activation="gelu", bias=True)
     mixed = network.perceptron(
-        [p["weight"] for p in one.params], [one.params[0]["bias"], None, one.params[2]["bias"]],
+        [p["weight"] for p in net.params], [net.params[0]["bias"], None, net.params[2]["bias"]],
         ("leaky_relu", "gelu", "tanh"),
     )  # fmt: skip
     return mixed, opaque(mixed), planted.data(24, 3)
 
 
 def test_derivatives_by_hand_are_those_of_jax(nets):
-    one, other, x = nets
+    net, other, x = nets
     x = np.concatenate(
         [x, np.zeros((1, 3))]
     )  # where a section has no bias, nothing moves an input of zero
-    first, second = passed(one, x), passed(other, x)
+    first, second = passed(net, x), passed(other, x)
     for name in ("activations", "preactivations", "by_activations", "by_preactivations"):
         for a, b in zip(getattr(first, name), getattr(second, name), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
 def test_grams_do_not_depend_on_the_batch_and_m_is_wkw(nets):
-    one, _, x = nets
-    whole, parts = grams.grams(one, x), grams.grams(one, x, batch=7)
+    net, _, x = nets
+    whole, parts = grams.grams(net, x), grams.grams(net, x, batch=7)
     for name in ("means", "activations", "jacobians", "sensitivities"):
         for a, b in zip(getattr(whole, name), getattr(parts, name), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
-    for at, leaves in enumerate(one.params):
+    for at, leaves in enumerate(net.params):
         w = leaves["weight"]
         np.testing.assert_allclose(whole.sensitivities[at], w.T @ whole.jacobians[at] @ w)
-    f = np.concatenate([passed(one, x).activations[1], np.ones((len(x), 1))], 1)
+    f = np.concatenate([passed(net, x).activations[1], np.ones((len(x), 1))], 1)
     np.testing.assert_allclose(whole.augmented(1), f.T @ f / len(x))
     np.testing.assert_array_equal(whole.sensitivities[-1], np.eye(2))
 
 
 def test_the_jacobian_by_hand_is_that_of_jax(nets):
-    one, other, x = nets
-    by_hand = grams.jacobian(one, x)
+    net, other, x = nets
+    by_hand = grams.jacobian(net, x)
     np.testing.assert_allclose(by_hand, grams.jacobian(other, x), rtol=1e-9, atol=1e-12)
 
 
 def test_the_rank_of_jacobians_need_not_fall_from_layer_to_layer():
     # Two rectifiers read out by (1, 1): the Jacobian by their outputs has rank 1, by their inputs 2.
-    one = network.perceptron([np.eye(2), np.ones((1, 2))])
-    found = grams.grams(one, planted.data(50, 2))
+    net = network.perceptron([np.eye(2), np.ones((1, 2))])
+    found = grams.grams(net, planted.data(50, 2))
     assert grams.rank(found.sensitivities[1]) == 1
     assert grams.rank(found.jacobians[0]) == 2
 

@@ -1,10 +1,10 @@
 import dataclasses
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted import draw
 
 from foretrain.degeneracy import folded
 from foretrain.degeneracy.interactions.interaction_basis import (
@@ -16,14 +16,6 @@ from foretrain.errors import ArgumentError
 
 KINDS, CENTRED = ("global", "local"), (False, True)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def draw(seed, widths, activation, biases=True):
-    random = np.random.default_rng(seed)
-    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in pairwise(widths)]
-    shifts = [random.standard_normal(len(w)) for w in weights] if biases else None
-    network = perceptron(weights, shifts, activation)
-    return network, random.standard_normal((60, widths[0])) + 0.3
 
 
 def _turned(params, f):

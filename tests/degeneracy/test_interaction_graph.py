@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted import draw
 
 from foretrain.degeneracy import folded
 from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
@@ -13,13 +14,6 @@ from foretrain.degeneracy.network import Section, perceptron
 from foretrain.errors import ArgumentError
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def draw(seed, widths, activation, n=40):
-    random = np.random.default_rng(seed)
-    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in pairwise(widths)]
-    network = perceptron(weights, [random.standard_normal(len(w)) for w in weights], activation)
-    return network, random.standard_normal((n, widths[0])) + 0.3
 
 
 def blocks_apart(seed, widths, activation):

@@ -38,24 +38,24 @@ def test_a_rank_is_exact_where_no_value_lies_between_rounding_and_a_hundred_time
     least, rank, exact
 ):
     x = with_values([5.0, 1.0, 5.0 * least])
-    found = jacobian_spectrum(linear, x, {"w": np.ones(3)})
-    assert (found.rank, found.exact) == (rank, exact)
-    assert ("exact" if exact else "an estimate") in str(found)
-    kept, dropped = found.gap
+    spectrum = jacobian_spectrum(linear, x, {"w": np.ones(3)})
+    assert (spectrum.rank, spectrum.exact) == (rank, exact)
+    assert ("exact" if exact else "an estimate") in str(spectrum)
+    kept, dropped = spectrum.gap
     assert kept == pytest.approx(least if rank == 3 else 0.2, rel=1e-2)
     assert (dropped == 0) == (rank == 3)
-    np.testing.assert_allclose(found.costs[:2], [25 / 50, 1 / 50], rtol=1e-12)
+    np.testing.assert_allclose(spectrum.costs[:2], [25 / 50, 1 / 50], rtol=1e-12)
 
 
 def test_squares_lose_half_of_the_digits(monkeypatch):
     """By the Gram matrix a value of 1e-5 of the largest counts, 1e-6 is in doubt; costs are the same."""
-    one, x = planted.drawn((3, 4, 3)), planted.data(300, 3)
-    whole = jacobian_spectrum(one, x)
+    net, x = planted.drawn((3, 4, 3)), planted.data(300, 3)
+    whole = jacobian_spectrum(net, x)
     monkeypatch.setattr(module, "cost", lambda *_: ONLY_GRAM)
-    found = jacobian_spectrum(one, x)
-    assert (whole.rank, whole.exact) == (found.rank, found.exact) == (20, True)
-    assert whole.gap[1] < 1e-14 < found.resolution == 1e-7
-    np.testing.assert_allclose(found.costs, whole.costs, atol=1e-14 * whole.costs[0])
+    spectrum = jacobian_spectrum(net, x)
+    assert (whole.rank, whole.exact) == (spectrum.rank, spectrum.exact) == (20, True)
+    assert whole.gap[1] < 1e-14 < spectrum.resolution == 1e-7
+    np.testing.assert_allclose(spectrum.costs, whole.costs, atol=1e-14 * whole.costs[0])
     for least, exact in ((3e-5, True), (1e-6, False), (1e-10, True)):
         assert jacobian_spectrum(linear, with_values([1, least]), {"w": np.ones(2)}).exact is exact
 
@@ -63,23 +63,23 @@ def test_squares_lose_half_of_the_digits(monkeypatch):
 @pytest.mark.parametrize("way", ["triangle", "gram"])
 @pytest.mark.parametrize("examples", [4, 300])
 def test_blocks_the_whole_and_numpy_agree(monkeypatch, way, examples):
-    one, x = planted.drawn((4, 5, 3), bias=True), planted.data(examples, 4)
-    one.params[0]["weight"][2], one.params[0]["bias"][2] = 0.1, -50.0  # dead: columns of zeros
-    values = np.linalg.svd(jacobian(one, x), compute_uv=False)
+    net, x = planted.drawn((4, 5, 3), bias=True), planted.data(examples, 4)
+    net.params[0]["weight"][2], net.params[0]["bias"][2] = 0.1, -50.0  # dead: columns of zeros
+    values = np.linalg.svd(jacobian(net, x), compute_uv=False)
     monkeypatch.setattr(module, "cost", lambda *_: {way: (0.0, 0.0)})
     monkeypatch.setattr(jacobian_rows, "_BLOCK", 2000)
-    said = []
+    lines = []
     for memory in (2**30, 2**16):
-        found = jacobian_spectrum(one, x, memory=memory, tell=said.append)
-        np.testing.assert_allclose(found.values, values, atol=found.resolution * values[0])
-        assert found.rank == np.linalg.matrix_rank(jacobian(one, x))
-        assert len(found.costs) == min(found.parameters, found.answers)
-    assert f"x 35: by its {way}" in said[0]
+        spectrum = jacobian_spectrum(net, x, memory=memory, tell=lines.append)
+        np.testing.assert_allclose(spectrum.values, values, atol=spectrum.resolution * values[0])
+        assert spectrum.rank == np.linalg.matrix_rank(jacobian(net, x))
+        assert len(spectrum.costs) == min(spectrum.parameters, spectrum.answers)
+    assert f"x 35: by its {way}" in lines[0]
 
 
 def test_a_function_of_any_tree_is_as_good_as_a_network():
-    one, x = planted.drawn((3, 4, 2), activation="gelu", bias=True), planted.data(40, 3)
-    first, last = one.params
+    net, x = planted.drawn((3, 4, 2), activation="gelu", bias=True), planted.data(40, 3)
+    first, last = net.params
     tree = {
         "body": (first["weight"].astype("f4"), first["bias"]),
         "steps": np.int32(1),
@@ -91,13 +91,15 @@ def test_a_function_of_any_tree_is_as_good_as_a_network():
         hidden = jax.nn.gelu(data["x"] @ weight.T + bias, False)
         return params["steps"] * (hidden @ params["head"]["weight"].T + params["head"]["bias"])
 
-    one = replace(one, params=({**first, "weight": first["weight"].astype("f4")}, last))
+    net = replace(net, params=({**first, "weight": first["weight"].astype("f4")}, last))
     for loss in ("mse", "kl"):
-        found = jacobian_spectrum(apply, {"x": x}, tree, loss=loss)
+        spectrum = jacobian_spectrum(apply, {"x": x}, tree, loss=loss)
         np.testing.assert_allclose(
-            found.values, jacobian_spectrum(one, x, loss=loss).values, atol=1e-13 * found.values[0]
+            spectrum.values,
+            jacobian_spectrum(net, x, loss=loss).values,
+            atol=1e-13 * spectrum.values[0],
         )
-        assert found.exact
+        assert spectrum.exact
     single = lambda params, data: apply(params, data).astype("float32")  # noqa: E731
     coarse = jacobian_spectrum(single, {"x": x}, tree)
     assert coarse.resolution > 1e-5
@@ -113,30 +115,30 @@ def test_a_function_of_any_tree_is_as_good_as_a_network():
 
 
 def test_costs_are_half_the_hessian_of_the_behavioural_loss():
-    one, x = planted.drawn((2, 2, 2), activation="tanh", bias=True), planted.data(30, 2)
+    net, x = planted.drawn((2, 2, 2), activation="tanh", bias=True), planted.data(30, 2)
     from foretrain.degeneracy.network import forward, restricted
 
-    start, rebuilt = restricted(one)
+    start, rebuilt = restricted(net)
     with jax.enable_x64(True):
-        here = forward(one, x)
+        here = forward(net, x)
 
         def mse(vector):
-            return ((forward(one, x, rebuilt(vector)) - here) ** 2).sum(1).mean()
+            return ((forward(net, x, rebuilt(vector)) - here) ** 2).sum(1).mean()
 
         def kl(vector):
-            logs = [jax.nn.log_softmax(z) for z in (here, forward(one, x, rebuilt(vector)))]
+            logs = [jax.nn.log_softmax(z) for z in (here, forward(net, x, rebuilt(vector)))]
             return (jax.numpy.exp(logs[0]) * (logs[0] - logs[1])).sum(1).mean()
 
         for name, loss in (("mse", mse), ("kl", kl)):
             half = np.linalg.eigvalsh(jax.jit(jax.hessian(loss))(start))[::-1] / 2
-            found = jacobian_spectrum(one, x, loss=name).costs
-            np.testing.assert_allclose(found, half, atol=1e-12 * half[0])
+            spectrum = jacobian_spectrum(net, x, loss=name).costs
+            np.testing.assert_allclose(spectrum, half, atol=1e-12 * half[0])
 
 
 def test_what_takes_too_long_is_refused_with_what_it_would_take():
-    one, x = planted.drawn((30, 200, 5)), planted.data(2000, 30)
+    net, x = planted.drawn((30, 200, 5)), planted.data(2000, 30)
     with pytest.raises(TooLarge, match=r"by its triangle \d min .* by its gram 1 min 3\d s"):
-        jacobian_spectrum(one, x)
+        jacobian_spectrum(net, x)
     small, large = cost(500, 10_000), cost(1000, 10_000)
     assert all(4 < large[way][0] / small[way][0] <= 8 for way in small)
     with pytest.raises(TooLarge, match="or less than a MB"):
@@ -151,12 +153,12 @@ class Counted(Freedom):
 def test_at_a_scale_costs_above_it_are_counted():
     """Costs are 1, .1 and 0: what is not exact is called an estimate, and what sources miss or make up is said."""
     x = with_values([50**0.5, 5**0.5, 0.0])
-    found = jacobian_spectrum(linear, x, {"w": np.ones(3)})
-    np.testing.assert_allclose(found.costs, [1, 0.1, 0], atol=1e-14)
-    assert [found.above(eps) for eps in (0.01, 0.5, 2.0)] == [2, 1, 0]
-    assert found.sure(0.5)
-    assert not found.sure(float(found.costs[1]) * (1 + 1e-14))
-    exact, coarse = (Counted(parameters=3, spectrum=found, scale=eps) for eps in (None, 0.5))
+    spectrum = jacobian_spectrum(linear, x, {"w": np.ones(3)})
+    np.testing.assert_allclose(spectrum.costs, [1, 0.1, 0], atol=1e-14)
+    assert [spectrum.above(eps) for eps in (0.01, 0.5, 2.0)] == [2, 1, 0]
+    assert spectrum.sure(0.5)
+    assert not spectrum.sure(float(spectrum.costs[1]) * (1 + 1e-14))
+    exact, coarse = (Counted(parameters=3, spectrum=spectrum, scale=eps) for eps in (None, 0.5))
     assert (exact.free, exact.unattributed, str(exact), exact.doubts()) == (1, 0, "1", [])
     assert (coarse.free, coarse.unattributed, str(coarse)) == (2, 1, "2")
     assert coarse.doubts() == ["Counts at the scale: 2 are free; their sources estimate 1."]
@@ -165,8 +167,8 @@ def test_at_a_scale_costs_above_it_are_counted():
     assert str(Counted(parameters=3, scale=0.5)) == "about 1 (estimate)"
     few = Counted(parameters=9, answers=4)
     assert (few.effective, few.free) == (4, 5)
-    whole = Freedom(parameters=3, spectrum=found)  # of a function, without sections
+    whole = Freedom(parameters=3, spectrum=spectrum)  # of a function, without sections
     assert (whole.counted, whole.free, whole.unattributed) == (0, 1, 1)
-    unsure = Counted(parameters=3, spectrum=replace(found, resolution=1e-2))
+    unsure = Counted(parameters=3, spectrum=replace(spectrum, resolution=1e-2))
     assert str(unsure) == "about 1 (estimate)"
     assert "an estimate" in unsure.doubts()[0]

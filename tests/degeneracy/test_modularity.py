@@ -43,10 +43,10 @@ def layered(blocks, noise, seed=0):
     return parts, np.concatenate(labels)
 
 
-def same(found, labels):
+def same(parting, labels):
     """Return True where two labelings are one up to names."""
-    pairs = {(int(a), int(b)) for a, b in zip(found, labels, strict=True)}
-    return len(pairs) == len(set(found)) == len(set(labels))
+    pairs = {(int(a), int(b)) for a, b in zip(parting, labels, strict=True)}
+    return len(pairs) == len(set(parting)) == len(set(labels))
 
 
 @given(strengths, st.floats(1e-6, 0.5))
@@ -109,19 +109,19 @@ def test_the_search_finds_the_best_of_all_partitions_of_a_small_graph(seed, reso
 @pytest.mark.parametrize("blocks", [2, 5, 12, 20])
 def test_planted_blocks_of_a_layered_graph_are_found_with_their_number(blocks):
     parts, labels = layered(blocks, noise=1.0 / blocks)
-    found = partition(affinity(parts, 1e-3))
-    assert found.modules == blocks
-    assert same(found.labels, labels)
+    parting = partition(affinity(parts, 1e-3))
+    assert parting.modules == blocks
+    assert same(parting.labels, labels)
 
 
 @pytest.mark.parametrize("blocks", [2, 7])
 def test_the_modularity_of_equal_blocks_apart_is_one_less_the_resolution_over_their_number(blocks):
     weights = np.kron(np.eye(blocks), 1 - np.eye(5))
     for resolution in (0.5, 1, 1.5):
-        found = partition(weights, resolution=resolution)
-        assert found.modularity == pytest.approx(1 - resolution / blocks)
-        assert found.modules == blocks
-        assert found.cut == pytest.approx(0, abs=1e-12)
+        parting = partition(weights, resolution=resolution)
+        assert parting.modularity == pytest.approx(1 - resolution / blocks)
+        assert parting.modules == blocks
+        assert parting.cut == pytest.approx(0, abs=1e-12)
 
 
 def test_two_blocks_are_one_exactly_where_their_weight_is_above_that_by_chance():
@@ -141,9 +141,9 @@ def test_two_blocks_are_one_exactly_where_their_weight_is_above_that_by_chance()
 def test_so_many_modules_as_are_asked_for_are_found_by_either_objective(sizes, objective):
     end = sum(sizes) - 1
     weights, labels = planted(sizes, [(0, end, 0.7), (1, end - 1, 0.5)])
-    found = partition(weights, len(sizes), objective=objective)
-    assert same(found.labels, labels)
-    assert found.cut == pytest.approx(1.2)
+    parting = partition(weights, len(sizes), objective=objective)
+    assert same(parting.labels, labels)
+    assert parting.cut == pytest.approx(1.2)
     assert partition(weights, 9, objective=objective).modules == 9
 
 
@@ -161,9 +161,9 @@ def test_the_plain_minimum_of_the_cut_is_a_weak_leaf():
 
 def test_modules_that_nothing_joins_are_found_beside_dust():
     weights, labels = planted((6, 6, 2), [])
-    found = partition(weights, 2)
-    assert found.cut == 0
-    assert same(found.labels[:12], labels[:12])
+    parting = partition(weights, 2)
+    assert parting.cut == 0
+    assert same(parting.labels[:12], labels[:12])
     lonely = partition(np.pad(weights, (0, 2)))
     assert lonely.modules == 3
     assert (lonely.labels[-2:] == -1).all()
@@ -178,22 +178,22 @@ def test_the_affinity_of_a_layered_graph_and_labels_by_layer():
     assert weights[4, 1] == pytest.approx(np.log(2))
     assert weights[5, 2] == 0
     np.testing.assert_allclose(affinity([7 * part for part in edges], 7 * eps), weights)
-    found = partition(weights, 2)
-    assert [len(part) for part in found.by_layer((3, 3, 1))] == [3, 3, 1]
-    assert found.by_layer((3, 3, 1))[0][2] == -1
+    parting = partition(weights, 2)
+    assert [len(part) for part in parting.by_layer((3, 3, 1))] == [3, 3, 1]
+    assert parting.by_layer((3, 3, 1))[0][2] == -1
 
 
 def test_planted_blocks_are_more_modular_than_rewired_and_random_graphs_are_not():
     parts, labels = layered(4, noise=0.1)
-    found, by_chance = modules(parts, 1e-3)
-    assert same(found.labels, labels)
-    assert is_modular(found, by_chance)
+    parting, by_chance = modules(parts, 1e-3)
+    assert same(parting.labels, labels)
+    assert is_modular(parting, by_chance)
     assert by_chance.shape == (10,)
     random = np.random.default_rng(3)
     parts = [random.uniform(0.1, 1, (16, 16)) * (random.random((16, 16)) < 0.3) for _ in range(2)]
-    found, by_chance = modules(parts, 1e-3)
-    assert found.modularity > 0.1  # any graph has modules
-    assert not is_modular(found, by_chance)
+    parting, by_chance = modules(parts, 1e-3)
+    assert parting.modularity > 0.1  # any graph has modules
+    assert not is_modular(parting, by_chance)
 
 
 def test_an_analysis_seeks_modules_at_its_noise_scale_alone():
@@ -202,11 +202,11 @@ def test_an_analysis_seeks_modules_at_its_noise_scale_alone():
     x = np.linalg.qr(x - x.mean(0))[0] * 40**0.5
     network = perceptron([np.diag([2.0, 1.0, 0.05**0.5]), np.eye(3)], activation="identity")
     for eps, above in ((0.1, 2), (0.01, 3), (1.5, 1)):
-        found = analyze(network, x, eps, seconds=0).wiring
-        np.testing.assert_allclose(found.graph.strengths[0], np.diag([4, 1, 0.05]), atol=1e-9)
-        layers = found.modules.by_layer(found.graph.sizes)
+        parting = analyze(network, x, eps, seconds=0).wiring
+        np.testing.assert_allclose(parting.graph.strengths[0], np.diag([4, 1, 0.05]), atol=1e-9)
+        layers = parting.modules.by_layer(parting.graph.sizes)
         assert all([(one >= 0).sum() for one in layers] == np.full(3, above))
-        assert found.modules.modules == above
+        assert parting.modules.modules == above
 
 
 def test_bad_weights_are_refused():

@@ -54,10 +54,10 @@ def pooled(w, x):
 def drawn(like):
     """Weights of these shapes: a shape is a tuple of whole numbers."""
     if isinstance(like, dict):
-        return {name: drawn(one) for name, one in like.items()}
+        return {name: drawn(leaf) for name, leaf in like.items()}
     if isinstance(like, tuple) and isinstance(like[0], int):
         return RANDOM.standard_normal(like) / 2
-    return [drawn(one) for one in like]
+    return [drawn(leaf) for leaf in like]
 
 
 LAYERS = [((5, 6), (6,)), ((6, 6), (6,)), ((6, 3), (3,))]
@@ -89,21 +89,21 @@ def test_every_corner_is_the_network_where_both_points_are_one(case):
 def test_the_network_with_both_to_first_order_is_its_kernels(case):
     apply, u, w = case
     change = jax.tree.map(jnp.subtract, w, u)
-    value, slope = jax.jit(lambda u: jax.jvp(lambda one: apply(one, X), (u,), (change,)))(u)
-    held = corner(apply, layers=False, gates=False)(w, u, X)
-    assert np.allclose(held, value + slope, rtol=0, atol=1e-12)
+    value, slope = jax.jit(lambda u: jax.jvp(lambda leaf: apply(leaf, X), (u,), (change,)))(u)
+    cornered = corner(apply, layers=False, gates=False)(w, u, X)
+    assert np.allclose(cornered, value + slope, rtol=0, atol=1e-12)
 
 
 def test_with_gates_held_the_network_is_linear_in_every_layer(case):
     apply, u, w = case
-    held = corner(apply, layers=True, gates=False)
+    cornered = corner(apply, layers=True, gates=False)
     leaves, tree = jax.tree.flatten(w)
     points = jax.tree.leaves(u)
     for at in range(len(leaves)):
         middle, other = list(leaves), list(leaves)
         middle[at], other[at] = (leaves[at] + points[at]) / 2, points[at]
-        made = [held(tree.unflatten(one), u, X) for one in (middle, leaves, other)]
-        assert np.allclose(made[0], (made[1] + made[2]) / 2, rtol=0, atol=1e-12)
+        outputs = [cornered(tree.unflatten(leaf), u, X) for leaf in (middle, leaves, other)]
+        assert np.allclose(outputs[0], (outputs[1] + outputs[2]) / 2, rtol=0, atol=1e-12)
 
 
 def test_gates_held_at_the_signs_of_a_rectifier_leave_the_network_while_they_stay():
@@ -111,8 +111,8 @@ def test_gates_held_at_the_signs_of_a_rectifier_leave_the_network_while_they_sta
     with jax.enable_x64(True):
         u = drawn(LAYERS)
         w = jax.tree.map(lambda leaf: leaf * (1 + 1e-7), u)
-        held = corner(apply, layers=True, gates=False)(w, u, X)
-        assert np.allclose(held, apply(w, X), rtol=0, atol=1e-14)
+        cornered = corner(apply, layers=True, gates=False)(w, u, X)
+        assert np.allclose(cornered, apply(w, X), rtol=0, atol=1e-14)
 
 
 def test_gates_that_move_do_not_make_layers_learn_together():
@@ -121,9 +121,9 @@ def test_gates_that_move_do_not_make_layers_learn_together():
     with jax.enable_x64(True):
         u, w = drawn(LAYERS[:1] + LAYERS[2:]), drawn(LAYERS[:1] + LAYERS[2:])
         moved = [w[0], u[1]]
-        held = corner(apply, layers=False, gates=True)(moved, u, X)
-        assert np.allclose(held, apply(moved, X), rtol=0, atol=1e-13)
-        assert not np.allclose(corner(apply, layers=False, gates=False)(moved, u, X), held)
+        cornered = corner(apply, layers=False, gates=True)(moved, u, X)
+        assert np.allclose(cornered, apply(moved, X), rtol=0, atol=1e-13)
+        assert not np.allclose(corner(apply, layers=False, gates=False)(moved, u, X), cornered)
 
 
 def test_a_loop_is_refused_by_its_name():

@@ -36,25 +36,25 @@ def compared(shape, scale, x=X, y=Y, **options):
         network(shape), init_at(scale), x, y, **{"learning_rate": 0.1, "steps": 200} | options
     )
     drawn = starts(training, 2)
-    told = linear_twin(training, drawn, AT)
+    twin = linear_twin(training, drawn, AT)
     run = Simulator(training, drawn, batches(training, 2), AT).run(Corner(*[True] * 4)).train
-    return told, run
+    return twin, run
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.02])
 def test_two_linear_layers_are_the_recursion_on_any_data(x64, decay):
     x, y = X[:13], np.tanh(X[:13, :2]) + 0.3
-    told, run = compared(lambda z: 0.7 * z, 1.0, x, y, weight_decay=decay, learning_rate=0.05)
-    np.testing.assert_allclose(told, run, rtol=1e-10)
+    twin, run = compared(lambda z: 0.7 * z, 1.0, x, y, weight_decay=decay, learning_rate=0.05)
+    np.testing.assert_allclose(twin, run, rtol=1e-10)
 
 
 @pytest.mark.parametrize("shape", [jax.nn.relu, leaky], ids=["relu", "leaky"])
 def test_the_loss_of_symmetric_data_is_that_of_the_odd_part_and_the_even_one(x64, shape):
-    told, run = compared(shape, 0.15)
+    twin, run = compared(shape, 0.15)
     training = described(network(shape), init_at(0.15), X, Y, learning_rate=0.1, steps=1)
     weights = jax.tree.map(lambda leaf: leaf[0], starts(training, 1))
     even = (training.apply(weights, X) + training.apply(weights, -X)) / 2
-    assert np.isclose(run[0, 0], told[0, 0] + (even**2).sum() / 2 / len(X), rtol=1e-12)
+    assert np.isclose(run[0, 0], twin[0, 0] + (even**2).sum() / 2 / len(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [jax.nn.relu, leaky], ids=["relu", "leaky"])
@@ -66,8 +66,8 @@ def test_the_twin_is_approached_as_starts_shrink(x64, shape):
 
 
 def test_nothing_is_predicted_where_a_condition_fails(x64):
-    told, _ = compared(jax.nn.relu, 0.1, X + 0.01)
-    assert "not symmetric" in told
+    twin, _ = compared(jax.nn.relu, 0.1, X + 0.01)
+    assert "not symmetric" in twin
     assert "even part" in compared(jax.nn.relu, 3.0, steps=2)[0]
     assert "odd part" in compared(jnp.tanh, 0.1, steps=2)[0]
     assert "odd part" in compared(lambda z: jax.nn.relu(z + 0.1), 0.1, steps=2)[0]

@@ -23,23 +23,23 @@ def apply(w, x):
 
 
 def init(key):
-    one, two = jax.random.split(key)
+    first, second = jax.random.split(key)
     return {
-        "in": jax.random.normal(one, (4, 8)) / 2,
+        "in": jax.random.normal(first, (4, 8)) / 2,
         "bias": jnp.zeros(8),
-        "out": jax.random.normal(two, (8, 2)) / 3,
+        "out": jax.random.normal(second, (8, 2)) / 3,
     }
 
 
 def made(number=2, **options):
     """A training of a perceptron, its simulator and its starts."""
-    given = {"learning_rate": 0.1, "steps": 60, "x_test": X_TEST, "y_test": Y_TEST} | options
-    training = described(options.pop("apply", apply), init, X, given.pop("y", Y), **given)
+    values = {"learning_rate": 0.1, "steps": 60, "x_test": X_TEST, "y_test": Y_TEST} | options
+    training = described(options.pop("apply", apply), init, X, values.pop("y", Y), **values)
     drawn, rows = starts(training, number), batches(training, number)
     return training, drawn, rows, Simulator(training, drawn, rows, log_spaced(training.steps, 12))
 
 
-def one(drawn, at):
+def start(drawn, at):
     return jax.tree.map(lambda leaf: leaf[at], drawn)
 
 
@@ -64,13 +64,13 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     training, drawn, rows, simulator = made(**OPTIONS[name])
     curves = simulator.run(Corner(step=True, batches=True))
     for at in range(2):
-        kernel = Kernel(training, one(drawn, at))
+        kernel = Kernel(training, start(drawn, at))
         train, test, alpha, beta = kernel.predicted(rows[at], simulator.at)
         end = kernel.weights_at(alpha[-1], float(beta[-1]))
         np.testing.assert_allclose(curves.train[at], train, rtol=1e-10)
         np.testing.assert_allclose(curves.test[at], test, rtol=1e-10)
         jax.tree.map(
-            lambda seen, told, at=at: np.testing.assert_allclose(seen[at], told, atol=1e-11),
+            lambda seen, exact, at=at: np.testing.assert_allclose(seen[at], exact, atol=1e-11),
             curves.weights,
             end,
         )
@@ -88,14 +88,14 @@ def test_every_assumption_kept_is_the_closed_form(x64, name):
     training, drawn, _, simulator = made(**OPTIONS[name])
     curves = simulator.run(Corner(), 4)
     for at in range(2):
-        told = Kernel(training, one(drawn, at)).flow(simulator.at)
-        assert np.allclose(curves.train[at], told, rtol=0, atol=1e-5 * told[0])
+        exact = Kernel(training, start(drawn, at)).flow(simulator.at)
+        assert np.allclose(curves.train[at], exact, rtol=0, atol=1e-5 * exact[0])
 
 
 def test_small_steps_are_of_fourth_order_where_the_network_is_linear(x64):
     training, drawn, _, simulator = made(learning_rate=0.6, steps=20)
-    told = Kernel(training, one(drawn, 0)).flow(simulator.at)
-    off = [np.abs(simulator.run(Corner(), n).train[0] - told).max() for n in (2, 4, 8)]
+    exact = Kernel(training, start(drawn, 0)).flow(simulator.at)
+    off = [np.abs(simulator.run(Corner(), n).train[0] - exact).max() for n in (2, 4, 8)]
     orders = np.log2(np.divide(off[:-1], off[1:]))
     assert (orders > 3.7).all()
     assert (orders < 4.5).all()
@@ -144,23 +144,23 @@ def test_small_steps_in_single_precision_are_the_same_flow(x64, monkeypatch):
 
 def test_sharpness_is_that_of_the_dense_hessian(x64):
     _, drawn, *_ = made()
-    flat, shaped = jax.flatten_util.ravel_pytree(one(drawn, 0))
+    flat, shaped = jax.flatten_util.ravel_pytree(start(drawn, 0))
 
     def loss(w):
         return ((apply(w, X) - Y) ** 2).sum() / 24
 
     dense = np.linalg.eigvalsh(jax.jit(jax.hessian(lambda v: loss(shaped(v))))(flat))[-1]
-    assert np.isclose(sharpness(loss, one(drawn, 0)), dense, rtol=1e-6)
+    assert np.isclose(sharpness(loss, start(drawn, 0)), dense, rtol=1e-6)
     few = sharpness(lambda w: (w * np.array([3.0, -9.0, 1.0]) * w).sum() / 2, np.ones(3))
     assert np.isclose(few, 3.0)
 
 
 def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
     training, drawn, *_ = made()
-    share = Kernel(training, one(drawn, 0)).edge
+    share = Kernel(training, start(drawn, 0)).edge
     for factor, grows in ((0.98, False), (1.02, True)):
         training, drawn, rows, simulator = made(learning_rate=0.1 * factor / share, steps=2000)
-        kernel = Kernel(training, one(drawn, 0))
+        kernel = Kernel(training, start(drawn, 0))
         assert np.isclose(kernel.edge, factor)
         assert diverged(kernel.predicted(rows[0], simulator.at).train) == grows
 
@@ -204,7 +204,7 @@ def test_with_the_output_there_are_twice_as_many_corners(x64):
     both = corners(training, from_zero=True)
     assert len(both) == len(set(both)) == 32
     assert both[16:] == corners(training)
-    assert not any(one.output for one in both[:16])
+    assert not any(corner.output for corner in both[:16])
 
 
 def test_adam_has_no_small_steps(x64):
@@ -232,5 +232,5 @@ def test_a_linear_network_of_one_layer_is_its_kernel(x64):
 
 def test_the_kernel_moves_nothing_where_weights_stay(x64):
     training, drawn, *_ = made()
-    kernel = Kernel(training, one(drawn, 0))
-    assert kernel.movement(kernel.values_at(one(drawn, 0))) == 0
+    kernel = Kernel(training, start(drawn, 0))
+    assert kernel.movement(kernel.values_at(start(drawn, 0))) == 0

@@ -64,9 +64,9 @@ def labels(figure):
 def test_every_variable_that_both_have_is_drawn_with_the_loss_first():
     whole = grid(modes=2)
     whole.simulation["conserved"] = ("step", np.ones(STEPS.size))
-    found = draw(whole)
-    assert list(found) == ["loss", "mode_strength"]
-    assert found["mode_strength"].title == "Mode strength"
+    drawings = draw(whole)
+    assert list(drawings) == ["loss", "mode_strength"]
+    assert drawings["mode_strength"].title == "Mode strength"
 
 
 def test_of_many_variables_those_that_are_named_are_drawn():
@@ -137,10 +137,10 @@ def test_modes_are_colours_and_the_second_axis_stays_at_its_first_value():
 def test_without_theory_every_curve_of_the_simulation_is_drawn():
     whole = grid(modes=2)
     bare = Grid(whole.parameters, {}, 7, 0, whole.simulation)
-    found = draw(bare)
-    assert list(found) == ["loss", "mode_strength"]
-    assert "theory" not in labels(found["loss"].figure)
-    assert "theory" not in found["loss"].caption
+    drawings = draw(bare)
+    assert list(drawings) == ["loss", "mode_strength"]
+    assert "theory" not in labels(drawings["loss"].figure)
+    assert "theory" not in drawings["loss"].caption
     many = whole.simulation.assign({f"more_{n}": ("step", STEPS) for n in range(9)})
     assert len(draw(Grid(whole.parameters, {}, 7, 0, many))) == 6
 
@@ -279,9 +279,9 @@ def test_an_axis_may_change_the_number_of_modes():
         data["rank"] = data["mode_strength"].notnull().astype(int) * 3 - 1
         data["rank"].attrs["padding"] = -1
     whole.simulation.coords["mode"] = (("width", "mode"), known)
-    found = draw(whole)
-    assert {"mode 1", "mode 2", "mode 3"} <= set(labels(found["mode_strength"].figure))
-    for drawing in (found["mode_strength"], found["rank"]):
+    drawings = draw(whole)
+    assert {"mode 1", "mode 2", "mode 3"} <= set(labels(drawings["mode_strength"].figure))
+    for drawing in (drawings["mode_strength"], drawings["rank"]):
         narrow, wide = (lines(ax, dashed=True) for ax in drawing.figure.axes)
         assert (len(narrow), len(wide)) == (2, 3)
     whole.simulation.coords["mode"] = (("width", "mode"), np.array([[4, 5, -1], [1, 2, 3]]))
@@ -293,19 +293,21 @@ def test_an_axis_may_change_the_number_of_modes():
 
 def test_every_cell_and_line_has_its_mean_its_single_runs_and_its_theory():
     whole = grid(AXES, modes=3)
-    found = live(whole)
-    assert [name for name, _ in found["axes"]] == list(AXES)
-    assert found["axes"][0][1] == ["0.05", "0.2"]
-    assert [one["name"] for one in found["variables"]] == ["loss", "mode_strength"]
-    assert [len(one["lines"]) for one in found["variables"]] == [1, 3]
-    assert set(found["cells"]) == {f"{i},{j},{k}" for i in (0, 1) for j in (0, 1) for k in (0, 1)}
-    for cell in found["cells"].values():
+    drawings = live(whole)
+    assert [name for name, _ in drawings["axes"]] == list(AXES)
+    assert drawings["axes"][0][1] == ["0.05", "0.2"]
+    assert [variable["name"] for variable in drawings["variables"]] == ["loss", "mode_strength"]
+    assert [len(variable["lines"]) for variable in drawings["variables"]] == [1, 3]
+    assert set(drawings["cells"]) == {
+        f"{i},{j},{k}" for i in (0, 1) for j in (0, 1) for k in (0, 1)
+    }
+    for cell in drawings["cells"].values():
         assert len(cell["curves"][0][0]["seeds"]) == 5
         assert {len(curve["theory"]) for curves in cell["curves"] for curve in curves} == {
             len(cell["x"])
         }
-    json.dumps(found, allow_nan=False)
-    assert sum(len(cell["x"]) for cell in found["cells"].values()) * 4 * 7 <= 60_000
+    json.dumps(drawings, allow_nan=False)
+    assert sum(len(cell["x"]) for cell in drawings["cells"].values()) * 4 * 7 <= 60_000
 
 
 def test_the_mean_is_that_of_the_runs_in_the_cell_that_the_labels_name():

@@ -41,8 +41,8 @@ def grid(axes, seeds=5):
 
 def drawing(whole):
     study = define("m", Parameters=type(whole.parameters), measure=lambda p, seed: {})
-    (found,) = drawings(study, whole).values()
-    return found
+    (artists,) = drawings(study, whole).values()
+    return artists
 
 
 def panels(figure):
@@ -55,8 +55,8 @@ def dashed(ax):
 
 def test_numbers_stand_against_the_first_numeric_axis_with_theory_first():
     whole = grid(AXES)
-    found = drawing(whole)
-    known = panels(found.figure)
+    artists = drawing(whole)
+    known = panels(artists.figure)
     words = ["Margin", "Count", "Settled", "Spectrum", "Alone"]
     assert sorted(known) == sorted([f"Late ({TIME_UNIT})", *words])
     late = next(iter(known.values()))
@@ -64,13 +64,15 @@ def test_numbers_stand_against_the_first_numeric_axis_with_theory_first():
     assert (late.get_xlabel(), late.get_xscale()) == ("Width", "log")
     assert len(dashed(late)) == 2  # one for each law
     line, expected = known["Margin"].get_lines(), whole.simulation["margin"]
-    means = [one.get_ydata() for one in line if one.get_linestyle() == "-"]
+    means = [artist.get_ydata() for artist in line if artist.get_linestyle() == "-"]
     np.testing.assert_allclose(means, expected.mean("seed"))
-    points = np.concatenate([one.get_ydata() for one in line if one.get_linestyle() == "None"])
+    points = np.concatenate(
+        [artist.get_ydata() for artist in line if artist.get_linestyle() == "None"]
+    )
     np.testing.assert_allclose(np.sort(points), np.sort(expected.values.ravel()))
-    assert "dashed: theory" in found.caption
-    assert "Margin: Something." in found.caption
-    assert found.reads >= {"late", "margin", "spectrum"}
+    assert "dashed: theory" in artists.caption
+    assert "Margin: Something." in artists.caption
+    assert artists.reads >= {"late", "margin", "spectrum"}
 
 
 def test_a_variable_with_a_dim_of_its_own_stands_against_it():
@@ -85,10 +87,10 @@ def test_a_variable_with_a_dim_of_its_own_stands_against_it():
 @pytest.mark.parametrize("laws", [("gauss", "sign"), ()])
 def test_values_of_text_are_columns_and_so_is_all_where_nothing_is_swept(laws):
     whole = grid({"law": laws} if laws else {})
-    found = drawing(whole)
-    ax = panels(found.figure)[f"Late ({TIME_UNIT})"]
-    assert [one.get_text() for one in ax.get_xticklabels()] == list(laws or ("",))
-    assert [one.get_ydata().tolist() for one in dashed(ax)] == [[1.5, 1.5]] * (len(laws) or 1)
+    artists = drawing(whole)
+    ax = panels(artists.figure)[f"Late ({TIME_UNIT})"]
+    assert [artist.get_text() for artist in ax.get_xticklabels()] == list(laws or ("",))
+    assert [artist.get_ydata().tolist() for artist in dashed(ax)] == [[1.5, 1.5]] * (len(laws) or 1)
     means = [line.get_ydata() for line in ax.get_lines() if line.get_linestyle() == "-"]
     np.testing.assert_allclose(np.ravel(means), np.ravel(whole.simulation["late"].mean("seed")))
 

@@ -38,6 +38,13 @@ def legend_labels(ax):
     return ax.get_legend_handles_labels()[1]
 
 
+def ends(band, place):
+    """Lowest and highest point of a band there."""
+    edge = band.get_paths()[0].vertices
+    heights = edge[edge[:, 0] == place][:, 1]
+    return heights.min(), heights.max()
+
+
 def luminance(color):
     """Relative luminance of WCAG 2."""
     channels = np.array(to_rgb(color))
@@ -79,12 +86,8 @@ def test_a_band_is_the_interval_that_claims_use_and_says_so(samples):
         x = np.arange(5.0)
         line, band = seed_band(ax, x, samples, "loss")
     np.testing.assert_allclose(line.get_ydata(), samples.mean(axis=0), rtol=1e-14)
-    found = [interval(column) for column in samples.T]
-    low, high = [one.low for one in found], [one.high for one in found]
-    edge = band.get_paths()[0].vertices
-    for place, bottom, top in zip(x, low, high, strict=True):
-        heights = edge[edge[:, 0] == place][:, 1]
-        assert (heights.min(), heights.max()) == (bottom, top)
+    expected = [interval(column) for column in samples.T]
+    assert [ends(band, place) for place in x] == [(each.low, each.high) for each in expected]
     assert legend_labels(ax) == [
         "loss",
         "band: 95% interval of the mean over 12 seeds",
@@ -106,12 +109,10 @@ def test_a_band_of_what_is_so_or_not_is_that_of_a_fraction(kind):
         line, band = seed_band(ax, np.arange(3), so.astype(kind))
         assert legend_labels(ax) == ["band: 95% interval of the fraction over 3 seeds"]
     np.testing.assert_allclose(line.get_ydata(), [0, 2 / 3, 1])
-    edge = band.get_paths()[0].vertices
     for place in range(3):
-        heights = edge[edge[:, 0] == place][:, 1]
-        found = interval(so[:, place])
-        assert found.method == "Clopper-Pearson"
-        assert (heights.min(), heights.max()) == (found.low, found.high)
+        expected = interval(so[:, place])
+        assert expected.method == "Clopper-Pearson"
+        assert ends(band, place) == (expected.low, expected.high)
 
 
 def test_seeds_that_are_not_finite_are_left_out_and_counted(samples):

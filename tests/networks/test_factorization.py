@@ -48,9 +48,9 @@ def train(name, kind, start, target, steps, learning_rate, weight_decay=0.0):
 def test_explicit_gradient_is_that_of_autodiff(x64, kind, scale):
     start, target = both(1, scale=scale)
     expected = AUTODIFF(kind, start, target)
-    found = GRADIENT(kind, start, target)
+    value = GRADIENT(kind, start, target)
     # Cross-entropy of order-one logits (scale 30) takes the textbook branch, the other its series.
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(value, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-15)
 
 
@@ -58,21 +58,21 @@ def test_mse_loss_is_accurate_near_zero_in_single_precision():
     _, target = setting(4)
     near = Factors(target.left + 1e-5, target.right)
     expected = np.sum(((near.left - target.left) @ target.right.T) ** 2)
-    found = LOSS("mse", to_jax(near, jnp.float32), to_jax(target, jnp.float32))
+    value = LOSS("mse", to_jax(near, jnp.float32), to_jax(target, jnp.float32))
     # Rounding of C, 6e-8 an entry, beside differences of 1e-5.
-    assert found == pytest.approx(expected, rel=0.05)
+    assert value == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("init_scale", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_shifted_cross_entropy_is_not_negative_and_is_the_divergence(x64, seed, init_scale):
     start, target = both(10 + seed, init_scale=init_scale)
-    found = LOSS("cross_entropy", start, target)
+    value = LOSS("cross_entropy", start, target)
     logits, own = (np.asarray(f.left @ f.right.T).ravel() for f in (target, start))
     p, q = (np.exp(z) / np.exp(z).sum() for z in (logits, own))
-    assert found > 0
+    assert value > 0
     # The textbook sum rounds at 1e-16 times log n^2.
-    np.testing.assert_allclose(found, np.sum(p * np.log(p / q)), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(value, np.sum(p * np.log(p / q)), rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
@@ -117,10 +117,10 @@ def test_a_tiny_cross_entropy_of_large_logits_is_accurate_in_single_precision(se
     learner = Factors(*(np.hstack(pair) for pair in zip(target, spike, strict=True)))
     p, q = (_softmax(f.left @ f.right.T) for f in (target, learner))
     expected = np.sum(p * np.log(p / q))
-    found = LOSS("cross_entropy", to_jax(learner, jnp.float32), to_jax(target, jnp.float32))
-    assert found >= 0
+    value = LOSS("cross_entropy", to_jax(learner, jnp.float32), to_jax(target, jnp.float32))
+    assert value >= 0
     # Rounding of logits of order ten, 1e-6, beside differences of order one.
-    assert found == pytest.approx(expected, rel=1e-3, abs=1e-11)
+    assert value == pytest.approx(expected, rel=1e-3, abs=1e-11)
 
 
 def _softmax(logits):

@@ -185,10 +185,10 @@ def test_a_damaged_graph_is_a_graph_or_one_line(tmp_path_factory, data):
     file = tmp_path_factory.getbasetemp() / "graph.toml"
     file.write_bytes(damaged(data.draw, TOML.encode()))
     try:
-        said = read_graph(file).inputs
+        shown = read_graph(file).inputs
     except ForetrainError as error:
-        said = str(error)
-    assert "\n" not in said
+        shown = str(error)
+    assert "\n" not in shown
 
 
 @given(st.data())
@@ -201,13 +201,13 @@ def test_damaged_data_take_no_more_memory_than_their_file(tmp_path_factory, data
     file.write_bytes(damaged(data.draw, stored(**ARRAYS)))
     tracemalloc.start()
     try:
-        said = list(load_gated_data(file, graph).inputs)
+        shown = list(load_gated_data(file, graph).inputs)
     except ForetrainError as error:
-        said = str(error)
+        shown = str(error)
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert "\n" not in said
+    assert "\n" not in shown
     assert (
         peak < 2_000_000
     )  # the file has two thousand bytes; the rest is what Python's modules take

@@ -31,10 +31,10 @@ def teacher(inputs=6, width=64, samples=200) -> GatedData:
 @pytest.fixture(scope="module")
 def beside():
     """Three inputs, a linear teacher, networks trained beside it, and what was told of the cost."""
-    told = []
+    lines = []
     data = teacher(3, 12, 50)
-    prediction = predict(data.graph, data, init_scale=0.02, train=True, seeds=4, tell=told.append)
-    return data, prediction, told
+    prediction = predict(data.graph, data, init_scale=0.02, train=True, seeds=4, tell=lines.append)
+    return data, prediction, lines
 
 
 @pytest.mark.slow
@@ -64,12 +64,12 @@ def test_gaussian_inputs_with_a_linear_teacher_work_at_the_first_try():
 
 @pytest.mark.slow
 def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
-    _, prediction, told = beside
-    verdicts = {one.quantity: one.verdict for one in prediction.trained.judged}
+    _, prediction, lines = beside
+    verdicts = {claim.quantity: claim.verdict for claim in prediction.trained.judged}
     assert set(verdicts.values()) <= {"agrees", "open"}
     assert verdicts[f"loss at time {prediction.trained.networks.curves[0][0][-1]:.4g}"] == "agrees"
-    assert told[0].startswith("Exact flow: 2 edges, 3 modes in and 3 out, 36 weights")
-    assert told[1].startswith("Training 4 networks for")
+    assert lines[0].startswith("Exact flow: 2 edges, 3 modes in and 3 out, 36 weights")
+    assert lines[1].startswith("Training 4 networks for")
     lines = str(prediction).splitlines()
     assert (
         sum(line.startswith("Trained 4 networks on the examples, other draws") for line in lines)
@@ -137,7 +137,7 @@ def test_gatings_without_reduction_are_ranked_by_their_flow():
     data = teacher(3, 12, 50)
     slow = GatedData(data.graph, data.inputs, data.targets, {"h": np.full(50, 0.5)})
     ranking = rank({"half": (slow.graph, slow), "open": (data.graph, data)}, seeds=2)
-    assert [one.label for one in ranking.predictions] == ["open", "half"]
+    assert [claim.label for claim in ranking.predictions] == ["open", "half"]
     # Halved gates are inputs of half the size, which learn at half the rate.
     assert "followed: the exact flow of 8 draws" in str(ranking)
     assert "stable" not in str(ranking)

@@ -116,7 +116,7 @@ def test_gatings_are_ranked_by_the_time_to_a_common_loss():
     ranking = rank(candidates(always=always_on, context=per_context))
     # The single pathway is the faster one, but to a loss that is not half way to what can be learned.
     assert of(always_on).learning_time < of(per_context).learning_time
-    assert [one.label for one in ranking.predictions] == ["context", "always"]
+    assert [each.label for each in ranking.predictions] == ["context", "always"]
     assert ranking.target_loss == pytest.approx(1 / 12, rel=1e-3)
     assert math.isinf(ranking.learning_times[1])
     assert ranking.learning_times[0] == pytest.approx(of(per_context).time_to(ranking.target_loss))
@@ -142,7 +142,7 @@ def test_nothing_to_learn_is_said_and_ranked_last():
     np.testing.assert_allclose(prediction.loss, 0.5)
     assert "Nothing to learn" in str(prediction)
     ranking = rank(candidates(nothing=nothing, single=points))
-    assert [one.label for one in ranking.predictions] == ["single", "nothing"]
+    assert [each.label for each in ranking.predictions] == ["single", "nothing"]
     assert "never" in str(ranking)
 
 
@@ -192,7 +192,7 @@ def test_the_command_ranks_several_and_writes_what_it_found(files, capsys):
     assert table[0].split()[:2] == ["1", "halves.npz"]
     assert table[1].split()[:3] == ["2", "open.npz", "never"]
     stored = json.loads((files / "found" / "prediction.json").read_text())
-    assert [one["label"] for one in stored["candidates"]] == ["halves.npz", "open.npz"]
+    assert [each["label"] for each in stored["candidates"]] == ["halves.npz", "open.npz"]
     assert stored["learning_times"][1] is None
     assert stored["candidates"][0]["times"] == [0, 5]
     assert (files / "found" / "ranking.svg").stat().st_size > 1000

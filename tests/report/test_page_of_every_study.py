@@ -36,15 +36,15 @@ def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(
     assert summary["problems"] == []
     page = folder / "report.html"
     assert page.stat().st_size < 1.5e6
-    found = []
+    wrong = []
     for width, height in SIZES.items():
         browser = open_page(page, width=width, height=height)
-        found += [f"{width}, light: {line}" for line in troubles(browser, width)]
-        found += [f"{width}, used: {line}" for line in use_everything(browser, width)]
+        wrong += [f"{width}, light: {line}" for line in troubles(browser, width)]
+        wrong += [f"{width}, used: {line}" for line in use_everything(browser, width)]
         if name != "routing" or width == min(SIZES):
             browser = open_page(page, width=width, height=height, dark=True)
-            found += [f"{width}, dark: {line}" for line in troubles(browser, width)]
-    assert not found, "\n".join(dict.fromkeys(found))
+            wrong += [f"{width}, dark: {line}" for line in troubles(browser, width)]
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
     opened = "document.querySelectorAll('details').forEach((fold) => (fold.open = true))"
     browser.execute_script(opened)
     words = find(browser, "body")[0].text

@@ -28,16 +28,16 @@ def drawn():
     seeds = [Seed(0, number) for number in range(SEEDS)]
     cells = [study.Parameters(trained_count=count) for count in AXES["trained_count"]]
     masks = np.array([[study.mask(p, seed) for seed in seeds] for p in cells])
-    found = [[study.predict(p, STEP, seed) for seed in seeds] for p in cells]
-    theory = {name: np.array([[one[name] for one in row] for row in found]) for name in found[0][0]}
+    rows = [[study.predict(p, STEP, seed) for seed in seeds] for p in cells]
+    theory = {name: np.array([[case[name] for case in row] for row in rows]) for name in rows[0][0]}
     return masks[None, None], {name: values[None, None] for name, values in theory.items()}
 
 
 @cache
 def labelled():
     """Component of every input and of every output, shape (count, seed, domain)."""
-    found = [[components(mask) for mask in row] for row in drawn()[0][0, 0]]
-    return tuple(np.array([[pair[side] for pair in row] for row in found]) for side in (0, 1))
+    rows = [[components(mask) for mask in row] for row in drawn()[0][0, 0]]
+    return tuple(np.array([[pair[side] for pair in row] for row in rows]) for side in (0, 1))
 
 
 BESIDE = {"sparse": 4, "rectangular": 4}  # seeds
@@ -46,14 +46,14 @@ BESIDE = {"sparse": 4, "rectangular": 4}  # seeds
 @cache
 def beside(name):
     """Masks of a network beside and the errors that the graph predicts, shape (1, 1, count, seed, ...)."""
-    found = []
+    rows = []
     for count in AXES["trained_count"]:
         p = study.Parameters(hidden_width=8, init_scale=0.003, trained_count=count)
         changes = {key: value for key, value in study.variants(p)[name].items() if key != "seeds"}
         cell = dataclasses.replace(p, **changes)
-        found.append([study.mask(cell, Seed(0, number)) for number in range(BESIDE[name])])
-    expected = [[predicted_pair_error(mask) for mask in row] for row in found]
-    return np.array(found)[None, None], np.array(expected)[None, None]
+        rows.append([study.mask(cell, Seed(0, number)) for number in range(BESIDE[name])])
+    expected = [[predicted_pair_error(mask) for mask in row] for row in rows]
+    return np.array(rows)[None, None], np.array(expected)[None, None]
 
 
 def by_exponent(share, scales):
@@ -183,8 +183,8 @@ def test_every_sentence_can_hold_and_fail():
 
 def verdict_at(width, id, **changes):
     """Verdict at H = D or H = 2D, on a grid that follows the law but for some changes."""
-    found = verdicts("connectivity", build(**{"scales": LAW, "share": 0.9} | changes), id)[id]
-    return next(claim.verdict for claim in found if claim.cell["hidden_width"] == width)
+    rows = verdicts("connectivity", build(**{"scales": LAW, "share": 0.9} | changes), id)[id]
+    return next(claim.verdict for claim in rows if claim.cell["hidden_width"] == width)
 
 
 # A law of other exponents, and where it must be noticed.
@@ -230,7 +230,7 @@ def test_a_missing_mode_is_missed_whatever_generalises():
 
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
-    found = verdicts("connectivity", build(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
+    rows = verdicts("connectivity", build(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
     of_masks = {"trained-pairs-alone", "components", "connection-chance", "recorded"}
-    learned = [claim.verdict for id in set(found) - of_masks for claim in found[id]]
+    learned = [claim.verdict for id in set(rows) - of_masks for claim in rows[id]]
     assert set(learned) == {INCONCLUSIVE}

@@ -51,8 +51,8 @@ def build(*, network="", off=0.0, speed=1.0, swap=False, units=BY_CONTEXT, of=th
         weights = known["network_weights"].transpose("seed", "pathway", "input").values.copy()
         weights = weights[:, ::-1] if swap and own else weights
         pathways = 2 if name.startswith("per-context") else 1
-        found = {"loss": curves, "total_weights": weights[:, :pathways] + off * own}
-        variants[name] = runs({}, SEEDS, found, step=STEP, labels=STUDY.labels(P, STEP))
+        result = {"loss": curves, "total_weights": weights[:, :pathways] + off * own}
+        variants[name] = runs({}, SEEDS, result, step=STEP, labels=STUDY.labels(P, STEP))
     many = np.tile(units, (32 // len(units), 1))
     relu = {"loss": curves, "relu_input_weights": many, "unit_contribution": np.full(32, 1 / 32)}
     variants["relu"] = runs({}, SEEDS, relu, step=STEP, labels=STUDY.labels(P, STEP))
@@ -72,9 +72,9 @@ BAD = {
 
 def sooner(name: str) -> xr.Dataset:
     """The theory with another gating as the fastest."""
-    found = theory().copy(deep=True)
-    found["gating_time"].loc[{"gating": name}] = 0.1
-    return found
+    result = theory().copy(deep=True)
+    result["gating_time"].loc[{"gating": name}] = 0.1
+    return result
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -92,5 +92,5 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_a_tenth_of_speed_swapped_contexts_and_another_fastest_gating_are_noticed(id, changes):
-    (found,) = verdicts("context", build(**changes), id)[id]
-    assert found.verdict == "fails"
+    (result,) = verdicts("context", build(**changes), id)[id]
+    assert result.verdict == "fails"

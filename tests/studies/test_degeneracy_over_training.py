@@ -48,9 +48,9 @@ def by_hand(parts):
             for place in np.ndindex(weights.shape):
                 moved = []
                 for sign in (1, -1):
-                    other = [[w.copy() for w in one] for one in parts]
+                    other = [[w.copy() for w in part] for part in parts]
                     other[part][which][place] += sign
-                    moved.append(flat([Modules(*one) for one in other]))
+                    moved.append(flat([Modules(*part) for part in other]))
                 columns.append((moved[0] - moved[1]) / 2)  # linear in each weight
     return np.stack(columns, 1)
 
@@ -69,8 +69,8 @@ def test_kernel_and_descent_are_those_of_the_jacobian(parts):
     _, after = snapshots(measurement.loss, parts, (target, 2.0), 1e-3, 0.3, [0, 1])
     moved = [
         (b - a).ravel()
-        for one, two in zip(parts, after, strict=True)
-        for a, b in zip(one, two, strict=True)
+        for part, later in zip(parts, after, strict=True)
+        for a, b in zip(part, later, strict=True)
     ]
     weights = np.concatenate([w.ravel() for part in parts for w in part])
     expected = 1e-3 * (2 * rows.T @ error.transpose(0, 2, 1, 3).ravel() - 0.3 * weights)
@@ -95,10 +95,10 @@ def test_curvatures_of_decoupled_weights_are_the_closed_form():
         type(part)(*(w * (2 if k else 3) for w in part))
         for k, part in enumerate(measurement.start(p, Seed(0, 0)))
     ]
-    found = 2 * measurement.VARIANCE / 4 * np.linalg.eigvalsh(measurement.kernel(scaled))
+    values = 2 * measurement.VARIANCE / 4 * np.linalg.eigvalsh(measurement.kernel(scaled))
     b1 = np.array([[1.5] * 4, [1.0] * 4])
-    told = theory.curvatures(b1, b1, circulant(2, 1).T, (7, 4), (1.0, 1.0))
-    np.testing.assert_allclose(np.sort(told), found, atol=1e-12)
+    exact = theory.curvatures(b1, b1, circulant(2, 1).T, (7, 4), (1.0, 1.0))
+    np.testing.assert_allclose(np.sort(exact), values, atol=1e-12)
 
 
 def test_counts_are_ranks_and_sharing_needs_fewer():
@@ -114,9 +114,9 @@ def test_effective_parameters_count_directions_above_the_scale():
     network = perceptron([np.eye(2), np.ones((1, 2))], None, "identity")
     x = np.array([[1.0, 0], [0, 1], [1, 1]])
     rows = jacobian(network, x)
-    told = np.linalg.eigvalsh(2 / 3 * rows.T @ rows)
-    found = curvature.of_network(network, x)
-    np.testing.assert_allclose(found[-3:], told[-3:], atol=1e-12)
+    exact = np.linalg.eigvalsh(2 / 3 * rows.T @ rows)
+    values = curvature.of_network(network, x)
+    np.testing.assert_allclose(values[-3:], exact[-3:], atol=1e-12)
 
 
 @pytest.mark.parametrize("system", ["routing", "s-curve", "grokking"])

@@ -28,7 +28,7 @@ def _predicted():
     cells = [replace(P, init_scale=scale) for scale in AXES["init_scale"]]
     predicted = [[study.predict(p, STEP, Seed(0, n)) for n in range(SEEDS)] for p in cells]
     return {
-        name: np.array([[one[name] for one in cell] for cell in predicted])
+        name: np.array([[first[name] for first in cell] for cell in predicted])
         for name in predicted[0][0]
     }
 
@@ -159,8 +159,8 @@ def test_one_scale_is_judged_at_the_end_at_which_it_stands():
 
 
 def test_step_goes_with_the_inverse_cube_root_of_the_scale():
-    one, eight = (Parameters(init_scale=scale).rate for scale in (1.0, 8.0))
-    assert one == 0.048
+    first, eight = (Parameters(init_scale=scale).rate for scale in (1.0, 8.0))
+    assert first == 0.048
     assert eight == pytest.approx(0.024)
 
 
@@ -180,10 +180,10 @@ def test_kernel_is_of_the_weights_that_the_run_starts_from():
 
 
 def test_one_kernel_serves_every_scale_and_step():
-    one = study.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
+    first = study.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
     other = Parameters(**SMALL, init_scale=2.0, learning_rate=0.01, steps=7)
-    assert study.kernel_of_seed(other, Seed(0, 1)) is one
-    assert study.kernel_of_seed(other, Seed(0, 2)) is not one
+    assert study.kernel_of_seed(other, Seed(0, 1)) is first
+    assert study.kernel_of_seed(other, Seed(0, 2)) is not first
 
 
 def test_curve_is_compared_until_one_percent_is_left_for_good():

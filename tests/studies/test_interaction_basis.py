@@ -62,12 +62,12 @@ def test_where_all_symbols_are_treated_alike_each_direction_of_the_input_has_one
     inward = np.concatenate([turned(first), turned(second)], 1)
     network, x = perceptron([inward, turned(random.standard_normal(p))], None, "tanh"), pairs(p)
     bases = all_bases(network, x, names=study.BASES, centre=True, few=True)
-    found = measurement.frequencies(network, x, bases, random)
-    np.testing.assert_allclose(found["frequency_share"][[0, 1, 3], 0], 1, atol=1e-8)
-    assert (found["frequency_share"][[2, 4], 0] < 0.8).all()  # any direction, or one symbol each
-    assert found["frequency_share"][4, 0] == pytest.approx(2 / (p - 1))
-    assert found["shuffled_share"][0] < 0.8
-    assert set(found["direction_frequency"][0]) == {1, 2, 3, -1}
+    measured = measurement.frequencies(network, x, bases, random)
+    np.testing.assert_allclose(measured["frequency_share"][[0, 1, 3], 0], 1, atol=1e-8)
+    assert (measured["frequency_share"][[2, 4], 0] < 0.8).all()  # any direction, or one symbol each
+    assert measured["frequency_share"][4, 0] == pytest.approx(2 / (p - 1))
+    assert measured["shuffled_share"][0] < 0.8
+    assert set(measured["direction_frequency"][0]) == {1, 2, 3, -1}
 
 
 def test_power_at_a_frequency():
@@ -75,8 +75,8 @@ def test_power_at_a_frequency():
     some = np.stack(
         [np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(3 * (a + b)), np.cos(a) * np.cos(2 * b), 0 * a]
     )
-    found = measurement.powers(some)
-    np.testing.assert_allclose(found, [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4], atol=1e-12)
+    measured = measurement.powers(some)
+    np.testing.assert_allclose(measured, [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4], atol=1e-12)
     assert measurement.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
 
 
@@ -84,11 +84,11 @@ def test_modules_of_one_frequency():
     random = np.random.default_rng(0)
     best = np.array([[1, 1, 2, 2], [1, 2, 2, -1]])
     whole = np.array([[0, 0, 1, 1], [0, 1, 1, -1]])
-    found = measurement.agreement(whole, best, random)
-    assert found == {n: 1 for n in found}
+    measured = measurement.agreement(whole, best, random)
+    assert measured == {n: 1 for n in measured}
     split = np.array([[0, 2, 1, 3], [0, 1, 3, -1]])  # two modules of each frequency
-    found = measurement.agreement(split, best, random)
-    assert found["module_purity"] == 1 > found["module_agreement"] + 0.3
+    measured = measurement.agreement(split, best, random)
+    assert measured["module_purity"] == 1 > measured["module_agreement"] + 0.3
     mixed = np.array([[0, 1, 0, 1], [0, 0, 1, -1]])
     assert max(measurement.agreement(mixed, best, random).values()) < 0.3
 

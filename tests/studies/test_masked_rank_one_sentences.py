@@ -42,16 +42,16 @@ def stuck():
     return chance < 0.5 * (np.array(SCALES)[:, None] / SCALES[-1]) ** theory()["alignment_exponent"]
 
 
-def sparse(scales, size=lambda told: told.size, sign=lambda told: told.sign, **changed):
+def sparse(scales, size=lambda ends: ends.size, sign=lambda ends: ends.sign, **changed):
     """Runs on sparse masks that end where they are told to; `size` and `sign` of their products can be spoilt."""
     shape = len(scales), SPARSE
     left, right = np.ones((*shape, SIZE)), np.ones((*shape, 3 * SIZE // 2))
     for place, sigma in enumerate(scales):
         for seed in range(SPARSE):
-            told = pair_ends(SIZE, sigma, Seed(0, seed))
+            ends = pair_ends(SIZE, sigma, Seed(0, seed))
             # Of rank one: the first trained input's row, and every input next to it.
-            product = size(told) * np.where(sign(told) == 0, 1, sign(told))
-            row, column = np.argwhere(told.trained)[0]
+            product = size(ends) * np.where(sign(ends) == 0, 1, sign(ends))
+            row, column = np.argwhere(ends.trained)[0]
             left[place, seed] = product[:, column] / product[row, column]
             right[place, seed] = product[row]
     axes = {"init_scale": SCALES}
@@ -131,15 +131,15 @@ def times(power):
 LIMIT = (study.LIMIT,)
 
 
-def alike(told):
+def alike(ends):
     """Signs as if all components agreed, or sizes as if all pairs were right."""
-    return np.ones(told.sign.shape)
+    return np.ones(ends.sign.shape)
 
 
-def transposed(told):
+def transposed(ends):
     """Ratios of inputs to outputs the wrong way round."""
     with np.errstate(divide="ignore"):
-        return np.where(told.idle, told.size, 1 / told.size)
+        return np.where(ends.idle, ends.size, 1 / ends.size)
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -172,7 +172,7 @@ def test_every_sentence_can_hold_and_fail():
     ("id", "spoilt"),
     [
         ("closed-forms", lambda: good(fitted={"stage_deviation": np.full((1, 1, 3), 2e-3)})),
-        ("ends", lambda: good(variants={"sparse": sparse(SCALES, size=lambda told: told.limit)})),
+        ("ends", lambda: good(variants={"sparse": sparse(SCALES, size=lambda ends: ends.limit)})),
     ],
 )
 def test_the_other_part_of_a_claim_on_two_deviations_is_noticed(id, spoilt):

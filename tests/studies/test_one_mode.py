@@ -66,8 +66,8 @@ def descent(faster=1.0, power=1.0, drift=0.0, seeds=5, steps=2000, rows=slice(No
     """The network's run: descent of the product, or that at another pace, of another shape, cut short."""
     step = np.arange(0, steps + 1, 10)
     predicted = [study.predict(p, step, Seed(0, number)) for number in range(seeds)]
-    theory = {name: np.array([one[name] for one in predicted]) for name in ("strength", "loss")}
-    moved = [np.interp(step * faster, np.arange(steps + 1), one) for one in _descents(steps)[rows]]
+    theory = {name: np.array([row[name] for row in predicted]) for name in ("strength", "loss")}
+    moved = [np.interp(step * faster, np.arange(steps + 1), row) for row in _descents(steps)[rows]]
     strength = np.array(moved) ** power
     kick = drift * np.linspace(0, 1, step.size) * np.linspace(0.9, 1.1, seeds)[:, None]
     spread = np.linspace(0.9, 1.1, seeds)[:, None]
@@ -86,8 +86,8 @@ def test_every_sentence_can_hold_and_fail():
 
 @pytest.mark.parametrize("faster", [0.99, 1.01])
 def test_a_time_one_percent_off_is_noticed(faster):
-    found = verdicts("one-mode", descent(faster=faster))
-    assert found["closed-form"][0].verdict == "fails"
+    claims = verdicts("one-mode", descent(faster=faster))
+    assert claims["closed-form"][0].verdict == "fails"
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0])
@@ -99,14 +99,14 @@ def test_a_delay_of_descent_that_is_left_out_or_of_the_wrong_sign_is_noticed(wro
 
 
 def test_runs_of_another_seed_are_noticed():
-    found = verdicts("one-mode", descent(rows=[1, 2, 3, 4, 0]))
-    assert found["closed-form"][0].verdict == "fails"
+    claims = verdicts("one-mode", descent(rows=[1, 2, 3, 4, 0]))
+    assert claims["closed-form"][0].verdict == "fails"
 
 
 def test_every_seed_has_a_start_of_its_own_below_the_scale():
     starts = [study.inputs(P, Seed(0, number))["weights"] for number in range(50)]
-    assert len({tuple(one) for one in starts}) == 50
-    assert all(one[0] == one[1] and 0.05 <= one[0] < 0.1 for one in starts)
+    assert len({tuple(row) for row in starts}) == 50
+    assert all(row[0] == row[1] and 0.05 <= row[0] < 0.1 for row in starts)
 
 
 def test_all_the_steps_that_are_asked_for_are_taken(tmp_path):

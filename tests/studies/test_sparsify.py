@@ -13,11 +13,11 @@ from foretrain.errors import ArgumentError
 from foretrain.studies.free_directions.sparsify import outputs, sparsified
 
 
-def same(one, x, **options):
-    sparse = sparsified(one, x)
-    exact = evaluated(one, x)[0][-1]
+def same(net, x, **options):
+    sparse = sparsified(net, x)
+    exact = evaluated(net, x)[0][-1]
     np.testing.assert_allclose(
-        outputs(sparse, one, x, **options), exact, atol=1e-9 * np.abs(exact).max()
+        outputs(sparse, net, x, **options), exact, atol=1e-9 * np.abs(exact).max()
     )
     return sparse
 
@@ -27,10 +27,10 @@ def same(one, x, **options):
     st.integers(0, 10**6),
 )
 @settings(max_examples=15)
-def test_the_old_gates_give_the_old_outputs_and_blocks_shrink_to_their_span(made, seed):
-    spans, sizes = [s for s, _ in made], [s + m for s, m in made]
-    one, x = planted.blocks(spans, sizes, sum(sizes), seed=seed)
-    sparse = same(one, x)
+def test_the_old_gates_give_the_old_outputs_and_blocks_shrink_to_their_span(drawn_blocks, seed):
+    spans, sizes = [s for s, _ in drawn_blocks], [s + m for s, m in drawn_blocks]
+    net, x = planted.blocks(spans, sizes, sum(sizes), seed=seed)
+    sparse = same(net, x)
     wide = sum(spans)
     weight = sparse.sections[0].weight
     assert weight.shape == (wide, wide)
@@ -42,35 +42,35 @@ def test_the_old_gates_give_the_old_outputs_and_blocks_shrink_to_their_span(made
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_generic_networks_keep_one_parameter_less_for_each_free_direction_and_their_own_gates(bias):
-    one, x = planted.drawn((4, 3, 3, 3), 3, "leaky_relu", bias), planted.data(300, 4, 3)
-    found = free_directions(one, x)
-    if not any(b.constants for s in found.sections.values() for b in s.blocks):
-        assert same(one, x, old_gates=False).parameters == found.effective
-    assert same(one, x).parameters == found.effective
+    net, x = planted.drawn((4, 3, 3, 3), 3, "leaky_relu", bias), planted.data(300, 4, 3)
+    freedom = free_directions(net, x)
+    if not any(b.constants for s in freedom.sections.values() for b in s.blocks):
+        assert same(net, x, old_gates=False).parameters == freedom.effective
+    assert same(net, x).parameters == freedom.effective
 
 
 def test_own_gates_fail_where_a_block_is_mixed():
-    one, x = planted.blocks((2,), (2,), 3)
-    one.params[0]["weight"][:] = [[1.0, 0.2], [0.2, 1.0]]
-    sparse = same(one, x)
+    net, x = planted.blocks((2,), (2,), 3)
+    net.params[0]["weight"][:] = [[1.0, 0.2], [0.2, 1.0]]
+    sparse = same(net, x)
     # The new nodes read their inputs as they are, which share the sign of the block: own gates do as well.
     np.testing.assert_allclose(
-        outputs(sparse, one, x, old_gates=False), evaluated(one, x)[0][-1], atol=1e-9
+        outputs(sparse, net, x, old_gates=False), evaluated(net, x)[0][-1], atol=1e-9
     )
     # Still synchronised, but by an input that has the other sign: a node of its own would be on when the block is off.
-    one.params[0]["weight"][:] = [[1.0, 0.2], [0.5, 0.2]]
+    net.params[0]["weight"][:] = [[1.0, 0.2], [0.5, 0.2]]
     sign = np.sign(x[:, :1])
     x = sign * np.random.default_rng(0).uniform(0.5, 1, x.shape) * [1, -0.5]
-    sparse = same(one, x)
-    off = outputs(sparse, one, x, old_gates=False) - evaluated(one, x)[0][-1]
+    sparse = same(net, x)
+    off = outputs(sparse, net, x, old_gates=False) - evaluated(net, x)[0][-1]
     assert np.abs(off).max() > 0.1
 
 
 def test_dependent_activations_are_unread():
     random = np.random.default_rng(0)
     mix = random.normal(size=(2, 4))
-    one, x = planted.drawn((4, 3, 3), 1), planted.data(300, 2) @ mix
-    sparse = same(one, x)
+    net, x = planted.drawn((4, 3, 3), 1), planted.data(300, 2) @ mix
+    sparse = same(net, x)
     assert (sparse.sections[0].weight == 0).all(0).sum() == 2
     shifted = planted.drawn((4, 3, 3), 1, bias=True)
     x = np.concatenate(
@@ -95,6 +95,6 @@ def test_dead_layers_and_nonlinearities_without_gates():
 def test_what_is_no_perceptron_is_refused():
     from foretrain.degeneracy.network import Section
 
-    one = network_of([Section(lambda w, f: f)], [{}])
+    net = network_of([Section(lambda w, f: f)], [{}])
     with pytest.raises(ArgumentError, match="named nonlinearities"):
-        sparsified(one, np.ones((2, 2)))
+        sparsified(net, np.ones((2, 2)))

@@ -130,9 +130,11 @@ def seen(parameters, steps=0, change=None, monkeypatch=None):
     import jax
 
     if change is not None:
-        given = network.negative_gradient
+        gradient = network.negative_gradient
         monkeypatch.setattr(
-            network, "negative_gradient", lambda w, trained, *rest: change(given, w, trained, rest)
+            network,
+            "negative_gradient",
+            lambda w, trained, *rest: change(gradient, w, trained, rest),
         )
     program = study.program(parameters)
     inputs = given_to(parameters)
@@ -148,18 +150,18 @@ def seen(parameters, steps=0, change=None, monkeypatch=None):
 def test_a_network_trained_on_other_pairs_is_noticed(loss_mask, x64, monkeypatch):
     p = dataclasses.replace(SMALL, precision="float64", loss_mask=loss_mask)
     assert seen(p)["gradient_gap"] < 1e-10
-    transposed = lambda given, w, trained, rest: given(w, trained.T, *rest)  # noqa: E731
+    transposed = lambda gradient, w, trained, rest: gradient(w, trained.T, *rest)  # noqa: E731
     assert seen(p, 0, transposed, monkeypatch)["gradient_gap"] > 0.1
-    all_of_them = lambda given, w, trained, rest: given(w, trained * 0 + 1, *rest)  # noqa: E731
+    all_of_them = lambda gradient, w, trained, rest: gradient(w, trained * 0 + 1, *rest)  # noqa: E731
     assert seen(p, 0, all_of_them, monkeypatch)["gradient_gap"] > 0.1
 
 
 FLOWS = {
-    "hidden layer ten percent faster": lambda given, w, trained, rest: (
-        slope := given(w, trained, *rest)
+    "hidden layer ten percent faster": lambda gradient, w, trained, rest: (
+        slope := gradient(w, trained, *rest)
     )._replace(hidden=1.1 * slope.hidden),
-    "weights decay": lambda given, w, trained, rest: type(w)(
-        *(slope - 0.03 * x for slope, x in zip(given(w, trained, *rest), w, strict=True))
+    "weights decay": lambda gradient, w, trained, rest: type(w)(
+        *(slope - 0.03 * x for slope, x in zip(gradient(w, trained, *rest), w, strict=True))
     ),
 }
 

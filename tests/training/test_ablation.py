@@ -1,19 +1,10 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
+from planted import draw
 
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
-from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
 from foretrain.training.ablation import BASES, all_bases, direction_curve, edge_curve
-
-
-def draw(seed, widths, activation, n=60):
-    random = np.random.default_rng(seed)
-    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in pairwise(widths)]
-    network = perceptron(weights, [random.standard_normal(len(w)) for w in weights], activation)
-    return network, random.standard_normal((n, widths[0])) + 0.3
 
 
 @pytest.mark.parametrize("centre", [False, True])

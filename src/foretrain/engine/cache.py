@@ -43,7 +43,9 @@ class CompilationCache:
             self._entries.mkdir(parents=True, exist_ok=True)
             self._own.mkdir(parents=True)
             self._known = self._link_whole_entries()
-            self._remove_abandoned()
+            for path in self._own.parent.iterdir():
+                if time.time() + _age(path) > _ABANDONED_S:
+                    shutil.rmtree(path, ignore_errors=True)
         except OSError:
             self._own = None
             return
@@ -94,11 +96,6 @@ class CompilationCache:
                 _link(path, content, self._own / name)
                 known.add(name)
         return known
-
-    def _remove_abandoned(self):
-        for path in self._own.parent.iterdir():
-            if time.time() + _age(path) > _ABANDONED_S:
-                shutil.rmtree(path, ignore_errors=True)
 
 
 def _age(path):

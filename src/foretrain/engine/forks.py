@@ -12,10 +12,7 @@ _PR_SET_PDEATHSIG = 1
 def guard(answers: int) -> None:
     """See to it that what this process forks from now on has no part in its answers, and ends when it ends (on Linux).
 
-    A copy that kept the pipe open would leave the coordinator waiting for its end.
-
-    Args:
-        answers: The descriptor through which this process answers.
+    A copy that kept the pipe with the descriptor `answers` open would leave the coordinator waiting for its end.
     """
     if not hasattr(os, "register_at_fork"):
         return

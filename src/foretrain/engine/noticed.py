@@ -32,11 +32,7 @@ _hooked = False
 
 
 class Noticed:
-    """The names of what a study has read.
-
-    Args:
-        results: Folder of the results, whose files are left out.
-    """
+    """The names of what a study has read; files in the folder of the results are left out."""
 
     def __init__(self, results: Path):
         self._left_out = tuple(

@@ -22,10 +22,7 @@ _FIGURE_S = 0.25  # seconds of a figure of the study's own
 def explain(plan: Plan, folder: Path, workers: int | None = None) -> str:
     """A sweep in words: axes, networks, runs, those found done, programs to compile, steps, seconds, memory.
 
-    Args:
-        plan: The plan.
-        folder: Folder of its results, which need not be there.
-        workers: Workers that the user asks for.
+    The folder of its results need not be there, and `workers` are those that the user asks for.
 
     Cost: that of `foretrain.engine.estimate.estimate`; nothing is trained.
     """

@@ -16,15 +16,9 @@ from foretrain.words import cell_label
 def per_seed(
     study: Study, grid: Grid, claims: Iterable[Claim], shown: Collection[str]
 ) -> dict[str, list[float]]:
-    """Return the label of each claim that does not hold and that no figure shows to the values of its seeds.
+    """Return the label of each claim that does not hold and whose id is not among those shown to the values of its seeds.
 
     An exact fact has one deviation for all seeds, and bounds are not values: they are left out.
-
-    Args:
-        study: The study.
-        grid: Its runs and theory.
-        claims: Its claims.
-        shown: Ids of the claims that a figure shows.
 
     Cost: some milliseconds per claim.
     """

@@ -136,13 +136,7 @@ class Pace:
         self._next_s, self._name = _FIRST_S, ""
 
     def due(self, elapsed_s: float, name: str, lasted_s: float) -> bool:
-        """Return True if it is time to show a stage.
-
-        Args:
-            elapsed_s: Seconds since the start.
-            name: The stage.
-            lasted_s: Seconds since the stage began.
-        """
+        """Return True if it is time to show a stage, by the seconds since the start and those since the stage began."""
         if elapsed_s < self._next_s and (name == self._name or lasted_s < _FIRST_S):
             return False
         self._next_s, self._name = elapsed_s + min(elapsed_s, _EVERY_S), name

@@ -53,10 +53,7 @@ def _difference(claim: Claim, other: Claim | None) -> str:
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:
     """Run what a record stands for again, and return the record of that; cost: what the record says.
 
-    Args:
-        record: The record.
-        out: Folder of the results; by default they are thrown away.
-        quiet: Show no progress.
+    Results go to the folder `out`; by default they are thrown away.
 
     Raises:
         FolderError: the settings of the record now make other runs.

@@ -12,11 +12,7 @@ from foretrain.results.summary import Summary, read_summary
 
 
 def write_logbook(result: Result, folder: Path) -> None:
-    """Make a folder with a logbook in ``.trackio/logbook``, of one page, named after the study.
-
-    Args:
-        result: A result that was stored: its pictures and its summary are read from its folder.
-        folder: The folder to make.
+    """Make a folder with a logbook of a stored result in ``.trackio/logbook``, of one page, named after the study.
 
     Raises:
         ForetrainError: the result was not stored, or a folder above holds a logbook already.

@@ -62,7 +62,7 @@ def best_rate_power(c):
     losses = late.where(np.isfinite(late), np.inf).clip(max=first)
     losses = losses.sortby("learning_rate").transpose("width", "seed", "learning_rate")
     logs = np.log(losses.learning_rate.values)
-    best = np.apply_along_axis(lambda one: vertex(logs, np.log(one)), -1, losses.values)
+    best = np.apply_along_axis(lambda row: vertex(logs, np.log(row)), -1, losses.values)
     powers = slope(losses.isel(learning_rate=0, drop=True).copy(data=np.exp(best)), "width")
     ends = int(np.isnan(best).any(0).sum())
     note = f"From {ends} starts the best is an end of the grid." if ends else ""
@@ -93,55 +93,52 @@ def rounding(c):
 
 def within_rounding(c):
     half = max(NEAR_RATE - rounding(c), 0.0)
-    return exponent("rate")(c) - half, exponent("rate")(c) + half
+    return tuple(exponent("rate")(c) + end for end in (-half, half))
 
 
 def too_coarse(c):
     return "" if rounding(c) < NEAR_RATE / 2 else "the learning rates are too far apart"
 
 
-LAYERS = {
-    "source": SOURCE,
-    "rank": "headline",
-    "along": ("width", "learning_rate"),
-    "why": "Powers of parametrisations are halves: a slope nearer than a quarter is nearest to the one that is derived.",
-}
+def power_claim(id, statement, quantity, name, **options):
+    """Return the claim that a quantity has the power that is derived for `name`."""
+    options = {
+        "source": SOURCE,
+        "rank": "headline",
+        "along": ("width", "learning_rate"),
+        "inside": within(name),
+        "why": "Powers of parametrisations are halves: a slope nearer than a quarter is nearest to the one that is derived.",
+    } | options
+    return claim(id, statement, quantity, near=exponent(name), **options)
+
+
 CLAIMS = [
-    claim(
+    power_claim(
         "first-layer",
         "The first layer's outputs change by the power of the width that is derived for the parametrisation.",
         layers_of(FIRST, "first"),
-        near=exponent("first"),
-        inside=within("first"),
-        **LAYERS,
+        "first",
     ),
-    claim(
+    power_claim(
         "hidden-layers",
         "The outputs of hidden layers change by the power of the width that is derived for the parametrisation.",
         layers_of(HIDDEN, "hidden"),
-        near=exponent("hidden"),
-        inside=within("hidden"),
-        **LAYERS,
+        "hidden",
     ),
-    claim(
+    power_claim(
         "output",
         "The network's output changes by the power of the width that is derived for the parametrisation.",
         lambda c: slope(smallest(c.output_change), "width"),
-        near=exponent("output"),
-        inside=within("output"),
-        **LAYERS,
+        "output",
     ),
-    claim(
+    power_claim(
         "best-rate",
         "The best learning rate goes with the power of the width that is derived for the parametrisation.",
         best_rate_power,
-        near=exponent("rate"),
+        "rate",
+        rank="detail",
         inside=within_rounding,
         domain=too_coarse,
-        **LAYERS
-        | {
-            "rank": "detail",
-            "why": "Its powers are -1 and 0; the half that divides them is narrower by what the grid's rounding may leave.",
-        },
+        why="Its powers are -1 and 0; the half that divides them is narrower by what the grid's rounding may leave.",
     ),
 ]

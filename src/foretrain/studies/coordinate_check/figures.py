@@ -7,7 +7,8 @@ from foretrain.study import figure, panel
 from .claims import layers_of_kind, smallest
 from .study import FIRST, HIDDEN
 
-_ACROSS = {"across": "parametrisation", "scale": "loglog", "theory": False}
+_LOGS = {"scale": "loglog", "theory": False}
+_ACROSS = {"across": "parametrisation", **_LOGS}
 
 
 def size_of(kind):
@@ -33,13 +34,7 @@ FIGURES = {
     "output": figure(
         "The network's output",
         "How far the network's output moves, after as many steps.",
-        panel(
-            lambda c: smallest(c.output_change),
-            x="width",
-            by="parametrisation",
-            scale="loglog",
-            theory=False,
-        ),
+        panel(lambda c: smallest(c.output_change), x="width", by="parametrisation", **_LOGS),
     ),
     "rates": figure(
         "Loss over the learning rate",

@@ -5,10 +5,10 @@ the start, of which a factor says nothing.
 """
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from foretrain.errors import ForetrainError
@@ -52,9 +52,9 @@ def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dic
     made_of |= dict(zip(jaxpr.invars, [*names, None], strict=True))
     layers: dict[str, tuple[Any, int, int]] = {}
     for equation in jaxpr.eqns:
-        sources = [() if isinstance(one, Literal) else made_of[one] for one in equation.invars]
-        known = [one for one in sources if one is not None]
-        whole = tuple(dict.fromkeys(name for one in known for name in one))
+        sources = [() if isinstance(v, Literal) else made_of[v] for v in equation.invars]
+        known = [source for source in sources if source is not None]
+        whole = tuple(dict.fromkeys(name for source in known for name in source))
         made_of |= dict.fromkeys(equation.outvars, whole if len(known) == len(sources) else None)
         if equation.primitive.name in _PRODUCTS and len(known) == 1 and whole:
             fans = _fans(equation, 1 - sources.index(None))
@@ -64,22 +64,19 @@ def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dic
             "No layer is seen: Function `apply` multiplies `x` with no weights outside of loops. Write the loop out."
         )
     cut = jaxpr.replace(
-        outvars=[one for one, *_ in layers.values()],
+        outvars=[product for product, *_ in layers.values()],
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
     values = jaxpr_as_fun(ClosedJaxpr(cut, program.consts))(*leaves, x)
-    made = zip(layers.items(), values, strict=True)
-    return {name: Layer(value, *fans) for (name, (_, *fans)), value in made}
+    pairs = zip(layers.items(), values, strict=True)
+    return {name: Layer(value, *fans) for (name, (_, *fans)), value in pairs}
 
 
 def _fans(equation, side):
     shape = equation.invars[side].aval.shape
     if equation.primitive.name == "dot_general":
-        (contracted, batched) = equation.params["dimension_numbers"]
-        summed = [shape[at] for at in contracted[side]]
-        others = [shape[at] for at in batched[side]]
+        summed, batched = (axes[side] for axes in equation.params["dimension_numbers"])
     else:
-        order = equation.params["dimension_numbers"].rhs_spec
-        summed, others = [shape[at] for at in order[1:]], []
-    fan_in = int(np.prod(summed, dtype=int))
-    return fan_in, int(np.prod(shape, dtype=int)) // (fan_in * int(np.prod(others, dtype=int)))
+        summed, batched = equation.params["dimension_numbers"].rhs_spec[1:], ()
+    fan_in, others = (prod(shape[at] for at in axes) for axes in (summed, batched))
+    return fan_in, prod(shape) // (fan_in * others)

@@ -52,8 +52,8 @@ def perceptron(parametrisation: str) -> Network:
         keys = zip(jax.random.split(key, 3), shapes.items(), strict=True)
         small = {"standard": ("second", "last"), "ntk": (), "mup": tuple(shapes)}[parametrisation]
         return {
-            name: jax.random.normal(one, shape) / (n**0.5 if name in small else 1.0)
-            for one, (name, shape) in keys
+            name: jax.random.normal(stream, shape) / (n**0.5 if name in small else 1.0)
+            for stream, (name, shape) in keys
         }
 
     def apply(w, x):

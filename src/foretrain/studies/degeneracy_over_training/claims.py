@@ -104,8 +104,8 @@ def fewer_generalises(c):
     """Return 1 where one of both races generalises and has fewer effective parameters, else 0."""
     own, rival = (last(c[name].unseen_error) for name in ("", "rival"))
     fewer = last(effective(c["rival"])) < last(effective(c.simulation))
-    one = (np.minimum(own, rival) < RIGHT / 10) & (np.maximum(own, rival) > RIGHT)
-    return over(c, (one & (fewer == (rival < own))).astype(float), "", "rival")
+    parted = (np.minimum(own, rival) < RIGHT / 10) & (np.maximum(own, rival) > RIGHT)
+    return over(c, (parted & (fewer == (rival < own))).astype(float), "", "rival")
 
 
 def correlated(x, y):

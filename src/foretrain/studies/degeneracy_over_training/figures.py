@@ -24,7 +24,7 @@ def over_training(quantity, *systems, **options):
 
 
 def draw_selection(grid):
-    cells = {one.p.system: one for one in map(Cell, grid.first(("system",))[0].cells())}
+    cells = {cell.p.system: cell for cell in map(Cell, grid.first(("system",))[0].cells())}
     if "selection" not in cells:
         return None
     figure, (left, right) = panels(1, 2, height=4.0)

@@ -22,23 +22,23 @@ def linear(p, seed):
     (m, k), data = domains(p), items_task("unit")
     trained = circulant(m, k).T
     target = (data.output_modes * data.optimum) @ data.input_modes[0].T
-    asked = trained if k == m else 1 - trained
-    scales, found = p.scale * np.array(FINER), []
+    unseen = trained if k == m else 1 - trained
+    scales, records = p.scale * np.array(FINER), []
     weights = VARIANCE / trained.sum() * trained[..., None, None]
     numbers = p.learning_rate, 0.0, moments(p)
     for parts in snapshots(loss, start(p, seed), (target, weights), *numbers):
         error = target - np.asarray(maps(parts))
         curvatures = 2 * VARIANCE / m**2 * np.linalg.eigvalsh(kernel(parts))
         power = (error**2).sum((2, 3)) / (target**2).sum()
-        found.append(
+        records.append(
             {
                 "effective_parameters": effective(curvatures, scales),
                 "count": (curvatures >= p.scale).sum(),
                 "fit_error": (power * trained).sum() / trained.sum(),
-                "unseen_error": (power * asked).sum() / asked.sum(),
+                "unseen_error": (power * unseen).sum() / unseen.sum(),
             }
         )
-    return {name: np.array([one[name] for one in found], float) for name in found[0]}
+    return {name: np.array([record[name] for record in records], float) for name in records[0]}
 
 
 def maps(parts):
@@ -71,10 +71,10 @@ def start(p, seed):
     for paths, over in schemes:
         size = m, paths, p.hidden_width
         if p.start == "decoupled":
-            made = decoupled_modules(random, u, v, *size)
+            modules = decoupled_modules(random, u, v, *size)
         else:
-            made = random_modules(random, *size, len(v), len(u))
-        parts.append(Modules(*(p.init_scale * over * np.asarray(w) for w in made)))
+            modules = random_modules(random, *size, len(v), len(u))
+        parts.append(Modules(*(p.init_scale * over * np.asarray(w) for w in modules)))
     return parts
 
 

@@ -23,13 +23,13 @@ def grokking(p, seed):
         y = data.choice([-1.0, 1.0], size=p.samples)
     first = random.standard_normal((p.neurons, p.bits)) * (2 / p.bits) ** 0.5
     start = first, np.zeros(p.neurons), random.standard_normal(p.neurons) / p.neurons**0.5
-    scales, found = p.scale * np.array(FINER), []
+    scales, records = p.scale * np.array(FINER), []
     numbers = p.descent_rate, p.weight_decay, moments(p)
     for first, shift, last in snapshots(loss, start, (x, y), *numbers):
         network = perceptron([first, last[None]], [shift, None])
         hidden = np.maximum(fresh @ first.T + shift, 0)
         curvatures = of_network(network, fresh)
-        found.append(
+        records.append(
             {
                 "effective_parameters": effective(curvatures, scales),
                 "count": (curvatures >= p.scale).sum(),
@@ -39,7 +39,7 @@ def grokking(p, seed):
                 "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),
             }
         )
-    return {name: np.array([one[name] for one in found], float) for name in found[0]}
+    return {name: np.array([record[name] for record in records], float) for name in records[0]}
 
 
 def loss(weights, data):

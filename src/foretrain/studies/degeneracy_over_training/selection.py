@@ -40,7 +40,7 @@ def agreement(losses, parameters, closed, measured, heldout):
     """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2; nan of one that is not known."""
     added = np.log(EXAMPLES) * np.array([0 * losses, parameters, closed, measured])
     rows = losses + added
-    return [concordance(one, heldout) if np.isfinite(one).all() else np.nan for one in rows]
+    return [concordance(row, heldout) if np.isfinite(row).all() else np.nan for row in rows]
 
 
 def effective_at(network, x, variance):
@@ -58,14 +58,14 @@ def linear_family(seed):
     columns = np.linalg.svd(x @ whole.T, full_matrices=False)[2].T
     rows = []
     for width in WIDTHS:
-        found = columns[:, :width] @ columns[:, :width].T @ whole
-        u, s, v = np.linalg.svd(found)
+        best = columns[:, :width] @ columns[:, :width].T @ whole
+        u, s, v = np.linalg.svd(best)
         root = s[:width] ** 0.5
         network = perceptron([root[:, None] * v[:width], u[:, :width] * root], None, "identity")
         measured = effective_at(network, x, NOISE**2)
         closed = 2 * deep_linear((SIDE, width, SIDE), min(width, RANK)).coefficient
-        loss = ((y - x @ found.T) ** 2).sum() / NOISE**2
-        heldout = ((found - true) ** 2).sum() / NOISE**2 / SIDE + 1
+        loss = ((y - x @ best.T) ** 2).sum() / NOISE**2
+        heldout = ((best - true) ** 2).sum() / NOISE**2 / SIDE + 1
         rows.append((loss, 2 * SIDE * width, closed, measured, heldout))
     return np.array(rows).T
 

@@ -21,8 +21,8 @@ def predict(p, step):
     modes = data.singular_values, data.variances
     b1, b2 = descent((starts, starts), p.learning_rate, int(moments(p)[-1]), *modes, factors)
     shape, untrained = (len(data.output_modes), len(data.variances)), (p.init_scale, p.init_scale)
-    found = [curvatures(b1[at], b2[at], circulant(m, k).T, shape, untrained) for at in moments(p)]
-    return {"effective_parameters": np.array([effective(h, scales) for h in found])}
+    spectra = [curvatures(b1[at], b2[at], circulant(m, k).T, shape, untrained) for at in moments(p)]
+    return {"effective_parameters": np.array([effective(h, scales) for h in spectra])}
 
 
 def curvatures(b1, b2, trained, shape, untrained):
@@ -44,21 +44,21 @@ def curvatures(b1, b2, trained, shape, untrained):
     shared, *own = zip(np.pad(b1, beyond), np.pad(b2, beyond), strict=True)
     start = [np.pad(np.full(modes, strength), beyond[1]) for strength in untrained]
     outer, inner = np.divmod(np.arange(m * m), m)
-    same_input, same_output = (one[:, None] == one for one in (inner, outer))
+    same_input, same_output = (domain[:, None] == domain for domain in (inner, outer))
 
     def three(strengths, i, j):
         first, g = strengths[0], strengths[0] * strengths[1]
         return np.array([g[i] ** 2, g[j] ** 2, first[i] ** 2 * first[j] ** 2])
 
-    found = []
+    spectra = []
     for i, j in np.ndindex(shape):
         a, c, b = three(shared, i, j)
         k = a * same_input + c * same_output + b
         for route in own:
             values = three(route, i, j).sum(), three(start, i, j).sum()
             k = k + np.diag(np.where(trained.ravel() > 0, *values))
-        found.append(np.linalg.eigvalsh(k))
-    return 2 * VARIANCE / m**2 * np.concatenate(found)
+        spectra.append(np.linalg.eigvalsh(k))
+    return 2 * VARIANCE / m**2 * np.concatenate(spectra)
 
 
 def winner_count(p, shared=True):

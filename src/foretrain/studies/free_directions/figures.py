@@ -19,13 +19,13 @@ _SCALE["label"] = "Fraction of parameters"
 
 def draw_counts(grid):
     figure, ax = panels(height=4)
-    own = [one for one in grid.cells() if "counted" in one.simulation]
-    for place, (one, colour) in enumerate(zip(own, PALETTE.values(), strict=False)):
-        x = one.simulation["deficit"]
-        y = one.simulation["counted"].sum("free_source").transpose(*x.dims)
+    own = [cell for cell in grid.cells() if "counted" in cell.simulation]
+    for place, (cell, colour) in enumerate(zip(own, PALETTE.values(), strict=False)):
+        x = cell.simulation["deficit"]
+        y = cell.simulation["counted"].sum("free_source").transpose(*x.dims)
         x, y = (values.values[x > 0] for values in (x, y))
         ax.plot(x * 1.03 ** (place - 1.5), y, "o", color=colour, alpha=0.25, markersize=3)
-        ax.plot([], [], "o", color=colour, label=one.parameters.kind)  # strong enough for a legend
+        ax.plot([], [], "o", color=colour, label=cell.parameters.kind)  # strong enough for a legend
     ends = [1, ax.get_xlim()[1]]
     ax.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
     ax.set(xscale="log", yscale="log", xlabel="Free directions", ylabel="Counted")

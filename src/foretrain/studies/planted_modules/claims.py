@@ -38,8 +38,8 @@ def between(c, quantity):
 
 def off_secant(c):
     """Return the larger deviation from the secant's law: of the cost of one variable above the cutoff, of the sum of two."""
-    one = c.secant_cost - c.secant_law if 3 * c.p.cutoff**0.5 < c.p.strength < 0.5 else 0.0
-    return np.maximum(abs(one), abs(c.pair_cost - c.secant_cost - c.other_cost))
+    secant = c.secant_cost - c.secant_law if 3 * c.p.cutoff**0.5 < c.p.strength < 0.5 else 0.0
+    return np.maximum(abs(secant), abs(c.pair_cost - c.secant_cost - c.other_cost))
 
 
 NONE = {"near": 0, "inside": (0, 0), "why": COUNT}

@@ -41,11 +41,11 @@ def module(random):
     return weights, [a + 0.3 * random.standard_normal(b) for a, b in shifts]
 
 
-def counts(network, apart, x, p):
+def counts(network, separated, x, p):
     """Effective parameters: ranks of Jacobians of outputs, and of mediators, by the weights within the modules."""
     own, n = owners(network), len(x)
     slopes = jacobian(network, x).reshape(n, 2 * OUTPUTS, -1)
-    separate = jacobian(apart, x).reshape(n, 2 * OUTPUTS, -1)
+    separate = jacobian(separated, x).reshape(n, 2 * OUTPUTS, -1)
     mediators = p.strength * of_first_layer(network, x, p.activation)[:, : p.mediators]
     mine, theirs = own == 1, own == 2
     both = np.concatenate([slopes[:, :OUTPUTS], mediators], 1)
@@ -60,7 +60,7 @@ def counts(network, apart, x, p):
 
 def costs(squares, strength, eps):
     """Volumes along the free scale e^s of a rectified unit, |s| <= 1, where w² mean (v - v*)² must stay below eps."""
-    one, other = strength * np.sqrt(np.maximum(squares[:2], 1e-12))  # w times the size of v
+    first, other = strength * np.sqrt(np.maximum(squares[:2], 1e-12))  # w times the size of v
 
     def ends(weight, bound):
         reach = np.sqrt(bound) / weight  # w² q (e^s - 1)² < bound
@@ -71,20 +71,20 @@ def costs(squares, strength, eps):
         return float(np.diff(ends(weight, bound))[0])
 
     # Both at once: of each s of the first, as much of the second as the rest of eps allows.
-    low, high = ends(one, eps)
+    low, high = ends(first, eps)
     edges = np.linspace(low, high, 401)
     middle = (edges[1:] + edges[:-1]) / 2
-    rest = eps - (one * np.expm1(middle)) ** 2
+    rest = eps - (first * np.expm1(middle)) ** 2
     both = sum(volume(other, max(left, 1e-300)) for left in rest) * (high - low) / len(middle)
     step = 1.01
-    slope = 2 * np.log(volume(one, eps * step) / volume(one, eps / step)) / (2 * np.log(step))
+    slope = 2 * np.log(volume(first, eps * step) / volume(first, eps / step)) / (2 * np.log(step))
     return {
-        "secant_cost": modularity.secant_of_volumes(volume(one), 2.0, eps),
+        "secant_cost": modularity.secant_of_volumes(volume(first), 2.0, eps),
         "derivative_cost": slope,
         "pair_cost": modularity.secant_of_volumes(both, 4.0, eps),
         "other_cost": modularity.secant_of_volumes(volume(other), 2.0, eps),
-        "secant_law": modularity.secant_freedom(one, eps),
-        "derivative_law": modularity.derivative_freedom(one, eps),
+        "secant_law": modularity.secant_freedom(first, eps),
+        "derivative_law": modularity.derivative_freedom(first, eps),
     }
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from foretrain.quantities.learning_curves.learning_time import half_learning_times
 from foretrain.study import Program, Seed, declare, default
 from foretrain.theory.factorization import factorization_flow
-from foretrain.theory.factorization.factorization_flow import decayed_loss
 from foretrain.training import factorization
 from foretrain.training.factorization import components, draw, learning_rate, weight_decay
 
@@ -123,4 +122,6 @@ def _flow(p, step, seed):
 
 def end_of_decay(p, seed):
     target, _ = draw(p, seed)
-    return decayed_loss(target.left @ target.right.T, components(p), weight_decay(p))
+    return factorization_flow.decayed_loss(
+        target.left @ target.right.T, components(p), weight_decay(p)
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from foretrain.quantities.learning_curves.learning_time import half_learning_times
 from foretrain.study import Program, Seed, declare, default
-from foretrain.theory.factorization import factorization_flow
+from foretrain.theory.factorization.factorization_flow import decayed_loss, descent_curves
 from foretrain.training import factorization
 from foretrain.training.factorization import components, draw, learning_rate, weight_decay
 
@@ -107,7 +107,7 @@ def predict(p, step, seed):
 def _flow(p, step, seed):
     target, start = draw(p, seed)
     rate, decay = learning_rate(p), weight_decay(p)
-    curves = factorization_flow.descent_curves(start, rate, np.array(step), target, decay)
+    curves = descent_curves(start, rate, np.array(step), target, decay)
     values = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
     modes = slice(min(p.rank, MODES))
     ends = np.maximum(values[modes] - decay / 2, 1e-9)
@@ -122,6 +122,4 @@ def _flow(p, step, seed):
 
 def end_of_decay(p, seed):
     target, _ = draw(p, seed)
-    return factorization_flow.decayed_loss(
-        target.left @ target.right.T, components(p), weight_decay(p)
-    )
+    return decayed_loss(target.left @ target.right.T, components(p), weight_decay(p))

@@ -177,9 +177,8 @@ def analyze(
         taken[name] = time.perf_counter() - start
         return result
 
-    costs, jacobian, more = timed(
-        "curvature", costs_of, function, x, loss, min(SCALES) * eps, seed, tell
-    )
+    least = min(SCALES) * eps
+    costs, jacobian, more = timed("curvature", costs_of, function, x, loss, least, seed, tell)
     doubts += more
     if not costs.converged(eps):
         value, error = costs.effective(eps)
@@ -319,14 +318,10 @@ def _slope(target, params):
     import jax
     from jax.flatten_util import ravel_pytree
 
-    params, data = jax.tree.map(
-        lambda leaf: (
-            jax.numpy.asarray(leaf, "float64")
-            if jax.numpy.issubdtype(leaf.dtype, "float")
-            else leaf
-        ),
-        (params, target.data),
-    )
+    def double(leaf):
+        return leaf.astype("float64") if jax.numpy.issubdtype(leaf.dtype, "float") else leaf
+
+    params, data = jax.tree.map(double, (params, target.data))
     mean = lambda params: target.losses(params, data).mean()  # noqa: E731
     return np.asarray(ravel_pytree(jax.jit(jax.grad(mean))(params))[0])
 

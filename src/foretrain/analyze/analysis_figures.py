@@ -53,22 +53,17 @@ def curve(analysis: Analysis) -> Drawing:
 
 
 def _samples(ax, sampled, most):
-    eps, value, error = (
-        np.asarray(column, float) for column in (sampled.eps, sampled.value, sampled.error)
-    )
-    trusted = np.asarray(sampled.trusted, bool)
+    eps, value, trusted = sampled.eps, sampled.value, sampled.trusted
     doubted = ~trusted & (0 <= value) & (value <= most)
+    colour = PALETTE["vermillion"]
     for kind, fill, label in (
-        (trusted, None, "sampled"),
+        (trusted, colour, "sampled"),
         (doubted, "white", "sampled, not trusted"),
     ):
         if kind.any():
-            look = {
-                "color": PALETTE["vermillion"],
-                "markerfacecolor": fill or PALETTE["vermillion"],
-            }
-            bars = 1.96 * error[kind]
-            ax.errorbar(eps[kind], value[kind], bars, fmt="o", capsize=3, label=label, **look)
+            look = {"color": colour, "markerfacecolor": fill, "label": label}
+            bars = 1.96 * sampled.error[kind]
+            ax.errorbar(eps[kind], value[kind], bars, fmt="o", capsize=3, **look)
 
 
 def chains(sampled: SampledParameters) -> Drawing:

@@ -13,12 +13,8 @@ from foretrain.report.answer import Answer, Table
 from foretrain.words import duration, number
 
 _LOSSES = {"mse": "squared error", "kl": "divergence of the softmax, in nats"}
-PICTURES = (
-    "effective-parameters",
-    "chains",
-    "graph",
-    "over-training",
-)  # of all answers of the room
+# Of all answers of the room.
+PICTURES = ("effective-parameters", "chains", "graph", "over-training")
 _MOST = 50  # blocks of synchronised neurons in the table
 
 
@@ -116,17 +112,10 @@ def _network(analysis):
 
 def _witnesses(analysis):
     """Effective parameters at three scales: by curvature, by counting, by sampling."""
-    rows = []
+    rows, costs = [], analysis.costs
     for eps in analysis.eps * np.array(SCALES):
-        costs, sampled = analysis.costs, _by_chains(analysis.sampled, eps)
-        rows.append(
-            (
-                number(float(eps), 3),
-                with_error(*costs.effective(eps)),
-                with_error(*costs.above(eps)),
-                sampled,
-            )
-        )
+        known = with_error(*costs.effective(eps)), with_error(*costs.above(eps))
+        rows.append((number(float(eps), 3), *known, _by_chains(analysis.sampled, eps)))
     head = ("noise scale", "by curvature", "costs above it", "by sampling")
     return Table("Effective parameters", head, rows)
 
@@ -201,11 +190,9 @@ def _numbers(analysis):
     """Numbers of the tables, for a program."""
     names = "parameters examples answers widths loss eps source seconds memory doubts".split()
     scales = analysis.eps * np.array(SCALES)
-    columns = {"noise_scale": scales}
-    columns |= dict(zip(("by_curvature", "error"), analysis.costs.effective(scales), strict=True))
-    columns |= dict(
-        zip(("costs_above", "error_of_those"), analysis.costs.above(scales), strict=True)
-    )
+    values = scales, *analysis.costs.effective(scales), *analysis.costs.above(scales)
+    heads = "noise_scale by_curvature error costs_above error_of_those".split()
+    columns = dict(zip(heads, values, strict=True))
     record = {name: getattr(analysis, name) for name in names} | {"effective_parameters": columns}
     if analysis.sampled is not None:
         fields = ("eps", "value", "error", "trusted", "doubts")

@@ -95,10 +95,8 @@ class Trajectory(Finding):
         if sources:
             coords["source"] = [*sources]
             data["free_directions"] = ("source", "moment"), np.array([*sources.values()])
-            data["exact"] = (
-                "moment",
-                np.array([freedom is not None and freedom.exact for freedom in self.counts]),
-            )
+            exact = [freedom is not None and freedom.exact for freedom in self.counts]
+            data["exact"] = "moment", np.array(exact)
         for name, values in self.block_counts().items():
             data[name.replace(" ", "_")] = "moment", values
         return xr.Dataset(data, coords)
@@ -165,10 +163,8 @@ def trajectory(
         noise_scale, source = default_scale(outputs[-1], y, loss)
     eps = real("noise_scale", noise_scale, above=0)
     scales = eps * np.array(sorted(SCALES))
-    doubts = {
-        line: None for function in functions for line in function.notes
-    }  # each once, in order
-    doubts |= dict.fromkeys(doubts_of_scale(eps, outputs[-1], loss))
+    notes = [line for function in functions for line in function.notes]
+    doubts = dict.fromkeys([*notes, *doubts_of_scale(eps, outputs[-1], loss)])  # each once
     effective, counts, wirings = [], [], []
     for moment, function in zip(at, functions, strict=True):
         if tell:

@@ -75,10 +75,8 @@ def tables(trajectory: Trajectory) -> list[Table]:
     losses = [number(float(loss), 4) for loss in trajectory.distance]
     head = ("moment", "loss", *(f"N at {number(float(eps), 3)}" for eps in trajectory.scales))
     rows = [(*cells, *more) for *cells, more in zip(names, losses, effective, strict=True)]
-    heading = (
-        f"Effective parameters N of {trajectory.parameters:,}, noise scale {trajectory.source}"
-    )
-    parts = [Table(heading, head, rows)]
+    whole = f"Effective parameters N of {trajectory.parameters:,}"
+    parts = [Table(f"{whole}, noise scale {trajectory.source}", head, rows)]
     counts = trajectory.by_source()
     columns = {
         name: [f"{value:,}" for value in values]

@@ -9,24 +9,12 @@ long begins. An argument outside its range, or of another shape, raises `Argumen
 
 Begin with one of these:
 
-- `foretrain.analyze`, all of it for one network; `trajectory.trajectory`, over training.
-- `own_model.own_model` and `own_model.function_from`: a file, module or function as a `function.Function`.
+- `foretrain.analyze`: all of it for one network, or over training.
+- `function.function_of`: parameters and a function of them as a `function.Function`.
 - `jacobian_spectrum.jacobian_spectrum` and `unit_costs.quadrature`: what directions cost.
 - `free_directions.free_directions` and `transformer_freedom.transformer_freedom`: which are free, and why.
 - `effective_parameters.sampled_parameters`: what directions cost where the loss is not quadratic, and learning coefficients.
 - `interaction_basis.interaction_basis`, `interaction_graph.interaction_graph`, `rewiring.modules`: how the rest is wired.
-
-Modules:
-
-- A network, and all that is asked of it: `function`, `network`, `transformer`, `noise_scale`.
-- Networks made elsewhere: `own_model`, `adapters`, `torch_reader`, `torch_layers`, `aten`.
-- Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
-  `transformer_freedom`.
-- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `modularity`, `rewiring`, and all of it at one
-  scale: `wiring`.
-- Effective parameters and learning coefficients by sampling: `posterior`, `effective_parameters`, `sampled_trust`,
-  `hamiltonian`, `chains`, `noise`, and as the work of a study's run: `sampling`.
-- Shared by others: `derivatives`, `folded`, `grams`, `jacobian_rows`, `moments`, `nonlinearities`.
 """
 
 from foretrain.lazy import modules

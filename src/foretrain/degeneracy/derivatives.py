@@ -58,7 +58,7 @@ def evaluated(network: Network, x: np.ndarray) -> tuple[list, list]:
 
 
 def _all_flat(some):
-    return [None if one is None else _flat(one) for one in some]
+    return [None if f is None else _flat(f) for f in some]
 
 
 def _flat(f):
@@ -107,18 +107,14 @@ def _by_jax(network, x):
             section, f = network.sections[at], layers[at]
             if section.positions:
                 slopes = by_f[-1].reshape(len(x), -1, *by_f[-1].shape[1:]).swapaxes(1, 2)
-                by_f.append(_rows(step.pulled(slopes, f).swapaxes(1, 2)))
+                pulled = step.pulled(slopes, f).swapaxes(1, 2)  # (n, T, o, d)
+                by_f.append(pulled.reshape(-1, *pulled.shape[2:]))
                 by_p.append(None)
                 continue
             here, inner = _pull_back(section)(_precise(network.params[at]), _flat(f), by_f[-1])
             by_f.append(np.asarray(here))
             by_p.append(None if inner is None else np.asarray(inner))
     return Pass(_all_flat(layers), _all_flat(before), by_f[::-1], by_p[::-1])  # pyright: ignore[reportArgumentType]
-
-
-def _rows(slopes):
-    """(n, T, o, d) to (n T, o, d)."""
-    return slopes.reshape(-1, *slopes.shape[2:])
 
 
 @lru_cache(64)

@@ -48,21 +48,21 @@ class Pointwise:
 
     def jacobians(self, f: np.ndarray) -> np.ndarray:
         """Slopes d f̄' / d f̄, (n, d) to (n, d', d)."""
-        found = self.slope(self.preactivations(f))[..., None] * self.matrix
+        slopes = self.slope(self.preactivations(f))[..., None] * self.matrix
         if not self.carries:
-            return found
-        last = np.zeros((*found.shape[:-2], 1, found.shape[-1]))
+            return slopes
+        last = np.zeros((*slopes.shape[:-2], 1, slopes.shape[-1]))
         last[..., -1] = 1
-        return np.concatenate([found, last], -2)
+        return np.concatenate([slopes, last], -2)
 
     def pulled(self, slopes: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Slopes by f̄ of what has these by f̄': (n, o, d') and (n, d) to (n, o, d), as one matrix product."""
         width = len(self.matrix)
         own = self.slope(self.preactivations(f))[:, None, :]
-        found = (slopes[..., :width] * own) @ self.matrix
+        product = (slopes[..., :width] * own) @ self.matrix
         if self.carries:
-            found[..., -1] += slopes[..., -1]
-        return found
+            product[..., -1] += slopes[..., -1]
+        return product
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class General:
     folded: bool
     carries: bool
 
-    def _one(self, params, f):
+    def _next(self, params, f):
         import jax.numpy as jnp
 
         if not self.folded:
@@ -93,14 +93,14 @@ class General:
             params = {k: np.asarray(v, np.float64) for k, v in self.params.items()}
             if self.section.positions:
                 whole = f.reshape(-1, *f.shape[-2:])
-                made = np.asarray(_compiled(self, kind)(params, whole, *more))
-                return made.reshape(*f.shape[:-2], *made.shape[1:])
+                values = np.asarray(_compiled(self, kind)(params, whole, *more))
+                return values.reshape(*f.shape[:-2], *values.shape[1:])
             flat = np.asarray(f, np.float64).reshape(-1, f.shape[-1])
             # Rows are filled up to a power of two, so that few sizes of blocks are compiled.
             spare = max(16, 1 << (len(flat) - 1).bit_length()) - len(flat)
             padded = np.concatenate([flat, np.broadcast_to(flat[:1], (spare, flat.shape[1]))])
-            made = np.asarray(_compiled(self, kind)(params, padded))[: len(flat)]
-        return made.reshape(*f.shape[:-1], *made.shape[1:])
+            values = np.asarray(_compiled(self, kind)(params, padded))[: len(flat)]
+        return values.reshape(*f.shape[:-1], *values.shape[1:])
 
     def values(self, f: np.ndarray) -> np.ndarray:
         """Next activations, (..., d) to (..., d')."""
@@ -131,22 +131,22 @@ def _compiled(step, kind):
     import jax
 
     def pulled(params, f, slopes):
-        _, back = jax.vjp(lambda at: step._one(params, at), f)
+        _, back = jax.vjp(lambda at: step._next(params, at), f)
         return jax.vmap(lambda slope: back(slope)[0])(slopes)
 
     def pushed(params, f, changes):
-        return jax.vmap(jax.linearize(lambda at: step._one(params, at), f)[1])(changes)
+        return jax.vmap(jax.linearize(lambda at: step._next(params, at), f)[1])(changes)
 
-    def by_example(one):  # one after another: what attention makes of many slopes is large
-        return lambda params, *given: jax.lax.map(lambda part: one(params, *part), given)
+    def by_example(function):  # one after another: what attention makes of many slopes is large
+        return lambda params, *arrays: jax.lax.map(lambda part: function(params, *part), arrays)
 
     key = (step.section, step.folded, step.carries, kind)
     if key not in _PROGRAMS:
         if kind in ("pulled", "pushed"):
             many = by_example(pulled if kind == "pulled" else pushed)
         else:
-            one = step._one if kind == "values" else jax.jacrev(step._one, argnums=1)
-            many = jax.vmap(one, (None, 0))
+            function = step._next if kind == "values" else jax.jacrev(step._next, argnums=1)
+            many = jax.vmap(function, (None, 0))
         _PROGRAMS[key] = jax.jit(many)
     return _PROGRAMS[key]
 
@@ -216,8 +216,8 @@ def shapes(network: Network, data: Data, folded: bool = True) -> list[tuple[int,
     parts: Any = data() if callable(data) else (data,)
     part = next(iter(parts), np.zeros((0, 0)))
     first = np.asarray(examples(network, part)[:1], np.float64)
-    found = layers(steps(network, folded), first, folded)
-    return [(f[..., 0].size, f.shape[-1]) for f in found]
+    values = layers(steps(network, folded), first, folded)
+    return [(f[..., 0].size, f.shape[-1]) for f in values]
 
 
 def blocks(data: Data, size: int) -> Iterator[np.ndarray]:

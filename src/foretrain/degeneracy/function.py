@@ -53,11 +53,11 @@ class Function:
     def __post_init__(self):
         from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
-        found, tree = tree_flatten_with_path(self.params)
-        if not found:
+        pairs, tree = tree_flatten_with_path(self.params)
+        if not pairs:
             raise argument_error("params", "hold at least one array", "holds none")
-        names = tuple(keystr(path, simple=True, separator=".") for path, _ in found)
-        leaves = [_float(name, leaf) for name, (_, leaf) in zip(names, found, strict=True)]
+        names = tuple(keystr(path, simple=True, separator=".") for path, _ in pairs)
+        leaves = [_float(name, leaf) for name, (_, leaf) in zip(names, pairs, strict=True)]
         object.__setattr__(self, "params", tree_unflatten(tree, leaves))
         object.__setattr__(self, "names", names)
 
@@ -72,22 +72,6 @@ class Function:
         """Number of parameters."""
         return sum(leaf.size for leaf in self._leaves)
 
-    @property
-    def flat(self) -> np.ndarray:
-        """All parameters as one vector, (size,), in the order of `jax.flatten_util.ravel_pytree`."""
-        return np.concatenate([leaf.ravel() for leaf in self._leaves])
-
-    def rebuilt(self, vector: Any) -> Any:
-        """`params` with the values of a vector (size,), of NumPy or JAX and of any precision."""
-        import jax
-
-        ends = np.cumsum([leaf.size for leaf in self._leaves]).tolist()
-        parts = [
-            vector[end - leaf.size : end].reshape(leaf.shape)
-            for leaf, end in zip(self._leaves, ends, strict=True)
-        ]
-        return jax.tree.unflatten(jax.tree.structure(self.params), parts)
-
     def part(self, *prefixes: str) -> "Function":
         """The same function of some of its parameters, by name; the others stay as they are, and there is no `network`.
 
@@ -96,13 +80,12 @@ class Function:
         """
         import jax
 
-        for one in prefixes:
-            if not any(_below(name, one) for name in self.names):
+        for prefix in prefixes:
+            if not any(_below(name, prefix) for name in self.names):
                 stems = {name.rsplit(".", at)[0] for name in self.names for at in range(3)}
-                raise argument_error(
-                    "part", "begin the name of a parameter", f"is `{one}`", nearest(one, stems)
-                )
-        moved = [any(_below(name, one) for one in prefixes) for name in self.names]
+                rule, repair = "begin the name of a parameter", nearest(prefix, stems)
+                raise argument_error("part", rule, f"is `{prefix}`", repair)
+        moved = [any(_below(name, prefix) for prefix in prefixes) for name in self.names]
         pairs = zip(self.names, self._leaves, moved, strict=True)
         params = {name: leaf for name, leaf, moves in pairs if moves}
         names, leaves, tree = self.names, self._leaves, jax.tree.structure(self.params)
@@ -129,7 +112,7 @@ class Function:
         if self.symbols:
             return np.eye(self.symbols)[x]
         x = x.astype(np.float64)
-        if self.network is None or not any(one.positions for one in self.network.sections):
+        if self.network is None or not any(section.positions for section in self.network.sections):
             return x.reshape(len(x), -1)
         first, leaves = self.network.sections[0], self.network.params[0]
         width = first.inputs if first.weight is None else np.shape(leaves[first.weight])[-1]
@@ -157,18 +140,18 @@ class Function:
             double = lambda leaf: jax.numpy.asarray(leaf, "float64")  # noqa: E731
             batch = double(x) if x.dtype.kind == "f" else jax.numpy.asarray(x)
             try:
-                found = np.asarray(run(jax.tree.map(double, self.params), batch))
+                outputs = np.asarray(run(jax.tree.map(double, self.params), batch))
             except ArgumentError:
                 raise
             except Exception as error:
                 got = f"raises at {place(error)}".rstrip(".")
                 repair = f"It is called in JAX with x of shape {x.shape}, in float32 and float64."
                 raise argument_error("apply", "answer a batch", got, repair) from error
-        if found.ndim != 2 or len(found) != len(x) or not found.size:
+        if outputs.ndim != 2 or len(outputs) != len(x) or not outputs.size:
             rule = f"give outputs (example, output), {len(x)} rows for {len(x)} examples"
             repair = "Try the last position's, or for squared errors outputs.reshape(len(x), -1)."
-            raise argument_error("apply", rule, f"gives shape {found.shape}", repair)
-        return finite_array("outputs", found).astype(np.float64)
+            raise argument_error("apply", rule, f"gives shape {outputs.shape}", repair)
+        return finite_array("outputs", outputs).astype(np.float64)
 
     def check(self, x: Any) -> np.ndarray:
         """Outputs on all of x, (n, o), where the function is one of parameters and example alone.
@@ -182,7 +165,7 @@ class Function:
         few = self.data(x)[:_FEW]
         alone = self._called(jax.jit(lambda params, x: self.apply(params, x)), few)  # traced anew
         outputs = self.outputs(x)
-        if _apart(alone, outputs[: len(few)], outputs) > 1:
+        if _difference(alone, outputs[: len(few)], outputs) > 1:
             again = self._called(self.apply, few)
             if not np.array_equal(again, self._called(self.apply, few)):
                 repair = "Turn dropout off, and draw nothing inside it."
@@ -191,8 +174,8 @@ class Function:
             repair = "Batch normalisation must take its stored mean and variance."
             raise argument_error("apply", rule, "some get others among fewer examples", repair)
         if self.network is not None:
-            found = layers(steps(self.network, False), self.rows(x), False)[-1]
-            if _apart(found.reshape(len(x), -1), outputs, outputs) > 1:
+            answers = layers(steps(self.network, False), self.rows(x), False)[-1]
+            if _difference(answers.reshape(len(x), -1), outputs, outputs) > 1:
                 raise argument_error("network", "answer as `apply` does", "answers otherwise")
         return outputs
 
@@ -205,9 +188,9 @@ def function_of(
     notes: Iterable[str] = (),
 ) -> Function:
     """A `Function` that was tried on data; arguments and errors as of `Function` and `Function.check`."""
-    made = Function(apply, params, network, tuple(notes))
-    made.check(x)
-    return made
+    function = Function(apply, params, network, tuple(notes))
+    function.check(x)
+    return function
 
 
 def as_function(network: Network, names: Sequence[str] | None = None) -> Function:
@@ -216,13 +199,13 @@ def as_function(network: Network, names: Sequence[str] | None = None) -> Functio
         return Function(_forward(network.sections), network.params, network)
     whole = _forward(network.sections)
     named = dict(zip(names, network.params, strict=True))
-    return Function(lambda params, x: whole([params[one] for one in names], x), named, network)
+    return Function(lambda params, x: whole([params[name] for name in names], x), named, network)
 
 
 @lru_cache(maxsize=64)
 def _forward(sections):
     """One function for all networks of the same sections, so that programs are compiled once."""
-    together = any(one.positions for one in sections)
+    together = any(section.positions for section in sections)
 
     def apply(params: Sequence[Params], x):
         x = x if together else x.reshape(len(x), -1)
@@ -250,31 +233,31 @@ def check_outputs(
     meant = finite_array("outputs", outputs)
     tolerance = _HALF / _CLOSE if meant.dtype.itemsize == 2 else 1.0
     meant = meant.astype(np.float64).reshape(len(meant), -1) if meant.ndim else meant
-    found = function.outputs(x)
-    if found.shape != meant.shape:
-        got = f"have shape {np.shape(outputs)}, and the network that was read gives {found.shape}"
+    answers = function.outputs(x)
+    if answers.shape != meant.shape:
+        got = f"have shape {np.shape(outputs)}, and the network that was read gives {answers.shape}"
         raise argument_error("outputs", "be of the data and the network", got)
-    if _apart(found, meant, meant) <= tolerance:
+    if _difference(answers, meant, meant) <= tolerance:
         return function
-    exp = np.exp(found - found.max(1, keepdims=True))
+    exp = np.exp(answers - answers.max(1, keepdims=True))
     softmax = "They are its softmax: give the outputs before it.", exp / exp.sum(1, keepdims=True)
     right = (
         repair
         for repair, others in itertools.chain([softmax], repairs)
-        if _apart(others, meant[: len(others) or None], meant) <= tolerance
+        if _difference(others, meant[: len(others) or None], meant) <= tolerance
     )
     repair = next(right, "Look at the nonlinearity, the order of layers, and transposed weights.")
-    largest = np.abs(found - meant).max() / max(np.abs(meant).max(), np.finfo(float).tiny)
+    largest = np.abs(answers - meant).max() / max(np.abs(meant).max(), np.finfo(float).tiny)
     got = f"differ by up to {largest:.2g} of the largest"
     raise argument_error("outputs", "be those of the network that was read", got, repair)
 
 
-def _apart(found, meant, all_of):
+def _difference(answers, meant, all_of):
     """The largest difference, in units of the one that is allowed."""
-    if found.shape != meant.shape:
+    if answers.shape != meant.shape:
         return np.inf
     allowed = _CLOSE * all_of.std(0).max() + _ROUNDED * np.abs(all_of).max()
-    return np.abs(found - meant).max() / max(allowed, np.finfo(float).tiny)
+    return np.abs(answers - meant).max() / max(allowed, np.finfo(float).tiny)
 
 
 def _below(name, prefix):

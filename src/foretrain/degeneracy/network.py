@@ -96,17 +96,13 @@ def perceptron(
         raise argument_error("weights", "hold at least one matrix", "is empty")
     if isinstance(activation, str):
         nonlinearity(activation)
+        activation = [activation] * (len(weights) - 1) + ["identity"]
     biases = [None] * len(weights) if biases is None else list(biases)
-    names = (
-        [activation] * (len(weights) - 1) + ["identity"]
-        if isinstance(activation, str)
-        else list(activation)
-    )
-    for name, many in (("biases", biases), ("activation", names)):
+    for name, many in (("biases", biases), ("activation", activation)):
         if len(many) != len(weights):
             rule = f"have one entry for each of the {len(weights)} weights"
             raise argument_error(name, rule, f"has {len(many)}")
-    sections = tuple(dense(a, b is not None) for a, b in zip(names, biases, strict=True))
+    sections = tuple(dense(a, b is not None) for a, b in zip(activation, biases, strict=True))
     params = tuple(
         {"weight": w} | ({} if b is None else {"bias": b})
         for w, b in zip(weights, biases, strict=True)
@@ -167,9 +163,8 @@ def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
 
     Of a network with positions they are (example, T, d_0). Integers become float64.
     """
-    x = finite_array(
-        name, x, ndim=3 if any(section.positions for section in network.sections) else 2
-    )
+    positions = any(section.positions for section in network.sections)
+    x = finite_array(name, x, ndim=3 if positions else 2)
     if not len(x):
         raise argument_error(name, "hold at least one example", f"has shape {x.shape}")
     first = network.sections[0]

@@ -30,10 +30,7 @@ def spread(outputs: np.ndarray, loss: str) -> float:
         ArgumentError: All examples are answered alike.
     """
     if loss == "mse":
-        value, least = (
-            float(outputs.var(0).sum()),
-            ROUNDING * float((outputs**2).sum(1).mean()),
-        )
+        value, least = float(outputs.var(0).sum()), ROUNDING * float((outputs**2).sum(1).mean())
     else:
         logs = log_softmax(outputs, axis=1)
         p = np.exp(logs)
@@ -97,9 +94,9 @@ def variance_between(functions: Sequence[Function], x: np.ndarray, loss: str = "
     if k < 2:
         rule = "be a number where one model is given"
         raise argument_error("noise_scale", rule, "is `seeds`", "Try several models, one per seed.")
-    outputs = [one.outputs(x) for one in functions]
-    if len({one.shape for one in outputs}) > 1:
-        got = f"have {[one.shape[1] for one in outputs]} outputs"
+    outputs = [function.outputs(x) for function in functions]
+    if len({answers.shape for answers in outputs}) > 1:
+        got = f"have {[answers.shape[1] for answers in outputs]} outputs"
         raise argument_error("models", "have the same outputs", got)
     if loss == "mse":
         variance = float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
@@ -143,7 +140,6 @@ def labels(y, outputs: np.ndarray) -> tuple[np.ndarray, str]:
         return y.astype(int), "kl"
     y = y[:, None] if y.ndim == 1 else y
     if y.shape != outputs.shape:
-        raise argument_error(
-            "y", f"have the shape {outputs.shape} of the outputs", f"has {y.shape}"
-        )
+        rule = f"have the shape {outputs.shape} of the outputs"
+        raise argument_error("y", rule, f"has {y.shape}")
     return y.astype(np.float64), "mse"

@@ -93,8 +93,8 @@ def _gelu_tanh_slope(p, xp):
 
 
 _KNOWN = {
-    one.name: one
-    for one in (
+    entry.name: entry
+    for entry in (
         Nonlinearity("identity", lambda p, xp: p, lambda p, xp: xp.ones_like(p), True),
         Nonlinearity(
             "relu",

@@ -1,7 +1,7 @@
 """Runs made elsewhere against a stored prediction or explanation, without training anything."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 
 import numpy as np
@@ -40,13 +40,13 @@ def compare_curves(
     return curve_comparison(measured, at, theories, RUN if RUN in theories else None)
 
 
-def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Steps and the losses of every theory that a folder holds."""
     explained = folder / _EXPLANATION
     try:
         if explained.is_file():
             record = json.loads(explained.read_text("utf-8"))
-            losses = {name: _array(one) for name, one in record["losses"].items()}
+            losses = {name: _array(rows) for name, rows in record["losses"].items()}
             return np.array(record["steps"]), losses
         path = folder / _PREDICTION
         if not path.is_file():
@@ -56,9 +56,8 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]
         record = json.loads(path.read_text("utf-8"))
         if learning_rate is None:
             rule = "be the learning rate of the measured runs"
-            raise argument_error(
-                "learning_rate", rule, "is not given, and the prediction's time is step x rate"
-            )
+            got = "is not given, and the prediction's time is step x rate"
+            raise argument_error("learning_rate", rule, got)
         pace = real("learning_rate", learning_rate, above=0)
         if "candidates" in record:
             raise argument_error("second", "hold one prediction", "ranks several candidates")
@@ -73,4 +72,4 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, Mapping[str, np.ndarray]
 
 
 def _array(rows):
-    return np.array([[np.inf if one is None else one for one in row] for row in rows], float)
+    return np.array([[np.inf if loss is None else loss for loss in row] for row in rows], float)

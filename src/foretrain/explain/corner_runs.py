@@ -120,9 +120,13 @@ class CornerRuns:
             ForetrainError: A network cannot be held to first order, or raises; the text has the line.
             FolderError: The folder is in use, or holds another training.
         """
-        missing = [one for one in dict.fromkeys(simulations) if one not in self._curves]
+        missing = [
+            simulation
+            for simulation in dict.fromkeys(simulations)
+            if simulation not in self._curves
+        ]
         if missing:
-            self._execute(self._plan([one.name for one in missing]))
+            self._execute(self._plan([simulation.name for simulation in missing]))
         return {simulation: self._curves[simulation] for simulation in simulations}
 
     def _plan(self, names: Sequence[str]) -> Plan:
@@ -131,15 +135,15 @@ class CornerRuns:
         return make_plan(self._study, values, seeds=1)
 
     def _execute(self, plan: Plan) -> None:
-        asked = {run.identity: run.parameters for run in runs(plan)}
-        held = scan(self.folder)
+        wanted = {run.identity: run.parameters for run in runs(plan)}
+        stored = scan(self.folder)
         code = plan.study.code
         again = [
             name
-            for name, outcome in zip(held.identities, held.outcomes, strict=True)
-            if name in asked and (outcome == FAILED or held.code_of(name) != code)
+            for name, outcome in zip(stored.identities, stored.outcomes, strict=True)
+            if name in wanted and (outcome == FAILED or stored.code_of(name) != code)
         ]
-        left = [p for name, p in asked.items() if name in again or name not in held.identities]
+        left = [p for name, p in wanted.items() if name in again or name not in stored.identities]
         gradients = sum(map(plan.study.estimate, left))
         here = self._runs_here(gradients)
         began = time.monotonic()
@@ -158,7 +162,7 @@ class CornerRuns:
             )
         if left and here:
             self._pace = (time.monotonic() - began) / gradients
-        self._read(asked)
+        self._read(wanted)
 
     def _runs_here(self, gradients: float) -> bool:
         """True for runs of seconds, where the engine can compute in this process."""
@@ -175,15 +179,15 @@ class CornerRuns:
         stored = home.stored_plan(self.folder)
         if stored is not None and "corner" in stored["parameters"]:
             names = stored["axes"].get("corner", [stored["parameters"]["corner"]])
-            asked = plan.axes.get("corner", (plan.parameters.corner,))
-            plan = self._plan(list(dict.fromkeys([*names, *asked])))
+            new = plan.axes.get("corner", (plan.parameters.corner,))
+            plan = self._plan(list(dict.fromkeys([*names, *new])))
         home.record(self.folder, plan)
 
-    def _read(self, asked: dict[str, Parameters]) -> None:
+    def _read(self, wanted: dict[str, Parameters]) -> None:
         tree = jax.tree.structure(self.simulator.starts)
         for segment in segments(self.folder):
             for run in runs_of(segment):
-                if run.identity not in asked:
+                if run.identity not in wanted:
                     continue
                 if run.outcome == FAILED:
                     raise ForetrainError(run.note)
@@ -191,7 +195,7 @@ class CornerRuns:
                 leaves = [arrays[name] for k in range(len(arrays)) if (name := _leaf(k)) in arrays]
                 weights = jax.tree.unflatten(tree, leaves) if leaves else None
                 curves = Curves(arrays["train"], arrays.get("test"), weights)
-                self._curves[simulation_of(asked[run.identity].corner)] = curves
+                self._curves[simulation_of(wanted[run.identity].corner)] = curves
 
 
 def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[str, np.ndarray]:
@@ -201,10 +205,10 @@ def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[s
         if training_hash(simulator) != p.training:
             raise ForetrainError("The network or its data have changed meanwhile: try again.")
         _SIMULATORS[p.training] = simulator
-    simulator, asked = _SIMULATORS[p.training], simulation_of(p.corner)
-    train, test, weights = simulator.train([asked])[asked]
+    simulator, simulation = _SIMULATORS[p.training], simulation_of(p.corner)
+    train, test, weights = simulator.train([simulation])[simulation]
     arrays = {"train": train} if test is None else {"train": train, "test": test}
-    if asked == Simulation(run_corner(simulator.training)):
+    if simulation == Simulation(run_corner(simulator.training)):
         arrays |= {_leaf(k): leaf for k, leaf in enumerate(jax.tree.leaves(weights))}
     return arrays
 
@@ -215,12 +219,13 @@ def _leaf(number: int) -> str:
 
 def _gradients(share: float, p: Parameters) -> float:
     """Gradients of all examples for every step of a simulation; `share` is that of a minibatch."""
-    asked = simulation_of(p.corner)
-    corner = asked.corner
-    stages = 1.0 if corner.step else STAGES * asked.substeps
-    stages *= _CORRECTED if asked.corrected else 1.0
-    held = 1.0 if corner.layers and corner.gates else _FIRST_ORDER
-    return stages * held * (share if corner.batches else 1.0) * (FEW if asked.few else p.starts)
+    simulation = simulation_of(p.corner)
+    corner = simulation.corner
+    stages = 1.0 if corner.step else STAGES * simulation.substeps
+    stages *= _CORRECTED if simulation.corrected else 1.0
+    order = 1.0 if corner.layers and corner.gates else _FIRST_ORDER
+    starts = FEW if simulation.few else p.starts
+    return stages * order * (share if corner.batches else 1.0) * starts
 
 
 def _backend() -> str:

@@ -153,10 +153,7 @@ def inner(equation):
 def _refusal(equation):
     """The sentence that refuses an operation, with the line of the user's code that it comes from."""
     frames = getattr(equation.source_info.traceback, "frames", ())
-    own = [
-        frame
-        for frame in frames
-        if not any(f"{os.sep}{name}{os.sep}" in frame.file_name for name in _NOT_OWN)
-    ]
+    others = [f"{os.sep}{name}{os.sep}" for name in _NOT_OWN]
+    own = [frame for frame in frames if not any(name in frame.file_name for name in others)]
     where = f" in line {own[0].line_num} of {os.path.basename(own[0].file_name)}" if own else ""
     return f"The operation `{equation.primitive.name}`{where} cannot be held to first order: write the network without it."

@@ -63,7 +63,9 @@ def sentences(comparison: CurveComparison) -> list[str]:
         )
     lines += _same_training(comparison)
     others = {
-        name: one.miss for name, one in comparison.distances.items() if name != comparison.run
+        name: distance.miss
+        for name, distance in comparison.distances.items()
+        if name != comparison.run
     }
     if others:
         name = min(others, key=lambda other: others[other])
@@ -84,11 +86,9 @@ def _same_training(comparison):
     distance = comparison.distances[comparison.run]
     if distance.spreads is None or distance.farthest is None:
         return []
-    verdict = (
-        "The measured losses can be those of such starts"
-        if distance.spreads <= distance.farthest
-        else "The measured losses are those of another training than the one described"
-    )
+    verdict = "The measured losses are those of another training than the one described"
+    if distance.spreads <= distance.farthest:
+        verdict = "The measured losses can be those of such starts"
     return [
         f"{verdict}: they are {number(distance.spreads, 2)} spreads from the starts, of which the farthest is "
         f"{number(distance.farthest, 2)} from the others."

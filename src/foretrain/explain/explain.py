@@ -82,10 +82,8 @@ def explain(
         ('will do', 'lazy')
     """
     known_options("foretrain.explain", described_by, explain, described)
-    training = described(apply, init, x, y, **described_by)
-    return explained(
-        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out
-    )
+    options: Any = {"seeds": seeds, "from_zero": from_zero, "tell": tell, "measured": measured}
+    return explained(described(apply, init, x, y, **described_by), out=out, **options)
 
 
 def explained(
@@ -136,11 +134,9 @@ def explained(
     )
     folder = runs.folder
     kernels = [Kernel(training, _start(simulator.starts, k)) for k in range(number)]
-    forecast, twins = (
-        (None, None)
-        if training.adaptive
-        else kernel_forecast(kernels, simulator.rows, simulator.at)
-    )
+    forecast = twins = None
+    if not training.adaptive:
+        forecast, twins = kernel_forecast(kernels, simulator.rows, simulator.at)
     if tell is not None and forecast is not None:
         _tell_before(tell, forecast, measured, simulator.at)
     run = Simulation(run_corner(training))
@@ -152,22 +148,21 @@ def explained(
         )
     weights = [_start(ends.weights, k) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
-    asked = corners(training, from_zero=from_zero)
-    substeps, curves = _trained(simulator, runs.train, asked, forecast, state)
-    train = {corner: curves[corner].train for corner in asked}
-    tests = {corner: losses for corner in asked if (losses := curves[corner].test) is not None}
-    test = tests or None
+    wanted = corners(training, from_zero=from_zero)
+    substeps, curves = _trained(simulator, runs.train, wanted, forecast, state)
+    train = {corner: curves[corner].train for corner in wanted}
+    tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
     return Explanation(
         training=training,
         weights=sum(leaf[0].size for leaf in jax.tree.leaves(simulator.starts)),
         at=simulator.at,
         train=train,
-        test=test,
+        test=tests or None,
         forecast=forecast,
         regime=state,
         extra=extra_curves(simulator, runs.train, forecast, state, substeps),
         shares=gap_shares(training, train),
-        test_shares=None if test is None else gap_shares(training, test),
+        test_shares=gap_shares(training, tests) if tests else None,
         checks=_checks(simulator, kernels, forecast, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
@@ -197,7 +192,7 @@ def _tell_before(tell, forecast, measured, at):
 def _trained(
     simulator: Simulator,
     train: Train,
-    asked: Sequence[Corner],
+    wanted: Sequence[Corner],
     forecast: KernelForecast | None,
     state: Regime,
 ) -> tuple[int, dict[Corner, Curves]]:
@@ -205,22 +200,26 @@ def _trained(
 
     Simulations are trained in as few calls as can be, for each starts workers.
     """
-    own = [Simulation(corner) for corner in asked if corner.step]
+    own = [Simulation(corner) for corner in wanted if corner.step]
     if forecast is None:
-        return 1, {one.corner: curves for one, curves in train(own).items()}
+        return 1, {simulation.corner: curves for simulation, curves in train(own).items()}
     edge, few = forecast.edge.measured, simulator.large
-    first = [one for n in islice(substep_search(edge), 1) for one in compared(n, few=few)]
+    first = [
+        simulation for n in islice(substep_search(edge), 1) for simulation in compared(n, few=few)
+    ]
     train([*own, *first])
     substeps = enough_substeps(train, edge, few=few)
-    flows = [Simulation(corner, substeps) for corner in asked if not corner.step]
+    flows = [Simulation(corner, substeps) for corner in wanted if not corner.step]
     also = [] if uncorrected(simulator.training, forecast, state) else [corrected_flow(substeps)]
     curves = train([*own, *flows, *also])
-    return substeps, {one.corner: curves[one] for one in (*own, *flows)}
+    return substeps, {simulation.corner: curves[simulation] for simulation in (*own, *flows)}
 
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
     """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
-    fields = [at for at, name in enumerate(Corner._fields) if len({one[at] for one in curves}) > 1]
+    fields = [
+        at for at, name in enumerate(Corner._fields) if len({corner[at] for corner in curves}) > 1
+    ]
     names = [Corner._fields[at] for at in fields]
     game = {
         frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses
@@ -231,13 +230,12 @@ def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Share
 
 def _checks(simulator, kernels, forecast, train):
     training = simulator.training
-    first = train[run_corner(training)][:, :1]
+    run = train[run_corner(training)]
 
     def worst(here, there):
-        off = np.abs(here - there) / np.maximum(first[: len(here)], np.abs(there))
+        off = np.abs(here - there) / np.maximum(run[: len(here), :1], np.abs(there))
         return float(off[np.isfinite(off)].max())
 
-    run = train[run_corner(training)]
     plain = worst(run[:1], simulator.plain[None])
     if forecast is None:
         return Checks(None, None, plain)

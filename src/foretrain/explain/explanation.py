@@ -80,7 +80,9 @@ class Explanation(Finding):
 
         From zero if the explanation is.
         """
-        return Corner(step=self.training.adaptive, output=all(one.output for one in self.train))
+        return Corner(
+            step=self.training.adaptive, output=all(corner.output for corner in self.train)
+        )
 
     @property
     def run(self) -> Corner:
@@ -109,18 +111,12 @@ class Explanation(Finding):
         if self.test_shares is not None:
             causes["test_value"] = self.test_shares.causes
         coords = {"corner": names, "seed": np.arange(self.starts), "step": self.at}
-        whole = xr.Dataset(
-            data,
-            coords,
-            {"learning_rate": self.training.learning_rates[0], "substeps": self.substeps},
-        )
+        rate = self.training.learning_rates[0]
+        whole = xr.Dataset(data, coords, {"learning_rate": rate, "substeps": self.substeps})
         for name, parts in causes.items():
             if parts:
-                words = [cause_name(self.training, one.name) for one in parts]
-                values = xr.DataArray(
-                    np.stack([one.values for one in parts]),
-                    {"cause": words, "seed": coords["seed"], "step": self.at},
-                    ("cause", "seed", "step"),
-                )
-                whole[name] = values
+                words = [cause_name(self.training, cause.name) for cause in parts]
+                axes = {"cause": words, "seed": coords["seed"], "step": self.at}
+                values = np.stack([cause.values for cause in parts])
+                whole[name] = xr.DataArray(values, axes, tuple(axes))
         return whole

@@ -58,9 +58,8 @@ def every_corner(explanation: Explanation) -> Drawing:
             members = [corner for corner in own if (corner.step, corner.batches) == kind]
             for colour, dashes, corner in zip(colours, _DASHES, members, strict=True):
                 network, _, steps = corner_name(explanation.training, corner).partition(", ")
-                curve = np.minimum(
-                    np.nan_to_num(explanation.train[corner].mean(0), nan=np.inf), top
-                )
+                curve = np.nan_to_num(explanation.train[corner].mean(0), nan=np.inf)
+                curve = np.minimum(curve, top)
                 ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
                 ax.set_title(steps, loc="left", fontsize=11)
             ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
@@ -75,12 +74,8 @@ def _losses(ax, explanation, curves, column):
     seed_band(ax, at, curves[explanation.run], color=PALETTE["blue"], label="the run")
     first = float(curves[explanation.run][:, 0].mean())
     flow = np.minimum(curves[explanation.theory], 2 * first)
-    ax.plot(
-        at,
-        flow.mean(0),
-        **theory_line(linestyle=":"),
-        label=corner_name(explanation.training, explanation.theory),
-    )
+    name = corner_name(explanation.training, explanation.theory)
+    ax.plot(at, flow.mean(0), **theory_line(linestyle=":"), label=name)
     forecast = explanation.forecast
     if forecast is not None and not forecast.diverging:
         predicted = forecast.train if column == 0 else forecast.test
@@ -91,24 +86,19 @@ def _losses(ax, explanation, curves, column):
 def _parts(ax, explanation, shares):
     at = np.maximum(explanation.at, 0.5)
     ax.axhline(0, color=INK, linewidth=0.6)
-    for one in shares.causes:
-        label = cause_name(explanation.training, one.name)
-        seed_band(
-            ax, at, one.values, color=PALETTE[_COLOURS[one.name]], label=label, fraction=False
-        )
-    ax.plot(
-        at, shares.gap.mean(0), color=INK, linewidth=1.2, linestyle="--", label="run minus theory"
-    )
+    for cause in shares.causes:
+        look = {"color": PALETTE[_COLOURS[cause.name]], "fraction": False}
+        seed_band(ax, at, cause.values, label=cause_name(explanation.training, cause.name), **look)
+    look = {"color": INK, "linewidth": 1.2, "linestyle": "--"}
+    ax.plot(at, shares.gap.mean(0), label="run minus theory", **look)
     ax.set(xlabel="Step", xscale="log")
 
 
 def _caption(explanation):
     forecast = explanation.forecast
-    missing = (
-        " No curve is predicted: the linearised network diverges."
-        if forecast and forecast.diverging
-        else ""
-    )
+    missing = ""
+    if forecast and forecast.diverging:
+        missing = " No curve is predicted: the linearised network diverges."
     return (
         f"Above: the loss over {explanation.starts} starts; dotted the theory in which every assumption is kept; dashed the "
         "kernel at the start in the run's own steps and batches, which trains nothing. Below: what each assumption is to "

@@ -111,11 +111,10 @@ def head_lines(explanation: Explanation) -> list[str]:
 def miss_table(explanation: Explanation) -> Table:
     """Return how far theories are from the run: predictions, and explanations with one assumption kept."""
     splits = [curves for curves in (explanation.train, explanation.test) if curves is not None]
-    rows = []
-    for name, corner in shown(explanation).items():
-        rows.append(
-            (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
-        )
+    rows = [
+        (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
+        for name, corner in shown(explanation).items()
+    ]
     for curve in explanation.extra:
         if curve.train is not None:
             miss = miss_words(curve.train, explanation.train[explanation.run][: len(curve.train)])
@@ -126,13 +125,10 @@ def miss_table(explanation: Explanation) -> Table:
 
 def shown(explanation: Explanation) -> dict[str, Corner]:
     """Return the corners that tables show, by name: predictions, and explanations with one assumption kept."""
-    predicted = {
-        Corner(),
-        Corner(output=False),
-        Corner(step=True, batches=explanation.training.in_batches),
-    }
+    own = Corner(step=True, batches=explanation.training.in_batches)
+    predicted = {Corner(), Corner(output=False), own}
     chosen = {*predicted, Corner(True, True), explanation.theory}
-    chosen |= {one for one in explanation.train if sum(one) == sum(explanation.run) - 1}
+    chosen |= {corner for corner in explanation.train if sum(corner) == sum(explanation.run) - 1}
     named = {}
     for corner in sorted(chosen - {explanation.run}, key=sum):
         if corner in explanation.train:
@@ -178,13 +174,17 @@ def trust_lines(explanation: Explanation) -> list[str]:
     if checks.run > 1e-9:
         lines.append("That is more than 1e-9: the training amplifies rounding.")
     if not training.adaptive:
-        held = "; on minibatches each is held for its own step" if training.in_batches else ""
+        note = "; on minibatches each is held for its own step" if training.in_batches else ""
         lines.append(
-            f"The flow is small steps, {explanation.substeps} x 4 gradients in a step{held}."
+            f"The flow is small steps, {explanation.substeps} x 4 gradients in a step{note}."
         )
         if explanation.single:
             lines.append("Small steps are in single precision, all else in double.")
-    lines += [f"Not {one.kind}: {one.name}, for {one.why}." for one in explanation.extra if one.why]
+    lines += [
+        f"Not {curve.kind}: {curve.name}, for {curve.why}."
+        for curve in explanation.extra
+        if curve.why
+    ]
     away = int(lost(explanation.train[explanation.run]).sum())
     if away:
         lines.append(
@@ -229,8 +229,8 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
 
 def _causes(shares: Shares) -> Mapping[str, Any]:
     return {
-        one.name: {"share": _interval(one.share), "alone": one.alone, "last": one.last}
-        for one in shares.causes
+        cause.name: {"share": _interval(cause.share), "alone": cause.alone, "last": cause.last}
+        for cause in shares.causes
     }
 
 

@@ -50,8 +50,7 @@ def extra_curves(
     if forecast is not None and forecast.along is not None:
         curves.append(ExtraCurve("predicted", "kernel along its way, own steps", forecast.along))
     twin = linear_twin(simulator.training, simulator.starts, simulator.at)
-    refused = isinstance(twin, str)
-    losses, why = (None, twin) if refused else (twin, "")
+    losses, why = (None, twin) if isinstance(twin, str) else (twin, "")
     curves.append(ExtraCurve("predicted", "linear twin, own steps", losses, why))
     losses, why = None, uncorrected(simulator.training, forecast, regime)
     if not why:

@@ -66,10 +66,8 @@ def _factor(training, weights):
     inputs = training.x.shape[1]
     cases = [(weights, training.x)]
     for _ in range(2):
-        other = jax.tree.map(
-            lambda leaf: np.asarray(leaf) * random.uniform(-2, 2, leaf.shape), weights
-        )
-        cases.append((other, random.standard_normal((8, inputs))))
+        drawn = lambda leaf: np.asarray(leaf) * random.uniform(-2, 2, leaf.shape)  # noqa: E731
+        cases.append((jax.tree.map(drawn, weights), random.standard_normal((8, inputs))))
     factors = []
     for weights, x in cases:
         first, last = map(np.asarray, jax.tree.leaves(weights))
@@ -100,8 +98,8 @@ def _even(training, weights):
 
 def _symmetric(x, y):
     """True if the examples are the same ones after all signs are turned."""
-    rows = np.round(np.c_[x, y] / np.abs(np.c_[x, y]).max(), 9) + 0.0
-    turned = np.round(-np.c_[x, y] / np.abs(np.c_[x, y]).max(), 9) + 0.0
+    both = np.c_[x, y] / np.abs(np.c_[x, y]).max()
+    rows, turned = (np.round(signed, 9) + 0.0 for signed in (both, -both))
     return bool((rows[np.lexsort(rows.T)] == turned[np.lexsort(turned.T)]).all())
 
 

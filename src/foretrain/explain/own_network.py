@@ -118,9 +118,9 @@ def described(
         ForetrainError: A function of the user raises; the text has its file and line.
     """
     one_of("optimizer", optimizer, OPTIMIZERS)
-    for name, one in (("apply", apply), ("init", init)):
-        if not callable(one):
-            raise argument_error(name, "be a function", f"is {one!r}")
+    for name, function in (("apply", apply), ("init", init)):
+        if not callable(function):
+            raise argument_error(name, "be a function", f"is {function!r}")
     x, y = _data("x", x), _data("y", y)
     examples = same_length(x=x, y=y)
     if (x_test is None) != (y_test is None):
@@ -128,10 +128,10 @@ def described(
     if x_test is not None:
         x_test, y_test = _data("x_test", x_test), _data("y_test", y_test)
         same_length(x_test=x_test, y_test=y_test)
-        for name, one, other in (("x_test", x_test, x), ("y_test", y_test, y)):
-            if one.shape[1:] != other.shape[1:]:
+        for name, array, other in (("x_test", x_test, x), ("y_test", y_test, y)):
+            if array.shape[1:] != other.shape[1:]:
                 rule = f"have examples of shape {other.shape[1:]}"
-                raise argument_error(name, rule, f"has {one.shape[1:]}")
+                raise argument_error(name, rule, f"has {array.shape[1:]}")
     steps = integer("steps", whole_number(steps), minimum=1)
     size = examples if batch_size is None else whole_number(batch_size)
     mean = _LOSSES[one_of("loss", loss, LOSSES)] if isinstance(loss, str) else loss
@@ -157,14 +157,11 @@ def described(
 def starts(training: Training, number: int) -> Any:
     """Weights of several starts in float64, a leading axis of starts on every leaf."""
     drawn = [_called("init", training.init, key(_ROOT, k, "weights")) for k in range(number)]
-    stacked = jax.tree.map(
-        lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves]), *drawn
-    )
+    stack = lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves])  # noqa: E731
+    stacked = jax.tree.map(stack, *drawn)
     if number > 1 and all(bool((leaf == leaf[0]).all()) for leaf in jax.tree.leaves(stacked)):
-        rule = "draw other weights for every key"
-        raise argument_error(
-            "init", rule, "gives the same for all", "Use the key that it is given."
-        )
+        rule, repair = "draw other weights for every key", "Use the key that it is given."
+        raise argument_error("init", rule, "gives the same for all", repair)
     return stacked
 
 
@@ -253,17 +250,13 @@ def _check_outputs(training, outputs):
         raise argument_error("y", rule, f"has {y.shape}", "Reshape the targets or the outputs.")
     if loss == "cross_entropy":
         if len(outputs.shape) != 2:
-            raise argument_error(
-                "apply", "return logits (example, class)", f"returns {outputs.shape}"
-            )
+            got = f"returns {outputs.shape}"
+            raise argument_error("apply", "return logits (example, class)", got)
         classes = outputs.shape[1]
         for name, labels in (("y", y), ("y_test", training.y_test)):
             if labels is None:
                 continue
-            if (
-                labels.ndim != 1
-                or labels.dtype.kind not in "iu"
-                or not (0 <= labels.min() and labels.max() < classes)
-            ):
+            whole = labels.ndim == 1 and labels.dtype.kind in "iu"
+            if not (whole and 0 <= labels.min() and labels.max() < classes):
                 rule = f"hold class numbers from 0 to {classes - 1}, shape (example,)"
                 raise argument_error(name, rule, f"has shape {labels.shape}, dtype {labels.dtype}")

@@ -76,12 +76,14 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
     twin_movement, twin_edge, twin_gates, twin_balance = read(twins, True)
     assert movement is not None
     assert edge is not None
+    interval_ends = movement.low, movement.high
+    low, high = (end if np.isfinite(end) else movement.measured for end in interval_ends)
     name = "undecided"
     if not training.in_batches and EDGE[0] <= edge.measured <= EDGE[1]:
         name = "edge"
-    elif _high(movement) < LAZY:
+    elif high < LAZY:
         name = "lazy"
-    elif _low(movement) > RICH:
+    elif low > RICH:
         name = "rich"
     return Regime(
         name, movement, twin_movement, edge, twin_edge, gates, twin_gates, balance, twin_balance
@@ -90,17 +92,8 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
 
 def _mean(values):
     values = np.array(values)
-    return (
-        interval(values) if np.isfinite(values).all() else Interval(np.inf, np.nan, np.nan, "none")
-    )
-
-
-def _low(value):
-    return value.low if np.isfinite(value.low) else value.measured
-
-
-def _high(value):
-    return value.high if np.isfinite(value.high) else value.measured
+    finite = np.isfinite(values).all()
+    return interval(values) if finite else Interval(np.inf, np.nan, np.nan, "none")
 
 
 def _gate_changes(training, start, end):
@@ -117,13 +110,8 @@ def _gates(training):
 
 def _imbalance(start, end):
     pairs = zip(jax.tree.leaves(start), jax.tree.leaves(end), strict=True)
-    gains = np.array(
-        [
-            float((np.asarray(w) ** 2).sum() - (np.asarray(u) ** 2).sum())
-            for u, w in pairs
-            if np.ndim(u) > 1
-        ]
-    )
+    layers = [(np.asarray(u), np.asarray(w)) for u, w in pairs if np.ndim(u) > 1]
+    gains = np.array([float((w**2).sum() - (u**2).sum()) for u, w in layers])
     if len(gains) < 2 or not np.abs(gains).sum() > 0:
         return None
     return float((gains.max() - gains.min()) / np.abs(gains).sum())

@@ -55,12 +55,6 @@ def run_corner(training: Training) -> Corner:
     return Corner(True, True, True, training.in_batches)
 
 
-def in_single(training: Training, starts: Any) -> bool:
-    """True of a network so large that its small steps are in single precision; `starts` has a leading axis of starts."""
-    weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
-    return weights * training.batch_size >= SINGLE
-
-
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
     """All corners of a training, the flow of the kernel first; half as many without minibatches, and of Adam.
 
@@ -135,7 +129,8 @@ class Simulator:
 
     def __init__(self, training: Training, starts: Any, rows: np.ndarray, at: np.ndarray):
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
-        self.large = in_single(training, starts)
+        weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
+        self.large = weights * training.batch_size >= SINGLE
         self._programs = {}
 
     @cached_property
@@ -147,10 +142,10 @@ class Simulator:
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
         """Curves of simulations, made in this process; raises and costs as `run`."""
         return {
-            asked: (self.few if asked.few else self).run(
-                asked.corner, asked.substeps, corrected=asked.corrected
+            simulation: (self.few if simulation.few else self).run(
+                simulation.corner, simulation.substeps, corrected=simulation.corrected
             )
-            for asked in simulations
+            for simulation in simulations
         }
 
     def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
@@ -192,13 +187,13 @@ class Simulator:
         return Curves(train, test, weights)
 
     def _program(self, asked_corner, batched, corrected, single):
-        asked = asked_corner._replace(step=True, batches=batched), corrected, single
-        if asked not in self._programs:
+        key = asked_corner._replace(step=True, batches=batched), corrected, single
+        if key not in self._programs:
             network = _network(self.training.apply, asked_corner)
             function = partial(_trained, self.training, self.at, network, corrected)
             lanes = (None, 0, 0 if batched else None, None, None, None, None)
-            self._programs[asked] = jax.jit(jax.vmap(function, in_axes=lanes))
-        return self._programs[asked]
+            self._programs[key] = jax.jit(jax.vmap(function, in_axes=lanes))
+        return self._programs[key]
 
     @cached_property
     def plain(self) -> np.ndarray:
@@ -250,9 +245,9 @@ def enough_substeps(train: Train, share: float, *, few: bool) -> int:
     """
     curves: dict[Simulation, Curves] = {}
     for substeps in substep_search(share):
-        asked = compared(substeps, few=few)
-        curves |= train([simulation for simulation in asked if simulation not in curves])
-        losses = [np.nan_to_num(curves[simulation].train, nan=np.inf) for simulation in asked]
+        simulations = compared(substeps, few=few)
+        curves |= train([simulation for simulation in simulations if simulation not in curves])
+        losses = [np.nan_to_num(curves[simulation].train, nan=np.inf) for simulation in simulations]
         pairs = (losses[:2], losses[2:])
         worst = max(float((np.abs(half - whole) / half[:, :1]).max()) for half, whole in pairs)
         if worst < _AGREE:
@@ -262,10 +257,10 @@ def enough_substeps(train: Train, share: float, *, few: bool) -> int:
     )
 
 
-def _network(apply, asked):
+def _network(apply, assumptions):
     """The network of a corner as a function of weights, start and inputs."""
-    network = corner(apply, layers=asked.layers, gates=asked.gates)
-    if asked.output:
+    network = corner(apply, layers=assumptions.layers, gates=assumptions.gates)
+    if assumptions.output:
         return network
     return lambda w, u, x: network(w, u, x) - apply(u, x)
 
@@ -323,11 +318,9 @@ def _trained(
         state = jax.lax.fori_loop(ends[0], ends[1], step, state)
         return state, losses(state[0])
 
-    memory = (
-        descent.start(training.optimizer, start)
-        if training.adaptive
-        else jax.tree.map(jnp.zeros_like, start)
-    )
+    memory = jax.tree.map(jnp.zeros_like, start)
+    if training.adaptive:
+        memory = descent.start(training.optimizer, start)
     ends = jnp.asarray(np.stack([np.r_[0, at[:-1]], at], 1))
     (w, _), (train, test) = jax.lax.scan(segment, (start, memory), (ends[:, 0], ends[:, 1]))
     return train, test, w

@@ -55,10 +55,8 @@ def conditional_directions(
     sizes = (0, 0, 0)
     for part in batches(network, x):
         derivatives = passed(network, part)
-        read, sent = (
-            _with_unit(derivatives, at, inner.bias),
-            _with_unit(derivatives, at + 1, outer.bias),
-        )
+        read = _with_unit(derivatives, at, inner.bias)
+        sent = _with_unit(derivatives, at + 1, outer.bias)
         r = slope(derivatives.preactivations[at], np)
         matters = (derivatives.by_preactivations[at + 1] != 0).any(1)
         sizes = r.shape[1], read.shape[1], sent.shape[1]

@@ -91,7 +91,7 @@ class FreeDirections(Freedom):
 
     def by_source(self) -> dict[str, int]:
         """Free directions by each of `SOURCES`, over all sections."""
-        return {s: sum(getattr(one, s) for one in self.sections.values()) for s in SOURCES}
+        return {s: sum(getattr(section, s) for section in self.sections.values()) for s in SOURCES}
 
 
 def free_directions(
@@ -115,16 +115,9 @@ def free_directions(
     """
     x = examples(network, x)
     if spectrum is not None and spectrum.loss != loss:
-        raise argument_error(
-            "spectrum", f"be that of the loss `{loss}`", f"is of `{spectrum.loss}`"
-        )
-    counted = _counted(network)
-    if scale is not None and matrices is None:
-        matrices = grams(network, x)
-    if scale is None or loss != "mse":
-        roots = _roots(network, x, counted, loss)
-    else:
-        roots = _of_grams(network, matrices, counted)
+        rule = f"be that of the loss `{loss}`"
+        raise argument_error("spectrum", rule, f"is of `{spectrum.loss}`")
+    matrices, roots = _matrices_and_roots(network, x, scale, matrices, loss)
     bases = {at: tuple(_range(root) for root in pair) for at, pair in roots.items()}
     costs = {at: np.outer(*(values for _, values in pair[::-1])) for at, pair in bases.items()}
     bases = {at: tuple(basis for basis, _ in pair) for at, pair in bases.items()}
@@ -165,12 +158,8 @@ def synchronized_blocks(
     `roots` are what `free_directions` has made of network and data.
     """
     counted = _counted(network)
-    if scale is not None and matrices is None:
-        matrices = grams(network, x)
     if roots is None:
-        roots = (
-            _roots(network, x, counted) if scale is None else _of_grams(network, matrices, counted)
-        )
+        matrices, roots = _matrices_and_roots(network, x, scale, matrices)
     return {
         at: _blocks(network, x, matrices, roots, at, scale)
         for at in counted
@@ -180,12 +169,24 @@ def synchronized_blocks(
 
 def _counted(network):
     return [
-        at for at, one in enumerate(network.sections)
-        if one.weight is not None and set(network.params[at]) <= {one.weight, one.bias}
+        at for at, section in enumerate(network.sections)
+        if section.weight is not None and set(network.params[at]) <= {section.weight, section.bias}
     ]  # fmt: skip
 
 
-def _roots(network, x, counted, loss="mse"):
+def _matrices_and_roots(network, x, scale, matrices, loss="mse"):
+    """Gram matrices, where a scale needs them, and the roots of `_roots`, of these where the loss allows."""
+    counted = _counted(network)
+    if scale is None:
+        return matrices, _roots(network, x, counted, loss)
+    matrices = grams(network, x) if matrices is None else matrices
+    alike = loss == "mse"
+    return matrices, (
+        _of_grams(network, matrices, counted) if alike else _roots(network, x, counted, loss)
+    )
+
+
+def _roots(network, x, counted, loss):
     """By section R of what it reads, with the constant unit where there is a bias, and of df^L/dp^{l+1}: R^T R are G and K.
 
     By QR of the rows themselves, so that a neuron that is hardly ever on is seen beside one that always is.
@@ -193,9 +194,8 @@ def _roots(network, x, counted, loss="mse"):
     roots: dict[int, list[Any]] = {at: [np.zeros((0, 0))] * 2 for at in counted}
     for part in batches(network, x):
         derivatives = passed(network, part)
-        outputs = derivatives.activations[-1].reshape(
-            len(part), -1, derivatives.activations[-1].shape[1]
-        )
+        last = derivatives.activations[-1]
+        outputs = last.reshape(len(part), -1, last.shape[1])
         for at, both in roots.items():
             read, j = derivatives.activations[at], np.asarray(derivatives.by_preactivations[at])
             if network.sections[at].bias is not None:
@@ -244,9 +244,8 @@ def _blocks(network, x, matrices, roots, at, scale):
         distances, tolerance = distances.T * effect[:, None], scale / effect
     constants = constant_gates(network, x, at + 1, tolerance)
     linear = tuple(int(i) for i in np.flatnonzero(~np.isnan(constants)))
-    others = [
-        tuple(i for i in neurons if i not in linear) for neurons in grouped(distances, scale or 0.0)
-    ]
+    groups = grouped(distances, scale or 0.0)
+    others = [tuple(i for i in neurons if i not in linear) for neurons in groups]
     blocks = []
     for neurons in sorted(filter(None, [linear, *others]), key=lambda block: (-len(block), block)):
         these = list(neurons)
@@ -254,14 +253,8 @@ def _blocks(network, x, matrices, roots, at, scale):
         rows = _weights(network, at)[these]
         if unit:
             rows = np.concatenate([rows, np.eye(root.shape[1])[-1:]])
-        blocks.append(
-            Block(
-                neurons,
-                _range(root @ rows.T)[1].size,
-                tuple(constants[these].tolist()) if neurons == linear else None,
-                unit,
-            )
-        )
+        own = tuple(constants[these].tolist()) if neurons == linear else None
+        blocks.append(Block(neurons, _range(root @ rows.T)[1].size, own, unit))
     return blocks
 
 
@@ -270,25 +263,24 @@ def _beyond(network, x, bases, costs, blocks, scale):
     if not costs:
         return {}
     many = sum(len(b.neurons) ** 2 for of in blocks.values() for b in of)
-    wide = sum(one.size for one in costs.values())
+    wide = sum(cost.size for cost in costs.values())
     if many**2 * wide > _WORK:
-        return {
-            at: (0 if scale else _at_least(of, *bases[at]), 0, False) for at, of in blocks.items()
-        }
+        least = {at: 0 if scale else _at_least(of, *bases[at]) for at, of in blocks.items()}
+        return {at: (count, 0, False) for at, count in least.items()}
     spots, begin = {}, 0
     for at in bases:
         spots[at] = slice(begin, begin + costs[at].size)
         begin = spots[at].stop
-    above = np.concatenate([one.ravel() for one in costs.values()]) - scale
+    above = np.concatenate([cost.ravel() for cost in costs.values()]) - scale
     rows, before, counts = np.zeros((0, begin)), 0, {}
 
     def row(at, first, second):
         """Of (section at, the next): what is left of them within both ranks."""
-        found = np.zeros(begin)
+        flat = np.zeros(begin)
         for place, change in ((at, first), (at + 1, second)):
             inner, outer = bases[place]
-            found[spots[place]] = (outer.T @ change @ inner).ravel()
-        return found
+            flat[spots[place]] = (outer.T @ change @ inner).ravel()
+        return flat
 
     for at in sorted(blocks):
         moves = _generators(network, blocks[at], at)
@@ -311,7 +303,7 @@ def _beyond(network, x, bases, costs, blocks, scale):
 def _at_least(blocks, inner, outer):
     """Free directions of blocks, from below: those that move the first section, as if each null direction of K cost most."""
     live = np.abs(outer).max(1, initial=0) > 0
-    pairs = sum(int(live[list(one.neurons)].sum()) * one.dimension for one in blocks)
+    pairs = sum(int(live[list(block.neurons)].sum()) * block.dimension for block in blocks)
     return max(0, pairs - (int(live.sum()) - outer.shape[1]) * inner.shape[1])
 
 

@@ -120,16 +120,10 @@ def _by_jax(apply, x, params, loss):
     moving = [_real(leaf) for leaf in leaves]
     data = jax.tree.map(precise, x)
     counts = {len(leaf) for leaf in jax.tree.leaves(data) if leaf.ndim}
-    for name, rule, well in (
-        ("params", "hold an array of floating point", any(moving)),
-        (
-            "x",
-            "hold arrays of as many examples, at least one",
-            len(counts) == 1 and 0 not in counts,
-        ),
-    ):
-        if not well:
-            raise argument_error(name, rule, "does not")
+    if not any(moving):
+        raise argument_error("params", "hold an array of floating point", "does not")
+    if len(counts) != 1 or 0 in counts:
+        raise argument_error("x", "hold arrays of as many examples, at least one", "does not")
     (count,) = counts
     with jax.enable_x64(True):
         flat, rebuilt = ravel_pytree([v for v, moves in zip(leaves, moving, strict=True) if moves])

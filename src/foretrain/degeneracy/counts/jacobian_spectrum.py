@@ -159,9 +159,8 @@ class Freedom:
         if self.spectrum is None:
             return [f"{where}: {self} by their sources, no rank of the Jacobian beside them."]
         if not self.exact:
-            return [
-                f"{where}: {self}, {self.spectrum if self.scale is None else 'a cost is at it'}."
-            ]
+            why = self.spectrum if self.scale is None else "a cost is at it"
+            return [f"{where}: {self}, {why}."]
         if not self.unattributed:
             return []
         if self.scale is None and self.unattributed > 0:
@@ -212,8 +211,8 @@ def jacobian_spectrum(
         parts = iter([tall if many <= answers else tall.T])
     values = np.zeros(min(rows.parameters, answers))
     if many:
-        found = _values(parts, way, min(many, answers))
-        values[: len(found)] = found
+        nonzero = _values(parts, way, min(many, answers))
+        values[: len(nonzero)] = nonzero
     resolution = max(RESOLUTION[way], RESOLUTION["triangle"] * rows.unit / np.finfo(float).eps)
     return Spectrum(rows.parameters, rows.examples, answers, values, resolution, loss)
 
@@ -241,9 +240,9 @@ def _way(parameters, answers, seconds, memory):
     lines = []
     for way, (time, least) in cost(parameters, answers).items():
         if time <= seconds and least <= memory:
-            held = 24.0 * parameters * answers
-            whole = held <= memory or parameters > answers
-            return way, whole, _takes(time, max(held, least) if whole else least)
+            entries = 24.0 * parameters * answers
+            whole = entries <= memory or parameters > answers
+            return way, whole, _takes(time, max(entries, least) if whole else least)
         lines.append(f"by its {way} {_takes(time, least)}")
     raise TooLarge(
         f"The Jacobian of {answers:,} answers by {parameters:,} parameters takes {', '.join(lines)}: more than "
@@ -258,15 +257,15 @@ def _takes(seconds, size):
 def _values(parts, way, small):
     """Singular values of the matrix that these rows make up, `small` wide, descending."""
     kept = np.zeros((0, small)) if way == "triangle" else np.zeros((small, small))
-    held, many = [], 0
+    waiting, many = [], 0
     for part in parts:
         if way == "gram":
             kept += part.T @ part
             continue
-        held.append(part)
+        waiting.append(part)
         many += len(part)
         if many >= 2 * small:
-            kept, held, many = np.linalg.qr(np.concatenate([kept, *held]), mode="r"), [], 0
+            kept, waiting, many = np.linalg.qr(np.concatenate([kept, *waiting]), mode="r"), [], 0
     if way == "gram":
         return np.sqrt(np.maximum(np.linalg.eigvalsh(kept)[::-1], 0))
-    return np.linalg.svd(np.linalg.qr(np.concatenate([kept, *held]), mode="r"), compute_uv=False)
+    return np.linalg.svd(np.linalg.qr(np.concatenate([kept, *waiting]), mode="r"), compute_uv=False)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.degeneracy.derivatives import batches, evaluated
-from foretrain.degeneracy.network import Network, Section
+from foretrain.degeneracy.network import Network, Section, with_params
 from foretrain.degeneracy.nonlinearities import nonlinearity
 from foretrain.errors import real
 
@@ -78,9 +78,8 @@ def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
     for part in batches(network, x):
         p = evaluated(network, part)[1][layer - 1]
         r = gates(section, p)
-        total = total + np.stack(
-            [((r[:, [i]] - r) ** 2 * p[:, [i]] ** 2).sum(0) for i in range(p.shape[1])]
-        )
+        rows = [((r[:, [i]] - r) ** 2 * p[:, [i]] ** 2).sum(0) for i in range(p.shape[1])]
+        total = total + np.stack(rows)
     return total / len(x)
 
 
@@ -135,8 +134,6 @@ def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple
     Returns the loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`, by which the layer's activations move: the loss is
     at most a constant of the rest of the network times that.
     """
-    from foretrain.degeneracy.network import with_params
-
     params = [dict(leaves) for leaves in network.params]
     into, out = network.sections[layer - 1], network.sections[layer]
     change = np.eye(len(move)) + move

@@ -131,15 +131,12 @@ def _attention(leaves, token, stream):
     normal = _normal(token, leaves["scale_1"], leaves["shift_1"])
     g = _varying(normal) + 1
     query, key, value = np.split(normal @ leaves["inward"] + leaves["inward_bias"], 3, axis=1)
-    sent = stream.shape[1]
+    ranks = _varying(value), _rank(leaves["outward"] @ stream)
     return {
         "normalisation": 2 * dim,
         "activations": (dim + 1 - g) * 3 * dim,
         "queries_keys": product_freedom(dim, g, g - 1, _rank(query), _varying(key)) + dim,
-        "values_outputs": product_freedom(
-            dim, g - 1, sent, _varying(value), _rank(leaves["outward"] @ stream)
-        )
-        + dim,
+        "values_outputs": product_freedom(dim, g - 1, stream.shape[1], *ranks) + dim,
     }
 
 

@@ -130,8 +130,8 @@ def costs_of(
         jacobian = jacobian_spectrum(*of, loss=loss, seconds=EXACT, tell=tell)
     except TooLarge as error:
         options = {"loss": loss, "resolve": resolve, "seed": seed, "tell": tell}
-        found = quadrature(function.apply, function.params, x, **options)
-        return found, None, [f"Counts: estimates. {error}"]
+        costs = quadrature(function.apply, function.params, x, **options)
+        return costs, None, [f"Counts: estimates. {error}"]
     return of_jacobian(jacobian), jacobian, []
 
 
@@ -191,26 +191,25 @@ def quadrature(
         def along(v):
             return sum(np.asarray(product(params, v, part)) for part in parts) / len(x)
 
+        along(np.ones(d))  # compiled first
         start = time.perf_counter()
-        along(np.ones(d))
-        start = time.perf_counter()  # the first was compiled
         along(np.ones(d))
         seconds = (time.perf_counter() - start) * probes * min(steps, d)
         what = f"Curvature: {probes} x {min(steps, d)} products of {d:,} parameters"
         size = memory(8 * d * steps + ROOM)
         (tell or (lambda line: None))(f"{what}, at most {duration(seconds)} and {size}.")
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (probes, d))
-        found = []
+        measures = []
         while True:
-            found.append(_quadrature(along, signs[len(found)], min(steps, d), resolve))
-            above, below = zip(*found, strict=True)
-            made = UnitCosts(*_stacked(above), _stacked(below), d, answers)
-            if len(found) == probes:
-                return made
-            if resolve and len(found) >= FEWEST:
-                each = made._by_probe(resolve, _effective)
+            measures.append(_quadrature(along, signs[len(measures)], min(steps, d), resolve))
+            above, below = zip(*measures, strict=True)
+            costs = UnitCosts(*_stacked(above), _stacked(below), d, answers)
+            if len(measures) == probes:
+                return costs
+            if resolve and len(measures) >= FEWEST:
+                each = costs._by_probe(resolve, _effective)
                 if _scatter(each) <= ENOUGH * max(each.mean(), 1.0):
-                    return made
+                    return costs
 
 
 def slope_shift(

@@ -66,9 +66,8 @@ class LayerBasis:
     def first(self, kept: int) -> "LayerBasis":
         """The same with the most important directions alone."""
         part = slice(kept)
-        return LayerBasis(
-            self.forward[part], self.backward[:, part], self.importance[part], self.mean
-        )
+        forward, backward = self.forward[part], self.backward[:, part]
+        return LayerBasis(forward, backward, self.importance[part], self.mean)
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,8 @@ def _signs(rows):
     """1 or -1 for each row: the sign of its entry that is largest in size."""
     if not rows.size:
         return np.ones(len(rows))
-    found = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0]
-    return np.where(found < 0, -1.0, 1.0)
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0]
+    return np.where(largest < 0, -1.0, 1.0)
 
 
 def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> LayerBasis:
@@ -208,17 +207,14 @@ def interaction_basis(
     if tell is not None:
         tell(_beforehand(sizes, data, size, kind))
     layer_moments = moments(network, data, centre=centre, budget=budget)
-    count, short = (
-        min(moment.examples for moment in layer_moments[:-1]),
-        max(d for _, d in sizes[:-1]),
-    )
+    count = min(moment.examples for moment in layer_moments[:-1])
+    short = max(d for _, d in sizes[:-1])
     if count < short and not few:
-        raise argument_error(
-            "x",
-            f"hold at least {short} examples, as many as the widest layer has activations",
-            f"holds {count}",
-            "Try more examples, or few=True, with which the data limit the number of directions.",
+        rule = f"hold at least {short} examples, as many as the widest layer has activations"
+        repair = (
+            "Try more examples, or few=True, with which the data limit the number of directions."
         )
+        raise argument_error("x", rule, f"holds {count}", repair)
     last = layer_moments[-1]
     top = pca(last.factor, last.mean, threshold)
     white = [whitening(moment.factor, threshold) for moment in layer_moments[:-1]]

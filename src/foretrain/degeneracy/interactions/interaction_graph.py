@@ -90,13 +90,13 @@ def interaction_graph(
     places = path_points(points)
     chain, sizes = steps(network, basis.folded), shapes(network, data, basis.folded)
     width = [d for _, d in sizes]
-    found = [layer.forward.shape[1] for layer in basis.layers]
-    if found != width:
+    own = [layer.forward.shape[1] for layer in basis.layers]
+    if own != width:
         rule = f"be of a network with layers of {width} activations"
-        raise argument_error("basis", rule, f"has layers of {found}")
+        raise argument_error("basis", rule, f"has layers of {own}")
     each = max(
-        _bytes(step, one, sizes, at)
-        for at, (step, one) in enumerate(zip(chain, _neighbours(basis), strict=True))
+        _bytes(step, pair, sizes, at)
+        for at, (step, pair) in enumerate(zip(chain, _neighbours(basis), strict=True))
     )
     size = block_size(each, budget)
     if tell is not None:
@@ -110,9 +110,9 @@ def interaction_graph(
         count += len(block)
         values = layers(chain, block, basis.folded)
         for at, step in enumerate(chain):
-            given = basis.layers[at : at + 2], read(step, values[at]), places
+            arguments = basis.layers[at : at + 2], read(step, values[at]), places
             is_pointwise = isinstance(step, Pointwise)
-            more = _pointwise(step, *given) if is_pointwise else _general(step, *given)
+            more = _pointwise(step, *arguments) if is_pointwise else _general(step, *arguments)
             squared[at] += more[0]
             plain[at] += more[1]
     return InteractionGraph(
@@ -146,15 +146,12 @@ def _pointwise(step: Pointwise, pair, f, path):
     shift = step.preactivations(below.mean)
     inner = step.matrix @ below.backward
     arriving = coordinates @ inner.T
-    slopes = sum(w * step.slope(shift + a * arriving) for a, w in zip(*path, strict=True))
-    slopes = np.asarray(slopes)
-    outer = above.forward
+    parts = [w * step.slope(shift + a * arriving) for a, w in zip(*path, strict=True)]
+    slopes, outer = np.asarray(sum(parts)), above.forward
     if step.carries:  # the constant is one more unit, of slope one
-        outer_rows = np.concatenate([inner, below.backward[-1:]])
+        inner = np.concatenate([inner, below.backward[-1:]])
         slopes = np.concatenate([slopes, np.ones((len(slopes), 1))], 1)
-    else:
-        outer_rows = inner
-    plain = outer @ (outer_rows * (slopes.T @ coordinates))
+    plain = outer @ (inner * (slopes.T @ coordinates))
     # A_ij(x) = f^_j(x) sum over units m of outer_im inner_mj slope_m(x): one product for many pairs (i, j).
     squares = np.zeros((above.size, below.size))
     for begin in range(0, len(slopes), _EXAMPLES):
@@ -163,10 +160,10 @@ def _pointwise(step: Pointwise, pair, f, path):
         few = max(1, _PRODUCTS // max(1, weight.size))
         for first in range(0, above.size, few):
             part = slice(first, first + few)
-            pairs = (outer[part, None, :] * outer_rows.T).reshape(-1, len(slope))
-            found = pairs @ slope
-            found *= found
-            squares[part] += np.einsum("ijx,jx->ij", found.reshape(-1, *weight.shape), weight)
+            pairs = (outer[part, None, :] * inner.T).reshape(-1, len(slope))
+            terms = pairs @ slope
+            terms *= terms
+            squares[part] += np.einsum("ijx,jx->ij", terms.reshape(-1, *weight.shape), weight)
     return squares, plain
 
 
@@ -175,14 +172,14 @@ def _general(step: Step, pair, f, path):
     coordinates = below.coordinates(f)
     if together(step):  # each direction changes at all positions at once: (n, k, T, d)
         changes = coordinates.swapaxes(1, 2)[..., None] * below.backward.T[:, None]
-        found = np.zeros(1)
+        attributions = np.zeros(1)
         for a, w in zip(*path, strict=True):
             there = step.pushed(changes, below.activations(a * coordinates))
-            found = found + w * (there @ above.forward.T)
-        return (found**2).sum((0, 2)).T, found.sum((0, 2)).T
-    found = np.zeros((len(f), above.size, below.size))
+            attributions = attributions + w * (there @ above.forward.T)
+        return (attributions**2).sum((0, 2)).T, attributions.sum((0, 2)).T
+    attributions = np.zeros((len(f), above.size, below.size))
     for a, w in zip(*path, strict=True):
         jacobian = step.jacobians(below.activations(a * coordinates))
-        found += w * (above.forward @ jacobian @ below.backward)
-    found *= coordinates[:, None, :]
-    return (found**2).sum(0), found.sum(0)
+        attributions += w * (above.forward @ jacobian @ below.backward)
+    attributions *= coordinates[:, None, :]
+    return (attributions**2).sum(0), attributions.sum(0)

@@ -66,7 +66,8 @@ def wired(
     Cost: of the three parts; ten more partitions of rewired graphs.
     """
     doubts = []
-    network = network if loss == "mse" else _with_roots(network)
+    if loss != "mse":
+        network = Network((*network.sections, _roots()), (*network.params, {}))
     options = {"kind": "local", "centre": True, "few": few, "tell": tell}
     basis = timed("interaction basis", interaction_basis, network, x, **options)
     options = {"points": points, "tell": tell}
@@ -83,13 +84,10 @@ def wired(
     return wiring, doubts
 
 
-def _with_roots(network):
-    """The same network, its outputs, logits, turned into the roots of twice their probabilities."""
-    return Network((*network.sections, _roots()), (*network.params, {}))
-
-
 @cache
 def _roots():
+    """The section from logits to the roots of twice their probabilities."""
+
     def apply(params, logits):
         import jax
 

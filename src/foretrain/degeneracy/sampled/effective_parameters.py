@@ -288,9 +288,8 @@ class _Walk:
         if self.modes[1].size:
             # In units of curvature at w* directions that turn away from it are slow: only where the loss stays quadratic.
             self.metric = self.modes
-            there, fitted, kept = self._fitted(
-                u, np.log(np.full(self.chains, 0.2)), beta, seconds / 20
-            )
+            begin = np.log(np.full(self.chains, 0.2))
+            there, fitted, kept = self._fitted(u, begin, beta, seconds / 20)
             if beyond(kept, self.posterior.start_loss) < QUADRATIC:
                 u, log_step = there, fitted
             else:
@@ -362,11 +361,8 @@ class _Walk:
             return 1 - mean.value / moved, mean.error / moved, int(size)
 
         sizes = np.bincount(self.leaf, self.mask, len(self.names))
-        leaves = {
-            name: share(draws.drift[..., at], sizes[at])
-            for at, name in enumerate(self.names)
-            if sizes[at]
-        }
+        moving = [(at, name) for at, name in enumerate(self.names) if sizes[at]]
+        leaves = {name: share(draws.drift[..., at], sizes[at]) for at, name in moving}
         curved = beta * self.modes[1]
         checks = Checks(
             virial=share(draws.drift.sum(-1), self.dimension),

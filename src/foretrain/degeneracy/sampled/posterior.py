@@ -103,9 +103,8 @@ def posterior(
     if start_loss is None:
         start_loss = float(np.mean(np.asarray(_jitted(losses)(params, data), np.float64)))
         if not np.isfinite(start_loss):
-            raise argument_error(
-                "losses", "be finite at the parameters given", f"is {start_loss} there"
-            )
+            got = f"is {start_loss} there"
+            raise argument_error("losses", "be finite at the parameters given", got)
     mask = np.ones(flat.size) if moving is None else _mask(moving, params, flat.size)
     return Posterior(losses, params, data, n, beta, pull, real("start_loss", start_loss), mask)
 

@@ -38,9 +38,8 @@ def kernel_along(
     lengths = np.sqrt(np.maximum(np.einsum("ti,ij,tj->t", way.alpha, first, way.alpha), 0))
     distance = np.maximum.accumulate(lengths)
     number = int(np.clip(LARGEST // first.nbytes - 1, 1, POINTS))
-    chosen = [
-        int(np.argmax(distance >= share * distance[-1])) for share in np.arange(1, number) / number
-    ]
+    shares = np.arange(1, number) / number
+    chosen = [int(np.argmax(distance >= share * distance[-1])) for share in shares]
     chosen = sorted({*chosen, len(at) - 1} - {0}) or [0]
     kernels = [first]
     for point in chosen:
@@ -65,12 +64,8 @@ def _program(training, tail, at):
 
 def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows):
     """Losses at the steps `at`."""
-    rates, decay, momentum = (
-        jnp.asarray(training.learning_rates),
-        training.weight_decay,
-        training.momentum,
-    )
-    y, width = jnp.asarray(training.y), int(np.prod(tail))
+    y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
+    decay, momentum, width = training.weight_decay, training.momentum, int(np.prod(tail))
 
     def step(number, state):
         f, alpha, beta, a, b = state

@@ -57,10 +57,11 @@ class Kernel:
             with jax.enable_x64(True):
                 shape = jax.eval_shape(training.apply, start, training.x).shape
                 self.tail, self.size = shape[1:], int(np.prod(shape))
-                self.outputs_in_all = self.size * _examples(training) // len(training.x)
-                if 8 * self.outputs_in_all * self.size > LARGEST:
+                n, tests = len(training.x), 0 if training.x_test is None else len(training.x_test)
+                whole = self.size * (n + tests) // n
+                if 8 * whole * self.size > LARGEST:
                     raise TooLarge(
-                        f"The kernel of {self.outputs_in_all} x {self.size} outputs does not fit: give fewer examples in `x`."
+                        f"The kernel of {whole} x {self.size} outputs does not fit: give fewer examples in `x`."
                     )
                 kernel = _kernel(training)(start)
         except ForetrainError:
@@ -72,13 +73,9 @@ class Kernel:
     @cached_property
     def edge(self) -> float:
         """`edge_share` of the linearised network at the start, at the largest rate."""
-        return edge_share(
-            self.training,
-            self.start,
-            self.start,
-            linearised=True,
-            learning_rate=self.training.learning_rates.max(),
-        )
+        rate = self.training.learning_rates.max()
+        start = self.start
+        return edge_share(self.training, start, start, linearised=True, learning_rate=rate)
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
         """The linearised network at the steps `at`, in own steps and batches `rows`, (step, example)."""
@@ -139,19 +136,14 @@ def diverged(train: np.ndarray) -> bool:
     return not (np.isfinite(train).all() and train.max() <= _GROWN * train[0])
 
 
-def _examples(training):
-    return len(training.x) + (0 if training.x_test is None else len(training.x_test))
-
-
 @lru_cache(maxsize=4)
 def _top(training, linearised):
     """The sharpness of the training loss as a compiled function of start and weights."""
     network = corner(training.apply, layers=not linearised, gates=not linearised)
 
     def top(start, weights):
-        return sharpness(
-            lambda w: training.loss(network(w, start, training.x), training.y), weights
-        )
+        loss = lambda w: training.loss(network(w, start, training.x), training.y)  # noqa: E731
+        return sharpness(loss, weights)
 
     return jax.jit(top)
 

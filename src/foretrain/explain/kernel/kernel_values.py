@@ -67,9 +67,8 @@ def _column(apply, n, w, x, at):
 
 def _by_columns(apply, n, w, x):
     size = jax.eval_shape(apply, w, x[:n]).size
-    columns = jax.lax.map(
-        lambda at: _column(apply, n, w, x, at), jnp.arange(size), batch_size=_TOGETHER
-    )
+    column = partial(_column, apply, n, w, x)
+    columns = jax.lax.map(column, jnp.arange(size), batch_size=_TOGETHER)
     return columns.T, *jax.jvp(_outputs(apply, n, x), (w,), (w,))
 
 
@@ -142,10 +141,9 @@ def _products(apply, w, x):
         return network.outputs
 
     jax.eval_shape(look, w, x)
-    products = {
-        leaf: product for leaf, product in seen["products"].items() if seen["uses"][leaf] == 1
-    }
-    return products, sorted(set(seen["uses"]) - set(products))
+    uses = seen["uses"]
+    products = {leaf: each for leaf, each in seen["products"].items() if uses[leaf] == 1}
+    return products, sorted(set(uses) - set(products))
 
 
 class _Evaluation:

@@ -17,7 +17,7 @@ def sharpness(loss: Callable[[Any], Any], weights: Any) -> Any:
     24 weights.
     """
     flat, shaped = ravel_pytree(weights)
-    slope = jax.grad(lambda one: loss(shaped(one)))
+    slope = jax.grad(lambda point: loss(shaped(point)))
     number = min(_VECTORS, flat.size)
     first = jax.random.normal(jax.random.key(0), flat.shape, flat.dtype)
     space = jnp.zeros((number + 1, flat.size), flat.dtype).at[0].set(first / jnp.linalg.norm(first))

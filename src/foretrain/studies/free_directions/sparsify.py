@@ -163,7 +163,7 @@ def _in_blocks(section, weight, bias, kept, blocks):
     wide = len(weight)
     # Bias last, as a column more; begun empty, for a layer of which nothing is left.
     rows: list[Any] = [np.zeros((0, weight.shape[1] + 1))]
-    settled = [np.zeros((0, weight.shape[1] + 1), bool)]
+    settled: list[Any] = [np.zeros((0, weight.shape[1] + 1), bool)]
     basis: list[Any] = [np.zeros((0, wide))]
     outward: list[Any] = [np.zeros((wide, 0))]
     gates = []

@@ -25,7 +25,7 @@ NAMED = {
     "benchmarks": 73,
     "registry": 1,
     "studies": 6,
-    "tests": 770,
+    "tests": 735,
     "training": 1,
 }
 

@@ -7,11 +7,11 @@ from foretrain.degeneracy.sampled.chains import effective_size, error_between, m
 
 def autoregressive(chains, length, rho, seed=0):
     random = np.random.default_rng(seed)
-    found = np.zeros((chains, length))
-    found[:, 0] = random.standard_normal(chains)
+    series = np.zeros((chains, length))
+    series[:, 0] = random.standard_normal(chains)
     for t in range(1, length):
-        found[:, t] = rho * found[:, t - 1] + (1 - rho**2) ** 0.5 * random.standard_normal(chains)
-    return found
+        series[:, t] = rho * series[:, t - 1] + (1 - rho**2) ** 0.5 * random.standard_normal(chains)
+    return series
 
 
 @pytest.mark.slow
@@ -22,9 +22,9 @@ def test_effective_draws_of_an_autoregression(rho):
     assert effective_size(draws) == pytest.approx(exact, rel=0.1)
     theirs = float(blackjax.diagnostics.effective_sample_size(draws))
     assert effective_size(draws) == pytest.approx(theirs, rel=0.1)
-    found = mean_of(draws)
-    assert abs(found.value) < 4 * found.error
-    assert found.rhat == pytest.approx(1, abs=2e-3)
+    mean = mean_of(draws)
+    assert abs(mean.value) < 4 * mean.error
+    assert mean.rhat == pytest.approx(1, abs=2e-3)
 
 
 def test_chains_that_disagree_in_place_or_in_spread_are_told():
@@ -40,9 +40,9 @@ def test_a_chain_that_is_not_finite_takes_no_other_down():
     draws = np.random.default_rng(0).standard_normal((3, 100))
     broken = draws.copy()
     broken[1, 40:] = np.nan
-    found, rest = mean_of(broken), mean_of(draws[[0, 2]])
-    assert found[:4] == rest[:4]
-    assert found.finite.tolist() == [True, False, True]
+    mean, rest = mean_of(broken), mean_of(draws[[0, 2]])
+    assert mean[:4] == rest[:4]
+    assert mean.finite.tolist() == [True, False, True]
     nothing = mean_of(np.full((2, 50), np.inf))
     assert np.isnan(nothing.value)
     assert nothing.effective == 0

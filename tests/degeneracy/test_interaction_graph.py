@@ -118,4 +118,4 @@ def test_a_basis_of_another_network_is_refused_and_memory_is_said():
         interaction_graph(other, x, basis)
     said = []
     interaction_graph(network, x, basis, points=5, tell=said.append)
-    assert "edges, 5 points, 40 examples" in said[0]
+    assert "edges, 5 points, 60 examples" in said[0]

@@ -21,9 +21,9 @@ def two_layers(position, target):
 
 
 def follow(velocity, flow, inputs, tolerance, stages, steps):
-    one = jax.jit(lambda f: attempt(velocity, f, inputs, tolerance, stages))
+    once = jax.jit(lambda f: attempt(velocity, f, inputs, tolerance, stages))
     for _ in range(steps):
-        flow = one(flow)
+        flow = once(flow)
     return flow
 
 
@@ -65,9 +65,9 @@ def test_error_falls_with_the_tolerance_towards_scipys_solution(x64):
     errors = []
     for tolerance in (1e-3, 1e-5, 1e-7):
         flow = start(two_layers, begin, 1.0)
-        one = jax.jit(functools.partial(attempt, two_layers, inputs=1.0, stages=6))
+        once = jax.jit(functools.partial(attempt, two_layers, inputs=1.0, stages=6))
         while flow.time < 5:
-            flow = one(flow, tolerance=jnp.asarray(tolerance))
+            flow = once(flow, tolerance=jnp.asarray(tolerance))
         reached = exact(float(flow.time))
         errors.append(abs(float(flow.position["a"]) - reached[0]))
     # A second-order method whose steps go as tolerance^(1/3): the whole error goes as its 2/3 power, 21 for 100.
@@ -104,9 +104,9 @@ def test_of_several_numbers_of_stages_the_fewest_that_are_stable_are_taken(x64):
     flow = start(decay, jnp.ones(1), 1.0)
     for length, few in ((reach(3) / 1.3, 3), (reach(3), 5), (reach(5), 8), (reach(8) / 1.2, 8)):
         flow = flow._replace(step_size=jnp.asarray(length), curvature=jnp.asarray(1.0))
-        found, fixed = (attempt(decay, flow, 1.0, 1e12, stages) for stages in ((3, 5, 8), few))
-        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(fixed), strict=True):
+        free, fixed = (attempt(decay, flow, 1.0, 1e12, stages) for stages in ((3, 5, 8), few))
+        for leaf, other in zip(jax.tree.leaves(free), jax.tree.leaves(fixed), strict=True):
             # The next step may be as long as the most stages allow.
-            same = np.allclose(one, other, rtol=1e-13)
-            assert same or one is found.step_size
-        assert found.step_size >= fixed.step_size
+            same = np.allclose(leaf, other, rtol=1e-13)
+            assert same or leaf is free.step_size
+        assert free.step_size >= fixed.step_size

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.dynamics.flow import fixed_step
+from foretrain.dynamics.adaptive import fixed_step
 
 
 def test_the_fixed_step_is_of_fifth_order(x64):

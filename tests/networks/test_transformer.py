@@ -15,7 +15,7 @@ def weights():
     """Weights of which none is as it starts."""
     random = np.random.default_rng(0)
     drawn = transformer.draw(random, DIM, HIDDEN, LAYERS, OUTPUTS)
-    moved = (one + 0.3 * random.standard_normal(one.shape) for one in drawn)
+    moved = (leaf + 0.3 * random.standard_normal(leaf.shape) for leaf in drawn)
     return Transformer(*moved)
 
 
@@ -40,7 +40,7 @@ def pair(weights, embedding, a, b):
     """Answer to one pair, as its definition says: a sequence of two tokens goes through every layer."""
     tokens = embedding[[a, b]]
     for layer in range(LAYERS):
-        w = Transformer(*(np.asarray(one)[layer] for one in weights[:-3]), *weights[-3:])
+        w = Transformer(*(np.asarray(leaf)[layer] for leaf in weights[:-3]), *weights[-3:])
         inward = normal(tokens, w.scale_1, w.shift_1) @ w.inward + w.inward_bias
         query, key, value = np.split(inward, 3, axis=1)
         attention = softmax(query @ key.T / np.sqrt(DIM))
@@ -51,9 +51,9 @@ def pair(weights, embedding, a, b):
 
 
 def test_every_pair_is_answered_as_a_sequence_of_two_tokens(weights, embedding, x64):
-    found = transformer.logits(weights, embedding)
+    answers = transformer.logits(weights, embedding)
     expected = [[pair(weights, embedding, a, b) for b in range(SYMBOLS)] for a in range(SYMBOLS)]
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(answers, expected, rtol=1e-11, atol=1e-11)
 
 
 def test_the_start_has_the_law_of_pytorch():
@@ -69,7 +69,7 @@ def test_the_start_has_the_law_of_pytorch():
         assert (getattr(drawn, name) == 0).all(), name
     assert (drawn.scale_1 == 1).all()
     assert (drawn.scale_2 == 1).all()
-    assert tuple(one.shape for one in drawn) == tuple(transformer.shapes(64, 100, 3, 50))
+    assert tuple(leaf.shape for leaf in drawn) == tuple(transformer.shapes(64, 100, 3, 50))
 
 
 def test_without_a_share_or_a_key_nothing_is_dropped(weights, embedding, x64):
@@ -84,15 +84,15 @@ def test_without_a_share_or_a_key_nothing_is_dropped(weights, embedding, x64):
 @pytest.mark.parametrize("silent", ["outward", "narrow"])
 def test_drops_keep_the_mean_of_a_layer(silent, weights, embedding, x64):
     """If attention or perceptron gives a bias only, the answers of one layer are linear in what is kept of the other."""
-    one = Transformer(*(part[:1] for part in weights[:-3]), *weights[-3:])
-    one = one._replace(**{silent: 0 * getattr(one, silent)})
+    layer = Transformer(*(part[:1] for part in weights[:-3]), *weights[-3:])
+    layer = layer._replace(**{silent: 0 * getattr(layer, silent)})
     if silent == "narrow":
-        one = one._replace(narrow_bias=0 * one.narrow_bias)
+        layer = layer._replace(narrow_bias=0 * layer.narrow_bias)
     else:
-        one = one._replace(outward_bias=0 * one.outward_bias)
-    plain = np.asarray(transformer.logits(one, embedding))
+        layer = layer._replace(outward_bias=0 * layer.outward_bias)
+    plain = np.asarray(transformer.logits(layer, embedding))
     keys = jax.random.split(jax.random.key(1), 2000)
-    noisy = jax.jit(jax.vmap(lambda key: transformer.logits(one, embedding, 0.3, key)))(keys)
+    noisy = jax.jit(jax.vmap(lambda key: transformer.logits(layer, embedding, 0.3, key)))(keys)
     error = np.asarray(noisy).std(0) / len(keys) ** 0.5
     assert (error > 0).all()
     assert (np.abs(np.asarray(noisy).mean(0) - plain) < 5 * error).all()

@@ -51,3 +51,9 @@ def test_pairs_of_modes_are_counted_where_one_is_larger():
     sizes = np.array([[3.0, 2.0, 1.95], [3.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
     times = np.array([[1.0, 2.0, 0.5], [1.0, np.nan, 2.0], [1.0, 2.0, 3.0]])
     np.testing.assert_array_equal(larger_first(times, sizes), [0.5, 2 / 3, np.nan])
+
+
+def test_half_of_a_strength_is_reached_between_samples():
+    strengths = np.array([[0.0, 0.6, 0.0], [0.4, 0.7, 0.1], [0.8, 0.8, 0.2]])
+    times = half_learning_times(np.array([0, 10, 20]), strengths, np.array([1.0, 1.0, 1.0]))
+    np.testing.assert_allclose(times, [12.5, 0, np.nan])

@@ -25,7 +25,7 @@ LATE = np.union1d(STEP, FORGOTTEN)  # stored steps of AdamW with strong decay
 @cache
 def _losses(strong: bool = False, **rule):
     """Losses of the published rules along AXES, with other constants where `rule` gives them."""
-    found = []
+    curves = []
     for name, scale in product(*list(AXES.values())[:2]):
         p = study.Parameters(optimizer=name, init_scale=scale, learning_rate=0.01, steps=STEPS)
         p = dataclasses.replace(p, weight_decay=rule.get("decay", p.weight_decay))
@@ -33,9 +33,9 @@ def _losses(strong: bool = False, **rule):
             p = dataclasses.replace(p, **{**study.variants(p)["strong_decay"], "steps": STEPS})
         study._losses.cache_clear()
         with patch.object(published_rules, "BETAS", rule.get("betas", published_rules.BETAS)):
-            found.append([study._curve(p, STEP, Seed(0, k), True) for k in range(SEEDS)])
+            curves.append([study._curve(p, STEP, Seed(0, k), True) for k in range(SEEDS)])
     study._losses.cache_clear()
-    return np.reshape(found, (3, 2, 1, SEEDS, -1))
+    return np.reshape(curves, (3, 2, 1, SEEDS, -1))
 
 
 def _late(fall=0.95, beta=0.999):
@@ -123,9 +123,9 @@ def test_every_sentence_can_hold_and_fail():
     ],
 )
 def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
-    found = verdicts("optimizers", build(_losses(**mutated)))
+    claims = verdicts("optimizers", build(_losses(**mutated)))
     for id in noticed:
-        assert {claim.verdict for claim in found[id]} == {FAILS}, id
+        assert {claim.verdict for claim in claims[id]} == {FAILS}, id
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
 )
 def test_a_tail_that_is_not_what_the_second_mean_forgets_is_noticed(fall, verdict):
     """Without decay the loss goes to zero long before: ten times as fast."""
-    found = verdicts("optimizers", build(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
-    assert {claim.verdict for claim in found} == {verdict}
+    claims = verdicts("optimizers", build(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
+    assert {claim.verdict for claim in claims} == {verdict}
 
 
 def test_a_pair_that_is_not_there_makes_no_claim():
     for rank in (1, 3):
         assert set(verdicts("optimizers", build(names=("sgd",), rank=rank))) == {"published-rules"}
-    found = verdicts("optimizers", build(names=("sgd", "adamw")))
-    assert "adamw-just-accelerates" in found
-    assert "adamw-differs" not in found
+    claims = verdicts("optimizers", build(names=("sgd", "adamw")))
+    assert "adamw-just-accelerates" in claims
+    assert "adamw-differs" not in claims

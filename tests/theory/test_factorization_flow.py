@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.theory.factorization import factorization_flow
-from foretrain.theory.factorization.factorization_flow import descent_curves, half_steps
+from foretrain.theory.factorization.factorization_flow import descent_curves
 from foretrain.theory.gated import deep_linear
 
 
@@ -73,9 +73,3 @@ def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     found = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
     expected = factorization_flow.decayed_loss(target[0] @ target[1].T, 3, 0.4)
     assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
-
-
-def test_half_of_a_strength_is_reached_between_samples():
-    strengths = np.array([[0.0, 0.6, 0.0], [0.4, 0.7, 0.1], [0.8, 0.8, 0.2]])
-    found = half_steps(np.array([0, 10, 20]), strengths, np.array([1.0, 1.0, 1.0]))
-    np.testing.assert_allclose(found, [12.5, 0, np.nan])

@@ -19,10 +19,8 @@ from foretrain.claims.claim import NOT_CLAIMED, Claim
 
 CHANCE = 0.8  #: chance of a verdict at the number of seeds that is named
 MOST = 10_000  #: a claim that needs more seeds is one that none will settle
-_FEWEST = {
-    "order statistics": 6,
-    "range and t": 6,
-}  # seeds from which an interval of the median is exact
+# Seeds from which an interval of the median is exact.
+_FEWEST = {"order statistics": 6, "range and t": 6}
 _STEP = 1.02  # numbers of seeds are tried in steps of 2%
 _TAIL = 5.0  # of half a standard deviation, sqrt(n)/2, ten: beyond it is less than 1e-20
 
@@ -70,7 +68,10 @@ def _numbers(first: int) -> Iterable[int]:
 
 
 def _of_spread(claim: Claim) -> int | None:
-    """Return the number of seeds of a mean or a median, by the square root of their number."""
+    """Return the number of seeds of a mean or a median, by the square root of their number.
+
+    Of samples that all lie at an end of their range a limit is .025^(1/n) of it away.
+    """
     from scipy.special import ndtri, stdtrit
 
     assert claim.uncertainty is not None
@@ -78,21 +79,14 @@ def _of_spread(claim: Claim) -> int | None:
     if floor <= middle <= ceiling:  # both ends have to come inside
         sides = [(middle - floor, middle - low), (ceiling - middle, high - middle)]
     else:  # the end on the side of what is allowed has to leave it
-        sides = [
-            (floor - middle, high - middle) if middle < floor else (middle - ceiling, middle - low)
-        ]
+        below = middle < floor
+        sides = [(floor - middle, high - middle) if below else (middle - ceiling, middle - low)]
     numbers = np.array(list(_numbers(_FEWEST.get(claim.method, 2))))
     if claim.method == "bounded mean" and claim.measured in claim.uncertainty:
-        return _of_equal(claim.seeds, sides, numbers)
-    shrink = np.sqrt(claim.seeds / numbers) / stdtrit(claim.seeds - 1, 0.975)
-    shrink *= stdtrit(numbers - 1, 0.975) + ndtri(CHANCE)
-    enough = np.all([distance >= reach * shrink for distance, reach in sides], axis=0)
-    return int(numbers[enough.argmax()]) if enough.any() else None
-
-
-def _of_equal(seeds: int, sides: list[tuple[float, float]], numbers: np.ndarray) -> int | None:
-    """Return the number of seeds of samples that all lie at an end of their range: a limit is .025^(1/n) of it away."""
-    shrink = (1 - 0.025 ** (1 / numbers)) / (1 - 0.025 ** (1 / seeds))
+        shrink = (1 - 0.025 ** (1 / numbers)) / (1 - 0.025 ** (1 / claim.seeds))
+    else:
+        shrink = np.sqrt(claim.seeds / numbers) / stdtrit(claim.seeds - 1, 0.975)
+        shrink *= stdtrit(numbers - 1, 0.975) + ndtri(CHANCE)
     enough = np.all([distance >= reach * shrink for distance, reach in sides], axis=0)
     return int(numbers[enough.argmax()]) if enough.any() else None
 
@@ -107,9 +101,8 @@ def _of_fraction(claim: Claim) -> int | None:
     floor, ceiling = (min(max(end, 0.0), 1.0) for end in claim.allowed)
     inside = claim.allowed[0] <= claim.measured <= claim.allowed[1]
     for number in _numbers(2):
-        reach = _TAIL * math.sqrt(
-            number
-        )  # numbers of seeds farther from the expected one have no chance to speak of
+        # Numbers of seeds farther from the expected one have no chance to speak of.
+        reach = _TAIL * math.sqrt(number)
         first = max(0, math.floor(number * claim.measured - reach))
         agree = np.arange(first, min(number, math.ceil(number * claim.measured + reach)) + 1)
         if inside:

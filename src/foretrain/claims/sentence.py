@@ -85,30 +85,29 @@ class Sentence:
     rank: str = DETAIL
 
     def __post_init__(self):
+        def check(name, right, rule):
+            if not right:
+                got = getattr(self, name)
+                raise SentenceError(f"A claim's `{name}` must be {rule}, but is {got!r}.")
+
         for name in ("id", "statement", "source", "why", "corrects", "among", "note", "unit"):
-            if not isinstance(text := getattr(self, name), str):
-                raise SentenceError(f"A claim's `{name}` must be words, but is {text!r}.")
+            check(name, isinstance(getattr(self, name), str), "words")
         if not (self.id and self.statement and self.why):
             rule = "an id, words, and the reason for just this interval"
             raise SentenceError(f"A claim must have {rule}.")
-        if self.statistic not in STATISTICS:
-            rule = f"A claim's `statistic` must be one of {STATISTICS}"
-            raise SentenceError(f"{rule}, but is {self.statistic!r}.")
+        check("statistic", self.statistic in STATISTICS, f"one of {STATISTICS}")
         if self.within is not None and (self.statistic != "mean" or self.exact):
             raise SentenceError(f"Only a mean has a range `within`, but `{self.id}` is none.")
-        if self.rank not in RANKS:
-            raise SentenceError(f"A claim's `rank` must be one of {RANKS}, but is {self.rank!r}.")
+        check("rank", self.rank in RANKS, f"one of {RANKS}")
         if function_of(self.quantity) is None:
             rule = f"The quantity of `{self.id}` must be a function"
             raise SentenceError(f"{rule}, but is {self.quantity!r}.")
         for name in ("where", "domain"):
-            if (value := getattr(self, name)) is not None and not callable(value):
-                rule = f"A claim's `{name}` must be a function of the cell"
-                raise SentenceError(f"{rule}, but is {value!r}.")
+            value = getattr(self, name)
+            check(name, value is None or callable(value), "a function of the cell")
         number = np.asarray(self.near)
-        if not callable(self.near) and (number.ndim or number.dtype.kind not in "fiub"):
-            rule = "A claim's `near` must be a number or a function of the cell"
-            raise SentenceError(f"{rule}, but is {self.near!r}.")
+        is_number = not number.ndim and number.dtype.kind in "fiub"
+        check("near", callable(self.near) or is_number, "a number or a function of the cell")
         if not callable(self.inside):
             check_inside(self.inside, math.nan if callable(self.near) else self.near, self.id)
 

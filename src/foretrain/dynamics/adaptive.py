@@ -1,4 +1,4 @@
-"""One attempted step of an adaptive solver, for flows that cross many decades of time and ride in lanes."""
+"""Steps of Tsitouras' fifth-order method that ride in lanes: of a given size, or of the size that an error allows."""
 
 from typing import Any, NamedTuple
 
@@ -22,6 +22,22 @@ class Clock(NamedTuple):
     step_size: Any
 
 
+def fixed_step(velocity, position, inputs, step_size):
+    """One step of Tsit5 (order 5) of the autonomous flow ``position' = velocity(position, inputs)``.
+
+    `step_size` is continuous time. Costs 6 evaluations of `velocity`.
+    """
+    return _step(velocity, position, inputs, step_size)[0]
+
+
+def _step(velocity, position, inputs, size):
+    """The position after a step, and the estimate of its error."""
+    term = diffrax.ODETerm(lambda t, y, args: velocity(y, args))
+    solver = diffrax.Tsit5()
+    state = solver.init(term, 0.0, size, position, inputs)
+    return solver.step(term, 0.0, size, position, inputs, state, made_jump=True)[:2]
+
+
 def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolute):
     """Try one step of Tsit5 on the autonomous flow ``position' = velocity(position, inputs)``.
 
@@ -33,11 +49,8 @@ def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolu
     `clock` is the time and the step to try. Tolerances are `relative` to each entry and `absolute` near zero, which may be
     traced. Returns position and clock after the attempt. Costs 7 evaluations of `velocity`.
     """
-    term = diffrax.ODETerm(lambda t, y, args: velocity(y, args))
-    solver = diffrax.Tsit5()
     size = clock.step_size
-    state = solver.init(term, 0.0, size, position, inputs)
-    later, error, *_ = solver.step(term, 0.0, size, position, inputs, state, made_jump=True)
+    later, error = _step(velocity, position, inputs, size)
     ratio = jax.tree.map(
         lambda e, old, new: e / (absolute + relative * jnp.maximum(jnp.abs(old), jnp.abs(new))),
         error,

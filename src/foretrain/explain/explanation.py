@@ -76,10 +76,7 @@ class Explanation(Finding):
 
     @property
     def theory(self) -> Corner:
-        """The corner where every assumption is kept: the flow of the kernel; of Adam the kernel in own steps.
-
-        From zero if the explanation is.
-        """
+        """The corner of every assumption kept: the flow of the kernel, from zero if asked; of Adam the kernel in own steps."""
         return Corner(
             step=self.training.adaptive, output=all(corner.output for corner in self.train)
         )

@@ -1,7 +1,6 @@
 """Parameters of a study: flat frozen dataclasses, from which the command line, the checks and the hash are made."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import cache
@@ -164,9 +163,7 @@ def check_precision(parameters: Any, axes: Mapping[str, Any]) -> None:
     kinds = types(type(parameters))
     for precision in axes.get("precision", (getattr(parameters, "precision", "float64"),)):
         kind_of_float = float_type(precision)
-        least, most = (
-            float(end) for end in (np.finfo(kind_of_float).tiny, np.finfo(kind_of_float).max)
-        )
+        least, most = float(np.finfo(kind_of_float).tiny), float(np.finfo(kind_of_float).max)
         for name in (name for name, kind in kinds.items() if kind is float):
             for value in axes.get(name, (getattr(parameters, name),)):
                 if value and not least <= abs(value) <= most:
@@ -183,9 +180,8 @@ def _is_several(value: Any) -> bool:
 
 def cells(parameters, axes: dict[str, tuple]):
     """Every cell of the grid as (index per axis, parameters), the last axis fastest."""
-    names = list(axes)
-    for index in itertools.product(*(range(len(axes[name])) for name in names)):
-        overrides = {name: axes[name][i] for name, i in zip(names, index, strict=True)}
+    for index in np.ndindex(*map(len, axes.values())):
+        overrides = {name: values[i] for (name, values), i in zip(axes.items(), index, strict=True)}
         yield index, dataclasses.replace(parameters, **overrides)
 
 

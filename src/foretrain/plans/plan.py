@@ -135,9 +135,8 @@ def make_plan(
     check_size(plan.shape, plan.seeds, yes)
     for _, cell in cells(parameters, axes):
         if known.trains and cell.observe_every > max(cell.steps, 1):
-            raise argument_error(
-                "observe_every", f"be at most `steps` = {cell.steps}", f"is {cell.observe_every}"
-            )
+            rule = f"be at most `steps` = {cell.steps}"
+            raise argument_error("observe_every", rule, f"is {cell.observe_every}")
         known.check(cell)
     digests = {name: file.digest for name, file in files(plan).items()}
     return dataclasses.replace(plan, preset=_preset_of(plan), data=digests)
@@ -157,13 +156,7 @@ def laid_out(study: Study, arguments: dict) -> tuple[Any, dict[str, tuple[Any, .
         if isinstance(arguments.get(name), str | int | float) and arguments[name] == value:
             merged.update(defaults)
     # None stands for a parameter's default, which may be an axis or depend on a choice.
-    merged.update(
-        {
-            name: value
-            for name, value in arguments.items()
-            if value is not None or name not in merged
-        }
-    )
+    merged |= {n: v for n, v in arguments.items() if v is not None or n not in merged}
     seeds = integer("seeds", merged.pop("seeds", study.seeds), minimum=1, maximum=10**7)
     return *split_axes(study.Parameters, merged), seeds
 
@@ -189,9 +182,8 @@ def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
     """Raise `ArgumentError` if a grid of that shape, times `seeds`, is above `MOST_RUNS` and `yes` was not said."""
     total = math.prod(plan_shape) * seeds
     if total > MOST_RUNS and not yes:
-        raise argument_error(
-            "axes", f"make at most {MOST_RUNS:,} runs", f"make {total:,}", "Try --yes."
-        )
+        rule = f"make at most {MOST_RUNS:,} runs"
+        raise argument_error("axes", rule, f"make {total:,}", "Try --yes.")
 
 
 def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Plan:
@@ -343,10 +335,8 @@ def merge(stored: Plan, requested: Plan) -> Plan:
         old, new = values_of(stored, name), values_of(requested, name)
         grows, shrinks = grows and set(new) >= set(old), shrinks and set(new) <= set(old)
         if not (grows or shrinks):
-            raise _conflict(
-                name,
-                *(options if len(options) > 1 else next(iter(options)) for options in (old, new)),
-            )
+            old, new = (some if len(some) > 1 else next(iter(some)) for some in (old, new))
+            raise _conflict(name, old, new)
     refuse_other(files(stored), stored.data, requested.data)
     return requested if grows else stored
 

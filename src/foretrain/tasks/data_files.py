@@ -52,14 +52,8 @@ class DataFile(os.PathLike):
         path = os.fspath(self)
         try:
             status = os.stat(path)
-            known = (
-                status.st_dev,
-                status.st_ino,
-                status.st_size,
-                status.st_mtime_ns,
-                status.st_ctime_ns,
-            )
-            return _digest(path, known)
+            place = status.st_dev, status.st_ino
+            return _digest(path, (*place, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
         except OSError as error:
             got = f"`{path}` is not ({error.strerror or error})"
             raise argument_error("data", "name a file that can be read", got) from error

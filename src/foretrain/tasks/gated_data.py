@@ -6,7 +6,7 @@ from os import PathLike
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array, integer, nearest
+from foretrain.errors import argument_error, finite_array, integer, nearest, same_length
 from foretrain.graph import Graph
 from foretrain.tasks.array_files import read_npz
 
@@ -43,14 +43,15 @@ class GatedData:
         _check_names("x", self.inputs, graph.inputs, "an input node", complete=True)
         _check_names("y", self.targets, graph.outputs, "an output node", complete=True)
         _check_names("gate", self.gates, gateable, "an edge or a node that is not an input")
-        cleaned = {
-            "inputs": _clean("x", self.inputs, graph),
-            "targets": _clean("y", self.targets, graph),
-            "gates": _clean("gate", self.gates, graph),
-        }
-        _check_lengths(cleaned)
-        for name, arrays in cleaned.items():
-            object.__setattr__(self, name, arrays)
+        prefixes = {"inputs": "x", "targets": "y", "gates": "gate"}
+        cleaned = {name: _clean(p, getattr(self, name), graph) for name, p in prefixes.items()}
+        arrays = {f"{prefixes[k]}.{n}": a for k, group in cleaned.items() for n, a in group.items()}
+        first = next(iter(arrays))
+        if not len(arrays[first]):
+            raise argument_error(first, "hold at least one sample", "is empty")
+        same_length(**arrays)
+        for name, group in cleaned.items():
+            object.__setattr__(self, name, group)
 
     @property
     def samples(self) -> int:
@@ -62,24 +63,19 @@ class GatedData:
         batch_size = integer("batch_size", batch_size, minimum=1)
         for start in range(0, self.samples, batch_size):
             piece = slice(start, start + batch_size)
-            yield GatedData(
-                self.graph,
-                {name: array[piece] for name, array in self.inputs.items()},
-                {name: array[piece] for name, array in self.targets.items()},
-                {name: array[piece] for name, array in self.gates.items()},
-            )
+            groups = self.inputs, self.targets, self.gates
+            pieces = [{name: group[name][piece] for name in group} for group in groups]
+            yield GatedData(self.graph, *pieces)
 
 
 def _check_names(prefix, arrays, known, kind, *, complete=False):
     for name in arrays:
         if name not in known:
-            raise argument_error(
-                f"{prefix}.{name}", f"name {kind}", "does not", nearest(name, known)
-            )
-    if complete:
-        for name in known:
-            if name not in arrays:
-                raise argument_error(f"{prefix}.{name}", "be given", "is missing")
+            repair = nearest(name, known)
+            raise argument_error(f"{prefix}.{name}", f"name {kind}", "does not", repair)
+    for name in known if complete else ():
+        if name not in arrays:
+            raise argument_error(f"{prefix}.{name}", "be given", "is missing")
 
 
 def _clean(prefix, arrays, graph):
@@ -89,27 +85,14 @@ def _clean(prefix, arrays, graph):
         array = finite_array(label, array, ndim=1 if prefix == "gate" else 2)
         largest = float(np.abs(array).max(initial=0))  # float16 cannot be compared with the bound
         if largest > LARGEST:
-            raise argument_error(
-                label, f"hold numbers of at most {LARGEST:g} in size", f"holds {largest:g}"
-            )
+            rule = f"hold numbers of at most {LARGEST:g} in size"
+            raise argument_error(label, rule, f"holds {largest:g}")
         array = array.astype(np.float64)
         if prefix != "gate" and array.shape[1] != graph.width[name]:
             rule = f"have shape (sample, {graph.width[name]}) by the width of `{name}`"
             raise argument_error(label, rule, f"has shape {array.shape}")
         cleaned[name] = array
     return cleaned
-
-
-def _check_lengths(cleaned):
-    prefixes = {"inputs": "x", "targets": "y", "gates": "gate"}
-    arrays = {f"{prefixes[k]}.{n}": a for k, group in cleaned.items() for n, a in group.items()}
-    (first, reference), *rest = arrays.items()
-    if not len(reference):
-        raise argument_error(first, "hold at least one sample", "is empty")
-    for name, array in rest:
-        if len(array) != len(reference):
-            rule = f"be as long as `{first}` ({len(reference)})"
-            raise argument_error(name, rule, f"has length {len(array)}")
 
 
 def load_gated_data(path: str | PathLike, graph: Graph) -> GatedData:

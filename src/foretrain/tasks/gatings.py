@@ -41,9 +41,8 @@ def pathways_data(
     gates = finite_array("gates", gates, ndim=2)
     inputs = finite_array("inputs", inputs, ndim=2)
     if gates.shape[1] != len(inputs):
-        raise argument_error(
-            "gates", f"have shape (pathway, {len(inputs)})", f"has shape {gates.shape}"
-        )
+        rule = f"have shape (pathway, {len(inputs)})"
+        raise argument_error("gates", rule, f"has shape {gates.shape}")
     graph = pathways_graph(len(gates), hidden_width, input_width=inputs.shape[1])
     named = {f"h{number + 1}": gate for number, gate in enumerate(gates)}
     return GatedData(graph, {"x": inputs}, {"y": targets}, named)

@@ -94,9 +94,8 @@ def named(operation: str, symbols: int, *, ordered: bool = False) -> Operation:
         return cyclic(symbols, ordered=ordered)
     if operation == "dihedral":
         if symbols < 6 or symbols % 2:
-            raise argument_error(
-                "symbols", "be even and at least 6 for `dihedral`", f"is {symbols}"
-            )
+            rule = "be even and at least 6 for `dihedral`"
+            raise argument_error("symbols", rule, f"is {symbols}")
         return dihedral(symbols // 2)
     degrees = {factorial(degree): degree for degree in range(2, 6)}
     if symbols not in degrees:

@@ -63,12 +63,8 @@ def rotated(data: LabelledImages, domains: int, degrees: float) -> Domains:
     """
     shape = data.train_images.shape[1:]
     if len(shape) < 2:
-        raise argument_error(
-            "transform",
-            "be `permutation` for features",
-            "is `rotation`",
-            "Rotate the images first.",
-        )
+        rule, repair = "be `permutation` for features", "Rotate the images first."
+        raise argument_error("transform", rule, "is `rotation`", repair)
     size = int(np.prod(shape))
     basis = np.eye(size).reshape(size, *shape)
     # Row p of the turned basis is what pixel p becomes; its transpose maps images.
@@ -95,20 +91,16 @@ def statistics(data: Domains) -> Statistics:
         rule = f"have at most {MOST_PIXELS} pixels or features for their statistics"
         raise argument_error("data", rule, f"has {pixels}", "Try --training minibatch.")
     moments = [_moments(domain, data.labels, data.classes) for domain in data.inputs]
-    blocks = []
-    if data.maps is None:
-        blocks = [_in_eigenbasis(*moment) for moment in moments]
-    else:
-        correlation, association = moments[0]
-        for domain_map in data.maps.astype(float):
-            turned = domain_map @ correlation @ domain_map.T, association @ domain_map.T
-            blocks.append(_in_eigenbasis(*turned))
+    if data.maps is not None:
+        (correlation, association), maps = moments[0], data.maps.astype(float)
+        moments = ((turn @ correlation @ turn.T, association @ turn.T) for turn in maps)
+    blocks = [_in_eigenbasis(*moment) for moment in moments]
     return Statistics(*(np.stack(arrays) for arrays in zip(*blocks, strict=True)))
 
 
-def _moments(inputs, labels, classes, block: int = 4096):
+def _moments(inputs, labels, classes):
     """<x x^T> and <y x^T>, summed in blocks so that no copy of all images is made in float64."""
-    correlation, association = 0.0, 0.0
+    correlation, association, block = 0.0, 0.0, 4096
     for start in range(0, len(inputs), block):
         x = inputs[start : start + block].astype(float)
         one_hot = image_tools.one_hot(labels[start : start + block], classes)

@@ -29,8 +29,11 @@ _CIFAR = {
     "train": tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
     "test": ("test_batch.bin",),
 }
-_MNIST_PLACES = ("mnist", "MNIST/raw")
-_CIFAR_PLACES = ("cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin")
+_CIFAR_PLACES = ("", "cifar10/", "cifar-10-batches-bin/", "cifar10/cifar-10-batches-bin/")
+_KINDS = {
+    "mnist": (_MNIST, ("", "mnist/", "MNIST/raw/"), ("", ".gz")),
+    "cifar10": (_CIFAR, _CIFAR_PLACES, ("",)),
+}
 _RECORD = 1 + 3 * 32 * 32  # bytes of one CIFAR-10 image: label, then red, green, blue
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _MOST_AXES = 8
@@ -66,29 +69,18 @@ def files(data: str, features_file: str = "") -> list[DataFile]:
         path = Path(features_file)
         named = [path] if path.suffix == ".npz" else [path, _labels_beside(path)]
         return [DataFile(str(name)) for name in named]
-    of = {"mnist": _mnist_files, "cifar10": _cifar_files}
-    return [file for part in of[data]("").values() for file in part] if data in of else []
+    return [file for part in _files(data, "").values() for file in part] if data in _KINDS else []
 
 
-def _mnist_files(data_dir) -> dict[str, list[DataFile]]:
-    return {
-        part: [_file(data_dir, _MNIST_PLACES, name, f"{name}.gz") for name in names]
-        for part, names in _MNIST.items()
-    }
+def _files(data, data_dir) -> dict[str, list[DataFile]]:
+    """Part to its files, each with all paths at which it may lie."""
+    parts, places, suffixes = _KINDS[data]
 
+    def of_name(name):
+        first, *others = [f"{place}{name}{suffix}" for place in places for suffix in suffixes]
+        return DataFile(first, tuple(others), optional=True, folder=str(data_dir or ""))
 
-def _cifar_files(data_dir) -> dict[str, list[DataFile]]:
-    return {
-        part: [_file(data_dir, _CIFAR_PLACES, name) for name in names]
-        for part, names in _CIFAR.items()
-    }
-
-
-def _file(data_dir, places, *names) -> DataFile:
-    first, *others = [
-        f"{place}{name}" for place in ("", *(f"{p}/" for p in places)) for name in names
-    ]
-    return DataFile(first, tuple(others), optional=True, folder=str(data_dir or ""))
+    return {part: [of_name(name) for name in names] for part, names in parts.items()}
 
 
 def _labels_beside(path: Path) -> Path:
@@ -109,7 +101,7 @@ def mnist(
     Images are (sample, 28, 28), float32 in [0, 1]. No pair, or a file that is not what its name says, raises `ArgumentError`.
     """
     parts = {}
-    for part, files in _mnist_files(data_dir).items():
+    for part, files in _files("mnist", data_dir).items():
         path, labels_path = (file.path for file in files)
         if path and labels_path:
             images, labels = read_idx(path), read_idx(labels_path)
@@ -140,7 +132,7 @@ def cifar10(
     records with labels below 10, raises `ArgumentError`.
     """
     parts = {}
-    for part, files in _cifar_files(data_dir).items():
+    for part, files in _files("cifar10", data_dir).items():
         batches = [_read_cifar(path) for file in files if (path := file.path)]
         if batches:
             parts[part] = tuple(np.concatenate(arrays) for arrays in zip(*batches, strict=True))

@@ -78,11 +78,8 @@ def split(
     cut = round(heldout_fraction * len(images))
     if heldout_fraction > 0 and not 0 < cut < len(images):
         part = "none is held out" if cut == 0 else "none is left to train on"
-        raise argument_error(
-            "heldout_fraction",
-            "leave images in both parts",
-            f"of {len(images)} at {heldout_fraction:g} {part}",
-        )
+        got = f"of {len(images)} at {heldout_fraction:g} {part}"
+        raise argument_error("heldout_fraction", "leave images in both parts", got)
     heldout, kept = order[:cut], order[cut:]
     return LabelledImages(
         images[kept], labels[kept], images[heldout], labels[heldout], int(labels.max()) + 1

@@ -148,11 +148,9 @@ class _Sums:
         if batch.graph != self.graph:
             raise argument_error("data", "hold batches on one graph", "has a batch on another")
         if set(batch.gates) != self.gate_names:
-            differing = ", ".join(
-                f"`{name}`" for name in sorted(set(batch.gates) ^ self.gate_names)
-            )
+            names = ", ".join(f"`{name}`" for name in sorted(set(batch.gates) ^ self.gate_names))
             rule = "hold batches with the same gates"
-            raise argument_error("data", rule, f"the gates {differing} are not in all batches")
+            raise argument_error("data", rule, f"the gates {names} are not in all batches")
         self.samples += batch.samples
         for name, array in batch.targets.items():
             self.power[name] += float(np.sum(array**2))

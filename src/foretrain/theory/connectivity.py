@@ -80,9 +80,8 @@ def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
     """
     inputs, outputs = components(trained_pairs)
     size = 1 + max(inputs.max(), outputs.max())
-    ratio = np.bincount(outputs, minlength=size) / np.maximum(
-        np.bincount(inputs, minlength=size), 1
-    )
+    number = np.bincount(inputs, minlength=size)
+    ratio = np.bincount(outputs, minlength=size) / np.maximum(number, 1)
     ratio = np.where(ratio > 0, ratio, 1.0)
     scale = (ratio[inputs][:, None] / ratio[outputs][None, :]) ** 0.25
     idle = (trained_pairs.sum(1) == 0)[:, None] | (trained_pairs.sum(0) == 0)[None, :]

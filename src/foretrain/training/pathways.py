@@ -60,13 +60,13 @@ def descent(
     import jax
     import jax.numpy as jnp
 
-    from foretrain.dynamics.flow import fixed_step
-    from foretrain.networks import gated, rectified
+    from foretrain.dynamics.adaptive import fixed_step
+    from foretrain.networks import gated, perceptron
 
     def answered(weights, inputs):
         x, y, gates = task(inputs)
         if relu:
-            return rectified.forward(weights, x), y
+            return perceptron.forward(weights, x), y
         return gated.forward(graph, weights, {"x": x}, gates)["y"], y
 
     def loss(weights, inputs):

@@ -153,10 +153,7 @@ def synchronized_blocks(
     matrices: Grams | None = None,
     roots: dict | None = None,
 ) -> dict[int, list[Block]]:
-    """By section the blocks of the neurons that it leads to, where these have gates; arguments as of `free_directions`.
-
-    `roots` are what `free_directions` has made of network and data.
-    """
+    """By section the blocks of the neurons that it leads to, where these have gates; arguments as of `free_directions`."""
     counted = _counted(network)
     if roots is None:
         matrices, roots = _matrices_and_roots(network, x, scale, matrices)

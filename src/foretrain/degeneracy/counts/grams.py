@@ -82,10 +82,7 @@ def _added(first, second):
 
 
 def rank(gram: np.ndarray, threshold: float = THRESHOLD, scale: float | None = None) -> int:
-    """Eigenvalues of a Gram matrix above `threshold` times the largest and, where given, of at least `scale`.
-
-    Zero matrices have rank 0. `scale` is the loss epsilon below which a direction counts as none.
-    """
+    """Eigenvalues of a Gram matrix above `threshold` times the largest and of at least `scale`, a loss; 0 of a zero matrix."""
     return range_basis(gram, threshold, scale).shape[1]
 
 

@@ -58,7 +58,7 @@ def program(p):
     """Return the flow on |A x + b - y|²/2 + gamma/2 |A|², the mean over inputs for map and bias, and of the propagator."""
     import jax.numpy as jnp
 
-    from foretrain.dynamics import flow
+    from foretrain.dynamics import adaptive
 
     def velocity(state, inputs):
         weights, bias, points, propagator = state
@@ -73,7 +73,7 @@ def program(p):
         return inputs["map"], bias, inputs["points"], propagator
 
     def step(inputs, state):
-        return flow.fixed_step(velocity, state, inputs, inputs["learning_rate"])
+        return adaptive.fixed_step(velocity, state, inputs, inputs["learning_rate"])
 
     def observe(inputs, state):
         weights, bias, points, propagator = state

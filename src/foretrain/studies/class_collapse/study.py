@@ -134,7 +134,7 @@ def program(p):
     import jax
     import jax.numpy as jnp
 
-    from foretrain.dynamics import descent, flow
+    from foretrain.dynamics import adaptive, descent
 
     pairs = np.triu_indices(CLASSES, 1)
 
@@ -163,7 +163,7 @@ def program(p):
         if p.dynamics == "flow":
             downhill = lambda x, inputs: -jax.grad(loss)(x, inputs)  # noqa: E731
             size = inputs["learning_rate"] * unit
-            return flow.fixed_step(downhill, weights, inputs, size), memory, unit
+            return adaptive.fixed_step(downhill, weights, inputs, size), memory, unit
         slope = jax.grad(loss)(weights, inputs)
         return *descent.step("adam", weights, slope, memory, inputs["learning_rate"]), unit
 

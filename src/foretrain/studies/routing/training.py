@@ -41,8 +41,8 @@ def program(p: Parameters) -> Program:
     import jax
     import jax.numpy as jnp
 
+    from foretrain.dynamics.adaptive import fixed_step
     from foretrain.dynamics.direction import gradient_gap
-    from foretrain.dynamics.flow import fixed_step
     from foretrain.networks import routing as network
 
     dtype = float_type(p.precision)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.quantities.learning_curves.learning_time import half_learning_times
 from foretrain.study import Program, Seed, declare, default
-from foretrain.theory.factorization import factorization_flow
-from foretrain.theory.factorization.factorization_flow import decayed_loss
+from foretrain.theory.factorization.factorization_flow import decayed_loss, descent_curves
 from foretrain.training import factorization
 from foretrain.training.factorization import components, draw, learning_rate, weight_decay
 
@@ -107,11 +107,11 @@ def predict(p, step, seed):
 def _flow(p, step, seed):
     target, start = draw(p, seed)
     rate, decay = learning_rate(p), weight_decay(p)
-    curves = factorization_flow.descent_curves(start, rate, np.array(step), target, decay)
+    curves = descent_curves(start, rate, np.array(step), target, decay)
     values = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
     modes = slice(min(p.rank, MODES))
     ends = np.maximum(values[modes] - decay / 2, 1e-9)
-    halves = factorization_flow.half_steps(np.array(step), curves.modes[:, modes], ends)
+    halves = half_learning_times(np.array(step), curves.modes[:, modes], ends)
     return {
         "flow_loss": curves.loss / np.sum(values**2),
         "flow_inside": curves.inside / (2 * values.sum()),

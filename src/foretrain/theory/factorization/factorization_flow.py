@@ -23,8 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import exprel
 
-from foretrain.quantities.learning_curves.learning_time import half_learning_times
-
 
 def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> float:
     """Squared error at which descent with weight decay ends.
@@ -119,11 +117,6 @@ def descent_curves(
     return DescentCurves(
         *(np.concatenate([column, np.repeat(column[-1:], missing, 0)]) for column in columns)
     )
-
-
-def half_steps(step: np.ndarray, strengths: np.ndarray, singular_values: np.ndarray) -> np.ndarray:
-    """First of the steps (step,) at which each strength, shape (step, mode), is half of its end > 0; nan where it is not."""
-    return half_learning_times(step, strengths, singular_values)
 
 
 def _riccati(x, y, rates, decays, length):

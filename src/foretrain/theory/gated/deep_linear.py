@@ -182,22 +182,16 @@ def _factors(start, target):
     right = finite_array("start[1]", right, ndim=2).astype(float)
     target = finite_array("target", target, ndim=2).astype(float)
     if left.shape[1] != right.shape[1]:
-        raise argument_error(
-            "start[1]", f"have {left.shape[1]} columns, as `start[0]`", f"has {right.shape[1]}"
-        )
-    if target.shape != (len(left), len(right)):
-        raise argument_error(
-            "target", f"have shape {(len(left), len(right))}", f"has shape {target.shape}"
-        )
+        rule = f"have {left.shape[1]} columns, as `start[0]`"
+        raise argument_error("start[1]", rule, f"has {right.shape[1]}")
+    if target.shape != (shape := (len(left), len(right))):
+        raise argument_error("target", f"have shape {shape}", f"has shape {target.shape}")
     scale = np.sum(left**2) + np.sum(right**2)
     difference = np.linalg.norm(left.T @ left - right.T @ right)
     if difference > _BALANCE_TOLERANCE * scale:
-        raise argument_error(
-            "start",
-            f"be balanced (X^T X = Y^T Y to {_BALANCE_TOLERANCE:g})",
-            f"deviates by {difference / scale:.3g} of |X|^2 + |Y|^2",
-            "Try `balanced_start`, or simulate.",
-        )
+        rule = f"be balanced (X^T X = Y^T Y to {_BALANCE_TOLERANCE:g})"
+        got = f"deviates by {difference / scale:.3g} of |X|^2 + |Y|^2"
+        raise argument_error("start", rule, got, "Try `balanced_start`, or simulate.")
     return left, right, target
 
 
@@ -205,8 +199,7 @@ def _per_mode(name, value, values):
     value = finite_array(name, value).astype(float)
     if value.ndim == 0:
         value = np.full(values.shape, value)
-    if name != "singular_values":
-        same_length(singular_values=values, **{name: value})
+    same_length(singular_values=values, **{name: value})
     if (value <= 0).any():
         raise argument_error(name, "be greater than 0", f"has {value.min():g}")
     return value

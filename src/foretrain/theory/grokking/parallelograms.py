@@ -241,9 +241,8 @@ def checked_training(operation: Operation, training) -> np.ndarray:
     count = len(operation.samples)
     array = _flags("training", training, count, "samples")
     if not array.any(-1).all():
-        raise argument_error(
-            "training", f"hold 1 to {count} samples in each set", "holds none in one"
-        )
+        rule = f"hold 1 to {count} samples in each set"
+        raise argument_error("training", rule, "holds none in one")
     return array
 
 

@@ -143,9 +143,8 @@ def clock_at(schemes: Sequence[Scheme], gain: float) -> float:
     """
     total = _total(schemes)
     if not total(0.0) < gain:
-        raise argument_error(
-            "gain", f"be above that of the start ({total(0.0):.4g})", f"is {gain:.4g}"
-        )
+        rule = f"be above that of the start ({total(0.0):.4g})"
+        raise argument_error("gain", rule, f"is {gain:.4g}")
     pole = min(scheme.pole for scheme in schemes)
     if not math.isfinite(pole):
         raise argument_error("schemes", "hold one that grows", "hold none")

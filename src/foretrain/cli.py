@@ -194,16 +194,15 @@ def _study_in(words, parser):
         elif not word.startswith("-"):
             return word
         elif word != "--":
-            start = word.split("=")[0]  # argparse takes any unmistakable beginning of an option
-            meant = [start] if start in options else [n for n in options if n.startswith(start)]
-            if not meant:
+            name = word.split("=")[0]
+            if name not in options:
                 raise argument_error(
                     "command line",
                     "name the study before its options",
                     f"has `{word}` first",
                     "Try foretrain run <study> and then the options.",
                 )
-            takes_value = "=" not in word and options[meant[0]].nargs != 0
+            takes_value = "=" not in word and options[name].nargs != 0
     return None
 
 

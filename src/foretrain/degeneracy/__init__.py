@@ -15,6 +15,16 @@ Begin with one of these:
 - `free_directions.free_directions` and `transformer_freedom.transformer_freedom`: which are free, and why.
 - `effective_parameters.sampled_parameters`: what directions cost where the loss is not quadratic, and learning coefficients.
 - `interaction_basis.interaction_basis`, `interaction_graph.interaction_graph`, `rewiring.modules`: how the rest is wired.
+
+Modules:
+
+- A network: `function`, `network`, `transformer`, `noise_scale`.
+- Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
+  `transformer_freedom`.
+- Interactions: `interaction_basis`, `interaction_graph`, `modularity`, `rewiring`, and all of it at one scale: `wiring`.
+- Posteriors, sampled: `posterior`, `effective_parameters`, `sampled_trust`, `hamiltonian`, `chains`, `noise`, and as the
+  work of a study's run: `sampling`.
+- Shared by others: `derivatives`, `folded`, `grams`, `jacobian_rows`, `moments`, `nonlinearities`.
 """
 
 from foretrain.lazy import modules

@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from foretrain.errors import FolderError, argument_error
 from foretrain.laboratory import folder as home
@@ -78,7 +79,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         precision=str(getattr(plan.parameters, "precision", "")),
         commit=commit,
         plan=plan.hash,
-        **hashes(study),
+        **dict[str, Any](hashes(study)),
         remarks=tuple(remarks(manifest.get("seal"), looks)),
         settings=settings(plan),
         runs=counts,

@@ -72,7 +72,7 @@ LINES = {
     "theory, networks, tasks, dynamics": (9_618, 9_500),
     "engine": (3_431, 3_200),
     "results, provenance": (4_062, 3_900),
-    "laboratory, registry": (4_198, 4_000),
+    "laboratory, registry": (4_199, 4_000),
     "plans, claims, quantities": (6_387, 6_100),
     "report, figures": (4_327, 4_300),
     "ground floor": (1_450, 1_450),

@@ -44,9 +44,9 @@ def _run(arguments):
 
 def _explain(plan, out, workers):
     from foretrain.laboratory.conduct import folder_of
-    from foretrain.laboratory.explain import explain
+    from foretrain.laboratory.outlook import describe
 
-    print(explain(plan, folder_of(plan, out), workers))
+    print(describe(plan, folder_of(plan, out), workers))
     return 0
 
 

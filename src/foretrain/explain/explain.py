@@ -21,9 +21,9 @@ from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.curve_comparison import curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
 from foretrain.explain.explanation import Checks, Explanation
-from foretrain.explain.explanation_words import forecast_words
+from foretrain.explain.explanation_words import prediction_words
 from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
-from foretrain.explain.kernel.kernel_forecast import KernelForecast, kernel_forecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction, kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import Training, described, whole_number
 from foretrain.explain.regime import Regime, regime
@@ -78,7 +78,7 @@ def explain(
         ...     return jax.random.normal(key, (4, 1))
         >>> explanation = foretrain.explain(
         ...     apply, init, x, x[:, :1], learning_rate=1e-4, steps=20, seeds=2)
-        >>> explanation.forecast.verdict, explanation.regime.name
+        >>> explanation.prediction.verdict, explanation.regime.name
         ('will do', 'lazy')
     """
     known_options("foretrain.explain", described_by, explain, described)
@@ -137,11 +137,11 @@ def explained(
     )
     folder = runs.folder
     kernels = [Kernel(training, _start(simulator.starts, k)) for k in range(number)]
-    forecast = twins = None
+    prediction = twins = None
     if not training.adaptive:
-        forecast, twins = kernel_forecast(kernels, simulator.rows, simulator.at)
-    if tell is not None and forecast is not None:
-        _tell_before(tell, forecast, measured, simulator.at)
+        prediction, twins = kernel_prediction(kernels, simulator.rows, simulator.at)
+    if tell is not None and prediction is not None:
+        _tell_before(tell, prediction, measured, simulator.at)
     run = Simulation(run_corner(training))
     ends = runs.train([run])[run]
     kept = np.flatnonzero(~lost(ends.train)).tolist()
@@ -152,7 +152,7 @@ def explained(
     weights = [_start(ends.weights, k) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
     wanted = corners(training, from_zero=from_zero)
-    substeps, curves = _trained(simulator, runs.train, wanted, forecast, state)
+    substeps, curves = _trained(simulator, runs.train, wanted, prediction, state)
     train = {corner: curves[corner].train for corner in wanted}
     tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
     return Explanation(
@@ -161,16 +161,16 @@ def explained(
         at=simulator.at,
         train=train,
         test=tests or None,
-        forecast=forecast,
+        prediction=prediction,
         regime=state,
-        extra=extra_curves(simulator, runs.train, forecast, state, substeps),
+        extra=extra_curves(simulator, runs.train, prediction, state, substeps),
         shares=gap_shares(training, train),
         test_shares=gap_shares(training, tests) if tests else None,
-        checks=_checks(simulator, kernels, forecast, train),
+        checks=_checks(simulator, kernels, prediction, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
         folder=folder,
-        single=simulator.large and forecast is not None,
+        single=simulator.large and prediction is not None,
         measured=measured,
     )
 
@@ -184,11 +184,11 @@ def _start(stacked: Any, at: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[at], stacked)
 
 
-def _tell_before(tell, forecast, measured, at):
+def _tell_before(tell, prediction, measured, at):
     """Tell what can be said before training."""
-    tell(f"Said before training: {forecast_words(forecast)}")
-    if measured is not None and not forecast.diverging:
-        for line in sentences(curve_comparison(measured, at, {PREDICTED: forecast.train})):
+    tell(f"Said before training: {prediction_words(prediction)}")
+    if measured is not None and not prediction.diverging:
+        for line in sentences(curve_comparison(measured, at, {PREDICTED: prediction.train})):
             tell(line)
 
 
@@ -196,7 +196,7 @@ def _trained(
     simulator: Simulator,
     train: Train,
     wanted: Sequence[Corner],
-    forecast: KernelForecast | None,
+    prediction: KernelPrediction | None,
     state: Regime,
 ) -> tuple[int, dict[Corner, Curves]]:
     """The number of substeps that makes the flow, and the curves of all corners.
@@ -204,16 +204,16 @@ def _trained(
     Simulations are trained in as few calls as can be, for each starts workers.
     """
     own = [Simulation(corner) for corner in wanted if corner.step]
-    if forecast is None:
+    if prediction is None:
         return 1, {simulation.corner: curves for simulation, curves in train(own).items()}
-    edge, few = forecast.edge.measured, simulator.large
+    edge, few = prediction.edge.measured, simulator.large
     first = [
         simulation for n in islice(substep_search(edge), 1) for simulation in compared(n, few=few)
     ]
     train([*own, *first])
     substeps = enough_substeps(train, edge, few=few)
     flows = [Simulation(corner, substeps) for corner in wanted if not corner.step]
-    also = [] if uncorrected(simulator.training, forecast, state) else [corrected_flow(substeps)]
+    also = [] if uncorrected(simulator.training, prediction, state) else [corrected_flow(substeps)]
     curves = train([*own, *flows, *also])
     return substeps, {simulation.corner: curves[simulation] for simulation in (*own, *flows)}
 
@@ -231,7 +231,7 @@ def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Share
     return shapley_shares(game, names, curves[run_corner(training)][:, 0])
 
 
-def _checks(simulator, kernels, forecast, train):
+def _checks(simulator, kernels, prediction, train):
     training = simulator.training
     run = train[run_corner(training)]
 
@@ -240,13 +240,13 @@ def _checks(simulator, kernels, forecast, train):
         return float(off[np.isfinite(off)].max())
 
     plain = worst(run[:1], simulator.plain[None])
-    if forecast is None:
+    if prediction is None:
         return Checks(None, None, plain)
     closed = recursion = None
     if training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
-    if not forecast.diverging:
+    if not prediction.diverging:
         here = train[Corner(step=True, batches=training.in_batches)]
-        recursion = worst(here, forecast.train)
+        recursion = worst(here, prediction.train)
     return Checks(closed, recursion, plain)

@@ -10,7 +10,7 @@ from foretrain.claims.interval import Interval
 from foretrain.elsewhere.curves import Measured
 from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.extra_curves import ExtraCurve
-from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
 from foretrain.explain.shares import Shares, largest_difference
@@ -45,7 +45,7 @@ class Explanation(Finding):
         weights: Number of weights.
         at: Steps at which losses were taken, shape (time,).
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
-        forecast: The prediction before training; None of Adam.
+        prediction: The prediction before training; None of Adam.
         regime: The regime of the training.
         extra: Curves beyond the corners, with the conditions under which they are drawn.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
@@ -62,7 +62,7 @@ class Explanation(Finding):
     at: np.ndarray
     train: Mapping[Corner, np.ndarray]
     test: Mapping[Corner, np.ndarray] | None
-    forecast: KernelForecast | None
+    prediction: KernelPrediction | None
     regime: Regime
     extra: tuple[ExtraCurve, ...]
     shares: Shares

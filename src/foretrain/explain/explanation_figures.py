@@ -76,9 +76,9 @@ def _losses(ax, explanation, curves, column):
     flow = np.minimum(curves[explanation.theory], 2 * first)
     name = corner_name(explanation.training, explanation.theory)
     ax.plot(at, flow.mean(0), **theory_line(linestyle=":"), label=name)
-    forecast = explanation.forecast
-    if forecast is not None and not forecast.diverging:
-        predicted = forecast.train if column == 0 else forecast.test
+    prediction = explanation.prediction
+    if prediction is not None and not prediction.diverging:
+        predicted = prediction.train if column == 0 else prediction.test
         ax.plot(at, predicted.mean(0), **theory_line(), label="predicted before training")
     ax.set(xscale="log", ylim=(0, None))
 
@@ -95,9 +95,9 @@ def _parts(ax, explanation, shares):
 
 
 def _caption(explanation):
-    forecast = explanation.forecast
+    prediction = explanation.prediction
     missing = ""
-    if forecast and forecast.diverging:
+    if prediction and prediction.diverging:
         missing = " No curve is predicted: the linearised network diverges."
     return (
         f"Above: the loss over {explanation.starts} starts; dotted the theory in which every assumption is kept; dashed the "

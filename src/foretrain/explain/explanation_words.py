@@ -13,7 +13,7 @@ from foretrain.explain.curve_comparison_words import numbers as comparison_numbe
 from foretrain.explain.curve_comparison_words import sentences, table
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.explanation_figures import every_corner, run_and_parts
-from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.shares import FLOOR, Shares, largest_difference, lost
 from foretrain.explain.simulated import Corner
 from foretrain.report.answer import Answer, Table
@@ -69,16 +69,16 @@ def compared(explanation: Explanation) -> CurveComparison | None:
     return curve_comparison(explanation.measured, explanation.at, curves, RUN)
 
 
-def forecast_words(forecast: KernelForecast) -> str:
+def prediction_words(prediction: KernelPrediction) -> str:
     """Return the verdict of a prediction before training in a sentence or two."""
     known = {
-        "edge": forecast.edge,
-        "movement": forecast.movement,
-        "correction": forecast.correction,
+        "edge": prediction.edge,
+        "movement": prediction.movement,
+        "correction": prediction.correction,
     }
     words = {name: "" if value is None else plus_minus(value) for name, value in known.items()}
-    starts = {"diverging": forecast.diverging, "starts": len(forecast.train)}
-    return _VERDICTS[forecast.verdict].format(**words, **starts)
+    starts = {"diverging": prediction.diverging, "starts": len(prediction.train)}
+    return _VERDICTS[prediction.verdict].format(**words, **starts)
 
 
 def head_lines(explanation: Explanation) -> list[str]:
@@ -92,7 +92,7 @@ def head_lines(explanation: Explanation) -> list[str]:
     losses += (
         "" if explanation.test is None else f", of the test from {_ends(explanation.test[run])}"
     )
-    forecast = explanation.forecast
+    prediction = explanation.prediction
     before = "nothing, for Adam's steps are no recursion of the kernel."
     gates = "" if regime.gates is None else f", {regime.gates.measured:.1%} of gates changed"
     if regime.twin_gates is not None:
@@ -101,7 +101,7 @@ def head_lines(explanation: Explanation) -> list[str]:
         f"{explanation.weights:,} weights, {len(training.x)} examples, {training.steps} steps of {training.optimizer} "
         f"at rate {rate}, {batch}; {count(explanation.starts, 'start')}.",
         f"Trained: {losses}.",
-        f"Said before training: {before if forecast is None else forecast_words(forecast)}",
+        f"Said before training: {before if prediction is None else prediction_words(prediction)}",
         f"Regime: {regime.name}, {_REGIMES[regime.name]}. The kernel moved by {plus_minus(regime.movement)}"
         f"{_twin(regime.twin_movement)}, rate times sharpness over two ended at {plus_minus(regime.edge)}"
         f"{_twin(regime.twin_edge)}{gates}.",
@@ -132,7 +132,7 @@ def shown(explanation: Explanation) -> dict[str, Corner]:
     named = {}
     for corner in sorted(chosen - {explanation.run}, key=sum):
         if corner in explanation.train:
-            trained = corner not in predicted or explanation.forecast is None
+            trained = corner not in predicted or explanation.prediction is None
             kind = "explained" if trained else "predicted"
             named[f"{kind}: {corner_name(explanation.training, corner)}"] = corner
     return named
@@ -204,7 +204,7 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
     training, regime = explanation.training, explanation.regime
     losses = {**shown(explanation), RUN: explanation.run}
     record = {
-        "said_before": None if explanation.forecast is None else explanation.forecast.verdict,
+        "said_before": None if explanation.prediction is None else explanation.prediction.verdict,
         "regime": regime.name,
         "kernel_movement": _interval(regime.movement),
         "edge": _interval(regime.edge),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.linear_twin import linear_twin
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
@@ -38,7 +38,7 @@ class ExtraCurve:
 def extra_curves(
     simulator: Simulator,
     train: Train,
-    forecast: KernelForecast | None,
+    prediction: KernelPrediction | None,
     regime: Regime,
     substeps: int,
 ) -> tuple[ExtraCurve, ...]:
@@ -47,12 +47,12 @@ def extra_curves(
     Cost: of the corrected flow, three times that of the flow of the network.
     """
     curves = []
-    if forecast is not None and forecast.along is not None:
-        curves.append(ExtraCurve("predicted", "kernel along its way, own steps", forecast.along))
+    if prediction is not None and prediction.along is not None:
+        curves.append(ExtraCurve("predicted", "kernel along its way, own steps", prediction.along))
     twin = linear_twin(simulator.training, simulator.starts, simulator.at)
     losses, why = (None, twin) if isinstance(twin, str) else (twin, "")
     curves.append(ExtraCurve("predicted", "linear twin, own steps", losses, why))
-    losses, why = None, uncorrected(simulator.training, forecast, regime)
+    losses, why = None, uncorrected(simulator.training, prediction, regime)
     if not why:
         simulation = corrected_flow(substeps)
         losses = train([simulation])[simulation].train
@@ -67,13 +67,13 @@ def corrected_flow(substeps: int) -> Simulation:
     return Simulation(Corner(True, True), substeps, corrected=True)
 
 
-def uncorrected(training: Training, forecast: KernelForecast | None, regime: Regime) -> str:
+def uncorrected(training: Training, prediction: KernelPrediction | None, regime: Regime) -> str:
     """The condition for the corrected flow that does not hold; empty where all do."""
-    if training.optimizer != "sgd" or forecast is None:
+    if training.optimizer != "sgd" or prediction is None:
         return "the steps are not those of plain descent"
     if training.in_batches:
         return "it says nothing of minibatches"
-    share = max(regime.edge.measured, forecast.edge.measured)
+    share = max(regime.edge.measured, prediction.edge.measured)
     if not share <= CORRECTED:
         return f"the rate times the sharpness over two comes to {share:.2g}, and may be {CORRECTED} at most"
     return ""

@@ -10,9 +10,8 @@ import pytest
 
 import foretrain
 from foretrain.errors import ForetrainError
-from foretrain.explain.corner_names import corner_name
 from foretrain.explain.shares import bounded
-from foretrain.explain.simulated import Corner
+from foretrain.explain.simulated import Corner, corner_name
 
 RANDOM = np.random.default_rng(0)
 X, X_TEST = RANDOM.standard_normal((12, 4)), RANDOM.standard_normal((6, 4))

@@ -40,13 +40,13 @@ def _explain(arguments):
 
     names = (
         "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds measured step_column loss_column "
-        "from_zero out"
+        "from_zero out shard"
     )
 
     def find():
         options = _options(arguments, names)
         explanation = explain_files(arguments.model, arguments.data, cores=cores, **options)
-        arguments.out = explanation.folder
+        arguments.out = explanation and explanation.folder
         return explanation
 
     return _answered(find, arguments)
@@ -85,7 +85,7 @@ def _compare(arguments):
     options = _options(arguments, "learning_rate step_column loss_column")
     del options["tell"]
     if arguments.first.suffix.lower() in TABLES:
-        from foretrain.explain.compare_curves import compare_curves as find
+        from foretrain.explain.curve_comparison import compare_curves as find
     else:
         from foretrain.laboratory.compare import compare as find
 
@@ -107,7 +107,10 @@ def _answered(find, arguments):
 
     if arguments.out is not None:
         check_folder(arguments.out)
-    answer = find().answer()
+    if (found := find()) is None:
+        print("This part is done; the last part to finish explains the whole.")
+        return 0
+    answer = found.answer()
     if arguments.json:
         print_json(answer.as_dict())
     else:
@@ -158,6 +161,7 @@ COMMANDS = {
             **_COLUMNS,
             "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
             "--out": "folder of results and the page; default runs/explain-<hash>",
+            "--shard": "i/n: only the i-th of n parts of the training, for many machines on one folder",
             "--json": JSON,
         },
     ),

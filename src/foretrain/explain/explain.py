@@ -7,8 +7,8 @@ sees all examples. Shapley's value of each says what part of the gap between the
 
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -37,10 +37,11 @@ from foretrain.explain.simulated import (
     compared,
     corners,
     enough_substeps,
+    first_substeps,
     run_corner,
     simulator_of,
-    substep_search,
 )
+from foretrain.laboratory.conduct import part_of
 
 PREDICTED = "the prediction of the kernel at the start"
 
@@ -85,8 +86,12 @@ def explain(
     for name in ("learning_rate", "steps"):
         if name not in described_by:
             raise argument_error(name, "be given to foretrain.explain", "is not")
-    options: Any = {"seeds": seeds, "from_zero": from_zero, "tell": tell, "measured": measured}
-    return explained(described(apply, init, x, y, **described_by), out=out, **options)
+    training = described(apply, init, x, y, **described_by)
+    explanation = explained(
+        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out
+    )
+    assert explanation is not None, "without shards all is trained"
+    return explanation
 
 
 def explained(
@@ -99,7 +104,8 @@ def explained(
     out: str | PathLike | None = None,
     source: Callable[[], Training] | None = None,
     cores: Set[int] | None = None,
-) -> Explanation:
+    shard: str | tuple[int, int] | None = None,
+) -> Explanation | None:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
     Args:
@@ -107,16 +113,22 @@ def explained(
         seeds: Number of starts, each with minibatches of its own.
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
-        tell: Called with a line when the prediction stands; without it no progress is shown either.
+        tell: Called with lines when the prediction stands: it, and how long the training will take and how much memory;
+            without it no progress is shown either.
         measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`; they are compared
             with the prediction before training, and with all curves after it.
         out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
             of this training is not trained again, also after a kill.
         source: Makes the training in a worker; by default it is sent there.
         cores: As of `foretrain.explain.corner_runs.CornerRuns`.
+        shard: As of `foretrain.plans.options.Options`. The last part to finish trains what only its end tells is needed.
+
+    Returns:
+        The explanation, or None where runs of other shards are still missing.
 
     Raises:
-        ArgumentError: `seeds` breaks its rule, the starts do not differ, or `measured` has no two steps of the training.
+        ArgumentError: `seeds` or `shard` breaks its rule, the starts do not differ, or `measured` has no two steps of the
+            training.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
@@ -125,23 +137,31 @@ def explained(
     Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; and three
         kernels a start, of four of them three more, as many gradients each as there are outputs.
     """
-    began = time.monotonic()
+    began, began_s = time.monotonic(), time.process_time()
     number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
+    number = 1 if training.single else number
+    part = part_of(shard)
     simulator = simulator_of(training, number)
     runs = CornerRuns(
         simulator,
-        source or partial(_same, training),
+        source or partial(replace, training),
         None if out is None else path_argument("out", out),
         cores,
         quiet=tell is None,
     )
     folder = runs.folder
-    kernels = [Kernel(training, _start(simulator.starts, k)) for k in range(number)]
+    kernels = [Kernel(training, simulator.start(k)) for k in range(number)]
     prediction = twins = None
     if not training.adaptive:
         prediction, twins = kernel_prediction(kernels, simulator.rows, simulator.at)
-    if tell is not None and prediction is not None:
+    wanted = corners(training, from_zero=from_zero)
+    planned = _planned(simulator, wanted, prediction)
+    if tell is not None:
         _tell_before(tell, prediction, measured, simulator.at)
+        for line in runs.outlook(planned, time.process_time() - began_s, part[1]):
+            tell(line)
+    if part != (1, 1) and not runs.train_part(planned, part):
+        return None
     run = Simulation(run_corner(training))
     ends = runs.train([run])[run]
     kept = np.flatnonzero(~lost(ends.train)).tolist()
@@ -149,9 +169,8 @@ def explained(
         raise ForetrainError(
             "The network itself diverges from every start: try a smaller `learning_rate`."
         )
-    weights = [_start(ends.weights, k) for k in kept]
+    weights = [jax.tree.map(lambda leaf, k=k: leaf[k], ends.weights) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
-    wanted = corners(training, from_zero=from_zero)
     substeps, curves = _trained(simulator, runs.train, wanted, prediction, state)
     train = {corner: curves[corner].train for corner in wanted}
     tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
@@ -175,21 +194,23 @@ def explained(
     )
 
 
-def _same(training: Training) -> Training:
-    return training
-
-
-def _start(stacked: Any, at: int) -> Any:
-    """Weights of one start."""
-    return jax.tree.map(lambda leaf: leaf[at], stacked)
-
-
 def _tell_before(tell, prediction, measured, at):
     """Tell what can be said before training."""
+    if prediction is None:
+        return
     tell(f"Said before training: {prediction_words(prediction)}")
     if measured is not None and not prediction.diverging:
         for line in sentences(curve_comparison(measured, at, {PREDICTED: prediction.train})):
             tell(line)
+
+
+def _planned(simulator, wanted, prediction) -> list[Simulation]:
+    """The simulations of all corners, if the first number of substeps that is tried makes the flow."""
+    if prediction is None:
+        return [Simulation(corner) for corner in wanted]
+    substeps = first_substeps(prediction.edge.measured)
+    every = [Simulation(corner, 1 if corner.step else substeps) for corner in wanted]
+    return list(dict.fromkeys([*every, *compared(substeps, few=simulator.large)]))
 
 
 def _trained(
@@ -203,19 +224,17 @@ def _trained(
 
     Simulations are trained in as few calls as can be, for each starts workers.
     """
-    own = [Simulation(corner) for corner in wanted if corner.step]
-    if prediction is None:
-        return 1, {simulation.corner: curves for simulation, curves in train(own).items()}
-    edge, few = prediction.edge.measured, simulator.large
-    first = [
-        simulation for n in islice(substep_search(edge), 1) for simulation in compared(n, few=few)
-    ]
-    train([*own, *first])
-    substeps = enough_substeps(train, edge, few=few)
-    flows = [Simulation(corner, substeps) for corner in wanted if not corner.step]
-    also = [] if uncorrected(simulator.training, prediction, state) else [corrected_flow(substeps)]
-    curves = train([*own, *flows, *also])
-    return substeps, {simulation.corner: curves[simulation] for simulation in (*own, *flows)}
+    every = [Simulation(corner) for corner in wanted if corner.step]
+    substeps, corrected = 1, []
+    if prediction is not None:
+        edge, few = prediction.edge.measured, simulator.large
+        train([*every, *compared(first_substeps(edge), few=few)])
+        substeps = enough_substeps(train, edge, few=few)
+        every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
+        if not uncorrected(simulator.training, prediction, state):
+            corrected = [corrected_flow(substeps)]
+    curves = train([*every, *corrected])
+    return substeps, {simulation.corner: curves[simulation] for simulation in every}
 
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.curve_comparison import CurveComparison
 from foretrain.explain.curve_comparison_figures import measured_line
 from foretrain.explain.explanation import Explanation
+from foretrain.explain.simulated import Corner, cause_name, corner_name
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
     INK,
@@ -23,7 +23,7 @@ _CORNERS = (
     "Mean training loss over starts of every set of assumptions that are kept: the kernel holds layers and gates to first "
     "order, gates frozen the gates alone, layers apart the layers alone, the network nothing. Cut at twice the first loss."
 )
-_COLOURS = {"layers": "vermillion", "gates": "green", "step": "purple", "batches": "orange"}
+_COLOURS = dict(zip(Corner._fields, "vermillion green purple orange sky".split(), strict=True))
 
 
 def run_and_parts(explanation: Explanation, measured: CurveComparison | None) -> Drawing:

@@ -25,14 +25,12 @@ class ExtraCurve:
     Attributes:
         kind: ``predicted`` or ``explained``.
         name: Of the theory.
-        train: Losses, shape (start, time), perhaps of the first starts alone; None where a condition does not hold.
-        why: The condition that does not hold; empty where all do.
+        losses: Of training, shape (start, time), perhaps of the first starts alone; or the condition that does not hold.
     """
 
     kind: str
     name: str
-    train: np.ndarray | None
-    why: str = ""
+    losses: np.ndarray | str
 
 
 def extra_curves(
@@ -50,15 +48,13 @@ def extra_curves(
     if prediction is not None and prediction.along is not None:
         curves.append(ExtraCurve("predicted", "kernel along its way, own steps", prediction.along))
     twin = linear_twin(simulator.training, simulator.starts, simulator.at)
-    losses, why = (None, twin) if isinstance(twin, str) else (twin, "")
-    curves.append(ExtraCurve("predicted", "linear twin, own steps", losses, why))
-    losses, why = None, uncorrected(simulator.training, prediction, regime)
-    if not why:
+    curves.append(ExtraCurve("predicted", "linear twin, own steps", twin))
+    corrected = uncorrected(simulator.training, prediction, regime)
+    if not corrected:
         simulation = corrected_flow(substeps)
-        losses = train([simulation])[simulation].train
-        if lost(losses).any():
-            losses, why = None, "it diverges"
-    curves.append(ExtraCurve("explained", "network, flow of L + rate/4 |grad L|^2", losses, why))
+        corrected = train([simulation])[simulation].train
+        corrected = "it diverges" if lost(corrected).any() else corrected
+    curves.append(ExtraCurve("explained", "network, flow of L + rate/4 |grad L|^2", corrected))
     return tuple(curves)
 
 

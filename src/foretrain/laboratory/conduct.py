@@ -127,7 +127,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     how: dict[str, Any] = {
         name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")
     }
-    part = _shard(options.shard)
+    part = part_of(options.shard)
     check_options(workers=options.workers, **how)
     retrain, keep, data_dir, quiet = options.retrain, options.keep, options.data_dir, options.quiet
     if retrain and keep:
@@ -279,7 +279,8 @@ def _missing(plan: Plan, journal: Scan) -> set[str]:
     return {run.identity for run in runs(plan)} - done
 
 
-def _shard(value: Any) -> tuple[int, int]:
+def part_of(value: Any) -> tuple[int, int]:
+    """Return the part i of n that the option `shard` names, or raise `ArgumentError`."""
     if value is None:
         return 1, 1
     try:

@@ -68,13 +68,7 @@ def update(counter: BumpCounter, alignments, prominence, aligned_at) -> BumpCoun
 
 
 def bumps_at_end(counter: BumpCounter, alignments, prominence):
-    """Bumps of each component on each target, shape (target, component), if training ends here.
-
-    Args:
-        counter: The counter; it has seen `alignments`.
-        alignments: The last alignment matrix, shape (target, component).
-        prominence: As for `update`.
-    """
+    """Bumps of each component on each target, shape (target, component), if training ends at the alignments seen last."""
     space = alignments.__array_namespace__()
     best = space.max(alignments, axis=0)
     ends_on = (alignments == best) & (best >= ENDS_ON)

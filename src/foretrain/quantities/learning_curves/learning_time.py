@@ -73,12 +73,7 @@ def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
 
 
 def mean_fall_time(time: np.ndarray, loss: np.ndarray) -> float:
-    """Mean time to the shares of `fall_times`, between observations by exponentials; nan for a run that diverged at once.
-
-    Args:
-        time: Shape (time,).
-        loss: Shape (time,); nan after a run has ended.
-    """
+    """Mean of `fall_times` of one run, between observations by exponentials; nan for a run that diverged at once."""
     with np.errstate(divide="ignore", invalid="ignore"):
         decay = np.log(loss / loss[0])
     at = [np.interp(power * np.log(2), -decay, time) for power in (1, 2, 3, 4)]

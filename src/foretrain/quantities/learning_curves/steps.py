@@ -27,15 +27,8 @@ _LEVELS = 400
 def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.ndarray:
     """Strength of the `nth` strongest plateau of every run: 1 if it has fewer, nan if it diverged.
 
-    Args:
-        times: Shape (time,).
-        losses: Shape (run, time). A run that ended early is nan from there on; one whose last finite loss is not below its
-            first has diverged.
-        nth: 1 for the strongest.
-        floor: Losses below this share of the first are taken for it.
-
-    Returns:
-        Shape (run,), one of `FACTORS` or 1.
+    Returns one of `FACTORS` or 1, shape (run,). Arguments as for `foretrain.quantities.learning_curves.plateaus`;
+    losses below the share `floor` of the first are taken for it.
     """
 
     def strength(times, losses):

@@ -19,8 +19,8 @@ _COLUMNS = {
 def _predict(arguments):
     from foretrain.predict.files import read_candidates, read_times
 
-    options = _typed(arguments, "times", "until", "out") | {"tell": say}
-    options["times"] = read_times(arguments.times, arguments.until)
+    options = _typed(arguments, "times", "until", "out")
+    options |= {"tell": say, "times": read_times(arguments.times, arguments.until)}
     candidates = read_candidates(arguments.files)
     if len(candidates) > 1:
         finding = foretrain.rank(candidates, **options)

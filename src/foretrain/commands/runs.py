@@ -97,6 +97,7 @@ def _conducted(plan, options, arguments):
         if not arguments.quiet:
             print("This part is done; the last part to finish judges the whole.")
         return None
+    assert result.path is not None, "what was run has a folder"
     summary = read_summary(result.path)
     if not arguments.quiet:
         result.claims.show(details=arguments.verbose)

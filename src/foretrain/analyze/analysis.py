@@ -31,7 +31,7 @@ from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.degeneracy.transformer import is_transformer
-from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.errors import TooLarge, argument_error, integer, one_of, real
 from foretrain.report.answer import Finding
 from foretrain.words import duration, memory
 
@@ -181,7 +181,9 @@ def analyze(
         )
     exact = freedom = wiring = sampled = None
     counted = exact_counts(function, flat, loss, jacobian)
-    if counted.by_source():
+    if network is None:
+        doubts += counted.doubts()
+    elif counted.by_source():
         exact = counted
         if isinstance(exact, FreeDirections):
             freedom = free_directions(network, flat, eps, jacobian, loss=loss)
@@ -190,8 +192,6 @@ def analyze(
             none = "Counts: of a transformer those that change nothing at all, none at the scale."
             doubts += [none, *exact.doubts()]
         ended("free directions")
-    elif network is None:
-        doubts += counted.doubts()
     elif len(x) >= widest:
         doubts.append(
             "Counts by source: no section names a weight with nothing but a bias beside it."
@@ -234,11 +234,10 @@ def outlook(
     begun = time.process_time()
     answers, d = function.outputs(x).size, function.size
     each, products = time.process_time() - begun, unit_costs.PROBES * min(unit_costs.STEPS, d)
-    ways = [*jacobian_spectrum.cost(d, answers).values()]
-    ways.append((1 + products * each, 8 * d * unit_costs.STEPS + unit_costs.ROOM))
-    least = unit_costs.EXACT, jacobian_spectrum.MEMORY
-    whole = [way for way in ways if way[0] <= least[0] and way[1] <= least[1]]
-    curvature, size = whole[0] if whole else ways[-1]
+    try:
+        *_, curvature, size = jacobian_spectrum.best_way(d, answers, unit_costs.EXACT)
+    except TooLarge:
+        curvature, size = 1 + products * each, 8 * d * unit_costs.STEPS + unit_costs.ROOM
     parts = {"take the curvature": moments * curvature}
     if wide is not None:
         work = len(x) * sum(below**2 * above for below, above in pairwise(wide))
@@ -246,7 +245,7 @@ def outlook(
         size = max(size, BUDGET)
     if seconds:
         parts["sample at most"] = 5 + seconds
-    parts["draw"] = 2.0
+    parts["draw"] = 1.5
     words = ", ".join(f"{_rounded(part)} to {name}" for name, part in parts.items())
     whole = _rounded(sum(parts.values()))
     yield f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs."

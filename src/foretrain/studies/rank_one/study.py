@@ -64,6 +64,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def program(p: Parameters) -> Program:
+    import jax
     import jax.numpy as jnp
 
     from foretrain.dynamics import descent
@@ -80,16 +81,17 @@ def program(p: Parameters) -> Program:
 
     def step(inputs, state):
         factors, memory = state
-        slope = network.gradient("mse", factors, target(inputs))
+        signal, decay = network.mse_parts(factors, target(inputs))
+        slope = jax.tree.map(jnp.subtract, decay, signal)
         rates = inputs["learning_rate"], inputs["weight_decay"]
         return descent.step("sgd", factors, slope, memory, *rates)
 
     def observe(inputs, state):
         factors, goal = state[0], target(inputs)
-        parts = network.mse_split(factors, goal)
+        signal, decay = network.mse_parts(factors, goal)
         (x, y), (a, b) = factors, goal
         overlap_x, overlap_y = (a * x).sum(), (b * y).sum()
-        pull = parts.decay.left + inputs["weight_decay"] * x
+        pull = decay.left + inputs["weight_decay"] * x
         return {
             "loss": network.mse_loss(factors, goal),
             "overlap_x": overlap_x,
@@ -97,7 +99,7 @@ def program(p: Parameters) -> Program:
             "irrelevant_x": ((x - overlap_x * a) ** 2).sum(),
             "irrelevant_y": ((y - overlap_y * b) ** 2).sum(),
             "alignment": alignment(x, y, a, b)[0, 0],
-            "signal": jnp.sqrt((parts.signal.left**2).sum()),
+            "signal": jnp.sqrt((signal.left**2).sum()),
             "decay": jnp.sqrt((pull**2).sum()),
         }
 

@@ -14,6 +14,8 @@ from foretrain.theory.grokking import parallelograms as theory
 
 TEN = groups.addition(10)
 S3 = groups.symmetric(3)
+
+
 def sets(operation, size, draws, seed=0):
     return groups.training_sets(operation, size, draws, np.random.default_rng(seed))
 

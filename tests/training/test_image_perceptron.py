@@ -112,18 +112,6 @@ def test_sizes_that_cannot_be_are_refused(changed, words):
         perceptron.check(replace(SMALL, **changed))
 
 
-def test_files_that_are_missing_or_corrupt_end_in_one_line(tmp_path, monkeypatch):
-    p = replace(SMALL, data="mnist")
-    perceptron.check(p)
-    monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
-    with pytest.raises(ArgumentError, match="`data_dir` must name the folder with the mnist files"):
-        perceptron.inputs(p, SEED)
-    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
-        (tmp_path / name).write_bytes(b"no digits")
-    with pytest.raises(ArgumentError, match="train-images-idx3-ubyte is no IDX file"):
-        perceptron.inputs(p, SEED)
-
-
 def test_idx_files_are_trained_on_and_too_few_are_refused(tmp_path, monkeypatch):
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (40, 28, 28), np.uint8)

@@ -11,13 +11,7 @@ from foretrain.tasks.statistics import gather_statistics
 GRAPH = graph_from_dict(
     {
         "nodes": {"a": 2, "b": 3, "h": 4, "y": 2, "z": 1},
-        "edges": {
-            "ah": ["a", "h"],
-            "bh": ["b", "h"],
-            "hy": ["h", "y"],
-            "hz": ["h", "z"],
-            "by": ["b", "y"],
-        },
+        "edges": {pair: list(pair) for pair in ("ah", "bh", "hy", "hz", "by")},
     }
 )
 

@@ -83,14 +83,8 @@ def test_first_steps_and_phases():
     p = perceptron.ImagePerceptron(train_threshold=0.9, validation_threshold=0.6, delay=20)
     low, fit, well = (0.5, 0.1), (0.9, 0.2), (0.8, 0.6)
     rows = [[low, fit, fit, well], [fit, well, well, well], [low, fit, fit, fit], [low] * 4]
-    train, held = np.moveaxis(np.array(rows, np.float32), -1, 0)
-    data = xr.Dataset(
-        {
-            "train_accuracy": (("seed", "step"), train),
-            "validation_accuracy": (("seed", "step"), held),
-        },
-        {"step": [0, 10, 20, 30]},
-    )
+    dims = {"seed": range(4), "step": [0, 10, 20, 30], "variable": list(perceptron.CURVES)}
+    data = xr.DataArray(np.array(rows, np.float32), dims).to_dataset("variable")
     fitted, generalised = perceptron.first_steps(data, p)
     np.testing.assert_array_equal(fitted, [10, 0, 10, np.inf])
     np.testing.assert_array_equal(generalised, [30, 10, np.inf, np.inf])

@@ -64,25 +64,23 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def program(p: Parameters) -> Program:
-    import jax
     import jax.numpy as jnp
 
     from foretrain.dynamics import descent
     from foretrain.networks import factorization as network
-    from foretrain.networks.factorization import Factors
     from foretrain.quantities.alignment import alignment
 
     def target(inputs):
-        return Factors(inputs["a"][:, None], inputs["b"][:, None])
+        return network.Factors(inputs["a"][:, None], inputs["b"][:, None])
 
     def init(inputs):
-        start = Factors(inputs["x"][:, None], inputs["y"][:, None])
+        start = network.Factors(inputs["x"][:, None], inputs["y"][:, None])
         return start, descent.start("sgd", start)
 
     def step(inputs, state):
         factors, memory = state
         signal, decay = network.mse_parts(factors, target(inputs))
-        slope = jax.tree.map(jnp.subtract, decay, signal)
+        slope = network.Factors(*(push - pull for push, pull in zip(decay, signal, strict=True)))
         rates = inputs["learning_rate"], inputs["weight_decay"]
         return descent.step("sgd", factors, slope, memory, *rates)
 

@@ -33,7 +33,7 @@ def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.
 
     def strength(times, losses):
         enough = np.flatnonzero(_numbers(_diagram(times, losses, floor), FACTORS) >= nth)
-        return FACTORS[enough[-1]] if enough.size else 1.0
+        return float(FACTORS[enough[-1]]) if enough.size else 1.0
 
     return by_run(strength, times, losses)
 

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -146,27 +145,16 @@ def _unreadable(store, reason):
     return StoreError(f"{store} cannot be read: {reason}.")
 
 
-def each_group(tree: xr.DataTree, function: Callable[[xr.Dataset], xr.Dataset]) -> xr.DataTree:
-    """Apply a function to the dataset of every group, empty ones included."""
-    return xr.DataTree.from_dict(
-        {node.path: function(node.to_dataset(inherit=False)) for node in tree.subtree}
-    )
-
-
 def _build(path, tree, group=""):
     """Write a tree, or one group of it into a store that holds the others."""
     for node in tree[group].subtree if group else tree.subtree:
         _build_group(path, node.path, node.to_dataset(inherit=False).drop_encoding())
     _seal(path, tree)
-    for folder, _, names in os.walk(path / group):
+    for folder, _, names in os.walk(path):
         for name in names:
             with open(Path(folder, name), "rb") as file:
                 os.fsync(file.fileno())
         sync_folder(Path(folder))
-    if group:
-        with open(path / _METADATA, "rb") as file:
-            os.fsync(file.fileno())
-        sync_folder(path)
 
 
 def _build_group(path, group, dataset):

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from foretrain.laboratory.conduct import run
-from foretrain.laboratory.explain import outlook
+from foretrain.laboratory.outlook import outlook
 from foretrain.plans.plan import make_plan, runs
 
 PRESETS = (

@@ -42,7 +42,7 @@ def stuck():
     return chance < 0.5 * (np.array(SCALES)[:, None] / SCALES[-1]) ** theory()["alignment_exponent"]
 
 
-def sparse(scales, size=lambda ends: ends.size, sign=lambda ends: ends.sign, **changed):
+def sparse(scales, size=lambda ends: ends["size"], sign=lambda ends: ends["sign"], **changed):
     """Runs on sparse masks that end where they are told to; `size` and `sign` of their products can be spoilt."""
     shape = len(scales), SPARSE
     left, right = np.ones((*shape, SIZE)), np.ones((*shape, 3 * SIZE // 2))
@@ -51,7 +51,7 @@ def sparse(scales, size=lambda ends: ends.size, sign=lambda ends: ends.sign, **c
             ends = pair_ends(SIZE, sigma, Seed(0, seed))
             # Of rank one: the first trained input's row, and every input next to it.
             product = size(ends) * np.where(sign(ends) == 0, 1, sign(ends))
-            row, column = np.argwhere(ends.trained)[0]
+            row, column = np.argwhere(ends["trained"])[0]
             left[place, seed] = product[:, column] / product[row, column]
             right[place, seed] = product[row]
     axes = {"init_scale": SCALES}
@@ -133,13 +133,13 @@ LIMIT = (study.LIMIT,)
 
 def alike(ends):
     """Signs as if all components agreed, or sizes as if all pairs were right."""
-    return np.ones(ends.sign.shape)
+    return np.ones(ends["sign"].shape)
 
 
 def transposed(ends):
     """Ratios of inputs to outputs the wrong way round."""
     with np.errstate(divide="ignore"):
-        return np.where(ends.idle, ends.size, 1 / ends.size)
+        return np.where(ends["idle"], ends["size"], 1 / ends["size"])
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -172,7 +172,10 @@ def test_every_sentence_can_hold_and_fail():
     ("id", "spoilt"),
     [
         ("closed-forms", lambda: good(fitted={"stage_deviation": np.full((1, 1, 3), 2e-3)})),
-        ("ends", lambda: good(variants={"sparse": sparse(SCALES, size=lambda ends: ends.limit)})),
+        (
+            "ends",
+            lambda: good(variants={"sparse": sparse(SCALES, size=lambda ends: ends["limit"])}),
+        ),
     ],
 )
 def test_the_other_part_of_a_claim_on_two_deviations_is_noticed(id, spoilt):

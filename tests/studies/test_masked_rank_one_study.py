@@ -40,7 +40,7 @@ def test_sparse_masks_are_rectangular_and_of_every_kind():
         parts.add(np.unique(labels[trained]).size)
         idle += not trained.all()
         told = pair_ends(10, 1e-2, Seed(0, seed))
-        np.testing.assert_array_equal(told.within, (rows[:, None] == columns) & ~told.idle)
+        np.testing.assert_array_equal(told["within"], (rows[:, None] == columns) & ~told["idle"])
     assert {1, 2, 3, 4} <= parts
     assert 10 < idle <= 60
 

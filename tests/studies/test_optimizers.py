@@ -7,14 +7,6 @@ from riding import trained
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study
 from foretrain.theory import published_rules
-from foretrain.training import factorization
-
-
-def test_starts_are_those_of_the_s_curves():
-    mine = study.inputs(study.Parameters(dimension=6), Seed(0, 2))
-    theirs = factorization.inputs(factorization.Factorization(dimension=6, rank=1), Seed(0, 2))
-    for name in set(theirs) - {"rate", "decay"}:
-        np.testing.assert_array_equal(mine[name], theirs[name])
 
 
 @pytest.mark.slow

@@ -18,7 +18,8 @@ from foretrain.training.routing import items_task
 def test_handicap_is_half_of_the_tie_of_both_poles(paths):
     parameters = study.Parameters(paths=paths)
     modules = random_scheme(0.2, race_factors(12, paths))
-    full = random_scheme(0.2 * 2 * study.handicap(parameters), race_factors(12, 144))
+    handicap = study.duel_scales(parameters)["handicapped"]
+    full = random_scheme(0.2 * 2 * handicap, race_factors(12, 144))
     assert full.pole == pytest.approx(modules.pole, rel=1e-12)
 
 

@@ -110,16 +110,7 @@ def larger_first(times: np.ndarray, sizes: np.ndarray, ratio: float = 1.1) -> np
 
 
 def half_fall_time(time: np.ndarray, loss: np.ndarray, limit: float) -> float:
-    """Time at which a loss has fallen half of the way to a limit.
-
-    Args:
-        time: Shape (time,).
-        loss: Shape (time,), nan after the run has ended.
-        limit: What the loss tends to.
-
-    Returns:
-        nan where the loss does not get there, or was never seen.
-    """
+    """Time at which a loss, shape (time,), nan after its run has ended, is half way to a limit; nan where it never is."""
     kept = np.isfinite(loss)
     if not kept.any():
         return np.nan

@@ -19,7 +19,7 @@ _CONCLUDE_S = 2.3  # seconds of one core: to import what judges and draws, to ju
 _FIGURE_S = 0.25  # seconds of a figure of the study's own
 
 
-def explain(plan: Plan, folder: Path, workers: int | None = None) -> str:
+def describe(plan: Plan, folder: Path, workers: int | None = None) -> str:
     """A sweep in words: axes, networks, runs, those found done, programs to compile, steps, seconds, memory.
 
     The folder of its results need not be there, and `workers` are those that the user asks for.

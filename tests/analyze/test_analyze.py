@@ -125,7 +125,10 @@ def test_a_stored_run_of_the_study_is_read(tmp_path):
 
 def test_its_parts_share_a_scale_and_doubts_are_told():
     network = perceptron(WEIGHTS)
-    result = analyze(network, X, 1e-12, seconds=0)
+    lines = []
+    result = analyze(network, X, 1e-12, seconds=0, tell=lines.append)
+    assert [line.split(" ")[:2] for line in lines[:2]] == [["Time:", "about"], ["Memory:", "at"]]
+    assert "take the curvature, " in lines[0]
     # Two neurons on one line are one: 3 free by their scales, 1 by dependence, and how they share what they do.
     assert result.exact.free == result.freedom.free > 5
     assert result.exact.effective == result.parameters - result.exact.free

@@ -7,7 +7,7 @@ import numpy as np
 
 from foretrain.analyze import analysis_figures as figures
 from foretrain.analyze.analysis import Analysis
-from foretrain.degeneracy.counts.transformer_freedom import SOURCES
+from foretrain.degeneracy.counts.transformer_freedom import SOURCES, TransformerFreedom
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.report.answer import Answer, Table
 from foretrain.words import duration, number
@@ -74,8 +74,8 @@ def trust(analysis: Analysis) -> list[str]:
 def tables(analysis: Analysis) -> list[Table]:
     """Tables of everything that was measured."""
     parts = [Table("The network", ("", ""), _network(analysis)), _witnesses(analysis)]
-    if analysis.transformer is not None:
-        parts.append(_by_source(analysis.transformer))
+    if isinstance(analysis.exact, TransformerFreedom):
+        parts.append(_by_source(analysis.exact))
     if analysis.freedom is not None:
         parts += _sections(analysis.freedom)
     if analysis.wiring is not None:
@@ -100,7 +100,7 @@ def _network(analysis):
     ]
     if analysis.widths is not None:
         rows.insert(1, ("layers", " - ".join(map(str, analysis.widths))))
-    counts = analysis.exact or analysis.transformer
+    counts = analysis.exact
     if counts is not None:
         rows.append(("free directions", f"{counts}"))
         if (counts.unattributed or 0) >= 0 and counts.spectrum is not None:
@@ -197,7 +197,7 @@ def _numbers(analysis):
     if analysis.sampled is not None:
         fields = ("eps", "value", "error", "trusted", "doubts")
         record["sampled"] = {name: getattr(analysis.sampled, name) for name in fields}
-    counts = {"exact": analysis.exact or analysis.transformer, "at_the_scale": analysis.freedom}
+    counts = {"exact": analysis.exact, "at_the_scale": analysis.freedom}
     record["free_directions"] = {
         name: {"all": freedom.free, "is_exact": freedom.exact, "by_source": freedom.by_source()}
         for name, freedom in counts.items()

@@ -6,21 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.analyze.analysis import exact_counts, layer_widths
+from foretrain.analyze.analysis import exact_counts, layer_widths, outlook
 from foretrain.degeneracy.counts.free_directions import FreeDirections
 from foretrain.degeneracy.counts.jacobian_spectrum import Freedom
 from foretrain.degeneracy.counts.unit_costs import costs_of
 from foretrain.degeneracy.function import Function, as_function
 from foretrain.degeneracy.interactions.wiring import Wiring, wired
 from foretrain.degeneracy.network import LOSSES, Network
-from foretrain.degeneracy.noise_scale import (
-    SCALES,
-    asked_loss,
-    checked_outputs,
-    default_scale,
-    doubts_of_scale,
-)
-from foretrain.errors import argument_error, one_of, real
+from foretrain.degeneracy.noise_scale import SCALES, asked_loss, checked_outputs, chosen_scale
+from foretrain.errors import argument_error, one_of
 from foretrain.report.answer import Finding
 
 _WORDS = {"jacobians": "Jacobians", "synchronized": "synchronised"} | {
@@ -159,12 +153,15 @@ def trajectory(
     if loss is not None:
         one_of("loss", loss, LOSSES)
     y, loss = asked_loss(y, outputs[-1], loss)
-    if noise_scale is None:
-        noise_scale, source = default_scale(outputs[-1], y, loss)
-    eps = real("noise_scale", noise_scale, above=0)
+    eps, source, more = chosen_scale(noise_scale, source, outputs[-1], y, loss)
     scales = eps * np.array(sorted(SCALES))
     notes = [line for function in functions for line in function.notes]
-    doubts = dict.fromkeys([*notes, *doubts_of_scale(eps, outputs[-1], loss)])  # each once
+    doubts = dict.fromkeys([*notes, *more])  # each once
+    if tell:
+        last, rows = functions[-1].network, functions[-1].rows(x)
+        wide = layer_widths(last, rows, outputs[-1].shape[1], loss) if wiring and last else None
+        for line in outlook(functions[-1], x, wide, 0, len(functions)):
+            tell(line)
     effective, counts, wirings = [], [], []
     for moment, function in zip(at, functions, strict=True):
         if tell:

@@ -3,8 +3,7 @@ import pytest
 from planted import draw
 
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
-from foretrain.errors import ArgumentError
-from foretrain.training.ablation import BASES, all_bases, direction_curve, edge_curve
+from foretrain.training.ablation import all_bases, direction_curve, edge_curve
 
 
 @pytest.mark.parametrize("centre", [False, True])
@@ -61,10 +60,3 @@ def test_kl_vanishes_where_the_network_is_whole_and_blocks_add_up():
     assert whole[0] > whole[-1]
     parts = direction_curve(network, lambda: (x[:7], x[7:]), basis, [1, 2, 9], loss="kl")
     np.testing.assert_allclose(whole, parts, atol=1e-13)
-
-
-def test_names_and_the_smallest_count_that_suffices():
-    network, x = draw(4, (4, 5, 3), "relu")
-    assert tuple(all_bases(network, x)) == BASES
-    with pytest.raises(ArgumentError, match="names"):
-        all_bases(network, x, names=("pcs",))

@@ -66,14 +66,21 @@ def test_bad_options_are_refused_in_one_line(capsys, tmp_path, arguments, messag
 
 def test_unknown_studies_commands_and_options_name_the_nearest(capsys):
     for words, message in (
-        (["run", "routng"], "must name a study, but is `routng`. Did you mean `routing`?"),
-        (["rnu", "routing"], "Did you mean `run`?"),
-        (["--versoin"], "has `--versoin`. Did you mean `--version`?"),
+        ("run routng", "must name a study, but is `routng`. Did you mean `routing`?"),
+        ("rnu routing", "Did you mean `run`?"),
+        ("--versoin", "has `--versoin`. Did you mean `--version`?"),
+        ("run one-mode --foo 3", "has `--foo`. Known: --check"),
+        ("explain model.py", "Argument `data` must be given, but is missing."),
+        ("run one-mode --seeds", "Argument `--seeds` must have a value, but has none."),
+        ("run one-mode --seeds x", "Argument `--seeds` must be a whole number, but is `x`."),
+        ("completion tcsh", "Argument `shell` must be one of `bash`, `zsh`, `fish`, but is"),
     ):
-        code, out, err = run(capsys, *words)
+        code, out, err = run(capsys, *words.split())
         assert (code, out) == (2, "")
         assert message in err
-    assert run(capsys, "--version")[0] == run(capsys)[0] == 0
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert run(capsys)[0] == 0
 
 
 def test_options_may_stand_before_the_study(capsys, tmp_path):

@@ -267,15 +267,10 @@ def remade(words: list[str]):
     """The plan that the command line makes of these words, without running it."""
     from foretrain import cli
     from foretrain.commands import runs as commands
-    from foretrain.plans.config import read_config  # noqa: F401  # as the command does
 
     arguments = cli._parse(words[1:])
     study = catalogue.load(arguments.study)
-    values = {}
-    for name, texts in vars(arguments).items():
-        if name.startswith("parameter_") and texts is not None:
-            items = [commands.value(study, name.removeprefix("parameter_"), text) for text in texts]
-            values[name.removeprefix("parameter_")] = items if len(items) > 1 else items[0]
+    values = commands.typed_values(study, arguments)
     return make_plan(study, values, seeds=arguments.seeds, root_seed=arguments.root_seed)
 
 

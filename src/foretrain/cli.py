@@ -5,21 +5,30 @@ import contextlib
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from foretrain import __version__
 from foretrain.commands import COMMANDS
-from foretrain.commands.studies import version
 from foretrain.errors import ArgumentError, ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
 EPILOG = (
     "Results go to runs/<study>-<hash> unless --out says otherwise. What is there is shown, not trained again; asked for more "
-    "seeds or values, foretrain trains what is missing."
+    "seeds or values, foretrain trains what is missing. Code: predict, explain, analyze and registry are rooms of their own "
+    "in src/foretrain; publish is in registry, export in results, every other verb in laboratory."
+)
+# What argparse says: the argument in it and, where there is one, the value; then the rule, and what is wrong.
+_COMPLAINTS = (
+    (r"the following arguments are required: ([^,]+).*", "be given", "is missing"),
+    (r"argument ([^:]+): expected .*", "have a value", "has none"),
+    (r"argument ([^:]+): invalid int value: '(.*)'", "be a whole number", r"is `\2`"),
+    (r"argument ([^:]+): invalid float value: '(.*)'", "be a number", r"is `\2`"),
 )
 
 
@@ -30,16 +39,20 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*arguments, allow_abbrev=False, **options)
 
     def error(self, message):
+        for pattern, rule, fault in _COMPLAINTS:
+            if match := re.fullmatch(pattern, message):
+                raise argument_error(match[1], rule, match.expand(fault))
         raise argument_error("command line", "be understood", message)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 runs lost."""
     argv = sys.argv[1:] if argv is None else argv
-    _open_closed()
-    for stream in (sys.stdout, sys.stderr):
-        # A table is printed, whatever the terminal can show.
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed before the start, as by ``2>&-``: what is written is lost
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper):  # a table is printed, whatever it can show
             stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
         # A cluster that stops a job must find it checkpointed and its lock released.
@@ -47,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     options: dict[str, str] = {}
     try:
         arguments = _parse(argv, options)
-        return arguments.command(arguments)
+        return arguments.command(arguments) or 0
     except ForetrainError as error:
         line = str(error)
         if isinstance(error, ArgumentError) and error.argument in options:
@@ -68,13 +81,6 @@ def main(argv: list[str] | None = None) -> int:
         return 2
 
 
-def _open_closed() -> None:
-    """Let a stream that was closed before the start, as by ``2>&-``, take what is written and lose it."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
-
-
 def _parse(argv, options=None):
     """Return the parsed arguments; fill `options`, name of each argument in Python to its option as it is typed.
 
@@ -86,47 +92,35 @@ def _parse(argv, options=None):
         description="Predict how a network will learn from a reduced theory, train it, and judge claim by claim.",
         epilog=EPILOG,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.set_defaults(command=lambda _: parser.print_help())
     commands = parser.add_subparsers(dest="name", metavar="command", parser_class=_Parser)
     parsers = {}
     for name, (function, about, _) in COMMANDS.items():
         parsers[name] = commands.add_parser(name, help=about, description=about)
         parsers[name].set_defaults(command=function)
-    typed = _half_typed() if "_ARGCOMPLETE" in os.environ else None
-    if typed is None:
-        _add_arguments(parsers, argv)
-    else:
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks what may follow the words before the cursor
         import argcomplete
 
+        line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", 0))]
         with contextlib.suppress(ForetrainError):  # of a study that is not there
-            _add_arguments(parsers, typed)
+            _add_arguments(parsers, line.rpartition(" ")[0].split()[1:])
         argcomplete.autocomplete(parser)  # prints what may follow and leaves
+    else:
+        _add_arguments(parsers, argv)
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
         raise argument_error("command", "be known", f"is `{argv[0]}`", nearest(argv[0], COMMANDS))
     arguments, unknown = parser.parse_known_args(argv)
+    verb = parsers.get(arguments.name, parser)
+    if unknown:
+        known = nearest(unknown[0], [o for action in verb._actions for o in action.option_strings])
+        raise argument_error("command line", "have known options", f"has `{unknown[0]}`", known)
     typed = {word.partition("=")[0] for word in argv}
-    for action in parsers[arguments.name]._actions if arguments.name else ():
+    for action in verb._actions if arguments.name != "sweep" else ():
         words = action.option_strings
-        if words and arguments.name != "sweep" and (arguments.name != "run" or typed & {*words}):
+        if words and (arguments.name != "run" or typed & {*words}):
             options[action.dest.removeprefix("parameter_")] = words[-1]
-    if arguments.version:
-        arguments.command = version
-    elif arguments.name is None and not unknown:
-        parser.print_help()
-        arguments.command = lambda _: 0
-    elif unknown:
-        verb = parsers.get(arguments.name, parser)
-        known = [option for action in verb._actions for option in action.option_strings]
-        raise argument_error(
-            "command line", "have known options", f"has `{unknown[0]}`", nearest(unknown[0], known)
-        )
     return arguments
-
-
-def _half_typed():
-    """The whole words before the cursor, as the shell hands them over when it asks what may follow."""
-    line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", 0))]
-    return line.rpartition(" ")[0].split()[1:]
 
 
 def _studies(prefix, **_):
@@ -137,15 +131,13 @@ def _studies(prefix, **_):
     return [*catalogue.names(), *FilesCompleter(["py"])(prefix)]
 
 
+_FLAG: dict[str, Any] = {"action": "store_true"}
 # Kinds of arguments by name, of those that are no text; where verbs differ, by verb and name.
 _KINDS: dict[str, dict[str, Any]] = {
     name: kind
     for names, kind in (
-        (
-            "--all --approximate --check --claims --explain --from-zero --json",
-            {"action": "store_true"},
-        ),
-        ("--markdown --quiet --renew --train --wiring --verbose", {"action": "store_true"}),
+        ("--all --approximate --check --claims --explain --from-zero", _FLAG),
+        ("--json --markdown --quiet --renew --train --wiring --verbose", _FLAG),
         ("--config --out --pilot config explain:data explain:--labels", {"type": Path}),
         ("file first folder second", {"type": Path}),
         ("--layers --part --times files models", {"nargs": "+"}),
@@ -155,7 +147,6 @@ _KINDS: dict[str, dict[str, Any]] = {
         ("--measured", {"nargs": "+", "type": Path}),
         ("--registry", {"type": Path, "default": Path("registry")}),
         ("list:study", {"nargs": "?"}),
-        ("shell", {"choices": ("bash", "zsh", "fish")}),
         ("targets", {"nargs": "*"}),
     )
     for name in names.split()
@@ -173,16 +164,12 @@ def _add_arguments(parsers, argv):
     for verb in ("run", "sweep"):
         for name, item in FIELDS.items():
             if verb == "run" or name not in OF_GRID:
-                _add_option(parsers[verb], name, item)
+                kind, words = item.metadata["kind"], {"help": item.metadata["meaning"]}
+                words |= {"type": kind, "default": item.default} if kind is not bool else _FLAG
+                parsers[verb].add_argument(f"--{name.replace('_', '-')}", **words)
     run = parsers["run"]
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
-
-
-def _add_option(parser, name, item):
-    kind, meaning = item.metadata["kind"], item.metadata["meaning"]
-    how = {"action": "store_true"} if kind is bool else {"type": kind, "default": item.default}
-    parser.add_argument(f"--{name.replace('_', '-')}", help=meaning, **how)
 
 
 def _study_in(words, parser):
@@ -196,12 +183,11 @@ def _study_in(words, parser):
         elif word != "--":
             name = word.split("=")[0]
             if name not in options:
-                raise argument_error(
-                    "command line",
+                rule, repair = (
                     "name the study before its options",
-                    f"has `{word}` first",
-                    "Try foretrain run <study> and then the options.",
+                    "Try foretrain run <study> first.",
                 )
+                raise argument_error("command line", rule, f"has `{word}` first", repair)
             takes_value = "=" not in word and options[name].nargs != 0
     return None
 

@@ -81,12 +81,11 @@ _USUAL = {
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A sentence that suggests the known name closest to `name`, or lists them all."""
-    known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if (usual := _USUAL.get(name)) in known:
-        close = [usual]
-    return f"Did you mean `{close[0]}`?" if close else f"Known: {', '.join(known)}."
+    """A sentence that suggests the known name closest to `name`, hyphens in front left out, or lists them all."""
+    bare = {each.lstrip("-"): each for each in sorted(known)}
+    usual = _USUAL.get(name, "").lstrip("-")
+    close = [usual] if usual in bare else difflib.get_close_matches(name.lstrip("-"), bare, 1, 0.5)
+    return f"Did you mean `{bare[close[0]]}`?" if close else f"Known: {', '.join(bare.values())}."
 
 
 def known_options(function: str, options: Iterable[str], *accepting: Callable) -> None:

@@ -115,6 +115,20 @@ def test_no_door_of_python_runs_code_of_the_folder(hostile, capsys):
         foretrain.rebuild(hostile)
 
 
+def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_changes(
+    study, tmp_path, monkeypatch
+):
+    foretrain.run(study(), out=tmp_path / "out", workers=0, quiet=True, seeds=2, steps=20)
+    monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "of another user"))
+    with pytest.raises(FolderError, match=rf"--study {tmp_path / 'tiny.py'}"):
+        foretrain.rebuild(tmp_path / "out")
+    foretrain.rebuild(tmp_path / "out", tmp_path / "tiny.py")
+    foretrain.rebuild(tmp_path / "out")
+    (tmp_path / "helper.py").write_text("evil = True\n")
+    with pytest.raises(FolderError, match="Opening a result runs no code"):
+        foretrain.rebuild(tmp_path / "out")
+
+
 def test_neither_the_registry_nor_the_site_runs_code_that_a_folder_or_a_record_names(
     hostile, sent, capsys
 ):

@@ -165,6 +165,7 @@ def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
         ("CLAIMS =", "FIGURES = [3]\nCLAIMS =", "`FIGURES` must be a dictionary", 2),
         ("CLAIMS =", "FIGURES = {'../a': lab.drawn(lambda grid: 3)}\nCLAIMS =", "without a folder", 2),
         ("CLAIMS =", "FIGURES = {'a': lambda grid: 3}\nCLAIMS =", "must hold rows made by", 2),
+        ("CLAIMS =", "FIGURES = {'bad': lab.drawn(lambda grid: 1 / 0)}\nCLAIMS =", "The figure `bad` of the study raised", 2),
         ("    return c.pair -", "    c.loss[:] = 0\n    return c.pair -", "copy() array first", 1),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import foretrain
 from foretrain.commands.studies import JSON
 from foretrain.errors import argument_error
 from foretrain.words import complain, print_json, print_text, room, say
@@ -16,20 +17,17 @@ _COLUMNS = {
 
 
 def _predict(arguments):
-    from foretrain.predict import predict as prediction
     from foretrain.predict.files import read_candidates, read_times
 
-    options = _options(arguments, "init_scale init_law approximate train seeds learning_rate")
-
-    def find():
-        times = read_times(arguments.times, arguments.until)
-        candidates = read_candidates(arguments.files)
-        if len(candidates) > 1:
-            return prediction.rank(candidates, times=times, **options)
+    options = _typed(arguments, "times", "until", "out")
+    options |= {"tell": say, "times": read_times(arguments.times, arguments.until)}
+    candidates = read_candidates(arguments.files)
+    if len(candidates) > 1:
+        finding = foretrain.rank(candidates, **options)
+    else:
         ((label, (graph, data)),) = candidates.items()
-        return prediction.predict(graph, data, times=times, label=label, **options)
-
-    return _answered(find, arguments)
+        finding = foretrain.predict(graph, data, label=label, **options)
+    _answer(finding, arguments)
 
 
 def _explain(arguments):
@@ -38,6 +36,7 @@ def _explain(arguments):
     cores = pin_to_free_core()  # before JAX, which takes eigenvalues of several matrices at once
     from foretrain.explain.model_file import explain_files
 
+<<<<<<< HEAD
     names = (
         "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds measured step_column loss_column "
         "from_zero out shard"
@@ -50,41 +49,37 @@ def _explain(arguments):
         return explanation
 
     return _answered(find, arguments)
+=======
+    options = _typed(arguments)
+    finding = explain_files(arguments.model, arguments.data, cores=cores, tell=say, **options)
+    arguments.out = finding.folder
+    _answer(finding, arguments)
+>>>>>>> main
 
 
 def _analyze(arguments):
     from foretrain.analyze.analyze import analyze_files
 
     if arguments.out is None:
-        arguments.out = _default_folder(arguments.models[0])
-    names = "labels outputs layers part activation noise_scale loss modules resolution points seconds wiring quiet"
-    options = _options(arguments, names)
-    if options.pop("quiet", False):
-        del options["tell"]
-
-    def find():
-        try:
-            return analyze_files(arguments.models, arguments.data, **options)
-        except KeyboardInterrupt:
-            complain("interrupted.")
-            os._exit(130)  # at an orderly end what XLA still computes would crash
-
-    return _answered(find, arguments)
-
-
-def _default_folder(model):
-    """Folder of the page of a model: named by the model's file, and by its name in a Python file."""
-    file, _, inside = model.partition(".py:")
-    name = Path(file)
-    return Path("runs") / f"analyze-{f'{name.name}-{inside}' if inside else name.stem}"
+        # Named by the model's file, and by its name in a Python file.
+        file, _, inside = arguments.models[0].partition(".py:")
+        name = f"{Path(file).name}-{inside}" if inside else Path(file).stem
+        arguments.out = Path("runs") / f"analyze-{name}"
+    options = _typed(arguments, "data", "out", "quiet")
+    options |= {} if arguments.quiet else {"tell": say}
+    try:
+        _answer(analyze_files(arguments.models, arguments.data, **options), arguments)
+    except KeyboardInterrupt:
+        complain("interrupted.")
+        os._exit(130)  # at an orderly end what XLA still computes would crash
 
 
 def _compare(arguments):
     from foretrain.elsewhere.curves import TABLES
 
-    options = _options(arguments, "learning_rate step_column loss_column")
-    del options["tell"]
+    options, find = _typed(arguments, "out"), foretrain.compare
     if arguments.first.suffix.lower() in TABLES:
+<<<<<<< HEAD
         from foretrain.explain.curve_comparison import compare_curves as find
     else:
         from foretrain.laboratory.compare import compare as find
@@ -92,25 +87,38 @@ def _compare(arguments):
         for name, value in options.items():
             raise argument_error(name, "be left out beside folders of results", f"is {value}")
     return _answered(lambda: find(arguments.first, arguments.second, **options), arguments)
+=======
+        from foretrain.explain.compare_curves import compare_curves as find
+    elif options:
+        name, value = next(iter(options.items()))
+        raise argument_error(name, "be left out beside folders of results", f"is {value}")
+    _answer(find(arguments.first, arguments.second, **options), arguments)
+>>>>>>> main
 
 
-def _options(arguments, names) -> dict[str, Any]:
-    """Options that were typed, by name, and the function that is to be called with lines on progress."""
-    values = {name: getattr(arguments, name) for name in names.split()}
-    typed = {name: value for name, value in values.items() if not (value is None or value is False)}
-    return {"tell": say} | typed
-
-
-def _answered(find, arguments):
-    """Print the answer of what a verb finds, as text or as JSON, and write it into the folder where one is named."""
-    from foretrain.report.answer import check_folder
-
+def _typed(arguments, *others) -> dict[str, Any]:
+    """Return the options of a verb that were typed, by name, but `others` and ``json``; check the folder of the answer."""
     if arguments.out is not None:
+        from foretrain.report.answer import check_folder
+
         check_folder(arguments.out)
+<<<<<<< HEAD
     if (found := find()) is None:
         print("This part is done; the last part to finish explains the whole.")
         return 0
     answer = found.answer()
+=======
+    options = (name[2:].replace("-", "_") for name in COMMANDS[arguments.name][2] if name[0] == "-")
+    values = {name: getattr(arguments, name) for name in options if name not in ("json", *others)}
+    return {
+        name: value for name, value in values.items() if value is not None and value is not False
+    }
+
+
+def _answer(finding, arguments):
+    """Print the answer of what a verb found, as text or as JSON, and write it into the folder where one is named."""
+    answer = finding.answer()
+>>>>>>> main
     if arguments.json:
         print_json(answer.as_dict())
     else:
@@ -118,7 +126,6 @@ def _answered(find, arguments):
     if arguments.out is not None:
         lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
         print(lines, file=sys.stderr if arguments.json else sys.stdout)
-    return 0
 
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""The verbs on the registry: its records, their checks, its pages. Each returns the exit code."""
+"""The verbs on the registry: its records, their checks, its pages. Each returns its exit code, None for 0."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,6 @@ def _add(arguments):
         record = measure(Path(folder), arguments.size or "", commit)
         record = replace(record, small=small_checksums_now(record.study))
         print(f"Written: {write(arguments.registry, record)}")
-    return 0
 
 
 def _list(arguments):
@@ -43,7 +42,6 @@ def _list(arguments):
             counted = ", ".join(f"{number} {name}" for name, number in counts if number)
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
-    return 0
 
 
 def _check(arguments):
@@ -126,7 +124,6 @@ def _render(arguments):
     pages = [Path(page) for page in _wanted(arguments, "pages, or folders of pages")]
     for page in render(pages, records(arguments.registry)):
         print(f"Written: {page}")
-    return 0
 
 
 def _publish(arguments):
@@ -135,7 +132,6 @@ def _publish(arguments):
 
     written = publish(records(arguments.registry), arguments.out or Path("site"))
     print(f"Page: {written[0]}, with {len(written) - 1} more.")
-    return 0
 
 
 def _wanted(arguments, what):

@@ -1,8 +1,9 @@
-"""The verbs on runs: make them, show what came out, make its page, export it. Each returns the exit code."""
+"""The verbs on runs: make them, show what came out, make its page, export it. Each returns its exit code, None for 0."""
 
 import os
 from dataclasses import replace
 
+import foretrain
 from foretrain.commands.studies import JSON, STUDY
 from foretrain.errors import argument_error
 from foretrain.plans.options import FIELDS, split, words
@@ -20,38 +21,24 @@ _OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
 
 
 def _run(arguments):
-    from foretrain.laboratory.conduct import conduct, data_from
+    from foretrain.laboratory.conduct import data_from
     from foretrain.plans.author import loaded
     from foretrain.plans.config import read_config
     from foretrain.plans.plan import make_plan
 
     study = loaded(arguments.study)
     values = read_config(arguments.config, study) if arguments.config else {}
-    seeds = values.pop("seeds", None) if arguments.seeds is None else arguments.seeds
-    values.pop("seeds", None)
-    for name, texts in vars(arguments).items():
-        if name.startswith("parameter_") and texts is not None:
-            name = name.removeprefix("parameter_")
-            items = [value(study, name, text) for text in texts]
-            values[name] = items if len(items) > 1 else items[0]
-    options = replace(split(vars(arguments))[0], seeds=seeds)
+    options = split(vars(arguments))[0]
+    if (seeds := values.pop("seeds", None)) is not None and options.seeds is None:
+        options = replace(options, seeds=seeds)
+    values |= typed_values(study, arguments)
     with data_from(options.data_dir, options.out):
         plan = make_plan(study, values, **options.of_plan)
-    if arguments.explain:
-        return _explain(plan, options.out, options.workers)
-    return _finish(conduct(plan, options), arguments)
-
-
-def _explain(plan, out, workers):
-    from foretrain.laboratory.conduct import folder_of
-    from foretrain.laboratory.outlook import describe
-
-    print(describe(plan, folder_of(plan, out), workers))
-    return 0
+    return _conducted(plan, options, arguments)
 
 
 def _sweep(arguments):
-    from foretrain.laboratory.conduct import conduct, data_from, folder_of
+    from foretrain.laboratory.conduct import data_from, folder_of
     from foretrain.plans.config import read_sweep
 
     if arguments.emit_sbatch is not None:
@@ -66,42 +53,51 @@ def _sweep(arguments):
         shards = arguments.emit_sbatch
         script = sbatch_script(plan.study.name, arguments.config, folder, shards, options=again)
         print(script, end="")
-        return 0
+        return None
     options = split(vars(arguments))[0]
     with data_from(options.data_dir, options.out):
         plan, out = read_sweep(arguments.config, options.yes)
-    if arguments.explain:
-        return _explain(plan, options.out or out, options.workers)
-    return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
+    return _conducted(plan, replace(options, out=options.out or out), arguments)
 
 
-def value(study, name, text):
-    """One value of a parameter from its text, in the parameter's type."""
+_READ = {
+    str: (str, ""),
+    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+}
+
+
+def typed_values(study, arguments):
+    """Return the parameters of a study that were typed, by name: a value in the parameter's type, or a list of several."""
     from foretrain.plans.parameters import types
 
-    kind = types(study.Parameters)[name]
-    if kind is str:
-        return text
-    if kind is bool and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        if kind is not bool:
-            return int(text) if kind is int else float(text)
-    except ValueError:
-        pass
-    words_of_kind = {bool: "true or false", int: "a whole number"}
-    raise argument_error(
-        name, f"be {words_of_kind.get(kind, 'a number')}", f"is `{text}`"
-    ) from None
+    values = {}
+    for name, kind in types(study.Parameters).items():
+        read, words = _READ[kind]
+        for text in getattr(arguments, f"parameter_{name}") or ():
+            try:
+                values.setdefault(name, []).append(read(text.lower() if kind is bool else text))
+            except (ValueError, KeyError):
+                raise argument_error(name, f"be {words}", f"is `{text}`") from None
+    return {name: items if len(items) > 1 else items[0] for name, items in values.items()}
 
 
-def _finish(result, arguments):
+def _conducted(plan, options, arguments):
+    from foretrain.laboratory.conduct import conduct, folder_of
     from foretrain.results.summary import read_summary
 
+    if arguments.explain:
+        from foretrain.laboratory.outlook import describe
+
+        print(describe(plan, folder_of(plan, options.out), options.workers))
+        return None
+    result = conduct(plan, options)
     if result is None:
         if not arguments.quiet:
             print("This part is done; the last part to finish judges the whole.")
-        return 0
+        return None
+    assert result.path is not None, "what was run has a folder"
     summary = read_summary(result.path)
     if not arguments.quiet:
         result.claims.show(details=arguments.verbose)
@@ -178,7 +174,6 @@ def _show(arguments):
 
 def _report(arguments):
     from foretrain.errors import UnknownStudyError
-    from foretrain.laboratory.conduct import rebuild
     from foretrain.laboratory.index import results_below, write_index
     from foretrain.laboratory.stored_page import page_of_stored
     from foretrain.report.page import FILE_NAME
@@ -186,12 +181,12 @@ def _report(arguments):
     folder, out = arguments.folder, arguments.out
     if not os.path.exists(folder / "manifest.json") and results_below(folder):
         print(f"Page: {write_index(folder, out)}")
-        return 0
+        return
     if out is not None:
         print(f"Page: {page_of_stored(folder, out, arguments.study)}")
-        return 0
+        return
     try:
-        rebuild(folder, arguments.study, quiet=False)
+        foretrain.rebuild(folder, arguments.study, quiet=False)
     except UnknownStudyError as error:
         page = page_of_stored(folder)
         complain(f"Nothing was judged or drawn anew. {error}")
@@ -199,15 +194,11 @@ def _report(arguments):
         page = folder / FILE_NAME
     print(f"Page: {page}")
     _tell_troubles(folder)
-    return 0
 
 
 def _export(arguments):
-    from foretrain.results.export import export_folder
-
-    for path in export_folder(arguments.folder, arguments.to, arguments.out):
+    for path in foretrain.export(arguments.folder, arguments.to, arguments.out):
         print(f"Written: {path}")
-    return 0
 
 
 COMMANDS = {

@@ -1,9 +1,10 @@
-"""The verbs on studies, before anything is run: list, info, new, check, cite. Each returns the exit code."""
+"""The verbs on studies, before anything is run: list, info, new, check, cite. Each returns its exit code, None for 0."""
 
 import dataclasses
 import shlex
 
-from foretrain.errors import argument_error, not_installed
+import foretrain
+from foretrain.errors import argument_error, not_installed, one_of
 from foretrain.words import columns, duration, print_folded, print_json, print_text, room
 
 STUDY = "name of a study, see `foretrain list`, or path of one of your own"
@@ -12,22 +13,21 @@ _PILOT = "folder of stored runs by which seeds are estimated"
 
 
 def _list(arguments):
-    from foretrain.laboratory.listing import list_studies
     from foretrain.registry.sizes import notes
 
     if arguments.study is not None:
-        return _list_study(arguments)
+        _list_study(arguments)
+        return
     if arguments.claims:
         repair = "Try foretrain list routing --claims."
         raise argument_error("study", "be named with `--claims`", "is not", repair)
-    listing, sizes = list_studies(), notes()
+    listing, sizes = foretrain.list(), notes()
     if arguments.json:
         cards = [dataclasses.asdict(card) for card in listing]
         print_json([card | {"document_size": sizes.get(card["name"])} for card in cards])
     else:
         notes_of_size = {name: f"At the document's size: {text}." for name, text in sizes.items()}
         print_text(listing.text(room(), notes_of_size))
-    return 0
 
 
 def _list_study(arguments):
@@ -36,10 +36,8 @@ def _list_study(arguments):
 
     study = loaded(arguments.study, ("study", "claims"))
     if arguments.json:
-        from foretrain.laboratory.info import info
-
-        print_json(info(study))
-        return 0
+        print_json(foretrain.info(study))
+        return
     print_folded(study.card.summary)
     cost = f"about {study.card.cost}; " if study.card.cost else ""
     print_folded(f"{study.card.source}; {cost}presets {', '.join(study.presets)}")
@@ -50,35 +48,28 @@ def _list_study(arguments):
         print_folded(f"{claim.id}: {claim.statement}")
         for line in (f"allowed {allowed}: {claim.why}", f"{claim.source}{along}"):
             print_folded(line, "    ", "    ")
-    return 0
 
 
 def _info(arguments):
-    from foretrain.laboratory.info import info
     from foretrain.registry.needed import lines
 
-    card = info(arguments.study)
+    card = foretrain.info(arguments.study)
     card["needs"] = lines(card["study"], arguments.pilot)
     if arguments.json:
         print_json(card)
     else:
         print_text(card.text(columns()))
-    return 0
 
 
 def _new(arguments):
-    from foretrain.laboratory.template import write_template
-
-    file = write_template(arguments.file)
+    file = foretrain.new(arguments.file)
     print(f"Written: {file}. Try `foretrain run {shlex.quote(str(file))}`.")
-    return 0
 
 
 def _check(arguments):
-    from foretrain.laboratory.check import check
     from foretrain.registry.needed import lines as needed
 
-    lines = check(arguments.study)
+    lines = foretrain.check(arguments.study)
     for line in lines or needed(arguments.study, arguments.pilot):
         print(line)
     if lines.seconds is not None:
@@ -87,10 +78,7 @@ def _check(arguments):
 
 
 def _cite(arguments):
-    from foretrain.laboratory.listing import cite
-
-    print(cite(arguments.study))
-    return 0
+    print(foretrain.cite(arguments.study))
 
 
 def _completion(arguments):
@@ -98,16 +86,8 @@ def _completion(arguments):
         from argcomplete.shell_integration import shellcode
     except ImportError:
         raise not_installed("Completion", "argcomplete", "completion") from None
-    print(shellcode(["foretrain"], shell=arguments.shell))
-    return 0
-
-
-def version(arguments):
-    """Print the version."""
-    from foretrain import __version__
-
-    print(__version__)
-    return 0
+    shell = one_of("shell", arguments.shell, ("bash", "zsh", "fish"))
+    print(shellcode(["foretrain"], shell=shell))
 
 
 COMMANDS = {

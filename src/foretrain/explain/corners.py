@@ -105,7 +105,7 @@ def _constant(value):
 
 def _results(layers, gates, jaxpr, equation, operands):
     """Results of one equation, each (value at w, value at u, leaves of w it depends on), as its arguments are."""
-    at_w, at_u, depends = ([operand[at] for operand in operands] for at in range(3))
+    at_w, at_u, depends = (tuple(operand[at] for operand in operands) for at in range(3))
     on, name = frozenset().union(*depends), equation.primitive.name
     function = equation_function(jaxpr, equation)
     if not on:

@@ -36,25 +36,13 @@ def _explain(arguments):
     cores = pin_to_free_core()  # before JAX, which takes eigenvalues of several matrices at once
     from foretrain.explain.model_file import explain_files
 
-<<<<<<< HEAD
-    names = (
-        "labels learning_rate steps batch_size loss optimizer momentum weight_decay seeds measured step_column loss_column "
-        "from_zero out shard"
-    )
-
-    def find():
-        options = _options(arguments, names)
-        explanation = explain_files(arguments.model, arguments.data, cores=cores, **options)
-        arguments.out = explanation and explanation.folder
-        return explanation
-
-    return _answered(find, arguments)
-=======
     options = _typed(arguments)
     finding = explain_files(arguments.model, arguments.data, cores=cores, tell=say, **options)
+    if finding is None:
+        print("This part is done; the last part to finish explains the whole.")
+        return
     arguments.out = finding.folder
     _answer(finding, arguments)
->>>>>>> main
 
 
 def _analyze(arguments):
@@ -79,21 +67,11 @@ def _compare(arguments):
 
     options, find = _typed(arguments, "out"), foretrain.compare
     if arguments.first.suffix.lower() in TABLES:
-<<<<<<< HEAD
         from foretrain.explain.curve_comparison import compare_curves as find
-    else:
-        from foretrain.laboratory.compare import compare as find
-
-        for name, value in options.items():
-            raise argument_error(name, "be left out beside folders of results", f"is {value}")
-    return _answered(lambda: find(arguments.first, arguments.second, **options), arguments)
-=======
-        from foretrain.explain.compare_curves import compare_curves as find
     elif options:
         name, value = next(iter(options.items()))
         raise argument_error(name, "be left out beside folders of results", f"is {value}")
     _answer(find(arguments.first, arguments.second, **options), arguments)
->>>>>>> main
 
 
 def _typed(arguments, *others) -> dict[str, Any]:
@@ -102,12 +80,6 @@ def _typed(arguments, *others) -> dict[str, Any]:
         from foretrain.report.answer import check_folder
 
         check_folder(arguments.out)
-<<<<<<< HEAD
-    if (found := find()) is None:
-        print("This part is done; the last part to finish explains the whole.")
-        return 0
-    answer = found.answer()
-=======
     options = (name[2:].replace("-", "_") for name in COMMANDS[arguments.name][2] if name[0] == "-")
     values = {name: getattr(arguments, name) for name in options if name not in ("json", *others)}
     return {
@@ -118,7 +90,6 @@ def _typed(arguments, *others) -> dict[str, Any]:
 def _answer(finding, arguments):
     """Print the answer of what a verb found, as text or as JSON, and write it into the folder where one is named."""
     answer = finding.answer()
->>>>>>> main
     if arguments.json:
         print_json(answer.as_dict())
     else:

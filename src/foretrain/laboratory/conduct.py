@@ -281,8 +281,7 @@ def _missing(plan: Plan, journal: Scan) -> set[str]:
 
 def part_of(value: Any) -> tuple[int, int]:
     """Return the part i of n that the option `shard` names, or raise `ArgumentError`."""
-    if value is None:
-        return 1, 1
+    value = "1/1" if value is None else value
     try:
         part, parts = map(int, value.split("/") if isinstance(value, str) else value)
     except (TypeError, ValueError):

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 
@@ -47,8 +46,3 @@ def test_modes_in_closed_form_are_the_singular_values_of_the_statistics(weights)
     # Inputs span the items, so the modes carry all of the output's power.
     np.testing.assert_allclose((outputs**2).sum(0).mean(), (singular**2 / variances).sum())
     assert len(inputs) == 2 ** (len(weights) - 1)
-
-
-def test_unusable_trees_and_items_are_refused():
-    with pytest.raises(ArgumentError, match="`weights` must have at least one level"):
-        hierarchical_items(())

@@ -43,7 +43,6 @@ def all_bases(
     *,
     names: Sequence[str] = BASES,
     centre: bool = False,
-    few: bool = False,
 ) -> dict[str, InteractionBasis]:
     """Return bases of every layer, by name, all with the same output layer.
 
@@ -51,12 +50,12 @@ def all_bases(
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
     Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
-    `names` are some of `BASES`; `centre` and `few` are those of `interaction_basis`.
+    `names` are some of `BASES`; `centre` is that of `interaction_basis`.
     """
     for name in names:
         one_of("names", name, BASES)
     bases = {
-        kind: interaction_basis(network, data, kind=kind, centre=centre, few=few)
+        kind: interaction_basis(network, data, kind=kind, centre=centre, few=True)
         for kind in KINDS
         if kind == "global" or kind in names
     }
@@ -96,10 +95,7 @@ def _read(chain, at, width, data, folded):
 
 
 def _losses(network, data, basis, counts, loss, held, section):
-    """Mean loss over examples, (count,), where ``section(at, step, f, count)`` stands for every section `at`.
-
-    `held` is how many numbers an example needs at a time, of the sizes of all layers.
-    """
+    """Mean loss, (count,), where ``section(at, step, f, count)`` stands for section `at`; `held` numbers an example needs."""
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
@@ -111,16 +107,12 @@ def _losses(network, data, basis, counts, loss, held, section):
             f = values[0]
             for at, step in enumerate(chain):
                 f = section(at, step, f, count)
-            sums[number] += _loss(values[-1], f, loss)
+            if loss == "mse":
+                sums[number] += ((f - values[-1]) ** 2).sum()
+            else:
+                there, here = log_softmax(values[-1], -1), log_softmax(f, -1)
+                sums[number] += (np.exp(there) * (there - here)).sum()
     return sums / seen
-
-
-def _loss(reference, outputs, kind):
-    """Sum over examples."""
-    if kind == "mse":
-        return float(((outputs - reference) ** 2).sum())
-    there, here = log_softmax(reference, -1), log_softmax(outputs, -1)
-    return float((np.exp(there) * (there - here)).sum())
 
 
 def direction_curve(
@@ -133,14 +125,9 @@ def direction_curve(
 ) -> np.ndarray:
     """Return the behavioural loss against the number of directions kept, (count,).
 
-    Args:
-        network: The network.
-        data: Inputs (example, d_0), or a function that gives blocks of them.
-        basis: Of the network on these data.
-        counts: Numbers of most important directions that are kept in each of the layers; more than there are is all.
-        loss: "mse", the squared distance summed over outputs, or "kl" of the softmax; mean over examples.
-
-    Cost: for each count 4 n d² operations a layer.
+    `data` are inputs (example, d_0), or a function that gives blocks of them; `counts` numbers of most important directions
+    that are kept in each layer, more than there are being all; `loss` is "mse", the squared distance summed over outputs, or
+    "kl" of the softmax, mean over examples. Cost: for each count 4 n d² operations a layer.
     """
 
     def projected(at, step, f, count):
@@ -161,9 +148,8 @@ def edge_curve(
 ) -> np.ndarray:
     """Return the behavioural loss against the number of strongest edges that are kept in each section, (count,).
 
-    Each direction of the next layer is computed from those directions alone to which it keeps an edge.
-
-    Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
+    Each direction of the next layer is computed from those directions alone to which it keeps an edge; arguments as of
+    `direction_curve`. Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
     """
     orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
 

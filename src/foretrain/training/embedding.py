@@ -235,34 +235,30 @@ def program(p: Toy) -> Program:
         rank = jnp.argsort(jnp.argsort(order))
         return (rank < p.batch_size).astype(inputs["training"].dtype)
 
-    def training_first(inputs):
-        """The inputs with their training samples before the others; the same in every step, so that XLA does it once."""
-        order = jnp.argsort(-inputs["training"], stable=True)
-        place = jnp.argsort(order)
-        by_sample = {name: inputs[name][order] for name in ("left", "right", "training", "part")}
-        pairs = {name: place[inputs[name]] for name in ("pair_first", "pair_second")}
-        return {**inputs, **by_sample, **pairs, "chosen": inputs["chosen"][:, order]}
-
     def step(inputs, state):
         inputs = {**inputs, "part": batch(inputs, state)}
-        if most:
-            inputs = training_first(inputs)
+        if (
+            most
+        ):  # training samples before the others; the same in every step, so that XLA does it once
+            order = jnp.argsort(-inputs["training"], stable=True)
+            place = jnp.argsort(order)
+            names = "left", "right", "training", "part"
+            inputs |= {name: inputs[name][order] for name in names}
+            inputs |= {name: place[inputs[name]] for name in ("pair_first", "pair_second")}
+            inputs["chosen"] = inputs["chosen"][:, order]
         entries, pull = jax.vjp(lambda embedding: joined(embedding, inputs), state.embedding)
         first, second, outputs = network.layers(state.decoder, entries)
         back = jax.grad(loss)(outputs, inputs, inputs["part"])
 
         def slope_of(count):
             """Slope by the joined embeddings and by the decoder from the first `count` samples; the others have none."""
-            by_decoder, by_entries = network.slopes(
-                state.decoder, entries[:count], first[:count], second[:count], back[:, :count]
-            )
+            layers = (part[:count] for part in (entries, first, second))
+            by_decoder, by_entries = network.slopes(state.decoder, *layers, back[:, :count])
             return jnp.zeros_like(entries).at[:count].set(by_entries), by_decoder
 
-        if most:
-            few = inputs["training"].sum() <= most
-            by = jax.lax.cond(few, lambda: slope_of(most), lambda: slope_of(samples))
-        else:
-            by = slope_of(samples)
+        whole = lambda: slope_of(samples)  # noqa: E731
+        few = inputs["training"].sum() <= most
+        by = jax.lax.cond(few, lambda: slope_of(most), whole) if most else whole()
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
         marks = marked(state, levels(which, outputs, inputs), inputs)

@@ -62,24 +62,22 @@ def check_start_file(p: Any, operation: Operation) -> None:
 
 def _imported(p, operation, seed, sizes):
     """The arrays of the file, of the shapes that the network has."""
-    file = reads(p, seed)[0]
+    (file,) = reads(p, seed)
     arrays = read_npz(file.path or file.name)
     known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
-    known_arrays = {}
+    for name in arrays.keys() - known:
+        names = ", ".join(sorted(known))
+        raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
+    samples = arrays.pop("training_samples", None)
+    imported = {} if samples is None else {"training": _training(p, operation, samples)}
     for name, values in arrays.items():
-        if name not in known:
-            names = ", ".join(sorted(known))
-            raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
-        if name == "training_samples":
-            known_arrays["training"] = _training(p, operation, values)
-            continue
         array, wanted = finite_array(name, values), sizes[name]
         if name.startswith("weight"):  # PyTorch keeps a linear layer as (out, in).
             array, wanted = array.T, wanted[::-1]
         if array.shape != sizes[name]:
             raise argument_error(name, f"have shape {wanted}", f"has shape {values.shape}")
-        known_arrays[name] = array
-    return known_arrays
+        imported[name] = array
+    return imported
 
 
 def _training(p, operation, pairs):

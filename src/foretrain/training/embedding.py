@@ -160,7 +160,6 @@ class State(NamedTuple):
     decoder_memory: Any
     taken: Any
     first: Any
-    batches: Any
 
 
 def program(p: Toy) -> Program:
@@ -221,16 +220,15 @@ def program(p: Toy) -> Program:
 
     def init(inputs):
         weights = inputs["embedding"], network.turned(decoder_of(inputs))
-        batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
         memory, decoder_memory = (descent.start("adamw", part) for part in weights)
-        first = jnp.full(3, -1, jnp.int32)
-        return State(*weights, memory, decoder_memory, jnp.int32(0), first, batches)
+        return State(*weights, memory, decoder_memory, jnp.int32(0), jnp.full(3, -1, jnp.int32))
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""
         if not p.batch_size:
             return inputs["training"]
-        random = jax.random.fold_in(state.batches, state.taken)
+        random = key(inputs["root_seed"], inputs["seed"], "batch")
+        random = jax.random.fold_in(random, state.taken)
         order = jax.random.uniform(random, inputs["training"].shape) - inputs["training"]
         rank = jnp.argsort(jnp.argsort(order))
         return (rank < p.batch_size).astype(inputs["training"].dtype)
@@ -262,7 +260,7 @@ def program(p: Toy) -> Program:
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
         marks = marked(state, levels(which, outputs, inputs), inputs)
-        return State(*two_rates(inputs, state, slope), state.taken + 1, marks, state.batches)
+        return State(*two_rates(inputs, state, slope), state.taken + 1, marks)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""

@@ -3,8 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
-from foretrain.quantities.alignment import NO_TARGET, alignment, final_target
+from foretrain.quantities.alignment import alignment
 
 
 def draw(seed, *shape):
@@ -44,17 +43,3 @@ def test_jax_and_numpy_agree_and_each_stays_itself():
     assert isinstance(traced, jax.Array)
     assert plain.dtype == traced.dtype == np.float32
     np.testing.assert_allclose(plain, traced, atol=1e-6)  # float32
-    series = np.stack([plain, plain])
-    np.testing.assert_array_equal(final_target(jnp.asarray(series)), final_target(series))
-
-
-def test_final_target_is_the_best_at_the_last_time_if_good_enough():
-    last = np.array([[0.9, 0.1, 0.49], [0.2, 0.6, -0.8]])
-    series = np.stack([last[::-1], last])
-    assert final_target(series).tolist() == [0, 1, NO_TARGET]
-    assert final_target(series, minimum=0.4).tolist() == [0, 1, 0]
-
-
-def test_user_errors_name_the_argument():
-    with pytest.raises(ArgumentError, match="`minimum` must be between -1 and 1, but is 2"):
-        final_target(np.zeros((1, 2, 2)), minimum=2)

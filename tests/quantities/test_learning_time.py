@@ -1,14 +1,14 @@
 import numpy as np
+import xarray as xr
 
 from foretrain.quantities.learning_curves.learning_time import (
     crossing_time,
     fall_times,
-    half_fall_time,
     half_learning_times,
     half_times_of_runs,
-    larger_first,
     mean_fall_time,
 )
+from foretrain.quantities.readers import larger_first
 
 
 def test_crossing_is_interpolated_between_observations():
@@ -43,13 +43,11 @@ def test_an_exponential_falls_to_its_shares_at_equal_distances():
     np.testing.assert_allclose(fall_times(time, loss), np.log([2, 4, 8, 16]), atol=1e-4)
     assert np.isclose(mean_fall_time(time, loss), 2.5 * np.log(2), rtol=1e-9)
     assert np.isnan(mean_fall_time(time, np.full(601, np.nan)))
-    assert np.isclose(half_fall_time(time, 1 + loss, 1.0), np.log(2), atol=1e-4)
-    assert np.isnan(half_fall_time(time, np.full(601, np.nan), 1.0))
 
 
 def test_pairs_of_modes_are_counted_where_one_is_larger():
-    sizes = np.array([[3.0, 2.0, 1.95], [3.0, 2.0, 1.0], [1.0, 1.0, 1.0]])
-    times = np.array([[1.0, 2.0, 0.5], [1.0, np.nan, 2.0], [1.0, 2.0, 3.0]])
+    sizes = xr.DataArray([[3.0, 2.0, 1.95], [3.0, 2.0, 1.0], [1.0] * 3], dims=("seed", "mode"))
+    times = sizes.copy(data=[[1.0, 2.0, 0.5], [1.0, np.nan, 2.0], [1.0, 2.0, 3.0]])
     np.testing.assert_array_equal(larger_first(times, sizes), [0.5, 2 / 3, np.nan])
 
 

@@ -75,8 +75,8 @@ def all_bases(
                 rows = _read(chain, at, len(moment.mean), data, not centre)
                 _, values, directions = np.linalg.svd(rows, full_matrices=False)
                 below.append(LayerBasis(directions, directions.T, values**2, moment.mean))
-        layers_of = (*below, whole.layers[-1])
-        bases[name] = InteractionBasis(layers_of, name, whole.folded, whole.examples)
+        every = (*below, whole.layers[-1])
+        bases[name] = InteractionBasis(every, name, whole.folded, whole.examples)
     return {name: bases[name] for name in names}
 
 
@@ -94,13 +94,13 @@ def _read(chain, at, width, data, folded):
     return rows / np.sqrt(seen)
 
 
-def _losses(network, data, basis, counts, loss, held, section):
-    """Mean loss, (count,), where ``section(at, step, f, count)`` stands for section `at`; `held` numbers an example needs."""
+def _losses(network, data, basis, counts, loss, numbers, section):
+    """Mean loss, (count,), with ``section(at, step, f, count)`` for each section; an example takes `numbers(sizes)`."""
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(24 * held(sizes), BUDGET)):
+    for block in blocks(data, block_size(24 * numbers(sizes), BUDGET)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, count in enumerate(counts):
@@ -130,11 +130,11 @@ def direction_curve(
     "kl" of the softmax, mean over examples. Cost: for each count 4 n d² operations a layer.
     """
 
-    def projected(at, step, f, count):
+    def project(at, step, f, count):
         part = basis.layers[at].first(count)
         return step.values(part.activations(part.coordinates(f)))
 
-    return _losses(network, data, basis, counts, loss, sum, projected)
+    return _losses(network, data, basis, counts, loss, sum, project)
 
 
 def edge_curve(

@@ -337,8 +337,9 @@ def program(p: Toy) -> Program:
 
         def slope_of(count):
             """Slope by the joined embeddings and by the decoder from the first `count` samples; the others have none."""
-            layers = (part[:count] for part in (entries, first, second))
-            by_decoder, by_entries = network.slopes(state.decoder, *layers, back[:, :count])
+            by_decoder, by_entries = network.slopes(
+                state.decoder, entries[:count], first[:count], second[:count], back[:, :count]
+            )
             return jnp.zeros_like(entries).at[:count].set(by_entries), by_decoder
 
         whole = lambda: slope_of(samples)  # noqa: E731

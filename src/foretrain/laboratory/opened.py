@@ -109,8 +109,10 @@ class StudyResult(Result):
 
     def _stored(self) -> dict[str, Drawing]:
         """The pictures in the folder, but for that of the claims, which is no figure of the study."""
+        if self.path is None:
+            return {}
         drawn = {}
-        for name, words in pictures.read_words(self.path).items() if self.path else ():
+        for name, words in pictures.read_words(self.path).items():
             try:
                 if name != pictures.CLAIMS:
                     drawn[name] = pictures.drawing(self.path, words)

@@ -80,7 +80,7 @@ def train(
         if not str(axis).isidentifier() or keyword.iskeyword(axis):
             raise argument_error("axes", "have names as in Python", f"has {axis!r}")
         several = isinstance(values, Iterable) and not isinstance(values, str)
-        first = next(iter(values), None) if several else values
+        first: Any = next(iter(values), None) if several else values
         if isinstance(first, str | None) or axis in ("steps", "observe_every", "precision"):
             raise argument_error(axis, "be a number or several", f"is {values!r}")
         kind = bool if isinstance(first, bool) else float

@@ -13,7 +13,7 @@ import scipy.special
 
 import foretrain
 from foretrain.analyze.analysis import analyze
-from foretrain.analyze.analysis_words import tables, trust
+from foretrain.analyze.analysis_words import tables
 from foretrain.cli import main
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
@@ -125,7 +125,10 @@ def test_a_stored_run_of_the_study_is_read(tmp_path):
 
 def test_its_parts_share_a_scale_and_doubts_are_told():
     network = perceptron(WEIGHTS)
-    result = analyze(network, X, 1e-12, seconds=0)
+    lines = []
+    result = analyze(network, X, 1e-12, seconds=0, tell=lines.append)
+    assert [line.split(" ")[:2] for line in lines[:2]] == [["Time:", "about"], ["Memory:", "at"]]
+    assert "take the curvature, " in lines[0]
     # Two neurons on one line are one: 3 free by their scales, 1 by dependence, and how they share what they do.
     assert result.exact.free == result.freedom.free > 5
     assert result.exact.effective == result.parameters - result.exact.free
@@ -284,7 +287,7 @@ def test_counts_are_those_of_the_jacobian_or_called_estimates(monkeypatch):
     assert few.exact.effective <= 12  # six examples, two answers each
     whole = analyze(perceptron(WEIGHTS), X, seconds=0)
     assert not [line for line in whole.doubts if line.startswith("Counts:")]
-    assert "nothing was sampled" in trust(replace(whole, doubts=[]))[0]
+    assert "nothing was sampled" in replace(whole, doubts=[]).answer().doubts[0]
     monkeypatch.setattr(
         "foretrain.degeneracy.counts.jacobian_spectrum.cost", lambda *_: {"gram": (1e9, 1)}
     )
@@ -301,7 +304,7 @@ def test_a_divergence_of_one_output_is_refused():
         analyze(single, X, loss="kl", seconds=0)
 
 
-@pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"seconds": -1}, {"loss": "l1"}])
+@pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"seconds": -1}])
 def test_arguments_are_refused_before_any_work(wrong, monkeypatch):
     monkeypatch.delattr("foretrain.analyze.analysis.as_function")  # the first that is asked
     with pytest.raises(ArgumentError, match=f"`{next(iter(wrong))}` must be"):

@@ -157,15 +157,6 @@ def test_a_section_in_jax_gives_what_the_named_one_does():
             np.testing.assert_allclose(one.forward, other.forward, atol=1e-9)
 
 
-def test_the_other_scaling_divides_by_the_importance():
-    network, x = draw(11, (3, 4, 2), "tanh")
-    mine, theirs = (
-        interaction_basis(network, x, scaling=s).layers[1] for s in ("importance", "inverse")
-    )
-    np.testing.assert_allclose(theirs.forward, mine.forward / mine.importance[:, None], rtol=1e-9)
-    assert np.abs(theirs.forward @ theirs.backward - np.eye(theirs.size)).max() < 1e-9
-
-
 def test_memory_is_said_before_and_bad_input_refused():
     network, x = draw(0, (4, 5, 3), "relu")
     said = []

@@ -6,11 +6,13 @@ import jax
 import numpy as np
 import planted
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from foretrain.degeneracy.counts import jacobian_rows
 from foretrain.degeneracy.counts import jacobian_spectrum as module
 from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, cost, jacobian_spectrum
+from foretrain.degeneracy.network import forward
 from foretrain.errors import ArgumentError, TooLarge
 
 ONLY_GRAM = {"gram": (0.0, 0.0)}
@@ -116,10 +118,8 @@ def test_a_function_of_any_tree_is_as_good_as_a_network():
 
 def test_costs_are_half_the_hessian_of_the_behavioural_loss():
     net, x = planted.drawn((2, 2, 2), activation="tanh", bias=True), planted.data(30, 2)
-    from foretrain.degeneracy.network import forward, restricted
-
-    start, rebuilt = restricted(net)
     with jax.enable_x64(True):
+        start, rebuilt = ravel_pytree(net.params)
         here = forward(net, x)
 
         def mse(vector):

@@ -4,8 +4,11 @@ import resource
 import sys
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import grams
@@ -13,7 +16,7 @@ from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.folded import layers, steps
 from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph, path_points
-from foretrain.degeneracy.network import Section, dense, forward, network_of, register, restricted
+from foretrain.degeneracy.network import Section, dense, forward, network_of, register
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.errors import ArgumentError
 from foretrain.training.ablation import direction_curve, edge_curve
@@ -23,9 +26,6 @@ KINDS = ("global", "local")
 
 def attended(params, f):
     """Causal attention of two heads and its residual stream, (T, d) to (T, d)."""
-    import jax
-    import jax.numpy as jnp
-
     heads = params["queries"].shape[0]
     query, key, value = (
         jnp.einsum("td,hde->hte", f, params[name]) for name in ("queries", "keys", "values")
@@ -40,8 +40,6 @@ def attended(params, f):
 
 def widened(params, f):
     """A perceptron and its residual stream, of one position."""
-    import jax
-
     return f + params["narrow"] @ jax.nn.gelu(params["widen"] @ f + params["shift"])
 
 
@@ -162,8 +160,6 @@ def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples
 
 
 def _each(params, f):
-    import jax
-
     return jax.vmap(lambda one: widened(params, one))(f)
 
 
@@ -181,24 +177,6 @@ def test_gram_matrices_are_those_of_the_global_basis():
         weight.T @ found.jacobians[0] @ weight, found.sensitivities[0], atol=1e-12
     )
     assert found.jacobians[1] is None
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_random_signs_over_positions_are_right_in_the_mean(kind):
-    exact = interaction_basis(SMALL, X, kind=kind, centre=True)
-    drawn = [
-        interaction_basis(SMALL, X, kind=kind, centre=True, sources=many, seed=3)
-        for many in (4, 400)
-    ]
-    gaps = [
-        max(
-            np.abs(a.importance / b.importance - 1).max()
-            for a, b in zip(one.layers, exact.layers, strict=True)
-        )
-        for one in drawn
-    ]
-    assert gaps[1] < 0.1
-    assert gaps[1] < gaps[0]
 
 
 def test_the_last_position_alone_may_be_read():
@@ -259,12 +237,10 @@ def test_a_block_of_four_heads_and_64_positions_takes_less_than_two_minutes_and_
 @pytest.mark.parametrize("loss", ["mse", "kl"])
 def test_losses_and_spectra_are_sums_over_positions(loss):
     """At a small step the loss is what half the Hessian says, whose eigenvalues the spectrum has."""
-    import jax
-
     spectrum = jacobian_spectrum(SMALL, X, loss=loss)
-    start, rebuilt = restricted(SMALL)
     register()
     with jax.enable_x64(True):
+        start, rebuilt = ravel_pytree(SMALL.params)
         made = behavioural(
             lambda params, x: forward(SMALL, x, params), rebuilt(start), X, kind=loss, beta=1.0
         )

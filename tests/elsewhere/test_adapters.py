@@ -10,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import planted
 import pytest
+from jax.flatten_util import ravel_pytree
 
 from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.network import is_perceptron, restricted, with_params
+from foretrain.degeneracy.network import is_perceptron
 from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.elsewhere import adapters
 from foretrain.errors import ArgumentError, StoreError
@@ -197,12 +198,11 @@ def test_the_transformer_and_the_freedom_of_its_heads():
         evaluated(network, x)[0][-1].reshape(symbols, symbols, 8), exact, atol=1e-12
     )
     # Of the Jacobian the columns of values, (dim, the last third of `inward`), and of `outward`.
-    start, rebuilt = restricted(network)
+    start, rebuilt = ravel_pytree(network.params)
     place = rebuilt(np.arange(start.size, dtype=np.float32))[1]
     columns = np.concatenate(
         [np.asarray(place["inward"])[:, 2 * dim :].ravel(), np.asarray(place["outward"]).ravel()]
     ).astype(int)
-    scaled = with_params(network, [dict(p) for p in network.params])
-    part = jacobian(scaled, x)[:, columns]
+    part = jacobian(network, x)[:, columns]
     values = np.linalg.svd(part, compute_uv=False)
     assert 2 * dim**2 - (values > 1e-8 * values[0]).sum() >= dim**2

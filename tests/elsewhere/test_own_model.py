@@ -257,6 +257,8 @@ def test_a_python_file_gives_the_model_that_is_named(tmp_path):
     (tmp_path / "half.py").write_text("def apply(params, x):\n    return x")
     with pytest.raises(ArgumentError, match="`init`, or `params`"):
         own_model(tmp_path / "half.py", WIDE)
+    with pytest.raises(ArgumentError, match=r"half\.py, line 1: TypeError.* Name the file alone"):
+        own_model(f"{tmp_path / 'half.py'}:apply", WIDE)
     with pytest.raises(ArgumentError, match="is not there"):
         function_at(tmp_path / "none.py:a", WIDE)
     file.write_text("x = 1\nx.y")

@@ -3,15 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.dynamics import descent
 from foretrain.errors import ArgumentError
-from foretrain.networks import factorization
+from foretrain.networks import factorization, factorization_rows
 from foretrain.networks import factorization_start as drawn
 from foretrain.networks.factorization import Factors
-from foretrain.theory.factorization import rank_one
+from foretrain.quantities import alignment as columns
 
 LOSS = jax.jit(factorization.loss, static_argnums=0)
-GRADIENT = jax.jit(factorization.gradient, static_argnums=0)
 AUTODIFF = jax.jit(jax.grad(factorization.loss, argnums=1), static_argnums=0)
 
 
@@ -25,33 +23,50 @@ def to_jax(factors, dtype=None):
     return Factors(*(jnp.asarray(part, dtype) for part in factors))
 
 
-def both(*args, **options):
-    start, target = setting(*args, **options)
-    return to_jax(start), to_jax(target)
+def gradient(kind, start, target):
+    """Gradient by factors of shape (n, component), formed in rows."""
+    goal = factorization_rows.prepare(kind, target, start.left.shape[1])
+    goal, rows = jax.tree.map(jnp.asarray, (goal, factorization_rows.rows(start)))
+    return factorization_rows.rows(factorization_rows.gradient(kind, rows, goal))
 
 
-def train(name, kind, start, target, steps, learning_rate, weight_decay=0.0):
-    """The factors at the end, and all on the way."""
-
-    def advance(training, _):
-        factors, memory = training
-        slope = factorization.gradient(kind, factors, target)
-        moved = descent.step(name, factors, slope, memory, learning_rate, weight_decay)
-        return moved, moved[0]
-
-    (end, _), path = jax.lax.scan(advance, (start, descent.start(name, start)), None, length=steps)
-    return end, path
+def distribution(factors):
+    logits = factors.left @ factors.right.T
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
 
 
+def divergence(start, target):
+    p, q = (distribution(Factors(*map(np.asarray, part))) for part in (target, start))
+    return np.sum(p * np.log(p / q))
+
+
+# The Gram form (few components) and the dense form (many) of the squared error.
+@pytest.mark.parametrize("sizes", [(30, 2, 3), (8, 5, 7)])
 @pytest.mark.parametrize("kind", factorization.LOSSES)
 @pytest.mark.parametrize("scale", [1.0, 30.0])
-def test_explicit_gradient_is_that_of_autodiff(x64, kind, scale):
-    start, target = both(1, scale=scale)
-    expected = AUTODIFF(kind, start, target)
-    value = GRADIENT(kind, start, target)
+def test_gradient_in_rows_is_that_of_autodiff(x64, kind, sizes, scale):
+    start, target = setting(1, *sizes, scale=scale)
     # Cross-entropy of order-one logits (scale 30) takes the textbook branch, the other its series.
-    for one, other in zip(value, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-15)
+    expected = AUTODIFF(kind, to_jax(start), to_jax(target))
+    for one, other in zip(gradient(kind, start, target), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12 * scale)
+    if kind == "mse":
+        signal, decay = factorization.mse_parts(start, target)
+        np.testing.assert_allclose(decay.left - signal.left, expected.left, rtol=1e-9, atol=1e-12)
+    goal = factorization_rows.prepare(kind, target, sizes[2])
+    assert (goal.product.size == 0) == (kind == "mse" and sizes[0] == 30)
+
+
+def test_alignment_is_that_of_columns_and_of_zeros_with_nothing(x64):
+    start, target = setting(2)
+    goal = factorization_rows.prepare("mse", target, 4)
+    found = factorization_rows.alignment(to_jax(factorization_rows.rows(start)), goal)
+    np.testing.assert_allclose(found, columns.alignment(*start, *target), rtol=1e-12)
+    start.left[:, 1] = 0
+    found = factorization_rows.alignment(to_jax(factorization_rows.rows(start)), goal)
+    assert np.isfinite(found).all()
+    assert (found[:, 1] == 0).all()
 
 
 def test_mse_loss_is_accurate_near_zero_in_single_precision():
@@ -66,42 +81,37 @@ def test_mse_loss_is_accurate_near_zero_in_single_precision():
 @pytest.mark.parametrize("init_scale", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("seed", range(5))
 def test_shifted_cross_entropy_is_not_negative_and_is_the_divergence(x64, seed, init_scale):
-    start, target = both(10 + seed, init_scale=init_scale)
+    start, target = map(to_jax, setting(10 + seed, init_scale=init_scale))
     value = LOSS("cross_entropy", start, target)
-    logits, own = (np.asarray(f.left @ f.right.T).ravel() for f in (target, start))
-    p, q = (np.exp(z) / np.exp(z).sum() for z in (logits, own))
     assert value > 0
     # The textbook sum rounds at 1e-16 times log n^2.
-    np.testing.assert_allclose(value, np.sum(p * np.log(p / q)), rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(value, divergence(start, target), rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 @pytest.mark.parametrize("constant", [0.0, 3.0, -50.0])
 def test_shifted_cross_entropy_is_zero_at_the_target_up_to_a_constant(x64, constant, scale):
-    _, target = both(20, scale=scale)
-    ones = jnp.ones((12, 1))
+    _, target = setting(20, scale=scale)
+    ones = np.ones((12, 1))
     shifted = Factors(
-        jnp.concatenate([target.left, constant * ones], axis=1),
-        jnp.concatenate([target.right, ones], axis=1),
+        np.concatenate([target.left, constant * ones], axis=1),
+        np.concatenate([target.right, ones], axis=1),
     )
-    assert 0 <= LOSS("cross_entropy", shifted, target) < 1e-25
-    for part in GRADIENT("cross_entropy", shifted, target):
-        # Softmax rounds at 1e-16; the shifted learner's factors are of order |constant|.
-        np.testing.assert_allclose(part, 0.0, atol=1e-15 * max(1.0, abs(constant)))
+    assert 0 <= LOSS("cross_entropy", to_jax(shifted), to_jax(target)) < 1e-25
+    for part in gradient("cross_entropy", shifted, target):
+        # Softmax rounds at 1e-16; factors are of the order of the scale, or of |constant|.
+        np.testing.assert_allclose(part, 0.0, atol=1e-15 * max(scale, abs(constant)))
 
 
 def test_cross_entropy_branches_meet(x64):
     # Along a line through C the largest |d| passes 1, where the two formulas change over, and 0.05.
-    _, target = both(21, rank=1)
-    logits = np.asarray(target.left @ target.right.T)
-    p = np.exp(logits) / np.exp(logits).sum()
+    _, target = setting(21, rank=1)
+    logits, p = target.left @ target.right.T, distribution(target)
     direction = (logits - np.sum(p * logits)) / np.abs(logits - np.sum(p * logits)).max()
     for size in (0.049, 0.051, 0.999, 1.001):
-        own = logits - size * direction
-        q = np.exp(own) / np.exp(own).sum()
-        learner = Factors(jnp.asarray(own), jnp.eye(12))
-        expected = np.sum(p * np.log(p / q))
-        assert LOSS("cross_entropy", learner, target) == pytest.approx(expected, rel=1e-11)
+        learner = Factors(logits - size * direction, np.eye(12))
+        value = LOSS("cross_entropy", to_jax(learner), to_jax(target))
+        assert value == pytest.approx(divergence(learner, target), rel=1e-11)
 
 
 @pytest.mark.parametrize("push", [-3.0, 1.5, 3.0])
@@ -115,28 +125,10 @@ def test_a_tiny_cross_entropy_of_large_logits_is_accurate_in_single_precision(se
     spike = np.zeros((2, 100, 1))
     spike[0, row], spike[1, column] = push, 1.0
     learner = Factors(*(np.hstack(pair) for pair in zip(target, spike, strict=True)))
-    p, q = (_softmax(f.left @ f.right.T) for f in (target, learner))
-    expected = np.sum(p * np.log(p / q))
     value = LOSS("cross_entropy", to_jax(learner, jnp.float32), to_jax(target, jnp.float32))
     assert value >= 0
     # Rounding of logits of order ten, 1e-6, beside differences of order one.
-    assert value == pytest.approx(expected, rel=1e-3, abs=1e-11)
-
-
-def _softmax(logits):
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
-
-
-@pytest.mark.parametrize("weight_decay", [0.0, 0.05])
-def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
-    start, target = both(30, dimension=100, rank=1, components=1)
-    _, path = train("sgd", "mse", start, target, 60, 0.05, weight_decay)
-    columns = [np.asarray(part)[:, 0] for part in (*start, *target)]
-    predicted = rank_one.descent(rank_one.reduce(*columns), 0.05, 60, weight_decay)
-    losses = jax.vmap(lambda factors: LOSS("mse", factors, target))(path)
-    # Rounding over 60 steps past a saddle.
-    np.testing.assert_allclose(losses, rank_one.loss(predicted)[1:], rtol=1e-10, atol=1e-12)
+    assert value == pytest.approx(divergence(learner, target), rel=1e-3, abs=1e-11)
 
 
 def test_targets_have_unit_components_and_are_orthonormal_by_option():
@@ -158,9 +150,8 @@ def test_starts_have_variance_scale_squared_over_n_and_rescale_exactly():
 
 
 def test_user_errors_name_the_argument():
-    rng = np.random.default_rng(0)
     start, target = setting(37)
     with pytest.raises(ArgumentError, match=r"`law` must be one of .* but is 'spher'"):
-        drawn.draw_target(rng, 3, 2, law="spher")
+        setting(0, law="spher")
     with pytest.raises(ArgumentError, match=r"`kind` must be one of .* but is 'l2'"):
         factorization.loss("l2", start, target)

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretrain.errors import ArgumentError
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import (
     example_loss,
@@ -13,7 +12,6 @@ from foretrain.networks.gated import (
     statistics_gradient,
 )
 from foretrain.tasks.gated_data import GatedData
-from foretrain.tasks.logic import xor
 from foretrain.tasks.statistics import gather_statistics
 
 few = settings(max_examples=12)
@@ -128,10 +126,3 @@ def test_initial_weights_follow_their_law():
             assert np.mean(matrix**2) == pytest.approx(expected(graph.shape[name]), rel=0.05)
             np.testing.assert_allclose(draw(law, 0.6)[name], 2 * matrix, rtol=1e-15)
     assert np.abs(draw("xavier_uniform")["in"]).max() <= 0.3 * np.sqrt(6 / 500)
-
-
-def test_bad_laws_scales_and_weights_are_refused():
-    graph = xor(2).graph
-    generator = np.random.default_rng(0)
-    with pytest.raises(ArgumentError, match=r"`law` must be one of .* Did you mean `orthogonal`"):
-        initial_weights(graph, generator, law="orthogonl", init_scale=1)

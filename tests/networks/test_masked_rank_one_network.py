@@ -19,34 +19,23 @@ def mask(seed, size=6, pairs=14):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_velocity_is_minus_the_gradient_and_s(x64, seed):
+def test_it_is_the_network_of_the_theory_and_moves_along_what_is_conserved(x64, seed):
     position, trained = place(seed), mask(seed)
+    u, v, s, _ = (np.array(part) for part in position)
+    state, pairs = (u, v, float(s)), np.array(trained)
+    assert float(network.loss(position, trained)) == pytest.approx(theory.loss(state, pairs))
     moving = network.velocity(position, trained)
     slope = jax.jit(jax.grad(network.loss))(position, trained)
-    for name in ("left", "right", "scale"):
-        np.testing.assert_allclose(getattr(moving, name), -getattr(slope, name), rtol=1e-12)
+    expected = theory.velocity(state, pairs)
+    for own, down, theirs in zip(moving[:3], slope[:3], expected, strict=True):
+        np.testing.assert_allclose(own, -down, rtol=1e-12)
+        np.testing.assert_allclose(own, theirs, rtol=1e-12)
     assert float(moving.progress) == float(position.scale)
-
-
-def test_loss_and_velocity_are_those_of_the_theory(x64):
-    position, trained = place(5), mask(5)
-    u, v, s, _ = (np.array(part) for part in position)
-    assert float(network.loss(position, trained)) == pytest.approx(
-        theory.loss((u, v, float(s)), np.array(trained)), rel=1e-13
-    )
-    for ours, theirs in zip(
-        network.velocity(position, trained)[:3],
-        theory.velocity((u, v, float(s)), np.array(trained)),
-        strict=True,
-    ):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-
-
-def test_the_flow_is_along_the_level_sets_of_what_is_conserved(x64):
-    position, trained = place(2), mask(2)
-    moving = network.velocity(position, trained)
     rate = jax.jvp(network.conserved, (position,), (moving,))[1]
     np.testing.assert_allclose(rate, 0, atol=1e-12)
+    _, left, right = theory.best_rank_one(pairs)
+    found = float(network.misalignment(position, left, right))
+    assert found == pytest.approx(theory.misalignment(u, v, pairs), rel=1e-12)
 
 
 def test_the_untrained_error_is_of_the_pairs_that_are_not_trained(x64):
@@ -54,11 +43,3 @@ def test_the_untrained_error_is_of_the_pairs_that_are_not_trained(x64):
     position = network.Position(jnp.array([1.0, 2.0]), jnp.array([1.0, 4.0]), jnp.array(1.0), 0.0)
     assert float(network.untrained_error(position, trained)) == pytest.approx(9 / 2)
     assert float(network.untrained_error(position, jnp.ones((2, 2)))) == 0.0
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_misalignment_is_that_of_the_theory(x64, seed):
-    position, trained = place(seed), np.array(mask(seed))
-    _, left, right = theory.best_rank_one(trained)
-    expected = theory.misalignment(position.left, position.right, trained)
-    assert float(network.misalignment(position, left, right)) == pytest.approx(expected, rel=1e-12)

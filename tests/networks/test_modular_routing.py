@@ -47,15 +47,6 @@ def test_outputs_are_the_products_along_each_route(x64, paths, shared):
     assert modules.hidden.shape[:2] == (count, count)
 
 
-def test_full_sharing_is_the_routing_network(x64):
-    from foretrain.networks import routing
-
-    modules = _random(M**2)
-    plain = routing.Weights(modules.encoders[0, 0], modules.hidden[0, 0], modules.decoders[0, 0])
-    expected = np.swapaxes(np.asarray(routing.outputs(plain, INPUTS[None])), 0, 1)
-    assert np.allclose(outputs(modules, INPUTS), expected, rtol=0, atol=1e-12)
-
-
 def _array(parts):
     import jax
     import jax.numpy as jnp

@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from made_up import check, grid, verdicts
+from made_up import check, grid
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
@@ -72,10 +72,6 @@ def test_shared_embeddings_do_not_follow_the_energy_of_pairs():
     apart, velocity = points[first] - points[second], moved[first] - moved[second]
     alone = -2 * apart  # what these two samples do to each other: each holds two symbols
     assert np.linalg.norm(velocity - alone) > np.linalg.norm(alone) / 2
-    # The labels of other samples enter: the difference does not even vanish with itself.
-    other = labels + random.standard_normal((7, 3))[samples.sum(1)]
-    again = counts @ -(counts.T @ (points - other))
-    assert np.linalg.norm(again[first] - again[second] - velocity) > 0.1
 
 
 AXES = {"rate_ratio": (0.003, 0.01, 0.03), "output_dim": (32, 128, 512)}
@@ -113,13 +109,7 @@ def test_every_sentence_can_hold_and_fail():
         "pairs": {"gap": 1e-6},
         "bias": {},
         "bias.corrected": {"bias_power": 0.5},
-        "frozen": {"ratio_power": 2.0},
+        "frozen": {"ratio_power": 1.5},
         "isotropic": {"width_power": -1.0},
     }
     check("adiabatic-limit", build, spoilt, {"bias": {"bias": True}})
-
-
-@pytest.mark.parametrize("power", [0.5, 1.5])
-def test_an_error_of_another_order_is_noticed(power):
-    found = verdicts("adiabatic-limit", build(ratio_power=power), "frozen")["frozen"]
-    assert {claim.verdict for claim in found} == {"fails"}

@@ -21,16 +21,14 @@ SMOOTH, ONE = falls(), falls((0, 20))
 FEW = AXES | {"relative_rate": (1.0, 4.0)}  # no sentence needs the others
 
 
-def build(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, signs=None, **given):
+def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **given):
     """A grid in which half of the runs share their first target and, unless told otherwise, those have a bump.
 
     Args:
         loss: Curve of all cells.
         axes: Axes beside those of the study.
-        exchanged: What differs in the partners; by default they share where the runs do not.
-        predicted: First targets that theory names, by default those of the runs.
-        flow: Bumps that theory names, by default those of the runs.
-        signs: First targets of descent by signs, by default those of the runs.
+        predicted, flow, signs: Functions that give first targets, bumps and first targets of descent by signs in theory of
+            those of the runs, which they are by default.
         **given: Variables, shape of the axes, seed and component, or what broadcasts to it, or a function of first targets,
             whether components share them, and a generator.
     """
@@ -38,7 +36,7 @@ def build(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, sig
     shape = (*(len(values) for values in axes.values()), SEEDS, 10)
     random = np.random.default_rng(0)
 
-    def variables(turn, given):
+    def variables(turn):
         # Pairs of components share their first target or do not; the last two pairs do where the others do not.
         alone = turn((np.arange(SEEDS)[:, None] + (np.arange(10) > 5)) % 2)
         first = np.broadcast_to(np.arange(10) // 2 * 2 + np.arange(10) % 2 * alone, shape)
@@ -56,13 +54,13 @@ def build(loss=SMOOTH, axes=None, exchanged=None, predicted=None, flow=None, sig
         data["loss"] = data["relative_loss"] = scale * loss
         return data
 
-    own = variables(lambda which: which, given)
-    other = variables(lambda which: 1 - which, given if exchanged is None else exchanged)
-    known = own["first_target"] if predicted is None else predicted(own["first_target"])
-    bumps = own["component_bumps"] if flow is None else flow(own["component_bumps"])
-    theory = {"first_target": known, "predicted_bumps": bumps}
-    theory["first_target_of_signs"] = (signs or np.asarray)(own["first_target"])
-    networks = {"": own, "exchanged": other, "theory": theory}
+    own = variables(lambda which: which)
+    theory = {
+        "first_target": (predicted or np.asarray)(own["first_target"]),
+        "predicted_bumps": (flow or np.asarray)(own["component_bumps"]),
+        "first_target_of_signs": (signs or np.asarray)(own["first_target"]),
+    }
+    networks = {"": own, "exchanged": variables(lambda which: 1 - which), "theory": theory}
     return grid(Parameters(), axes, SEEDS, networks, step=STEP)
 
 

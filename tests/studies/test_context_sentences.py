@@ -36,19 +36,15 @@ def theory() -> xr.Dataset:
         return theory_of(STUDY, Grid(P, seeds=SEEDS))
 
 
-def faster(curves: np.ndarray, factor: float) -> np.ndarray:
-    """Curves of shape (seed, step) that run at another speed."""
-    return np.array([np.interp(factor * STEP, STEP, row) for row in curves])
-
-
 def build(*, network="", off=0.0, speed=1.0, swap=False, units=BY_CONTEXT, of=theory):
     """Runs that do as theory says, but for the weights and speed of one network, and the units of the ReLU one."""
     variants = {}
     for name in NETWORKS:
         known, own = theory().sel(condition=name), name == network
         curves = known["network_loss"].transpose("seed", "step").values
-        curves = faster(curves, speed if own else 1)
-        weights = known["network_weights"].transpose("seed", "pathway", "input").values.copy()
+        factor = speed if own else 1
+        curves = np.array([np.interp(factor * STEP, STEP, row) for row in curves])
+        weights = known["network_weights"].transpose("seed", "pathway", "input").values
         weights = weights[:, ::-1] if swap and own else weights
         pathways = 2 if name.startswith("per-context") else 1
         result = {"loss": curves, "total_weights": weights[:, :pathways] + off * own}

@@ -4,11 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from made_up import check, runs
+from made_up import check, grid
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.coordinate_check import study
@@ -33,40 +32,32 @@ def apply(w, x):
 """
 
 
-def grid(first=0.0, hidden=0.0, output=0.0, rate=0.0):
+def build(first=0.0, hidden=0.0, output=0.0, rate=0.0):
     """Runs whose powers of the width are the derived ones but for what is added."""
     widths, rates = (np.array(AXES[name], float) for name in ("width", "learning_rate"))
-    random = np.random.default_rng(0)
+    widths, rates, random = widths[:, None, None], rates[:, None], np.random.default_rng(0)
     noise = np.exp(0.02 * random.standard_normal((len(widths), 1, SEEDS)))
     change, moved, late = [], [], []
     for powers in study.EXPONENTS.values():
-        ones = np.ones((1, len(rates), 1)) * noise
+        ones = np.ones(rates.shape) * noise
         by_layer = (powers["first"] + first, powers["hidden"] + hidden, 0.0)
-        change.append(np.stack([widths[:, None, None] ** power * ones for power in by_layer], -1))
-        moved.append(widths[:, None, None] ** (powers["output"] + output) * ones)
-        best = np.log((widths / 128) ** (powers["rate"] + rate))[:, None, None] - 1 + np.log(noise)
-        late.append(0.5 * np.exp(0.01 * (np.log(rates)[None, :, None] - best) ** 2))
-    kinds = np.broadcast_to([study.FIRST, study.HIDDEN, study.READOUT], np.shape(change))
-    made = runs(
-        AXES,
-        SEEDS,
-        {"layer_change": change, "output_change": moved, "late_loss": late, "first_loss": 1.0}
-        | {"layer_kind": kinds},
-    )
-    return Grid(study.Parameters(), AXES, SEEDS, 0, made)
+        change.append(np.stack([widths**power * ones for power in by_layer], -1))
+        moved.append(widths ** (powers["output"] + output) * ones)
+        best = np.log((widths / 128) ** (powers["rate"] + rate)) - 1 + np.log(noise)
+        late.append(0.5 * np.exp(0.01 * (np.log(rates) - best) ** 2))
+    own = {"layer_change": change, "output_change": moved, "late_loss": late, "first_loss": 1.0}
+    own["layer_kind"] = [study.FIRST, study.HIDDEN, study.READOUT]
+    return grid(study.Parameters(), AXES, SEEDS, {"": own})
 
 
 def test_every_sentence_can_hold_and_fail():
-    check(
-        "coordinate-check",
-        grid,
-        {
-            "first-layer": lambda: grid(first=-0.5),
-            "hidden-layers": lambda: grid(hidden=0.5),
-            "output": lambda: grid(output=-0.5),
-            "best-rate": lambda: grid(rate=0.5),
-        },
-    )
+    spoilt = {
+        "first-layer": {"first": -0.5},
+        "hidden-layers": {"hidden": 0.5},
+        "output": {"output": -0.5},
+        "best-rate": {"rate": 0.5},
+    }
+    check("coordinate-check", build, spoilt)
 
 
 def test_a_parabola_finds_the_best_rate_off_the_grid_and_none_at_its_end():
@@ -74,7 +65,7 @@ def test_a_parabola_finds_the_best_rate_off_the_grid_and_none_at_its_end():
     assert vertex(at, (at - 0.234) ** 2) == pytest.approx(0.234)
     assert np.isnan(vertex(at, at))
     # 1.96 ln 2 / sqrt(12 (4 + 1 + 0 + 1 + 4) ln 2 ** 2)
-    assert rounding(Cell(grid())) == pytest.approx(1.96 / np.sqrt(120))
+    assert rounding(Cell(build())) == pytest.approx(1.96 / np.sqrt(120))
 
 
 @pytest.mark.parametrize(
@@ -94,12 +85,8 @@ def test_trained_networks_have_the_derived_powers(parametrisation, name, power):
         options = {"parametrisation": parametrisation, "width": width, "learning_rate": 2.0**-6}
         arrays = [measure(study.Parameters(**options), Seed(0, seed)) for seed in range(8)]
         assert arrays[0]["layer_kind"].tolist() == [study.FIRST, study.HIDDEN, study.READOUT]
-        place = {"first": 0, "hidden": 1}
-        values = [
-            one["output_change"] if name == "output" else one["layer_change"][place[name]]
-            for one in arrays
-        ]
-        sizes.append(np.log(values))
+        changes = [np.append(one["layer_change"][:2], one["output_change"]) for one in arrays]
+        sizes.append(np.log(changes)[:, ("first", "hidden", "output").index(name)])
     assert np.mean(sizes[1] - sizes[0]) / np.log(8) == pytest.approx(power, abs=0.25)
 
 
@@ -109,21 +96,9 @@ def test_a_network_of_the_users_is_checked_and_one_without_a_width_fails(tmp_pat
     (tmp_path / "narrow.py").write_text(MODEL.replace(", width=32", "").replace("width", "32"))
     x = np.random.default_rng(0).standard_normal((6, 4)) / 2
     np.savez("data.npz", x=x, y=np.sign(x[:, :1]))
-    options = {
-        "data": "data.npz",
-        "width": [8, 16, 32],
-        "learning_rate": 0.1,
-        "steps": 2,
-        "seeds": 4,
-    }
-    result = foretrain.run(
-        "coordinate-check",
-        model="model.py",
-        parametrisation="ntk",
-        **options,
-        workers=0,
-        quiet=True,
-    )
+    options = {"model": "model.py", "data": "data.npz", "width": [8, 16, 32], "seeds": 4}
+    options |= {"parametrisation": "ntk", "learning_rate": 0.1, "steps": 2}
+    result = foretrain.run("coordinate-check", **options, workers=0, quiet=True)
     assert {claim.id for claim in result.claims} == {"first-layer", "output"}
     own = study.Parameters(model="narrow.py", data="data.npz")
     with pytest.raises(ArgumentError, match="its `init` takes no width"):

@@ -88,17 +88,14 @@ CURVES = {
 }
 
 
-def build(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **changed):
+def build(alone=None, **changed):
     """Runs as the sentences that are right have them, some curves replaced."""
-    curves = {name: spread * changed.get(name, curve) for name, curve in CURVES.items()}
+    curves = {name: SPREAD * curve for name, curve in (CURVES | changed).items()}
     for name in ("probability_share", "row_accuracy"):
-        curves[name] = changed.get(name, CURVES[name]) ** spread
-    ended = {
-        name: np.where(np.arange(STEP.size) < kept, curve, np.nan) for name, curve in curves.items()
-    }
-    networks = {"": ended, "theory": {"direct_probability": direct(**(alone or {}))}}
+        curves[name] = (CURVES | changed)[name] ** SPREAD
+    networks = {"": curves, "theory": {"direct_probability": direct(**(alone or {}))}}
     p = study.Parameters(dimension=100, rank=2)
-    return grid(p, AXES, SEEDS, networks, step=STEP, outcome=outcome)
+    return grid(p, AXES, SEEDS, networks, step=STEP, outcome=OUT_OF_STEPS)
 
 
 @cache

@@ -6,9 +6,8 @@ from made_up import check, grid, runs, verdicts
 
 import foretrain
 from foretrain.claims.claim import FAILS
-from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.deep_linear_coefficients import claims, measurement, study
+from foretrain.studies.deep_linear_coefficients import measurement, study
 from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
 
@@ -68,9 +67,7 @@ def build(change=lambda value, name, beta: value, langevin=1.02):
     cells = list(itertools.product(*AXES.values()))
     shape = tuple(map(len, AXES.values()))
     values = [change(finite(name, beta), name, beta) for name, beta in cells]
-    values = np.reshape(values, shape)[..., None] * (
-        1 + 0.004 * random.standard_normal((*shape, SEEDS))
-    )
+    values = np.reshape(values, (*shape, 1)) * random.normal(1, 0.004, (*shape, SEEDS))
     exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
     said = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
     said |= {"multiplicity": exact[..., 1].astype(int)}
@@ -83,9 +80,7 @@ def test_every_sentence_can_hold_and_fail():
     spoilt = {
         "closed-form": lambda: build(lambda value, name, beta: 0.85 * value),
         "from-below": lambda: build(lambda value, name, beta: 1.3 * value),
-        "multiplicity": lambda: build(
-            lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]
-        ),
+        "multiplicity": lambda: build(lambda _, name, beta: limit(name)[0] - 1 / limit(name)[1]),
         "at-larger-beta": lambda: build(lambda value, name, beta: 0.9 * limit(name)[0]),
         "finite-beta": lambda: build(lambda value, name, beta: 1.07 * value),
         "langevin": {"langevin": 1.08},
@@ -100,11 +95,3 @@ def test_what_vanishes_at_once_is_no_logarithm():
     (claim,) = verdicts("deep-linear-coefficients", whole, "at-larger-beta")["at-larger-beta"]
     assert claim.verdict == FAILS
     assert 0.05 < claim.allowed[0] < 0.5
-
-
-def test_networks_known_at_finite_beta_are_those_of_two_layers_at_zero():
-    cell = next(iter(build().cells(keep=("network",)))).along("network")
-    names = claims.at_zero(Cell(cell))
-    assert len(names) == 14
-    assert all(name.count("-") == 2 and name.endswith("r0") for name in names)
-    assert all(coefficient_at(widths, 1000.0) < limit(name)[0] for name, widths in names.items())

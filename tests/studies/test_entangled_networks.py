@@ -50,7 +50,7 @@ def test_chains_start_at_the_network_and_see_its_function():
 def test_features_that_are_computed_twice_have_the_derived_number(network):
     with jax.enable_x64(True):
         around = chains.posterior(study.Parameters(network=network, units=1), Seed(0, 0))
-        values = sampled_parameters(around, gradients=400_000, until_trusted=False)
+        values = sampled_parameters(around, gradients=600_000, until_trusted=False)
     assert abs(values.value[0] - limit(network, 1)) < 4 * values.error[0] < 2
 
 

@@ -1,15 +1,12 @@
-"""Errors planted in the network, the theory and the measures of the S-curves are noticed."""
+"""Errors planted in the theory of the S-curves are noticed."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-from riding import ride
+from riding import trained
 
-from foretrain.dynamics.program import completed
-from foretrain.engine.lanes import Passenger
 from foretrain.plans import catalogue
-from foretrain.quantities import bump_counter
 from foretrain.streams import Seed
 from foretrain.studies.s_curves import study
 from foretrain.studies.s_curves.study import Parameters
@@ -26,24 +23,12 @@ DECAYED = Parameters(
 )
 
 
-def train(p, seed=0):
-    """One run of the study's program."""
-    study = catalogue.load("s-curves")
-    extra = {"root_seed": 0, "seed": seed, "max_steps": p.steps}
-    passenger = Passenger("0", {**study.inputs(p, Seed(0, seed)), **extra})
-    (run,) = ride(completed(study.program(p), p), [passenger], {}, 3)
-    return run
-
-
 @pytest.fixture(scope="module")
 def decayed():
     """A run of rank one with decay, trained once."""
-    return train(DECAYED)
-
-
-def allowed(id):
-    (said,) = [said for said in catalogue.load("s-curves").sentences if said.id == id]
-    return said.inside
+    known = catalogue.load("s-curves")
+    (run,) = trained(known.program(DECAYED), DECAYED, [known.inputs(DECAYED, Seed(0, 0))])
+    return run
 
 
 @pytest.mark.parametrize("share", [0.0, 0.9, 1.1])
@@ -59,7 +44,8 @@ def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(
         return np.abs(measured / zero - predicted).max() / steepest
 
     sound = study.predict(DECAYED, step, Seed(0, 0))
-    low, high = allowed("weight-decay-end")
+    sentences = catalogue.load("s-curves").sentences
+    ((low, high),) = [said.inside for said in sentences if said.id == "weight-decay-end"]
     assert low < measured[-1] / sound["decayed_loss"] < high
     study._flow.cache_clear()
     with monkeypatch.context() as planted:
@@ -93,15 +79,3 @@ def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predic
     assert np.isnan(found["flow_half_step"][1:]).all()
     adam = study.predict(dataclasses.replace(DECAYED, optimizer="adam"), step, Seed(0, 0))
     assert np.isnan(adam["flow_loss"]).all()
-
-
-def test_bumps_are_given_to_the_target_they_are_on():
-    # Climbs to the first target and gives it up for the second: one bump, on the first.
-    away = np.concatenate([np.linspace(0, 0.4, 20), np.linspace(0.4, 0.05, 20)])
-    towards = np.linspace(0, 0.9, 40) ** 3
-    curves = np.stack([away, towards], 1)[..., None]
-    counter = bump_counter.start(curves[0])
-    for one in curves[1:]:
-        counter = bump_counter.update(counter, one, 0.1, 0.25)
-    assert bump_counter.bumps_at_end(counter, curves[-1], 0.1).tolist() == [[1], [0]]
-    assert counter.first_target.tolist() == [0]

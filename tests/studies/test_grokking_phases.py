@@ -48,20 +48,11 @@ def test_the_decoder_alone_is_the_toy_model_with_embeddings_that_do_not_move(obj
     line = np.linspace(-1, 1, 10)[:, None]
     predicted = study.decoder_time(p, toy.inputs(p, Seed(0, 0)), line) / study.RATE
     np.savez(tmp_path / "line.npz", embedding=line)
-    data = foretrain.run(
-        "grokking-phases",
-        **changed,
-        stop="never",
-        decoder_learning_rate=study.RATE,
-        embedding_learning_rate=0.0,
-        start_file=str(tmp_path / "line.npz"),
-        steps=int(predicted) + 20,
-        observe_every=1,
-        seeds=1,
-        workers=0,
-        out=tmp_path / "a",
-        quiet=True,
-    ).simulation.isel(seed=0)
+    rates = {"decoder_learning_rate": study.RATE, "embedding_learning_rate": 0.0, "stop": "never"}
+    options = {"start_file": str(tmp_path / "line.npz"), "steps": int(predicted) + 20, "seeds": 1}
+    options |= changed | rates | {"observe_every": 1, "workers": 0, "quiet": True}
+    result = foretrain.run("grokking-phases", **options, out=tmp_path / "a")
+    data = result.simulation.isel(seed=0)
     levels = np.minimum(data["train_accuracy"], data["validation_accuracy"]).values
     assert 0 < predicted == np.flatnonzero(levels >= 0.4)[0]
 
@@ -129,10 +120,9 @@ def test_a_map_over_another_axis_than_both_rates_is_drawn_with_its_boundaries():
     assert "a line for each seed" in picture.caption
 
 
-def test_runs_agree_with_most_other_seeds_of_their_group():
-    groups = np.zeros((1, 1), int)
-    ends = np.array([[[0, 0, 0, 1]]])
-    known = np.ones(ends.shape, bool)
-    assert claims.agreement(groups, ends, known).tolist() == [1, 1, 1, 0]
-    tied = np.array([[[0, 1, 0]]])  # of the others of the first seed one says 1 and one says 0
-    assert claims.agreement(groups, tied, known[..., :3]).tolist() == [0.5, 0, 0.5]
+# In the second case of the others of the first seed one says 1 and one says 0.
+@pytest.mark.parametrize(
+    ("ends", "shares"), [([0, 0, 0, 1], [1, 1, 1, 0]), ([0, 1, 0], [0.5, 0, 0.5])]
+)
+def test_runs_agree_with_most_other_seeds_of_their_group(ends, shares):
+    assert claims.agreement(np.zeros((1, 1), int), np.array([[ends]])).tolist() == shares

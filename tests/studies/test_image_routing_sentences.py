@@ -108,9 +108,17 @@ def test_every_sentence_can_hold_and_fail():
     check("image-routing", build, SPOILT, EXCEPTIONS)
 
 
-@pytest.mark.parametrize("factor", [0.85, 1.15])
-def test_a_clock_that_is_off_is_noticed(factor):
-    assert _verdict("as-one", build(flow_time=times(factor))) == FAILS
+@pytest.mark.parametrize(
+    ("id", "changed"),
+    [
+        *(("as-one", {"flow_time": times(factor)}) for factor in (0.85, 1.15)),
+        # Accuracies over other routes than those of the mask.
+        ("trained-routes-alone", {"trained_accuracy": add(-0.05)}),
+        ("trained-routes-alone", {"untrained_accuracy": add(-0.05)}),
+    ],
+)
+def test_clocks_that_are_off_and_other_routes_are_noticed(id, changed):
+    assert _verdict(id, build(**changed)) == FAILS
 
 
 def test_each_network_is_judged_by_its_own_numbers():
@@ -121,11 +129,6 @@ def test_each_network_is_judged_by_its_own_numbers():
     for whole, verdict in ((authors(), HOLDS), (off, FAILS)):
         found = verdicts("image-routing", whole, "authors")["authors"]
         assert [claim.verdict for claim in found] == [verdict] * 2
-
-
-def test_an_accuracy_over_other_routes_than_those_of_the_mask_is_noticed():
-    for name in ("trained_accuracy", "untrained_accuracy"):
-        assert _verdict("trained-routes-alone", build(**{name: add(-0.05)})) == FAILS
 
 
 def _verdict(id, whole):
@@ -142,10 +145,8 @@ def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, k
     name, place = ("minibatch_loss", 4) if kind == "minibatch" else ("negative_gradient", 3)
     true = getattr(network, name)
 
-    def of_all_routes(*arguments):
-        changed = list(arguments)
-        changed[place] = jnp.ones_like(changed[place])
-        return true(*changed)
+    def of_all_routes(*given):
+        return true(*given[:place], jnp.ones_like(given[place]), *given[place + 1 :])
 
     if mutated:
         monkeypatch.setattr(network, name, of_all_routes)
@@ -157,6 +158,5 @@ def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, k
     fed = {**training.shared(p), **known.inputs(p, Seed(0, 0)), "root_seed": 0, "seed": 0}
     fed = {name: jnp.asarray(value) for name, value in fed.items()}
     gap = float(program.finish(fed, program.init(fed))["gradient_gap"])
-    assert (gap > 0.01) if mutated else (gap < 1e-4)
     holds = _verdict("trained-routes-alone", build(gradient_gap=lambda gaps: 0 * gaps + gap))
     assert holds == (FAILS if mutated else HOLDS)

@@ -10,12 +10,10 @@ AXES, SEEDS = study.AXES, 8
 
 def test_ranks_of_constrained_losses_are_those_of_what_the_second_module_can_undo():
     for activation, excess in {"relu": 2, "identity": 6, "tanh": 0}.items():
-        ranks = {
-            part: measurement.measure(
-                study.Parameters(part=part, activation=activation), Seed(0, 0)
-            )["constrained_rank"]
-            for part in study.PARTS
-        }
+        ranks = {}
+        for part in study.PARTS:
+            p = study.Parameters(part=part, activation=activation)
+            ranks |= {part: measurement.measure(p, Seed(0, 0))["constrained_rank"]}
         assert ranks["first, held"] + ranks["second"] - ranks["both"] == excess
         assert ranks["both, apart"] == ranks["first"] + ranks["second, apart"]
 
@@ -38,13 +36,10 @@ def test_the_constrained_loss_adds_the_mean_square_changes_of_the_mediators():
 def build(relu=2, identity=6, tanh=0, each=1, apart=0.0):
     """Effective parameters of the parts, as much too much by activation."""
     noise = 0.02 * np.random.default_rng(3).standard_normal((len(study.PARTS), 3, SEEDS))
-    table = np.array(
-        [
-            [20, 20 + 2 * each, 30, 50 + 2 * each - excess, 28, 48 + apart]
-            for excess in (relu, identity, tanh)
-        ]
-    )
-    own = {"learning_coefficient": (table.T[..., None] + noise) / 2}
+    whole = [20, 20 + 2 * each, 30, 50 + 2 * each, 28, 48 + apart]
+    table = np.subtract.outer(whole, np.zeros(3))
+    table[3] -= (relu, identity, tanh)
+    own = {"learning_coefficient": (table[..., None] + noise) / 2}
     return grid(study.Parameters(), AXES, SEEDS, {"": own})
 
 

@@ -30,14 +30,9 @@ def test_plan_survives_its_manifest():
 
 
 def test_hash_changes_with_whatever_changes_a_result():
-    base = make()
-    others = [
-        make(init_scale=0.3),
-        make(observe_every=10),
-        make(precision="float64"),
-        make(seeds=3),
-    ]
-    assert len({plan.hash for plan in [base, *others]}) == 5
+    changes = {"init_scale": 0.3, "observe_every": 10, "precision": "float64", "seeds": 3}
+    others = [make(**{name: value}) for name, value in changes.items()]
+    assert len({plan.hash for plan in [make(), *others]}) == 5
 
 
 def test_a_folder_grows_by_seeds_and_axis_values_and_refuses_other_configurations():

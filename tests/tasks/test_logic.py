@@ -37,11 +37,6 @@ def test_the_contextual_task_has_the_correlations_of_the_paper():
     assert not gated.sigma_x(0, 1).any()  # eq. (29)
 
 
-def test_arguments_out_of_range_are_refused():
-    with pytest.raises(ArgumentError, match="`gating` must be one of `per_context`, `always_on`"):
-        contextual(gating="always")
-
-
 def test_samples_need_a_source_of_randomness():
     with pytest.raises(ArgumentError, match="`generator` must be given with `samples`"):
         contextual(samples=3)

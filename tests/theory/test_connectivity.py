@@ -1,10 +1,10 @@
 import itertools
 import math
 
+import networkx
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.tasks import masks as routing
 from foretrain.tasks.hierarchy import hierarchical_items
 from foretrain.theory import connectivity
@@ -19,9 +19,15 @@ def test_the_prediction_of_every_kind_of_pair():
     found = connectivity.predicted_pair_error(EVERY_KIND, 5.0, 2.0)
     assert found.tolist() == [[0, 0, 5, 2], [0, 0, 5, 2], [5, 5, 0, 2], [2, 2, 2, 2]]
     # Twelve untrained pairs: one within, four across, seven with an idle domain.
-    mean = connectivity.predict_masks([EVERY_KIND], 5.0, 2.0).untrained_error
-    assert mean == pytest.approx((4 * 5 + 7 * 2) / 12)
-    assert np.isnan(connectivity.predict_masks([np.ones((2, 2))]).untrained_error).all()
+    several = connectivity.predict_masks([EVERY_KIND, np.ones((4, 4), int)], 5.0, 2.0)
+    assert several.untrained_error[0] == pytest.approx((4 * 5 + 7 * 2) / 12)
+    assert np.isnan(several.untrained_error[1])
+    assert several.component_count.tolist() == [4, 1]
+    assert (several.pair_error == [found, np.zeros((4, 4))]).all()
+    # Without numbers, words are one-hot; an idle domain answers zero: half of what unrelated signs cost.
+    found = connectivity.predicted_pair_error(EVERY_KIND)
+    assert found.tolist() == [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
+    assert connectivity.predicted_pair_error(EVERY_KIND, 3.0)[3, 3] == 1.5
 
 
 def test_the_scale_across_components_is_that_of_flow_from_small_weights():
@@ -45,22 +51,6 @@ def test_the_scale_across_components_is_that_of_flow_from_small_weights():
     seen = learned[:3, :3]
     # What the start leaves is of the order of its square.
     np.testing.assert_allclose(seen, rho[:3, :3], rtol=1e-3)
-
-
-def test_without_numbers_the_prediction_is_that_of_one_hot_words():
-    found = connectivity.predicted_pair_error(EVERY_KIND)
-    assert found.tolist() == [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
-    # An idle domain answers zero: half of what unrelated signs cost.
-    assert connectivity.predicted_pair_error(EVERY_KIND, 3.0)[3, 3] == 1.5
-
-
-def test_the_prediction_of_several_masks_is_that_of_each():
-    masks = [np.eye(4, dtype=int), EVERY_KIND, np.ones((4, 4), int)]
-    found = connectivity.predict_masks(masks, 5.0, 2.0)
-    assert found.pair_error.shape == (3, 4, 4)
-    assert found.component_count.tolist() == [4, 4, 1]
-    for mask, pairs in zip(masks, found.pair_error, strict=True):
-        assert (pairs == connectivity.predicted_pair_error(mask, 5.0, 2.0)).all()
 
 
 def cross_map_error(gain, variance, orthogonal):
@@ -136,32 +126,16 @@ def test_the_threshold_of_large_masks_follows_its_logarithm():
         assert chance == pytest.approx(0.5, abs=0.03)
 
 
-def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`mixing` must be one of"):
-        connectivity.error_across_components([1.0], [1.0], mixing="some")
-
-
 def test_pairs_are_joined_when_the_last_pair_of_their_quickest_path_is_learned():
     """Against every path of small random masks, one by one."""
     random = np.random.default_rng(2)
     for _ in range(6):
         times = np.where(random.random((3, 4)) < 0.6, random.random((3, 4)), np.nan)
         found = connectivity.joining_times(times)
+        graph = networkx.Graph()
+        graph.add_nodes_from(range(7))
+        graph.add_edges_from((i, 3 + j) for i, j in np.argwhere(np.isfinite(times)))
         for source, output in itertools.product(range(3), range(4)):
-            assert found[source, output] == slowest_of_quickest(times, source, output)
-
-
-def slowest_of_quickest(times, source, output, seen=()):
-    """The same by walking all paths from an input to an output that visit no output twice."""
-    best = np.inf
-    for middle in range(times.shape[1]):
-        if middle in seen or np.isnan(times[source, middle]):
-            continue
-        if middle == output:
-            best = min(best, times[source, middle])
-            continue
-        for back in range(times.shape[0]):
-            if not np.isnan(times[back, middle]):
-                rest = slowest_of_quickest(times, back, output, (*seen, middle))
-                best = min(best, max(times[source, middle], times[back, middle], rest))
-    return best
+            paths = networkx.all_simple_edge_paths(graph, source, 3 + output)
+            last = (max(times[min(pair), max(pair) - 3] for pair in path) for path in paths)
+            assert found[source, output] == min(last, default=np.inf)

@@ -39,40 +39,36 @@ def integrated(left, right, target, times, time_constant=1.0):
     ]
 
 
-def products(lefts, rights):
-    return lefts @ rights.mT, lefts @ lefts.mT, rights @ rights.mT
-
-
 def product(lefts, rights):
     return lefts @ rights.mT
 
 
-CASES = {
-    "full rank": (5, 5, 5, 5, 0.1),
-    "rank-deficient target": (5, 4, 4, 2, 0.1),
-    "fewer hidden units than modes": (5, 4, 2, 4, 0.1),
-    "more hidden units than inputs": (4, 6, 8, 3, 0.5),
-    "tall": (7, 2, 3, 2, 0.3),
-    "tiny start": (3, 3, 3, 3, 1e-3),
-    "start larger than the target": (4, 4, 4, 4, 3.0),
-}
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param((5, 5, 5, 5, 0.1), id="full rank"),
+        pytest.param((5, 4, 4, 2, 0.1), id="rank-deficient target"),
+        pytest.param((5, 4, 2, 4, 0.1), id="fewer hidden units than modes"),
+        pytest.param((4, 6, 8, 3, 0.5), id="more hidden units than inputs"),
+        pytest.param((3, 3, 3, 3, 1e-3), id="tiny start"),
+        pytest.param((4, 4, 4, 4, 3.0), id="start larger than the target"),
+    ],
+)
 @pytest.mark.parametrize("time_constant", [1.0, 0.5])
 def test_riccati_solution_is_the_flow(case, time_constant):
     start = balanced_case(1, *case)
     times = [0.0, 0.1, 0.5, 1.0, 2.0, 5.0]
-    exact = products(*balanced_flow(start[:2], times, start[2], time_constant=time_constant))
+    x, y = balanced_flow(start[:2], times, start[2], time_constant=time_constant)
+    exact = product(x, y), product(x, x), product(y, y)
     simulated = integrated(*start, times, time_constant)
     for found, expected in zip(exact, simulated, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 def test_repeated_singular_values_and_zero_overlaps_are_exact():
-    start = np.diag([0.1, 0.2, 0.0])
     times = [0.0, 1.0, 3.0]
-    exact = product(*balanced_flow((start, start), times, 2 * np.eye(3)))
+    start = balanced_start(np.diag([0.01, 0.04, 0.0]))
+    exact = product(*balanced_flow(start, times, 2 * np.eye(3)))
     modes = mode_strength([0.01, 0.04], times, [2.0, 2.0])
     np.testing.assert_allclose(exact, [np.diag([*row, 0]) for row in modes], atol=1e-14)
 
@@ -99,13 +95,6 @@ def test_a_decoupled_start_follows_the_scalar_solution_for_every_mode():
     np.testing.assert_allclose(strengths, mode_strength(initial, times, values), atol=1e-13)
 
 
-def test_balanced_start_factors_a_matrix_and_is_accepted():
-    matrix = np.random.default_rng(9).standard_normal((5, 3)) * 0.1
-    left, right = balanced_start(matrix)
-    np.testing.assert_allclose(left @ right.T, matrix, atol=1e-15)
-    balanced_flow((left, right), [1.0], np.ones((5, 3)))
-
-
 def test_unbalanced_starts_are_refused_with_the_number():
     left, right, target = balanced_case(10, 4, 4, 3, 4, 0.3)
     gram, trace = np.linalg.norm(left.T @ left), np.sum(left**2)
@@ -120,12 +109,8 @@ def test_unbalanced_starts_are_refused_with_the_number():
 
 
 def test_mode_strength_solves_its_equation_and_has_its_limits():
-    values, initial, variances = (
-        np.array([2.0, 0.5, 0.0]),
-        np.array([0.01, 3.0, 1.0]),
-        [2.0, 1.0, 0.5],
-    )
-    gap = 1e-5
+    values, initial = np.array([2.0, 0.5, 0.0]), np.array([0.01, 3.0, 1.0])
+    variances, gap = [2.0, 1.0, 0.5], 1e-5
     times = np.array([1.0 - gap, 1.0, 1.0 + gap])
     a = mode_strength(initial, times, values, input_variances=variances, time_constant=3.0)
     slope = (a[2] - a[0]) / (2 * gap)
@@ -138,11 +123,7 @@ def test_mode_strength_solves_its_equation_and_has_its_limits():
 
 def test_user_errors_name_the_argument():
     square = np.eye(3)
-    with pytest.raises(
-        ArgumentError, match=r"`target` must have shape \(3, 3\), but has shape \(2, 3\)"
-    ):
+    with pytest.raises(ArgumentError, match=r"`target` must have shape \(3, 3\), .* \(2, 3\)"):
         balanced_flow((square, square), [1.0], np.ones((2, 3)))
     with pytest.raises(ArgumentError, match=r"`start\[1\]` must have 3 columns"):
         balanced_flow((square, np.ones((3, 2))), [1.0], square)
-    with pytest.raises(ArgumentError, match="`start` must be as long as `singular_values`"):
-        mode_strength([0.1, 0.2], [1.0], [1.0])

@@ -57,32 +57,6 @@ def test_exact_flow_is_the_gradient_flow():
     np.testing.assert_allclose(path, expected, atol=2e-7)
 
 
-def test_hessian_is_the_second_derivative_at_fixed_z0():
-    training = sets(30)[0]
-    hessian = theory.hessian(TEN, training, 4.0)
-    i, k = 3, 7
-
-    def energy(place):
-        return loss_of_parts(training, place[:, None])[0] / 4.0
-
-    one = np.eye(10)
-    corner = sum(
-        a * b * energy(a * one[i] + b * one[k]) for a in (-1, 1) for b in (-1, 1)
-    )  # exact for a quadratic
-    assert hessian[i, k] == pytest.approx(corner / 4)
-    assert (theory.hessian(TEN, training) == theory.hessian(TEN, training, 9.0)).all()
-
-
-def test_linear_flow_decays_at_the_eigenvalues_of_the_hessian():
-    training, embedding = sets(40)[0], start(dimensions=1)
-    size = (embedding**2).sum()
-    values, vectors = np.linalg.eigh(theory.hessian(TEN, training, size))
-    path = theory.linear_flow(embedding, [0.0, 0.7], TEN, training)
-    before, after = vectors.T @ path[0], vectors.T @ path[1]
-    np.testing.assert_allclose(after[:, 0], before[:, 0] * np.exp(-0.7 * values), atol=1e-12)
-    assert theory.grokking_rate(TEN, training, size) == pytest.approx(values[2])
-
-
 def test_late_exact_flow_becomes_linear_at_the_grokking_rate():
     training, embedding = sets(40)[0], start(dimensions=1, centred=True)
     rate = float(theory.grokking_rate(TEN, training, (embedding**2).sum()))
@@ -106,6 +80,7 @@ def test_symbols_of_a_group_have_one_zero_rate_only():
     whole = np.ones(15, bool)
     values = np.linalg.eigvalsh(theory.hessian(five, whole))
     assert theory.grokking_rate(five, whole) == pytest.approx(values[1])
+    assert (theory.hessian(TEN, sets(30)) == theory.hessian(TEN, sets(30), 9.0)).all()
     assert values[1] > 0.1
     path = theory.linear_flow(start()[:5], [100.0], five, whole)
     np.testing.assert_allclose(path[0] - path[0].mean(0), 0, atol=1e-12)

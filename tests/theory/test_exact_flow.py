@@ -23,24 +23,16 @@ TWO = graph_from_dict(
 GATED = graph_from_dict(
     {
         "nodes": {"x": 3, "z": 2, "a": 4, "b": 3, "y": 2, "w": 1},
-        "edges": {
-            "xa": ["x", "a"],
-            "za": ["z", "a"],
-            "ab": ["a", "b"],
-            "by": ["b", "y"],
-            "ay": ["a", "y"],
-            "bw": ["b", "w"],
-        },
+        "edges": {pair: list(pair) for pair in ("xa", "za", "ab", "by", "ay", "bw")},
     }
 )
 
 
-def linear(rotate_inputs=None, rotate_outputs=None) -> GatedData:
+def linear() -> GatedData:
     generator = np.random.default_rng(0)
     x = generator.standard_normal((40, 3)) @ np.diag([1.5, 1, 0.7])
     y = x @ generator.standard_normal((3, 2)) + 0.3 * generator.standard_normal((40, 2))
-    x = x if rotate_inputs is None else x @ rotate_inputs.T
-    return GatedData(TWO, {"x": x}, {"y": y if rotate_outputs is None else y @ rotate_outputs.T})
+    return GatedData(TWO, {"x": x}, {"y": y})
 
 
 def gated() -> GatedData:
@@ -76,12 +68,8 @@ def test_the_loss_is_that_of_the_statistics_and_banks_shrink_without_changing_th
     after = [bundle_products(statistics, w) for w in (weights, small)]
     for p in after[0]:
         np.testing.assert_allclose(after[0][p], after[1][p], atol=1e-12)
-
-
-def test_a_bank_is_as_wide_as_what_it_meets():
-    small = exact_flow.compressed(start(linear()), gather_statistics(linear()))
-    assert small["in"].shape == (5, 3)
-    assert small["out"].shape == (2, 5)
+    if data.graph is TWO:  # A bank is as wide as what it meets.
+        assert (small["in"].shape, small["out"].shape) == ((5, 3), (2, 5))
 
 
 @pytest.mark.parametrize("data", [linear(), gated()])

@@ -2,6 +2,14 @@ import numpy as np
 import pytest
 
 from foretrain.tasks.logic import xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.gated.reduced_dynamics import (
+    decoupled_start,
+    decoupled_weights,
+    grown_start,
+    hidden_frames,
+)
+from foretrain.theory.gated.reduction import find_reduction
 from foretrain.theory.pathways.exclusive_or import (
     LEARNED,
     SINGULAR_VALUE,
@@ -15,14 +23,6 @@ from foretrain.theory.pathways.exclusive_or import (
 
 X, Y = xor(1).inputs["x"], xor(1).targets["y"][:, 0]
 RANDOM = np.random.default_rng(0)
-
-
-def relu(scale=1.0, units=7):
-    weights = {
-        "in1": RANDOM.standard_normal((units, 2)),
-        "out1": RANDOM.standard_normal((1, units)),
-    }
-    return {name: scale * value for name, value in weights.items()}
 
 
 def gated(units=3):
@@ -78,7 +78,21 @@ def test_a_pathway_that_only_decays_starts_at_nothing():
 def test_a_unit_along_its_example_belongs_to_it_alone():
     unit = {"in1": 0.3 * X[2:3] / np.sqrt(2), "out1": np.array([[0.3 * Y[2]]])}
     np.testing.assert_allclose(rectified_strengths(unit), [0, 0, 0.09, 0], atol=1e-15)
-    both = relu()
+    both = {"in1": RANDOM.standard_normal((7, 2)), "out1": RANDOM.standard_normal((1, 7))}
     whole = rectified_strengths(both).sum()
     parts = [{"in1": both["in1"][k], "out1": both["out1"][:, k]} for k in (slice(3), slice(3, 7))]
     assert sum(rectified_strengths(part).sum() for part in parts) == pytest.approx(whole)
+
+
+def test_the_reduction_grows_from_the_same_starts():
+    reduction = find_reduction(gather_statistics(xor(3)))
+    weights, edges = gated(), [edge.name for edge in reduction.graph.edges]
+    found = dict(zip(edges, grown_start(weights, reduction), strict=True))
+    for k, strength in enumerate(gated_strengths(weights), 1):
+        np.testing.assert_array_equal(found[f"in{k}"], found[f"out{k}"])
+        assert (found[f"in{k}"] * found[f"out{k}"]).sum() == pytest.approx(strength)
+    # Decoupled weights are where they grow from.
+    state = decoupled_start(0.3, reduction)
+    frames = hidden_frames(reduction, RANDOM)
+    again = grown_start(decoupled_weights(state, frames, reduction), reduction)
+    np.testing.assert_allclose(again, state, atol=1e-15)

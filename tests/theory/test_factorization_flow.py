@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory.factorization import factorization_flow
-from foretrain.theory.factorization.factorization_flow import descent_curves
+from foretrain.theory.factorization.factorization_flow import decayed_loss, descent_curves
 from foretrain.theory.gated import deep_linear
 
 
@@ -71,5 +70,17 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
 def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     target, start = drawn(2, 3)
     found = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
-    expected = factorization_flow.decayed_loss(target[0] @ target[1].T, 3, 0.4)
+    expected = decayed_loss(target[0] @ target[1].T, 3, 0.4)
     assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_decay_takes_half_of_itself_from_every_strength_it_can_learn():
+    target = np.diag([3.0, 1.0, 0.1])
+    assert decayed_loss(target, 2, 1.0) == pytest.approx(0.25 + 0.25 + 0.01)
+    # The third strength is below lambda/2 and stays where it is, with a component of its own or without.
+    assert decayed_loss(target, 3, 1.0) == pytest.approx(decayed_loss(target, 2, 1.0))
+    turned = np.linalg.qr(drawn(0, 3, 3)[1][0])[0] @ target
+    assert decayed_loss(turned, 2, 1.0) == pytest.approx(0.51)
+    for components, left in enumerate((10.01, 1.01, 0.01, 0.0)):
+        assert decayed_loss(target, components, 0.0) == pytest.approx(left)
+    assert decayed_loss(target, 3, 1e9) == pytest.approx(10.01)

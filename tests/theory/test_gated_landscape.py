@@ -20,17 +20,12 @@ NEARLY_SEPARATE = [[1, 0.1], [0.1, 1]]
 
 
 def race() -> GatedData:
-    """Two tasks with a route of their own each and one that they share."""
-    nodes = {"x": 3, "shared": 3, "own1": 4, "own2": 3, "y1": 3, "y2": 3}
-    edges = {"a": ["x", "shared"], "b1": ["shared", "y1"], "b2": ["shared", "y2"]}
-    edges |= {f"{end}{k}": pair for k in (1, 2) for end, pair in _own(k).items()}
+    """Two tasks, y and z, with a route of their own each, p and q, and one that they share, s."""
+    nodes = {"x": 3, "s": 3, "p": 4, "q": 3, "y": 3, "z": 3}
+    edges = {pair: list(pair) for pair in ("xs", "sy", "sz", "xp", "py", "xq", "qz")}
     y = np.diag([3.0, 2.0, 1.0])
     graph = graph_from_dict({"nodes": nodes, "edges": edges})
-    return GatedData(graph, {"x": np.eye(3)}, {"y1": y, "y2": y})
-
-
-def _own(k):
-    return {"c": ["x", f"own{k}"], "d": [f"own{k}", f"y{k}"]}
+    return GatedData(graph, {"x": np.eye(3)}, {"y": y, "z": y})
 
 
 def chain(widths, x, y) -> GatedData:
@@ -120,12 +115,8 @@ def found(data):
 def test_wide_pathways_attain_least_squares_whatever_the_gates():
     generator = np.random.default_rng(0)
     x, y = generator.standard_normal((30, 3)), generator.standard_normal((30, 1))
-    for gates in (
-        np.ones((1, 30)),
-        generator.random((2, 30)) < 0.5,
-        generator.random((3, 30)),
-        np.ones((2, 30)),
-    ):
+    opens = generator.random((2, 30)) < 0.5
+    for gates in (np.ones((1, 30)), opens, generator.random((3, 30)), np.ones((2, 30))):
         least = found(pathways_data(x, y, gates, hidden_width=3))
         assert least.loss == pytest.approx(least_loss(x, y, gates), rel=1e-10)
         assert not least.is_bound
@@ -151,13 +142,7 @@ def test_parallel_banks_add_their_ranks_and_the_narrowest_cut_decides():
     graph = graph_from_dict(
         {
             "nodes": {"x": 4, "a": 1, "b": 3, "c": 1, "y": 4},
-            "edges": {
-                "xa": ["x", "a"],
-                "ay": ["a", "y"],
-                "xb": ["x", "b"],
-                "bc": ["b", "c"],
-                "cy": ["c", "y"],
-            },
+            "edges": {pair: list(pair) for pair in ("xa", "ay", "xb", "bc", "cy")},
         }
     )
     data = GatedData(graph, {"x": np.eye(4)}, {"y": np.diag([4.0, 3, 2, 1])})

@@ -4,30 +4,17 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.tasks import masks as routing
 from foretrain.theory.factorization import masked_rank_one as model
+from foretrain.theory.factorization.masked_rank_one_end import component_signs, end_of_training
+from foretrain.theory.factorization.masked_rank_one_escape import blow_up_time, early_flow
 
 
-def start(seed, rows=6, columns=6, sigma=1.0):
-    shared = np.random.default_rng(seed)
-    u, v = shared.normal(size=rows), shared.normal(size=columns)
-    return sigma * u, sigma * v, sigma * shared.normal()
+def start(seed, sigma=1.0, columns=6):
+    drawn = sigma * np.random.default_rng(seed).normal(size=7 + columns)
+    return drawn[:6], drawn[6:-1], float(drawn[-1])
 
 
 def mask(seed, size=6, pairs=14):
     return routing.nested(size, pairs, np.random.default_rng(seed))
-
-
-def test_velocity_is_minus_the_gradient_of_the_loss():
-    trained, (u, v, s) = mask(0), start(0)
-    rates = np.concatenate([np.ravel(part) for part in model.velocity((u, v, s), trained)])
-    state, step = np.concatenate([u, v, [s]]), 1e-6
-    for index in range(state.size):
-        ends = []
-        for sign in (1, -1):
-            moved = state.copy()
-            moved[index] += sign * step
-            ends.append(model.loss((moved[:6], moved[6:12], moved[12]), trained))
-        # Central differences: an error of order step^2 and of rounding/step.
-        assert rates[index] == pytest.approx(-(ends[0] - ends[1]) / (2 * step), abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -45,8 +32,6 @@ def test_the_whole_flow_conserves_both_invariants_and_lowers_the_loss(seed):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_escape_time_is_the_blow_up_time_and_a_bounded_remainder(seed):
-    from foretrain.theory.factorization.masked_rank_one_escape import blow_up_time, early_flow
-
     trained = mask(seed)
     unit = blow_up_time(early_flow(start(seed), trained))
     remainders = []
@@ -107,3 +92,44 @@ def test_bad_arguments_are_refused():
         model.flow((np.ones(2), np.ones(2), 1.0), [0.0], np.zeros((2, 2)))
     with pytest.raises(ArgumentError, match="`singular_values` must have a positive one"):
         model.alignment_exponent([0.0, 0.0])
+
+
+# Components of two inputs and three outputs, of two and one, and of one and one; the last input and output are never trained.
+ISLANDS = np.zeros((6, 6))
+ISLANDS[[0, 0, 1, 1, 2, 3, 4], [0, 1, 1, 2, 3, 3, 4]] = 1
+
+
+@pytest.mark.parametrize("sigma", [1e-64, 1e-2, 1.0, 30.0])
+def test_the_end_has_zero_loss_and_conserves_what_the_flow_conserves(sigma):
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        mask = routing.sparse(6, 9, random.uniform(1, 5), random).astype(float)
+        u, v, s = start(seed, sigma, columns=9)
+        end = end_of_training((u, v, s), mask)
+        assert model.loss((end.left, end.right, end.scale), mask) < 1e-20
+        whole = max((end.left**2).sum(), (end.right**2).sum(), end.scale**2)
+        for weights, before in ((end.left, u), (end.right, v)):
+            kept = before @ before - s**2
+            assert weights @ weights - end.scale**2 == pytest.approx(kept, abs=1e-12 * whole)
+        inputs, outputs = routing.components(mask)
+        for part in np.unique(inputs):
+            now = (end.left[inputs == part] ** 2).sum() - (end.right[outputs == part] ** 2).sum()
+            then = (u[inputs == part] ** 2).sum() - (v[outputs == part] ** 2).sum()
+            assert now == pytest.approx(then, abs=1e-12 * whole)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_the_whole_flow_ends_there(seed):
+    u, v, s = start(seed, sigma=1e-2)
+    times = np.array([40 * blow_up_time(early_flow((u, v, s), ISLANDS))])
+    left, right, scale = (weights[-1] for weights in model.flow((u, v, s), times, ISLANDS))
+    assert model.loss((left, right, scale), ISLANDS) < 1e-12
+    end = end_of_training((u, v, s), ISLANDS)
+    np.testing.assert_allclose(np.abs(left), end.left, rtol=1e-5)
+    np.testing.assert_allclose(np.abs(right), end.right, rtol=1e-5)
+    assert abs(scale) == pytest.approx(end.scale, rel=1e-5)
+    first, second = component_signs((u, v, s), ISLANDS)
+    assert (first == 0).tolist() == [False] * 5 + [True]
+    known = np.outer(first, second) != 0
+    product = scale * np.outer(left, right)
+    np.testing.assert_array_equal(np.sign(product)[known], np.outer(first, second)[known])

@@ -1,9 +1,12 @@
+"""Parallelograms of embeddings: counted, closed, and deduced from others, two where symbols commute, three where not."""
+
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.linalg import matrix_rank
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import groups
@@ -11,30 +14,10 @@ from foretrain.theory.grokking import parallelograms as theory
 
 TEN = groups.addition(10)
 S3 = groups.symmetric(3)
-PRIME = 2**31 - 1
 
 
 def sets(operation, size, draws, seed=0):
     return groups.training_sets(operation, size, draws, np.random.default_rng(seed))
-
-
-def rank(rows):
-    """Of a matrix of whole numbers, by elimination modulo a prime: no rounding."""
-    rows, found = [[int(entry) % PRIME for entry in row] for row in rows], 0
-    for column in range(len(rows[0]) if rows else 0):
-        pivot = next((k for k in range(found, len(rows)) if rows[k][column]), None)
-        if pivot is None:
-            continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        inverse = pow(rows[found][column], -1, PRIME)
-        for k in range(found + 1, len(rows)):
-            factor = rows[k][column] * inverse % PRIME
-            if factor:
-                rows[k] = [
-                    (a - factor * b) % PRIME for a, b in zip(rows[k], rows[found], strict=True)
-                ]
-        found += 1
-    return found
 
 
 def test_parallelograms_are_all_pairs_of_samples_with_one_label():
@@ -63,7 +46,7 @@ def test_degrees_of_freedom_are_counted_exactly(operation):
         training = sets(operation, size, 5, seed=size)
         counted = theory.degrees_of_freedom(operation, training)
         chosen = theory.inside(operation, training)
-        exact = [operation.symbols - rank(rows[which].tolist()) for which in chosen]
+        exact = [operation.symbols - matrix_rank(rows[which]) for which in chosen]
         assert counted.tolist() == exact
 
 
@@ -88,12 +71,10 @@ def test_tolerance_is_a_distance_in_units_of_the_unbiased_deviation():
     line[3] += 0.2
     unit = line.std(ddof=1)
     four = groups.addition(4)
-    off = [0.2, 0.2]  # (0, 3) to (1, 2) and (1, 3) to (2, 2); (0, 2) to (1, 1) is exact
+    # (0, 3) to (1, 2) and (1, 3) to (2, 2) are off by .2; (0, 2) to (1, 1) is exact.
     assert theory.parallelograms_of(line, four, 0.2 / unit * 1.001).sum() == 3
-    assert theory.parallelograms_of(line, four, 0.2 / unit * 0.999).sum() == 3 - len(off)
-
-
-def test_a_representation_that_collapsed_holds_nothing():
+    assert theory.parallelograms_of(line, four, 0.2 / unit * 0.999).sum() == 1
+    # A representation that collapsed has none.
     assert not theory.parallelograms_of(np.ones((10, 1)), TEN).any()
 
 
@@ -120,8 +101,8 @@ def test_ideal_by_its_definition():
         for chosen, closed in zip(
             theory.inside(TEN, training), theory.ideal(TEN, training), strict=True
         ):
-            whole = rank(rows[chosen].tolist())
-            exact = [rank([*rows[chosen].tolist(), row]) == whole for row in rows.tolist()]
+            whole = matrix_rank(rows[chosen])
+            exact = [matrix_rank([*rows[chosen], row]) == whole for row in rows]
             assert closed.tolist() == exact
 
 
@@ -146,9 +127,6 @@ def test_critical_size_is_where_an_order_becomes_unique():
     for k, place in enumerate(order):
         unique = [bool(theory.unique_linear(five, place < size)) for size in range(1, 16)]
         assert found[k] == 1 + unique.index(True)
-
-
-PAIRS = np.argwhere(np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("operation", [groups.cyclic(5), groups.cyclic(6), groups.dihedral(4)])
@@ -176,3 +154,41 @@ def test_embeddings_of_a_group_that_satisfy_all_parallelograms_coincide(operatio
 def test_what_does_not_fit_is_refused(call, words):
     with pytest.raises(ArgumentError, match=words):
         call()
+
+
+def deduced(operation, number):
+    """Sets of so many parallelograms, and which others each implies, bool (set, parallelogram)."""
+    size = len(theory.parallelograms(operation)[0])
+    which = np.array(list(combinations(range(size), number)))
+    chosen = np.zeros((len(which), size), bool)
+    np.put_along_axis(chosen, which, True, axis=1)
+    closed = theory.implied(operation, chosen)
+    assert (closed >= chosen).all()
+    return chosen, closed & ~chosen
+
+
+def of_other_labels(operation, number):
+    """Of each set, True if something new has a label that none of the set has."""
+    chosen, new = deduced(operation, number)
+    label = operation.labels[theory.parallelograms(operation)[1][:, 0]]
+    known = np.array([np.isin(label, label[row]) for row in chosen])
+    return (new & ~known).any(-1)
+
+
+def test_two_parallelograms_deduce_a_third_where_symbols_commute():
+    assert not deduced(TEN, 1)[1].any()
+    assert of_other_labels(TEN, 2).any()
+    # E_0 + E_3 = E_1 + E_2 and E_0 + E_4 = E_1 + E_3 have the difference E_3 + E_3 = E_2 + E_4
+    pairs = (0, 3), (1, 2), (0, 4), (1, 3)
+    training = np.array([tuple(sample) in pairs for sample in TEN.samples.tolist()])
+    closed = theory.ideal(TEN, training)
+    symbols = theory.parallelograms(TEN)[0][closed & ~theory.inside(TEN, training)]
+    assert symbols.tolist() == [[2, 4, 3, 3]]
+
+
+@pytest.mark.slow
+def test_three_products_are_needed_where_symbols_do_not_commute():
+    assert not deduced(S3, 1)[1].any()
+    # ab = cd and cd = ef give ab = ef, which no sample of another label gains from
+    assert deduced(S3, 2)[1].any()
+    assert not of_other_labels(S3, 2).any()

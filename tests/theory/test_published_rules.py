@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from foretrain.theory import published_rules
-from foretrain.theory.factorization import rank_one
 from foretrain.theory.published_rules import factorization_losses, forgetting, step
 
 WEIGHTS, SLOPE = np.array([0.5, -2.0, 3.0]), np.array([0.1, -4.0, 30.0])
@@ -47,16 +46,6 @@ def drawn(seeds=2, size=5, rank=1):
 
 
 STORED = {"steps": 60, "every": 3, "tolerance": 0.0}
-
-
-@pytest.mark.parametrize("decay", [0.0, 0.4])
-def test_descent_at_rank_one_is_that_of_the_four_numbers(decay):
-    target, start = drawn()
-    losses = factorization_losses(start, 0.03, target, "sgd_decay", decay, **STORED)
-    for seed in range(2):
-        four = rank_one.reduce(*start[:, seed, 0], *target[:, seed, 0])
-        path = rank_one.descent(four, 0.03, 60, decay, every=3)
-        np.testing.assert_allclose(losses[:, seed], rank_one.loss(path), rtol=1e-11)
 
 
 def test_descent_of_several_components_is_that_of_the_matrices():

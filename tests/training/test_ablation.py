@@ -3,8 +3,7 @@ import pytest
 from planted import draw
 
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
-from foretrain.errors import ArgumentError
-from foretrain.training.ablation import BASES, all_bases, direction_curve, edge_curve
+from foretrain.training.ablation import all_bases, direction_curve, edge_curve
 
 
 @pytest.mark.parametrize("centre", [False, True])
@@ -47,7 +46,7 @@ def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():
     graph = interaction_graph(network, x, basis)
     # Edges of the two last directions made the weakest.
     strengths = graph.strengths[0] + 1e3 * (np.arange(basis.layers[0].size) < 4)
-    ordered = type(graph)((strengths,), graph.functional, 1, graph.examples)
+    ordered = type(graph)((strengths,), graph.functional)
     kept = 4 * basis.layers[1].size
     found = edge_curve(network, x, basis, ordered, [kept])
     np.testing.assert_allclose(found, direction_curve(network, x, basis, [4]), rtol=1e-9)
@@ -61,10 +60,3 @@ def test_kl_vanishes_where_the_network_is_whole_and_blocks_add_up():
     assert whole[0] > whole[-1]
     parts = direction_curve(network, lambda: (x[:7], x[7:]), basis, [1, 2, 9], loss="kl")
     np.testing.assert_allclose(whole, parts, atol=1e-13)
-
-
-def test_names_and_the_smallest_count_that_suffices():
-    network, x = draw(4, (4, 5, 3), "relu")
-    assert tuple(all_bases(network, x)) == BASES
-    with pytest.raises(ArgumentError, match="names"):
-        all_bases(network, x, names=("pcs",))

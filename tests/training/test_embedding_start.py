@@ -51,12 +51,9 @@ def test_a_start_from_a_file_is_that_of_the_file(tmp_path, monkeypatch):
         toy.inputs(p, Seed(0, 7))
 
 
-def test_a_file_that_is_missing_is_refused_before_anything_is_trained(tmp_path):
+def test_what_the_file_leaves_out_is_drawn_and_one_that_is_missing_refused(tmp_path):
     with pytest.raises(StoreError, match=r"no-0.npz` does not exist"):
         make_plan("grokking-phases", {"start_file": str(tmp_path / "no-{seed}.npz")})
-
-
-def test_what_the_file_leaves_out_is_drawn(tmp_path):
     np.savez(tmp_path / "a.npz", embedding=np.ones((10, 1)))
     found = toy.inputs(replace(SMALL, start_file=str(tmp_path / "a.npz")), SEED)
     drawn = toy.inputs(SMALL, SEED)
@@ -104,13 +101,10 @@ def test_pytorch_takes_the_same_hundred_steps_from_the_same_arrays(changed, tmp_
         layers[-1].weight.data, layers[-1].bias.data = weight, bias
     tanh = torch.nn.Tanh()
     decoder = torch.nn.Sequential(layers[0], tanh, layers[1], tanh, layers[2])
-    rules = [
-        torch.optim.AdamW(weights, lr=rate, weight_decay=decay)
-        for weights, rate, decay in (
-            ([embedding], p.embedding_learning_rate, p.embedding_decay),
-            (decoder.parameters(), p.decoder_learning_rate, p.decoder_decay),
-        )
-    ]
+    parts = {"embedding": [embedding], "decoder": decoder.parameters()}
+    rates = ((getattr(p, f"{n}_learning_rate"), getattr(p, f"{n}_decay")) for n in parts)
+    groups = zip(parts.values(), rates, strict=True)
+    rule = torch.optim.AdamW([{"params": w, "lr": r, "weight_decay": d} for w, (r, d) in groups])
 
     def torch_loss():
         first, second = embedding[pairs[:, 0]], embedding[pairs[:, 1]]
@@ -126,17 +120,12 @@ def test_pytorch_takes_the_same_hundred_steps_from_the_same_arrays(changed, tmp_
     for _ in range(100):
         value = torch_loss()
         assert float(observe(inputs, state)["loss"]) == pytest.approx(value.item(), rel=1e-8)
-        for rule in rules:
-            rule.zero_grad()
+        rule.zero_grad()
         value.backward()
-        for rule in rules:
-            rule.step()
+        rule.step()
         state = step(inputs, state)
-    ends = [(state.embedding, embedding)]
-    ours = turned(state.decoder)
-    for number, layer in enumerate(layers, 1):
-        ends.append((getattr(ours, f"weight_{number}").T, layer.weight))
-        ends.append((getattr(ours, f"bias_{number}"), layer.bias))
-    for ours, theirs in ends:
-        np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=0, atol=1e-8)
+    theirs = [layer for layer in decoder if hasattr(layer, "bias")]
+    theirs = [embedding, *(part for layer in theirs for part in (layer.weight.T, layer.bias))]
+    for own, other in zip([state.embedding, *turned(state.decoder)], theirs, strict=True):
+        np.testing.assert_allclose(own, other.detach().numpy(), rtol=0, atol=1e-8)
     assert np.abs(state.embedding - arrays["embedding"]).max() > 0.01

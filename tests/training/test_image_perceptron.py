@@ -83,14 +83,8 @@ def test_first_steps_and_phases():
     p = perceptron.ImagePerceptron(train_threshold=0.9, validation_threshold=0.6, delay=20)
     low, fit, well = (0.5, 0.1), (0.9, 0.2), (0.8, 0.6)
     rows = [[low, fit, fit, well], [fit, well, well, well], [low, fit, fit, fit], [low] * 4]
-    train, held = np.moveaxis(np.array(rows, np.float32), -1, 0)
-    data = xr.Dataset(
-        {
-            "train_accuracy": (("seed", "step"), train),
-            "validation_accuracy": (("seed", "step"), held),
-        },
-        {"step": [0, 10, 20, 30]},
-    )
+    dims = {"seed": range(4), "step": [0, 10, 20, 30], "variable": list(perceptron.CURVES)}
+    data = xr.DataArray(np.array(rows, np.float32), dims).to_dataset("variable")
     fitted, generalised = perceptron.first_steps(data, p)
     np.testing.assert_array_equal(fitted, [10, 0, 10, np.inf])
     np.testing.assert_array_equal(generalised, [30, 10, np.inf, np.inf])
@@ -110,18 +104,6 @@ def test_first_steps_and_phases():
 def test_sizes_that_cannot_be_are_refused(changed, words):
     with pytest.raises(ArgumentError, match=words):
         perceptron.check(replace(SMALL, **changed))
-
-
-def test_files_that_are_missing_or_corrupt_end_in_one_line(tmp_path, monkeypatch):
-    p = replace(SMALL, data="mnist")
-    perceptron.check(p)
-    monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
-    with pytest.raises(ArgumentError, match="`data_dir` must name the folder with the mnist files"):
-        perceptron.inputs(p, SEED)
-    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
-        (tmp_path / name).write_bytes(b"no digits")
-    with pytest.raises(ArgumentError, match="train-images-idx3-ubyte is no IDX file"):
-        perceptron.inputs(p, SEED)
 
 
 def test_idx_files_are_trained_on_and_too_few_are_refused(tmp_path, monkeypatch):

@@ -10,36 +10,30 @@ how far it is to be trusted.
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from foretrain.arithmetic import arithmetic
+from foretrain.degeneracy import noise_scale as scaling
+from foretrain.degeneracy.counts import jacobian_spectrum, unit_costs
 from foretrain.degeneracy.counts.free_directions import FreeDirections, free_directions
-from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, Spectrum
-from foretrain.degeneracy.counts.transformer_freedom import TransformerFreedom, transformer_freedom
-from foretrain.degeneracy.counts.unit_costs import UnitCosts, costs_of, slope_shift
-from foretrain.degeneracy.folded import widths
+from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
+from foretrain.degeneracy.folded import BUDGET, widths
 from foretrain.degeneracy.function import Function, as_function
 from foretrain.degeneracy.interactions.interaction_graph import path_points
 from foretrain.degeneracy.interactions.wiring import Wiring, wired
-from foretrain.degeneracy.network import LOSSES, Network
-from foretrain.degeneracy.noise_scale import (
-    SCALES,
-    asked_loss,
-    checked_outputs,
-    default_scale,
-    doubts_of_scale,
-    spread,
-)
+from foretrain.degeneracy.network import Network
+from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
-from foretrain.degeneracy.sampled.posterior import behavioural, posterior
+from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.degeneracy.transformer import is_transformer
-from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.errors import TooLarge, argument_error, integer, real
 from foretrain.report.answer import Finding
+from foretrain.words import duration, memory
 
 # Of the outputs' mean square: a scale from which on single precision resolves the loss.
 SINGLE = 1e-8
@@ -56,15 +50,13 @@ class Analysis(Finding):
         widths: Activations of each layer, input first; None of a pure function.
         loss: "mse" or "kl"; with labels the squared error and the cross-entropy.
         eps, source: Noise scale, and where it comes from, in words.
-        costs: Of unit steps, and what they make of any scale.
-        jacobian: Its singular values, with the rank; None where it is too large.
+        costs, jacobian: Of unit steps; and its singular values, None where it is too large.
         sampled: Effective parameters by sampling at `SCALES` times eps; None where nothing was sampled.
-        freedom, exact: Free directions by source at eps, and that change nothing at all; None where they were not counted.
-        transformer: The same of a transformer, by its own sources; None for any other network.
+        exact: Free directions that change nothing at all, by source; None where they were not counted.
+        freedom: The same at eps; None of a transformer, too.
         wiring: Basis, graph and modules; None of a pure function.
-        seconds: What each part took.
-        memory: The most memory of this process until then, in megabytes.
-        doubts: Lines on what is not to be trusted, and why; empty where nothing is.
+        seconds, memory: What each part took; and the most megabytes of this process until then.
+        doubts: Lines on what is not to be trusted, and why.
         label: Name of the network.
     """
 
@@ -75,12 +67,11 @@ class Analysis(Finding):
     loss: str
     eps: float
     source: str
-    costs: UnitCosts
-    jacobian: Spectrum | None
+    costs: unit_costs.UnitCosts
+    jacobian: jacobian_spectrum.Spectrum | None
     sampled: SampledParameters | None
+    exact: jacobian_spectrum.Freedom | None
     freedom: FreeDirections | None
-    exact: FreeDirections | None
-    transformer: TransformerFreedom | None
     wiring: Wiring | None
     seconds: dict[str, float]
     memory: float
@@ -96,18 +87,15 @@ class Analysis(Finding):
         """Return witnesses and costs as an xarray Dataset with dims `noise_scale`, `sampled_scale` and `direction`."""
         import xarray as xr
 
-        scales, sampled = self.scales, self.sampled
-        data, coords = {}, {"noise_scale": scales}
-        for name, (values, errors) in (
-            ("by_curvature", self.costs.effective(scales)),
-            ("costs_above", self.costs.above(scales)),
-        ):
-            data |= {name: ("noise_scale", values), f"{name}_error": ("noise_scale", errors)}
+        data, coords, sampled = {}, {"noise_scale": self.scales}, self.sampled
+        for name, of in (("by_curvature", self.costs.effective), ("costs_above", self.costs.above)):
+            for column, values in zip((name, f"{name}_error"), of(self.scales), strict=True):
+                data[column] = "noise_scale", values
         if sampled is not None:
-            coords["sampled_scale"] = np.asarray(sampled.eps)
-            columns = {"by_sampling": sampled.value, "by_sampling_error": sampled.error}
-            columns |= {"trusted": sampled.trusted}
-            data |= {name: ("sampled_scale", values) for name, values in columns.items()}
+            coords["sampled_scale"] = sampled.eps
+            data["by_sampling"] = "sampled_scale", sampled.value
+            data["by_sampling_error"] = "sampled_scale", sampled.error
+            data["trusted"] = "sampled_scale", sampled.trusted
         if self.jacobian is not None:
             data["cost"] = ("direction", self.jacobian.costs)
         names = ("parameters", "examples", "answers", "loss", "eps", "source")
@@ -151,8 +139,6 @@ def analyze(
 
     Cost: sampling takes its `seconds` or less, curvature some 20 s at 3,000 parameters and more; see the parts.
     """
-    if loss is not None:
-        one_of("loss", loss, LOSSES)
     seconds = real("seconds", seconds, minimum=0)
     path_points(points)
     if modules is not None:
@@ -160,54 +146,62 @@ def analyze(
     function = as_function(model) if isinstance(model, Network) else model
     x, network = function.data(x), function.network
     with np.errstate(over="ignore", invalid="ignore"):
-        outputs = checked_outputs(function.check(x))
-    y, loss = asked_loss(y, outputs, loss)
+        outputs = scaling.checked_outputs(function.check(x))
+    y, loss = scaling.asked_loss(y, outputs, loss)
     flat = function.rows(x)  # as sections read it
-    wide = None if network is None else layer_widths(network, flat, outputs.shape[1], loss)
-    spread(outputs, loss)
-    if noise_scale is None:
-        noise_scale, source = default_scale(outputs, y, loss)
-    eps = real("noise_scale", noise_scale, above=0)
-    doubts, taken = doubts_of_scale(eps, outputs, loss), {}
+    wide = layer_widths(function, flat, outputs.shape[1], loss)
+    eps, source, doubts = scaling.chosen_scale(noise_scale, source, outputs, y, loss)
     doubts += function.notes
+    if tell:
+        for line in outlook(function, x, wide, seconds):
+            tell(line)
+    begun, taken = time.perf_counter(), {}
 
-    def timed(name, function, *arguments, **options):
-        start = time.perf_counter()
-        result = function(*arguments, **options)
-        taken[name] = time.perf_counter() - start
-        return result
+    def ended(part):
+        taken[part] = time.perf_counter() - begun - sum(taken.values())
 
-    least = min(SCALES) * eps
-    costs, jacobian, more = timed("curvature", costs_of, function, x, loss, least, seed, tell)
+    options = {"seed": seed, "tell": tell}
+    costs, jacobian, more = unit_costs.costs_of(function, x, loss, min(SCALES) * eps, **options)
     doubts += more
+    ended("curvature")
     if not costs.converged(eps):
         value, error = costs.effective(eps)
-        doubts.append(
-            f"Curvature: {value:,.0f} effective parameters are known to {error:,.0f} only."
-        )
+        known = f"{value:,.0f} effective parameters are known to {error:,.0f} only"
+        doubts.append(f"Curvature: {known}.")
     widest = 0 if network is None else max(widths(network, flat))
-    if len(x) < widest:
+    few = len(x) < widest
+    if few:
         doubts.append(
             f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
             "data limit every rank."
         )
-    exact = freedom = heads = wiring = sampled = None
-    if network is not None and len(x) >= widest:
-        exact, freedom, heads, more = _counted(function, flat, eps, loss, jacobian, timed)
-        doubts += more
+    exact = freedom = wiring = sampled = None
+    counted = exact_counts(function, flat, loss, jacobian)
     if network is None:
-        doubts += Freedom(parameters=function.size, spectrum=jacobian).doubts()
+        doubts += counted.doubts()
+    elif counted.by_source():
+        exact = counted
+        if isinstance(exact, FreeDirections):
+            freedom = free_directions(network, flat, eps, jacobian, loss=loss)
+            doubts += exact.doubts() + freedom.doubts()
+        else:
+            none = "Counts: of a transformer those that change nothing at all, none at the scale."
+            doubts += [none, *exact.doubts()]
+        ended("free directions")
+    elif not few:
+        why = "no section names a weight with nothing but a bias beside it"
+        doubts.append(f"Counts by source: {why}.")
     if seconds:
-        options = {"seconds": seconds, "most": outputs.size, "seed": seed}
-        options["tell"] = tell or (lambda line: None)
-        sampled = timed("sampling", _sampled, function, x, y, loss, eps, outputs, options)
+        options |= {"seconds": seconds, "most": outputs.size}
+        sampled = _sampled(function, x, y, loss, eps, outputs, options)
         for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
             doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
+        ended("sampling")
     if network is not None:
-        options = {"loss": loss, "number": modules, "resolution": resolution, "points": points}
-        options |= {"few": len(x) < widest, "timed": timed, "tell": tell}
-        wiring, more = wired(network, flat, eps, **options)
+        options = {"number": modules, "resolution": resolution, "points": points, "tell": tell}
+        wiring, more = wired(network, flat, eps, loss=loss, few=few, **options)
         doubts += more
+        ended("basis, graph and modules")
     return Analysis(
         parameters=function.size,
         examples=len(x),
@@ -219,23 +213,60 @@ def analyze(
         costs=costs,
         jacobian=jacobian,
         sampled=sampled,
-        freedom=freedom,
         exact=exact,
-        transformer=heads,
+        freedom=freedom,
         wiring=wiring,
         seconds=taken,
-        memory=_peak(),
+        memory=_peak() / 2**20,
         doubts=doubts,
     )
 
 
-def layer_widths(network: Network, x: np.ndarray, outputs: int, loss: str) -> tuple[int, ...]:
-    """Activations of each layer, input first, of a network on rows that it reads.
+def outlook(
+    function: Function, x: np.ndarray, wide: Sequence[int] | None, seconds: float, moments: int = 1
+) -> Iterator[str]:
+    """Lines on time and memory, from a trial of the outputs and from what the parts cost; sampling takes its time at most."""
+    begun = time.process_time()
+    answers, d = function.outputs(x).size, function.size
+    each = time.process_time() - begun
+    try:
+        *_, curvature, size = jacobian_spectrum.best_way(d, answers, unit_costs.EXACT)
+    except TooLarge:
+        curvature = 1 + unit_costs.PROBES * min(unit_costs.STEPS, d) * each
+        size = 8 * d * unit_costs.STEPS + unit_costs.ROOM
+    parts = {"take the curvature": moments * curvature}
+    if wide is not None:
+        work = len(x) * sum(below**2 * above for below, above in pairwise(wide))
+        parts["count and wire"] = moments * (0.005 * sum(wide) + work / 2e9)
+        size = max(size, BUDGET)
+    if seconds:
+        parts["sample at most"] = 5 + seconds
+    parts["draw"] = 1.5
+    whole, *each = (
+        duration(float(f"{part:.2g}")) for part in (sum(parts.values()), *parts.values())
+    )
+    words = ", ".join(f"{part} to {name}" for name, part in zip(parts, each, strict=True))
+    yield f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs."
+    yield f"Memory: at most {memory(size + _peak() + 1e8)}."
+
+
+def _peak():
+    """Bytes of memory that this process took at most."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def layer_widths(
+    function: Function, x: np.ndarray, outputs: int, loss: str
+) -> tuple[int, ...] | None:
+    """Activations of each layer, input first, on rows that it reads; None without layers.
 
     Raises:
         ArgumentError: The loss is "kl", and the last layer is not the `outputs` logits of one position.
     """
-    wide = tuple(widths(network, x, folded=False))
+    if function.network is None:
+        return None
+    wide = tuple(widths(function.network, x, folded=False))
     if loss == "kl" and wide[-1] != outputs:
         repair = "Give a function of the last position's logits alone."
         raise argument_error("loss", "be `mse` for outputs of several positions", "is `kl`", repair)
@@ -243,15 +274,11 @@ def layer_widths(network: Network, x: np.ndarray, outputs: int, loss: str) -> tu
 
 
 def exact_counts(
-    function: Function, x: np.ndarray, loss: str, spectrum: Spectrum | None
-) -> Freedom:
-    """Free directions that change nothing at all: by source where layers are known, else by the rank alone.
+    function: Function, x: np.ndarray, loss: str, spectrum: jacobian_spectrum.Spectrum | None
+) -> jacobian_spectrum.Freedom:
+    """Free directions that change nothing at all: by source where layers are known, and no fewer examples than activations.
 
-    Args:
-        x: Rows as the layers read them, see `Function.rows`.
-        loss, spectrum: That of the singular values of the Jacobian on the same data; without them nothing is exact.
-
-    Cost: of `free_directions` or `transformer_freedom`; nothing where there are no layers, or fewer examples than activations.
+    Rows x are those of `Function.rows`; without the spectrum of the Jacobian, which is of the loss, nothing is exact.
     """
     network = function.network
     if network is not None and len(x) >= max(widths(network, x)):
@@ -260,27 +287,7 @@ def exact_counts(
         freedom = free_directions(network, x, spectrum=spectrum, loss=loss)
         if freedom.sections:
             return freedom
-    return Freedom(parameters=function.size, spectrum=spectrum)
-
-
-def _counted(function, x, eps, loss, spectrum, timed):
-    """Exact counts, those at the scale, those of a transformer, and doubts; None what was not counted."""
-    exact = timed("free directions", exact_counts, function, x, loss, spectrum)
-    if isinstance(exact, TransformerFreedom):
-        doubts = ["Counts: of a transformer those that change nothing at all, none at the scale."]
-        return None, None, exact, doubts + exact.doubts()
-    if not isinstance(exact, FreeDirections):
-        doubt = "Counts by source: no section names a weight with nothing but a bias beside it."
-        return None, None, None, [doubt]
-    options = {"scale": eps, "spectrum": spectrum, "loss": loss}
-    part = "free directions at the scale"
-    freedom = timed(part, free_directions, function.network, x, **options)
-    return exact, freedom, None, [*exact.doubts(), *freedom.doubts()]
-
-
-def _peak():
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum)
 
 
 def _sampled(function, x, y, loss, eps, outputs, options):
@@ -290,53 +297,17 @@ def _sampled(function, x, y, loss, eps, outputs, options):
     double = eps * min(SCALES) <= SINGLE * float((outputs**2).sum(1).mean())
     precision = "float64" if double else "float32"
     with arithmetic(precision):
-        params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, precision), function.params)
-        x = jax.numpy.asarray(x, precision if x.dtype.kind == "f" else None)
-        if y is None:
-            target = behavioural(function.apply, params, x, kind=loss, beta=1.0)
-        else:
-            y = y if loss == "kl" else y.astype(precision)
-            losses = _training(function.apply, loss)
-            target = posterior(losses, params, {"x": x, "y": y}, beta=1.0)
+        cast = lambda leaf: jax.numpy.asarray(leaf, precision if leaf.dtype.kind == "f" else None)  # noqa: E731
+        params, data, targets = jax.tree.map(cast, (function.params, x, y))
+        target = behavioural(function.apply, params, data, kind=loss, targets=targets, beta=1.0)
         sampled = sampled_parameters(target, [scale * eps for scale in SCALES], **options)
     if y is None:  # their own outputs are a minimum
         return sampled
-    with jax.enable_x64(True):
-        slope = _slope(target, function.params)
     doubts = []
     for scale, value, lines in zip(sampled.eps, sampled.value, sampled.doubts, strict=True):
-        shift = slope_shift(function.apply, function.params, x, slope, loss, float(scale))
+        shift = unit_costs.slope_shift(function.apply, function.params, x, y, loss, float(scale))
         why = (
             f"the weights are no minimum of this loss, whose slope moves the number by {shift:.3g}"
         )
         doubts.append([*lines, why] if abs(shift) > MOVED * max(float(value), 1.0) else lines)
     return replace(sampled, doubts=doubts)
-
-
-def _slope(target, params):
-    """Gradient of the mean loss at these parameters, (d,), float64."""
-    import jax
-    from jax.flatten_util import ravel_pytree
-
-    def double(leaf):
-        return leaf.astype("float64") if jax.numpy.issubdtype(leaf.dtype, "float") else leaf
-
-    params, data = jax.tree.map(double, (params, target.data))
-    mean = lambda params: target.losses(params, data).mean()  # noqa: E731
-    return np.asarray(ravel_pytree(jax.jit(jax.grad(mean))(params))[0])
-
-
-@lru_cache(maxsize=64)
-def _training(apply, loss):
-    """The loss of every example with labels, one function object for one network."""
-    import jax
-    import jax.numpy as jnp
-
-    def squared(params, data):
-        return ((apply(params, data["x"]) - data["y"]) ** 2).sum(-1)
-
-    def cross_entropy(params, data):
-        logs = jax.nn.log_softmax(apply(params, data["x"]))
-        return -jnp.take_along_axis(logs, data["y"][:, None], 1)[:, 0]
-
-    return squared if loss == "mse" else cross_entropy

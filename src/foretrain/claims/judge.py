@@ -9,7 +9,7 @@ import xarray as xr
 from foretrain.claims.claim import FAILS, INCONCLUSIVE, NOT_CLAIMED, Claim, verdict_of
 from foretrain.claims.sentence import Sentence, SentenceError, place
 from foretrain.quantities.cell import Cell
-from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
+from foretrain.quantities.measured import Exact, NotApplicable, PerSeed
 
 NOTHING = "nothing was measured"
 NO_SPREAD = "All seeds gave the same value, which shows nothing of rare runs."
@@ -98,7 +98,8 @@ def measured(sentence: Sentence, cell: Cell) -> PerSeed | Exact | None:
     wrapped = values if isinstance(values, PerSeed) else PerSeed(values)
     if sentence.exact:
         seeds = getattr(wrapped.values, "sizes", {}).get("seed")
-        return Exact(largest(wrapped.values).worst, wrapped.note, seeds)
+        sizes = np.abs(np.asarray(wrapped.values, float))  # the largest is nan where one is
+        return Exact(float(sizes.max()) if sizes.size else math.nan, wrapped.note, seeds)
     upto = None if wrapped.upto is None else np.asarray(wrapped.upto)
     return PerSeed(_by_seed(sentence, wrapped.values), wrapped.note, upto)
 

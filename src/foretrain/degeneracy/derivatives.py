@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain.degeneracy.folded import Pointwise, shapes, steps
-from foretrain.degeneracy.network import Network, examples, is_perceptron, linear
+from foretrain.degeneracy.network import Network, examples, is_perceptron
 
 _ROOM = 2**28  # bytes of the derivatives of a batch, at most, unless a single example takes more
 
@@ -74,8 +74,12 @@ def _evaluated(network, x):
             before.append(step.preactivations(f))
             layers.append(step.value(before[-1]))
             continue
-        named = section.weight is not None and not section.positions
-        before.append(linear(section, _precise(network.params[at]), f) if named else None)
+        p = None
+        if section.weight is not None and not section.positions:
+            params = _precise(network.params[at])
+            p = f @ params[section.weight].T
+            p = p if section.bias is None else p + params[section.bias]
+        before.append(p)
         layers.append(step.values(f))
     return layers, before
 

@@ -11,7 +11,7 @@ same object for the same activation, so that networks of equal shape share what 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -190,54 +190,14 @@ def size(network: Network) -> int:
     return sum(int(np.size(leaf)) for leaves in network.params for leaf in leaves.values())
 
 
-def activations(network: Network, x: Any, params: Sequence[Params] | None = None) -> list:
-    """Of every layer, input and output among them: L + 1 arrays (example, d_l), or (example, T_l, d_l), of JAX.
-
-    Args:
-        params: Others than the network's own.
-    """
+def forward(network: Network, x: Any, params: Sequence[Params] | None = None):
+    """The network's outputs in JAX, (example, d_L) or (example, T_L, d_L), with its own parameters or with others."""
     import jax
 
     register()
-    layers = [x]
-    for section, leaves in zip(
-        network.sections, network.params if params is None else params, strict=True
-    ):
-        alike = layers[-1].ndim == 3 and not section.positions
+    leaves = network.params if params is None else params
+    for section, own in zip(network.sections, leaves, strict=True):
+        alike = x.ndim == 3 and not section.positions
         apply = jax.vmap(section.apply, (None, 0)) if alike else section.apply
-        layers.append(jax.vmap(apply, (None, 0))(leaves, layers[-1]))
-    return layers
-
-
-def forward(network: Network, x: Any, params: Sequence[Params] | None = None):
-    """The network's outputs, (example, d_L) or (example, T_L, d_L); arguments as of `activations`."""
-    return activations(network, x, params)[-1]
-
-
-def linear(section: Section, params: Params, f):
-    """``W f + b`` for f (..., d_l); of NumPy or JAX, which is what comes back."""
-    p = f @ params[section.weight or ""].T
-    return p if section.bias is None else p + params[section.bias]
-
-
-def restricted(network: Network) -> tuple[np.ndarray, Callable[[Any], tuple[Params, ...]]]:
-    """All parameters as one vector (size,), and a pure function from such a vector to the params of all sections.
-
-    Order is by section, then leaf by name, then row by row.
-    """
-    leaves = [(at, k, np.asarray(p[k])) for at, p in enumerate(network.params) for k in sorted(p)]
-
-    def rebuilt(vector):
-        params: list[Params] = [{} for _ in network.params]
-        begin = 0
-        for at, name, values in leaves:
-            params[at][name] = vector[begin : begin + values.size].reshape(values.shape)
-            begin += values.size
-        return tuple(params)
-
-    return np.concatenate([values.ravel() for *_, values in leaves]), rebuilt
-
-
-def with_params(network: Network, params: Sequence[Params]) -> Network:
-    """The same sections with other parameters, unchecked."""
-    return replace(network, params=tuple(params))
+        x = jax.vmap(apply, (None, 0))(own, x)
+    return x

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from foretrain.degeneracy.function import Function
-from foretrain.errors import argument_error, finite_array
+from foretrain.degeneracy.network import LOSSES
+from foretrain.errors import argument_error, finite_array, one_of, real
 
 SCALES = (10.0, 1.0, 0.1)  # of the noise scale, at which effective parameters are shown and sampled
 SHARE = 1e-4  # of the outputs' variance, where neither a noise scale nor labels are given
@@ -61,25 +62,33 @@ def default_scale(outputs: np.ndarray, y: np.ndarray | None, loss: str) -> tuple
     return error / n, f"the network's own squared error over n: what {n:,} examples tell apart"
 
 
-def doubts_of_scale(eps: float, outputs: np.ndarray, loss: str) -> list[str]:
-    """Lines on a scale at which nothing is left of the network, or only rounding."""
+def chosen_scale(
+    eps: float | None, source: str, outputs: np.ndarray, y: np.ndarray | None, loss: str
+) -> tuple[float, str, list[str]]:
+    """The noise scale that is given, or else the default; its reason in words; and doubts about it.
+
+    A scale is doubted at which nothing is left of the network, or only rounding, and logits that look like probabilities.
+    """
     most, square = spread(outputs, loss), float((outputs**2).sum(1).mean())
+    if eps is None:
+        eps, source = default_scale(outputs, y, loss)
+    eps, doubts = real("noise_scale", eps, above=0), []
     if eps >= most:
         of = "the variance of the outputs" if loss == "mse" else "what the best single answer costs"
-        return [
+        doubts = [
             f"Noise scale: {eps:.3g} is not below {of}, {most:.3g}: at it a network that answers all examples alike counts as "
             "the same, and nothing that follows says anything of this one."
         ]
-    if loss == "kl" and (outputs >= 0).all() and np.allclose(outputs.sum(1), 1):
-        return [
+    elif loss == "kl" and (outputs >= 0).all() and np.allclose(outputs.sum(1), 1):
+        doubts = [
             "Loss: outputs are not negative and sum to one: `kl` takes logits, these look like probabilities."
         ]
-    if loss == "mse" and eps <= ROUNDING * square:
-        return [
+    elif loss == "mse" and eps <= ROUNDING * square:
+        doubts = [
             f"Noise scale: {eps:.3g} is below the square of what rounding leaves of the outputs, {ROUNDING * square:.2g}: "
             "what is counted at it is rounding."
         ]
-    return []
+    return eps, source, doubts
 
 
 def variance_between(functions: Sequence[Function], x: np.ndarray, loss: str = "mse") -> float:
@@ -115,6 +124,8 @@ def asked_loss(y, outputs: np.ndarray, loss: str | None) -> tuple[np.ndarray | N
     Raises:
         ArgumentError: Labels fit no outputs or not the loss, or the divergence of one output is asked for.
     """
+    if loss is not None:
+        one_of("loss", loss, LOSSES)
     if y is not None:
         y, own = labels(y, outputs)
         if loss not in (None, own):

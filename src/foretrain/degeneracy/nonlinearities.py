@@ -14,10 +14,6 @@ import numpy as np
 
 from foretrain.errors import one_of, real
 
-NAMES = (
-    "identity", "relu", "leaky_relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh", "square",
-)  # fmt: skip
-_LEAK = 0.01
 _CUBIC, _SCALE = 0.044715, (2 / np.pi) ** 0.5  # of the approximation of gelu
 
 
@@ -26,13 +22,11 @@ class Nonlinearity:
     """A function of every preactivation by itself, and its derivative.
 
     Args:
-        name: As `nonlinearity` reads it.
         value: Of (preactivations, module), module `numpy` or `jax.numpy`; any shape, kept.
         slope: Likewise.
         homogeneous: True if scaling a preactivation by c > 0 scales the value by c, so that gate and slope are one.
     """
 
-    name: str
     value: Callable[[Any, Any], Any]
     slope: Callable[[Any, Any], Any]
     homogeneous: bool = False
@@ -47,16 +41,12 @@ def nonlinearity(name: str) -> Nonlinearity:
     """
     kind, _, leak = str(name).partition(":")
     if leak and kind == "leaky_relu":
-        return _leaky(name, real("activation", leak))
-    one_of("activation", name, NAMES)
-    if name == "leaky_relu":
-        return _leaky(name, _LEAK)
-    return _KNOWN[name]
+        return _leaky(real("activation", leak))
+    return _KNOWN[one_of("activation", name, NAMES)]
 
 
-def _leaky(name, leak):
+def _leaky(leak):
     return Nonlinearity(
-        name,
         lambda p, xp: xp.where(p > 0, p, leak * p),
         lambda p, xp: xp.where(p > 0, xp.ones_like(p), leak * xp.ones_like(p)),
         True,
@@ -93,26 +83,21 @@ def _gelu_tanh_slope(p, xp):
 
 
 _KNOWN = {
-    entry.name: entry
-    for entry in (
-        Nonlinearity("identity", lambda p, xp: p, lambda p, xp: xp.ones_like(p), True),
-        Nonlinearity(
-            "relu",
-            lambda p, xp: xp.where(p > 0, p, xp.zeros_like(p)),
-            lambda p, xp: xp.where(p > 0, xp.ones_like(p), xp.zeros_like(p)),
-            True,
-        ),
-        Nonlinearity("gelu", lambda p, xp: p * _normal_below(p, xp), _gelu_slope),
-        Nonlinearity(
-            "gelu_tanh", lambda p, xp: 0.5 * p * (1 + xp.tanh(_inner(p))), _gelu_tanh_slope
-        ),
-        Nonlinearity(
-            "silu",
-            lambda p, xp: p * _sigmoid(p, xp),
-            lambda p, xp: _sigmoid(p, xp) * (1 + p * _sigmoid(-p, xp)),
-        ),
-        Nonlinearity("sigmoid", _sigmoid, lambda p, xp: _sigmoid(p, xp) * _sigmoid(-p, xp)),
-        Nonlinearity("tanh", lambda p, xp: xp.tanh(p), lambda p, xp: 1 - xp.tanh(p) ** 2),
-        Nonlinearity("square", lambda p, xp: p * p, lambda p, xp: 2 * p),
-    )
+    "identity": Nonlinearity(lambda p, xp: p, lambda p, xp: xp.ones_like(p), True),
+    "relu": Nonlinearity(
+        lambda p, xp: xp.where(p > 0, p, xp.zeros_like(p)),
+        lambda p, xp: xp.where(p > 0, xp.ones_like(p), xp.zeros_like(p)),
+        True,
+    ),
+    "leaky_relu": _leaky(0.01),
+    "gelu": Nonlinearity(lambda p, xp: p * _normal_below(p, xp), _gelu_slope),
+    "gelu_tanh": Nonlinearity(lambda p, xp: 0.5 * p * (1 + xp.tanh(_inner(p))), _gelu_tanh_slope),
+    "silu": Nonlinearity(
+        lambda p, xp: p * _sigmoid(p, xp),
+        lambda p, xp: _sigmoid(p, xp) * (1 + p * _sigmoid(-p, xp)),
+    ),
+    "sigmoid": Nonlinearity(_sigmoid, lambda p, xp: _sigmoid(p, xp) * _sigmoid(-p, xp)),
+    "tanh": Nonlinearity(lambda p, xp: xp.tanh(p), lambda p, xp: 1 - xp.tanh(p) ** 2),
+    "square": Nonlinearity(lambda p, xp: p * p, lambda p, xp: 2 * p),
 }
+NAMES = tuple(_KNOWN)

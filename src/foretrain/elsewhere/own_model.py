@@ -235,8 +235,12 @@ def _called(model, **key):
     try:
         return model(**key)
     except Exception as error:
-        rule = "give a model when it is called without arguments, or with `key`"
-        raise argument_error("model", rule, f"raises at {place(error)}".rstrip(".")) from error
+        rule, repair = "give a model when it is called without arguments, or with `key`", ""
+        at, code = place(error).rstrip("."), getattr(inspect.unwrap(model), "__code__", None)
+        if code and error.__traceback__ and error.__traceback__.tb_next is None:  # not entered
+            at = f"{code.co_filename}, line {code.co_firstlineno}: {type(error).__name__}: {error}"
+            repair = "Name the file alone where it defines `apply` with `params` or `init`."
+        raise argument_error("model", rule, f"raises at {at}", repair) from error
 
 
 def _first(init):

@@ -28,7 +28,6 @@ _OWN = "FORETRAIN_"  # how variables of foretrain begin
 _PASSED = {os.__file__, _collections_abc.__file__, "<frozen os>", "<frozen _collections_abc>"}
 _MOST = 100  # names that are told
 _active: Callable[..., None] | None = None
-_hooked = False
 
 
 class Noticed:
@@ -111,17 +110,14 @@ class Noticed:
             self._variables.add(str(name))
 
 
+@functools.cache
 def _install() -> None:
     """Listen to what is opened; Python has no way to stop listening again."""
-    global _hooked
-    if _hooked:
-        return
 
     def listen(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and _active is not None:
             _active(*arguments)
 
-    _hooked = True
     sys.addaudithook(listen)
 
 

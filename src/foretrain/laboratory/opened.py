@@ -126,7 +126,7 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
 
     Args:
         path: The folder of results, or the ``results.zarr`` in it.
-        strict: If False, what is whole in a damaged store is read.
+        strict: If False, a store that was changed by hand is read as it is.
         lazy: If True, values are read when they are used.
 
     Example:
@@ -138,7 +138,7 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
         >>> list(result.figures)
         ['loss', 'strength']
     """
-    result = open_result(path, strict=strict, lazy=lazy)
+    result = open_result(path, lazy=lazy)
     if strict and result.path is not None and STORE in altered(result.path, whole=not lazy):
         raise StoreError(
             f"{result.path / STORE} is not as foretrain wrote it. Try foretrain report, which makes it anew from "

@@ -2,13 +2,10 @@ r"""A low-rank matrix learned by a product of two factors: the toy model of S-cu
 
 Target C = A B^T = sum_i a_i b_i^T with r unit components, learner Z = X Y^T with k components, both
 n x n. Two losses: the squared error ||C - Z||_F^2 (no 1/2), and the cross-entropy of the flattened
-matrices read as logits. Optimizers are Optax's; learning rate and weight decay are arguments of
-every step, so they may be traced and differ between the runs of a batch.
+matrices read as logits. `foretrain.networks.factorization_rows` has the gradients of both, in the layout that trains fast.
 
 `foretrain.networks.factorization_start` draws targets and starts on the host; all here is JAX on one run.
 """
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,34 +16,10 @@ from foretrain.networks.factorization_start import Factors
 LOSSES = ("mse", "cross_entropy")
 
 
-class GradientSplit(NamedTuple):
-    """The two parts of -gradient = signal - decay.
-
-    Attributes:
-        signal: What the target pulls towards; does not depend on Z except through the other factor.
-        decay: What the learner's own Z pushes away from.
-    """
-
-    signal: Factors
-    decay: Factors
-
-
 def loss(kind: str, factors: Factors, target: Factors):
     """The loss of that kind ("mse" or "cross_entropy"), in the form that is accurate near zero."""
-    kind = one_of("kind", kind, LOSSES)
+    one_of("kind", kind, LOSSES)
     return mse_loss(factors, target) if kind == "mse" else cross_entropy_loss(factors, target)
-
-
-def split(kind: str, factors: Factors, target: Factors) -> GradientSplit:
-    """Signal and decay of the loss of that kind; -gradient = signal - decay."""
-    kind = one_of("kind", kind, LOSSES)
-    return mse_split(factors, target) if kind == "mse" else cross_entropy_split(factors, target)
-
-
-def gradient(kind: str, factors: Factors, target: Factors) -> Factors:
-    """Gradient of the loss of that kind for both factors, from the explicit formulas."""
-    parts = split(kind, factors, target)
-    return jax.tree.map(jnp.subtract, parts.decay, parts.signal)
 
 
 def mse_loss(factors: Factors, target: Factors):
@@ -58,11 +31,14 @@ def mse_loss(factors: Factors, target: Factors):
     return jnp.sum(difference**2)
 
 
-def mse_split(factors: Factors, target: Factors) -> GradientSplit:
-    """-grad_X = 2 A (B^T Y) - 2 X (Y^T Y), and the same for Y; O(n k (k + r))."""
+def mse_parts(factors: Factors, target: Factors) -> tuple[Factors, Factors]:
+    """Signal and decay of the squared error: -gradient = signal - decay; O(n k (k + r)).
+
+    -grad_X = 2 A (B^T Y) - 2 X (Y^T Y), and the same for Y: the target pulls, the learner's own Z pushes away.
+    """
     (x, y), (a, b) = factors, target
     signal = Factors(2 * a @ (b.T @ y), 2 * b @ (a.T @ x))
-    return GradientSplit(signal, Factors(2 * x @ (y.T @ y), 2 * y @ (x.T @ x)))
+    return signal, Factors(2 * x @ (y.T @ y), 2 * y @ (x.T @ x))
 
 
 def cross_entropy_loss(factors: Factors, target: Factors):
@@ -84,19 +60,6 @@ def cross_entropy_loss(factors: Factors, target: Factors):
     near = jnp.log1p(jnp.sum(probabilities * _exponential_remainder(jnp.clip(shift, -1.0, 1.0))))
     far = jnp.sum(_divergence_terms(logits, own))
     return jnp.where(jnp.max(jnp.abs(shift)) <= 1.0, near, far)
-
-
-def cross_entropy_split(factors: Factors, target: Factors) -> GradientSplit:
-    """-grad_X = (P - u) Y - (Q - u) Y and -grad_Y = (P - u)^T X - (Q - u)^T X.
-
-    P and Q are the softmax of C and Z, u = 1/n^2 the uniform distribution. For small logits Q - u
-    is (Z - mean Z)/n^2: the decay term of the squared error on centred matrices, times 1/(2 n^2).
-    The cross-entropy therefore has a decay term; see docs/theory/s-curves.md.
-    """
-    uniform = 1 / (factors.left.shape[0] * factors.right.shape[0])
-    excess_target = _softmax(target.left @ target.right.T) - uniform
-    excess_learner = _softmax(factors.left @ factors.right.T) - uniform
-    return GradientSplit(_pull(excess_target, factors), _pull(excess_learner, factors))
 
 
 def _softmax(logits):
@@ -121,7 +84,3 @@ def _divergence_terms(logits, own):
     surprise = jax.nn.log_softmax(logits.ravel()) - own_log
     likely = probabilities * _exponential_remainder(jnp.maximum(surprise, -1.0))
     return jnp.where(surprise < -1.0, learned - probabilities + probabilities * surprise, likely)
-
-
-def _pull(excess, factors):
-    return Factors(excess @ factors.right, excess.T @ factors.left)

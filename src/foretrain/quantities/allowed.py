@@ -18,6 +18,16 @@ def around(middle: float, reach: float) -> tuple[float, float]:
     return float(middle - reach), float(middle + reach)
 
 
+def tolerance(near: Any, reach: Any) -> dict[str, Any]:
+    """Fields `near` and `inside` of a sentence that allows `reach` on either side; both numbers or functions of the cell."""
+
+    def inside(c):
+        ends: list[Any] = [value(c) if callable(value) else value for value in (near, reach)]
+        return around(*ends)
+
+    return {"near": near, "inside": inside if callable(near) or callable(reach) else inside(None)}
+
+
 # How many times slower than beside it the loss falls on what counters call a plateau, from the mildest to the strictest.
 SETTINGS = (1.5, 4.0)
 FOUND, NOT_FOUND = (0.5, 1.0), (0.0, 0.5)  # in most runs, and in a minority

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from foretrain.errors import ForetrainError
 
 
@@ -49,9 +47,3 @@ class Exact:
     worst: Any
     note: str = ""
     seeds: int | None = None
-
-
-def largest(deviations: Any, note: str = "") -> Exact:
-    """Return the largest deviation by size, of an array of any shape; nan where there is none or one is nan."""
-    sizes = np.abs(np.asarray(deviations, float))
-    return Exact(float(sizes.max()) if sizes.size else float("nan"), note)

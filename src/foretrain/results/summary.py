@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
-from foretrain.results.files import json_bytes, read_file, unreadable, write_json
+from foretrain.results.files import json_bytes, read_file, unreadable, write_atomic
 from foretrain.results.root import SUMMARY as FILE
 from foretrain.results.root import rooted
 
@@ -90,7 +90,8 @@ def write_summary(folder: Path, summary: Summary) -> Path:
     """
     content = {"schema": decode.SCHEMA, **asdict(summary)}
     content["claims"] = [claim.as_dict() for claim in summary.claims]
-    return write_json(Path(folder) / FILE, rooted(Path(folder), json.loads(json_bytes(content))))
+    whole = rooted(Path(folder), json.loads(json_bytes(content)))
+    return write_atomic(Path(folder) / FILE, json_bytes(whole))
 
 
 def read_summary(folder: Path) -> Summary:

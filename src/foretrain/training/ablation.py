@@ -21,6 +21,7 @@ from foretrain.degeneracy.folded import (
     steps,
 )
 from foretrain.degeneracy.interactions.interaction_basis import (
+    KINDS,
     THRESHOLD,
     InteractionBasis,
     LayerBasis,
@@ -54,54 +55,64 @@ def all_bases(
     """
     for name in names:
         one_of("names", name, BASES)
-    whole = interaction_basis(network, data, kind="global", centre=centre, few=few)
-    layer_moments = moments(network, data, centre=centre)
-    chain = steps(network, not centre)
-    bases = {"global": whole}
-    if "local" in names:
-        bases["local"] = interaction_basis(network, data, kind="local", centre=centre, few=few)
-    for name in names:
-        if name in bases:
-            continue
+    bases = {
+        kind: interaction_basis(network, data, kind=kind, centre=centre, few=few)
+        for kind in KINDS
+        if kind == "global" or kind in names
+    }
+    whole, chain = bases["global"], steps(network, not centre)
+    layer_moments = moments(network, data, centre=centre)[: len(chain)]
+    for name in {*names} - bases.keys():
         below = []
-        for at, (layer, moment) in enumerate(zip(whole.layers[:-1], layer_moments, strict=False)):
+        for at, (layer, moment) in enumerate(zip(whole.layers[:-1], layer_moments, strict=True)):
             if name == "pca":
                 below.append(pca(moment.factor, moment.mean, THRESHOLD))
             elif name == "neurons":
-                below.append(_neurons(layer, moment))
+                importance = (moment.factor**2).sum(0) * (layer.forward**2).sum(0)
+                order = np.argsort(-importance, kind="stable")
+                own = np.eye(len(order))[order]
+                below.append(LayerBasis(own, own.T, importance[order], moment.mean))
             else:
-                below.append(_singular(chain, at, moment.mean, data, not centre))
-        bases[name] = InteractionBasis(
-            (*below, whole.layers[-1]), name, whole.folded, whole.examples
-        )
+                rows = _read(chain, at, len(moment.mean), data, not centre)
+                _, values, directions = np.linalg.svd(rows, full_matrices=False)
+                below.append(LayerBasis(directions, directions.T, values**2, moment.mean))
+        layers_of = (*below, whole.layers[-1])
+        bases[name] = InteractionBasis(layers_of, name, whole.folded, whole.examples)
     return {name: bases[name] for name in names}
 
 
-def _neurons(layer: LayerBasis, moment):
-    width = moment.factor.shape[1]
-    plain = LayerBasis(np.eye(width), np.eye(width), (moment.factor**2).sum(0), moment.mean)
-    importance = plain.importance * (layer.forward**2).sum(0)
-    order = np.argsort(-importance, kind="stable")
-    return LayerBasis(
-        plain.forward[order], plain.backward[:, order], importance[order], moment.mean
-    )
-
-
-def _singular(chain, at, mean, data, folded):
+def _read(chain, at, width, data, folded):
+    """Rows (any, width) by which a section reads its activations: its weights, or a factor of its mean squared Jacobians."""
     step = chain[at]
     if isinstance(step, Pointwise):
-        read = step.matrix
-        if step.carries:  # the constant is read as well, to be handed on
-            read = np.concatenate([read, np.eye(read.shape[1])[-1:]])
-    else:
-        read, seen = np.zeros((0, len(mean))), 0
-        for block in blocks(data, block_size(24 * len(mean) ** 2, BUDGET)):
-            f = layers(chain[:at], block, folded)[-1]
-            seen += f[..., 0].size
-            read = factor(step.jacobians(f).reshape(-1, len(mean)), read)
-        read = read / np.sqrt(seen)
-    _, values, directions = np.linalg.svd(read, full_matrices=False)
-    return LayerBasis(directions, directions.T, values**2, mean)
+        # The constant is read as well where it is handed on.
+        return np.concatenate([step.matrix, np.eye(width)[-1:]]) if step.carries else step.matrix
+    rows, seen = np.zeros((0, width)), 0
+    for block in blocks(data, block_size(24 * width**2, BUDGET)):
+        f = layers(chain[:at], block, folded)[-1]
+        seen += f[..., 0].size
+        rows = factor(step.jacobians(f).reshape(-1, width), rows)
+    return rows / np.sqrt(seen)
+
+
+def _losses(network, data, basis, counts, loss, held, section):
+    """Mean loss over examples, (count,), where ``section(at, step, f, count)`` stands for every section `at`.
+
+    `held` is how many numbers an example needs at a time, of the sizes of all layers.
+    """
+    one_of("loss", loss, LOSSES)
+    chain = steps(network, basis.folded)
+    sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
+    sums, seen = np.zeros(len(counts)), 0
+    for block in blocks(data, block_size(24 * held(sizes), BUDGET)):
+        seen += len(block)
+        values = layers(chain, block, basis.folded)
+        for number, count in enumerate(counts):
+            f = values[0]
+            for at, step in enumerate(chain):
+                f = section(at, step, f, count)
+            sums[number] += _loss(values[-1], f, loss)
+    return sums / seen
 
 
 def _loss(reference, outputs, kind):
@@ -131,20 +142,12 @@ def direction_curve(
 
     Cost: for each count 4 n d² operations a layer.
     """
-    one_of("loss", loss, LOSSES)
-    chain = steps(network, basis.folded)
-    sums, seen = np.zeros(len(counts)), 0
-    sizes = [t * d for t, d in shapes(network, data, basis.folded)]
-    for block in blocks(data, block_size(24 * sum(sizes), BUDGET)):
-        seen += len(block)
-        values = layers(chain, block, basis.folded)
-        for number, kept in enumerate(counts):
-            f = values[0]
-            for at, step in enumerate(chain):
-                part = basis.layers[at].first(kept)
-                f = step.values(part.activations(part.coordinates(f)))
-            sums[number] += _loss(values[-1], f, loss)
-    return sums / seen
+
+    def projected(at, step, f, count):
+        part = basis.layers[at].first(count)
+        return step.values(part.activations(part.coordinates(f)))
+
+    return _losses(network, data, basis, counts, loss, sum, projected)
 
 
 def edge_curve(
@@ -162,26 +165,16 @@ def edge_curve(
 
     Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
     """
-    one_of("loss", loss, LOSSES)
-    chain = steps(network, basis.folded)
     orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
-    sums, seen = np.zeros(len(counts)), 0
-    sizes = [t * d for t, d in shapes(network, data, basis.folded)]
-    for block in blocks(data, block_size(48 * max(sizes), BUDGET)):
-        seen += len(block)
-        values = layers(chain, block, basis.folded)
-        for number, kept in enumerate(counts):
-            f = values[0]
-            for at, step in enumerate(chain):
-                if kept >= orders[at].size:
-                    f = step.values(f)
-                    continue
-                mask = np.zeros(graph.strengths[at].size, bool)
-                mask[orders[at][:kept]] = True
-                mask = mask.reshape(graph.strengths[at].shape)
-                f = _cut(step, basis.layers[at], basis.layers[at + 1], f, mask)
-            sums[number] += _loss(values[-1], f, loss)
-    return sums / seen
+
+    def cut(at, step, f, count):
+        if count >= orders[at].size:
+            return step.values(f)
+        mask = np.zeros(graph.strengths[at].shape, bool)
+        mask.flat[orders[at][:count]] = True
+        return _cut(step, basis.layers[at], basis.layers[at + 1], f, mask)
+
+    return _losses(network, data, basis, counts, loss, lambda sizes: 2 * max(sizes), cut)
 
 
 def _cut(step, below, above, f, mask):

@@ -99,7 +99,7 @@ def range_basis(
 def jacobian(network: Network, x: np.ndarray) -> np.ndarray:
     """Every output by every parameter, (example x output, parameter), float64, for small networks.
 
-    In the order of `foretrain.degeneracy.network.restricted`; more than 1 GiB raises `TooLarge`.
+    In the order of `jax.flatten_util.ravel_pytree`; more than 1 GiB raises `TooLarge`.
     """
     rows = jacobian_rows(network, x)
     size = 8 * rows.answers * rows.parameters

@@ -55,7 +55,7 @@ class Rows:
 def jacobian_rows(network: Any, x: Any, params: Any = None, loss: str = "mse") -> Rows:
     """Rows of the Jacobian, weighted as the loss has them; arguments as of `jacobian_spectrum`.
 
-    Parameters of a network are in the order of `foretrain.degeneracy.network.restricted`, of a function in that of its tree.
+    Parameters of a network are in the order of `jax.flatten_util.ravel_pytree`, as of a function.
     """
     one_of("loss", loss, LOSSES)
     if not isinstance(network, Network):

@@ -203,8 +203,9 @@ def jacobian_spectrum(
             raise argument_error("x", "give derivatives that are finite", "gives some that are not")
         used = sums > 0
     many = int(used.sum())
-    way, whole, needs = _way(many, answers, seconds, memory)
-    (tell or (lambda line: None))(f"The Jacobian, {answers:,} x {many:,}: by its {way}, {needs}.")
+    way, whole, time, size = best_way(many, answers, seconds, memory)
+    if tell:
+        tell(f"The Jacobian, {answers:,} x {many:,}: by its {way}, {_takes(time, size)}.")
     parts = (rows.of(*span)[:, used] for span in rows.spans())
     if whole:
         tall = np.concatenate(list(parts))
@@ -235,14 +236,16 @@ def cost(parameters: int, answers: int) -> dict[str, tuple[float, float]]:
     }
 
 
-def _way(parameters, answers, seconds, memory):
-    """The way, whether J is held whole, and what it takes in words."""
+def best_way(
+    parameters: int, answers: int, seconds: float = SECONDS, memory: float = MEMORY
+) -> tuple[str, bool, float, float]:
+    """The way, True if J is held whole, and the seconds and bytes that it takes; `TooLarge` where neither fits."""
     lines = []
     for way, (time, least) in cost(parameters, answers).items():
         if time <= seconds and least <= memory:
             entries = 24.0 * parameters * answers
             whole = entries <= memory or parameters > answers
-            return way, whole, _takes(time, max(entries, least) if whole else least)
+            return way, whole, time, max(entries, least) if whole else least
         lines.append(f"by its {way} {_takes(time, least)}")
     raise TooLarge(
         f"The Jacobian of {answers:,} answers by {parameters:,} parameters takes {', '.join(lines)}: more than "

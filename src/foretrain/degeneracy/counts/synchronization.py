@@ -14,12 +14,12 @@ Only rectifiers have gates in the strict sense, which stay as their neurons are 
 of it is an estimate. `tanh`, `sigmoid` and `square` have none: each neuron is alone, and not even its scale is free.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foretrain.degeneracy.derivatives import batches, evaluated
-from foretrain.degeneracy.network import Network, Section, with_params
+from foretrain.degeneracy.network import Network, Section
 from foretrain.degeneracy.nonlinearities import nonlinearity
 from foretrain.errors import real
 
@@ -142,7 +142,7 @@ def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple
             params[layer - 1][leaf] = change @ np.asarray(params[layer - 1][leaf], float)
     weight = np.asarray(params[layer][out.weight or ""], float)
     params[layer][out.weight or ""] = weight @ np.linalg.inv(change)
-    other, loss = with_params(network, params), 0.0
+    other, loss = replace(network, params=tuple(params)), 0.0
     for part in batches(network, x):
         gap = evaluated(other, part)[0][-1] - evaluated(network, part)[0][-1]
         loss += float((gap**2).sum())

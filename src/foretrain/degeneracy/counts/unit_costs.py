@@ -213,31 +213,37 @@ def quadrature(
 
 
 def slope_shift(
-    apply: Callable[[Any, Any], Any], params: Any, x: Any, slope: np.ndarray, loss: str, eps: float
+    apply: Callable[[Any, Any], Any], params: Any, x: Any, y: Any, loss: str, eps: float
 ) -> float:
-    r"""By how much a slope of the loss at the weights moves 2 beta E[L - L*], where the loss is quadratic.
+    r"""By how much the slope of a training loss at the weights moves 2 beta E[L - L*], where the loss is quadratic.
 
     With the slope g and the costs' matrix A the posterior is centred at $u = -(A + \epsilon)^{-1} g/2$, and the number moves
     by $(g \cdot u + u^T A u)/\epsilon$, which is not positive: it is 0 at a minimum alone.
 
     Args:
-        slope: Gradient of the loss, (d,).
         apply, params, x, loss: As of `quadrature`.
+        y: Targets, (example, output), or of "kl" classes, (example,).
         eps: Noise scale.
 
     Cost: up to 200 products with J and its transpose, by conjugate gradients.
     """
     import jax
+    from jax.flatten_util import ravel_pytree
     from scipy.sparse.linalg import LinearOperator, cg
 
     with jax.enable_x64(True):
         params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, "float64"), params)
         x = jax.numpy.asarray(x)
+        outputs, back = jax.vjp(lambda w: apply(w, x), params)
+        if loss == "mse":
+            gap = 2 * (outputs - y)
+        else:
+            gap = jax.nn.softmax(outputs) - jax.nn.one_hot(y, outputs.shape[1])
+        slope = np.asarray(ravel_pytree(back(gap / len(x))[0])[0])
         product = _compiled(apply, loss)
         costs = lambda v: np.asarray(product(params, v, x)) / len(x)  # noqa: E731
-        size = (len(slope), len(slope))
         shifted = lambda v: costs(v) + eps * v  # noqa: E731
-        operator: Any = LinearOperator(size, matvec=shifted, dtype=np.float64)  # pyright: ignore[reportCallIssue]
+        operator: Any = LinearOperator((len(slope),) * 2, matvec=shifted, dtype=np.float64)  # pyright: ignore[reportCallIssue]
         centre, _ = cg(operator, -slope / 2, rtol=1e-4, maxiter=200)
         return float((slope @ centre + centre @ costs(centre)) / eps)
 

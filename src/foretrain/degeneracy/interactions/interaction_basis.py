@@ -8,7 +8,7 @@ whitened coordinates M~ = D_G^{1/2} U M U' D_G^{1/2} = V' D_M V. Then f^ = C f w
 has C C^+ = 1 on the directions kept, and C G C' = D_M: the variance of a direction is its importance. C^+ C is an oblique
 projector, the identity where every direction is kept; it is not the Moore-Penrose one. Directions without variance, or
 without effect, are left out. (The document's section 6.1 writes (D_M^{1/2})^+ where its appendix has D_M^{1/2}: the
-appendix is followed, the other is an option. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
+appendix is followed. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
 """
 
 from collections.abc import Callable
@@ -17,23 +17,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain.degeneracy.folded import (
-    BUDGET,
-    Data,
-    block_size,
-    blocks,
-    layers,
-    read,
-    shapes,
-    steps,
-    together,
-)
+from foretrain.degeneracy import folded as chains
+from foretrain.degeneracy.folded import BUDGET, Data, together
 from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
-from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.errors import argument_error, one_of, real
 from foretrain.words import memory as in_words
 
-KINDS, SCALINGS = ("global", "local"), ("importance", "inverse")
+KINDS = ("global", "local")
 THRESHOLD = 1e-10
 
 
@@ -108,32 +99,23 @@ def layer_basis(
     unwhite: np.ndarray,
     jacobian_factor: np.ndarray,
     *,
-    mean: np.ndarray | None = None,
-    scaling: str = "importance",
-    threshold: float = THRESHOLD,
-    signs: np.ndarray | None = None,
+    mean: np.ndarray,
+    threshold: float,
+    signs: np.ndarray,
 ) -> LayerBasis:
     """The basis of one layer, from its whitening and what its whitened directions do.
 
     Args:
         white, unwhite: (D_G^{1/2})^+ U, (k, d), and U' D_G^{1/2}, (d, k), of `whitening`.
         jacobian_factor: R, (any, k), with R'R = M~, the mean over data of squared Jacobians in whitened coordinates.
-        mean: (d,), subtracted from activations; None for zero.
-        scaling: "importance" for D_M^{1/2}, "inverse" for (D_M^{1/2})^+.
+        mean: (d,), subtracted from activations.
         threshold: Share of the largest root of the importance, up to which directions are left out.
-        signs: Rows (any, k): the largest change of these along a direction is positive; by default its own largest entry.
+        signs: Rows (any, k): the largest change of these along a direction is positive.
     """
-    one_of("scaling", scaling, SCALINGS)
     effect, directions = _principal(jacobian_factor, threshold)
-    along = directions if signs is None else directions @ signs.T
-    directions = directions * _signs(along)[:, None]
-    scale = effect if scaling == "importance" else 1 / effect
-    return LayerBasis(
-        (scale[:, None] * directions) @ white,
-        (unwhite @ directions.T) / scale,
-        effect**2,
-        np.zeros(white.shape[1]) if mean is None else mean,
-    )
+    directions = directions * _signs(directions @ signs.T)[:, None]
+    forward, backward = (effect[:, None] * directions) @ white, (unwhite @ directions.T) / effect
+    return LayerBasis(forward, backward, effect**2, mean)
 
 
 def _signs(rows):
@@ -168,12 +150,9 @@ def interaction_basis(
     data: Data,
     *,
     kind: str = "global",
-    scaling: str = "importance",
     centre: bool = False,
     threshold: float = THRESHOLD,
     few: bool = False,
-    sources: int | None = None,
-    seed: int = 0,
     budget: int = BUDGET,
     tell: Callable[[str], object] | None = None,
 ) -> InteractionBasis:
@@ -182,14 +161,11 @@ def interaction_basis(
     Args:
         kind: "global": M from Jacobians to the output. "local": from those to the next layer in its own basis, from the
             output back to the input.
-        scaling: "importance" for C = D_M^{1/2} V ..., "inverse" for (D_M^{1/2})^+ as the document's section 6.1 has it.
         centre: True if activations are measured from their mean. If not, biases are folded in: every layer but the
             output has a constant as its last activation.
         threshold: Relative: a direction is left out if the root of its variance, or of its importance, is at most this
             share of the layer's largest.
         few: True to go on where examples are fewer than a layer's activations, so that the data limit the directions.
-        sources: Of networks with positions: M by so many random signs for each example, drawn by `seed`, over the positions of
-            what is differentiated, which is right in the mean; None takes every position by itself, which is exact.
 
     Returns:
         Bases with which, in a deep linear network, every layer map is the identity and importances are the same in all
@@ -197,13 +173,12 @@ def interaction_basis(
 
     Cost: two passes over the data (global), L + 1 passes (local); per example and layer about 2 d_L d² operations
     (global) or 2 d_{l+1} d_l² (local); through a section that reads positions together as many gradients of it as it has
-    outputs at all positions, T' d_{l+1}, or `sources` d_{l+1}.
+    outputs at all positions, T' d_{l+1}.
     """
     one_of("kind", kind, KINDS)
-    one_of("scaling", scaling, SCALINGS)
     real("threshold", threshold, minimum=0, maximum=1)
-    chain, sizes = steps(network, not centre), shapes(network, data, not centre)
-    size = block_size(memory(sizes, kind), budget)
+    chain, sizes = chains.steps(network, not centre), chains.shapes(network, data, not centre)
+    size = chains.block_size(memory(sizes, kind), budget)
     if tell is not None:
         tell(_beforehand(sizes, data, size, kind))
     layer_moments = moments(network, data, centre=centre, budget=budget)
@@ -218,24 +193,19 @@ def interaction_basis(
     last = layer_moments[-1]
     top = pca(last.factor, last.mean, threshold)
     white = [whitening(moment.factor, threshold) for moment in layer_moments[:-1]]
-    options = {"scaling": scaling, "threshold": threshold}
-    random = np.random.default_rng(seed)
-    if sources is not None:
-        sources = integer("sources", sources, minimum=1)
     if kind == "global":
-        shared = (layer_moments, not centre, sources, random)
-        effects, signs = _to_output(chain, data, size, white, top, *shared)
+        effects, signs = _to_output(chain, data, size, white, top, layer_moments, not centre)
         below = [
-            layer_basis(*w, e, mean=m.mean, signs=s, **options)
+            layer_basis(*w, e, mean=m.mean, threshold=threshold, signs=s)
             for w, e, s, m in zip(white, effects, signs, layer_moments, strict=False)
         ]
         return InteractionBasis((*below, top), kind, not centre, layer_moments[0].examples)
     bases = [top]
     for at in reversed(range(len(chain))):
-        shared = (layer_moments[at].examples, sizes[at + 1][0], not centre, sources, random)
+        shared = (layer_moments[at].examples, sizes[at + 1][0], not centre)
         effect, sign = _to_next(chain, at, data, size, white[at][1], bases[0], *shared)
-        basis = layer_basis(*white[at], effect, mean=layer_moments[at].mean, signs=sign, **options)
-        bases.insert(0, basis)
+        options = {"mean": layer_moments[at].mean, "threshold": threshold, "signs": sign}
+        bases.insert(0, layer_basis(*white[at], effect, **options))
     return InteractionBasis(tuple(bases), kind, not centre, layer_moments[0].examples)
 
 
@@ -249,14 +219,14 @@ def _beforehand(sizes, data, size, kind):
     return f"{words}, {rows}: {size:,} at a time, {in_words(size * each)}."
 
 
-def _to_output(chain, data, size, white, top, layer_moments, folded, sources, random):
+def _to_output(chain, data, size, white, top, layer_moments, folded):
     """Factors of M~ of every layer but the output, and mean Jacobians of the output's coordinates."""
     factors = [np.zeros((0, w[1].shape[1])) for w in white]
     means = [np.zeros((top.size, w[1].shape[1])) for w in white]
-    for block in blocks(data, size):
-        values = layers(chain, block, folded)
+    for block in chains.blocks(data, size):
+        values = chains.layers(chain, block, folded)
         *whole, outputs = values[-1].shape
-        for slopes in _slopes(np.eye(outputs), *whole, sources=sources, random=random):
+        for slopes in _slopes(np.eye(outputs), *whole):
             for at in reversed(range(len(chain))):
                 slopes = chain[at].pulled(slopes, values[at])
                 rows, count = slopes @ white[at][1], layer_moments[at].examples
@@ -265,29 +235,26 @@ def _to_output(chain, data, size, white, top, layer_moments, folded, sources, ra
     return factors, means
 
 
-def _to_next(chain, at, data, size, unwhite, above, count, positions, folded, sources, random):
+def _to_next(chain, at, data, size, unwhite, above, count, positions, folded):
     """Factor of M~ of one layer by Jacobians of the next in its basis, and their mean."""
     triangle, mean = np.zeros((0, unwhite.shape[1])), np.zeros((above.size, unwhite.shape[1]))
-    for block in blocks(data, size):
-        f = read(chain[at], layers(chain[:at], block, folded)[-1])
+    for block in chains.blocks(data, size):
+        f = chains.read(chain[at], chains.layers(chain[:at], block, folded)[-1])
         whole = (len(f), positions) if together(chain[at]) else (len(f),)
-        for slopes in _slopes(above.forward, *whole, sources=sources, random=random):
+        for slopes in _slopes(above.forward, *whole):
             rows = chain[at].pulled(slopes, f) @ unwhite
             mean += _over_examples(rows) / count
             triangle = factor(_stacked(rows) / np.sqrt(count), triangle)
     return triangle, mean
 
 
-def _slopes(forward, examples, positions=None, *, sources, random):
-    """Rows (o, d) for each example, (n, o, d); of positions one after another, (n, o, T, d), or all with random signs."""
+def _slopes(forward, examples, positions=None):
+    """Rows (o, d) for each example, (n, o, d); of positions one after another, (n, o, T, d)."""
     if positions is None:
         yield np.broadcast_to(forward, (examples, *forward.shape))
         return
-    for at in range(sources or positions):
-        if sources is None:
-            weights = np.broadcast_to(np.arange(positions) == at, (examples, positions))
-        else:
-            weights = random.choice([-1.0, 1.0], (examples, positions)) / np.sqrt(sources)
+    for at in range(positions):
+        weights = np.broadcast_to(np.arange(positions) == at, (examples, positions))
         yield weights[:, None, :, None] * forward[:, None]
 
 

@@ -21,19 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.degeneracy.folded import (
-    BUDGET,
-    Data,
-    Pointwise,
-    Step,
-    block_size,
-    blocks,
-    layers,
-    read,
-    shapes,
-    steps,
-    together,
-)
+from foretrain.degeneracy import folded
+from foretrain.degeneracy.folded import BUDGET, Data, Pointwise, Step, together
 from foretrain.degeneracy.interactions.interaction_basis import InteractionBasis
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer
@@ -50,14 +39,10 @@ class InteractionGraph:
     Args:
         strengths: E, for each section (k', k), rows the next layer's directions; in its unit squared.
         functional: The unsquared form, likewise.
-        points: Points of the integral; 1 is the end of the path alone.
-        examples: Number of examples averaged over.
     """
 
     strengths: tuple[np.ndarray, ...]
     functional: tuple[np.ndarray, ...]
-    points: int
-    examples: int
 
     @property
     def sizes(self) -> list[int]:
@@ -88,7 +73,8 @@ def interaction_graph(
     map and then a named nonlinearity, and `points` Jacobians and 2 k' d' d of them elsewhere.
     """
     places = path_points(points)
-    chain, sizes = steps(network, basis.folded), shapes(network, data, basis.folded)
+    chain = folded.steps(network, basis.folded)
+    sizes = folded.shapes(network, data, basis.folded)
     width = [d for _, d in sizes]
     own = [layer.forward.shape[1] for layer in basis.layers]
     if own != width:
@@ -98,7 +84,7 @@ def interaction_graph(
         _bytes(step, pair, sizes, at)
         for at, (step, pair) in enumerate(zip(chain, _neighbours(basis), strict=True))
     )
-    size = block_size(each, budget)
+    size = folded.block_size(each, budget)
     if tell is not None:
         many = "blocks" if callable(data) else f"{len(data):,} examples, {min(size, len(data)):,}"
         size = size if callable(data) else min(size, len(data))
@@ -106,11 +92,11 @@ def interaction_graph(
         tell(f"{edges:,} edges, {points} points, {many} at a time, {memory(size * each)}.")
     squared = [np.zeros((above.size, below.size)) for below, above in _neighbours(basis)]
     plain, count = [np.zeros_like(part) for part in squared], 0
-    for block in blocks(data, size):
+    for block in folded.blocks(data, size):
         count += len(block)
-        values = layers(chain, block, basis.folded)
+        values = folded.layers(chain, block, basis.folded)
         for at, step in enumerate(chain):
-            arguments = basis.layers[at : at + 2], read(step, values[at]), places
+            arguments = basis.layers[at : at + 2], folded.read(step, values[at]), places
             is_pointwise = isinstance(step, Pointwise)
             more = _pointwise(step, *arguments) if is_pointwise else _general(step, *arguments)
             squared[at] += more[0]
@@ -118,8 +104,6 @@ def interaction_graph(
     return InteractionGraph(
         tuple(part / (count * t) for part, (t, _) in zip(squared, sizes, strict=False)),
         tuple(part / (count * t) for part, (t, _) in zip(plain, sizes, strict=False)),
-        points,
-        count,
     )
 
 

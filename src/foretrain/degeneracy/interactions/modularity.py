@@ -92,14 +92,12 @@ class Partition:
         cut: The plain sum of cut log-strengths.
         resolution: g at which no other partition that was found has a larger modularity.
         modularity: Q of these modules at that resolution.
-        surprise: D of these modules.
     """
 
     labels: np.ndarray
     cut: float
     resolution: float
     modularity: float
-    surprise: float
 
     @property
     def modules(self) -> int:
@@ -117,7 +115,6 @@ def partition(
     *,
     resolution: float | None = None,
     objective: str = "modularity",
-    seed: int = 0,
 ) -> Partition:
     """The partition of a graph of largest surprise, of largest modularity at a resolution, or of least cut.
 
@@ -148,7 +145,7 @@ def partition(
     if modules is not None and integer("modules", modules, minimum=1) > len(inner):
         rule = f"be at most {len(inner)}, the number of nodes with edges"
         raise argument_error("modules", rule, f"is {modules}")
-    random, labels, g = np.random.default_rng(seed), np.zeros(len(inner), int), resolution or 1.0
+    random, labels, g = np.random.default_rng(0), np.zeros(len(inner), int), resolution or 1.0
     if len(inner) and objective == "modularity" and resolution is None:
         labels, g = _most_surprising(inner, modules, random)
     elif len(inner):
@@ -159,7 +156,7 @@ def partition(
     whole[met] = ranks[labels]
     q, p = _shares(inner, labels)
     cut = float((weights * (whole[:, None] != whole)).sum() / 2)
-    return Partition(whole, cut, g, q - g * p, _surprise(q, p)[0])
+    return Partition(whole, cut, g, q - g * p)
 
 
 def _most_surprising(weights, modules, random):

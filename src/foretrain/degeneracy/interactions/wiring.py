@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -35,10 +34,6 @@ class Wiring:
         return self.modules.modules < 2 or rewiring.is_modular(self.modules, self.chance)
 
 
-def _untimed(name, function, *arguments, **options):
-    return function(*arguments, **options)
-
-
 def wired(
     network: Network,
     x: np.ndarray,
@@ -49,7 +44,6 @@ def wired(
     resolution: float | None = None,
     points: int = 5,
     few: bool = False,
-    timed: Callable[..., Any] = _untimed,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[Wiring, list[str]]:
     """The wiring of a network, and doubts about it.
@@ -61,23 +55,19 @@ def wired(
         number, resolution: Of modules, see `foretrain.degeneracy.interactions.rewiring.modules`.
         points: Of the integral of an edge.
         few: True where the examples are fewer than activations, so that the data limit every rank.
-        timed: Calls a part by its name, the function and the arguments.
 
     Cost: of the three parts; ten more partitions of rewired graphs.
     """
     doubts = []
     if loss != "mse":
         network = Network((*network.sections, _roots()), (*network.params, {}))
-    options = {"kind": "local", "centre": True, "few": few, "tell": tell}
-    basis = timed("interaction basis", interaction_basis, network, x, **options)
-    options = {"points": points, "tell": tell}
-    graph = timed("interaction graph", interaction_graph, network, x, basis, **options)
+    basis = interaction_basis(network, x, kind="local", centre=True, few=few, tell=tell)
+    graph = interaction_graph(network, x, basis, points=points, tell=tell)
     count = int(affinity(graph.strengths, eps).any(0).sum())
     if (number or 0) > count:
         doubts.append(f"Modules: only {count} directions have an edge above the noise scale.")
         number = None
-    options = {"number": number, "resolution": resolution}
-    modules, chance = timed("modules", rewiring.modules, graph.strengths, eps, **options)
+    modules, chance = rewiring.modules(graph.strengths, eps, number, resolution=resolution)
     wiring = Wiring(basis, graph, modules, chance)
     if not wiring.modular:
         doubts.append("Modules: graphs that are rewired at random are as modular as this one.")

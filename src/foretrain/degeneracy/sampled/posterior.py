@@ -110,9 +110,15 @@ def posterior(
 
 
 def behavioural(
-    apply: Callable[[Any, Any], Any], params: Any, inputs: Any, *, kind: str = "mse", **options: Any
+    apply: Callable[[Any, Any], Any],
+    params: Any,
+    inputs: Any,
+    *,
+    kind: str = "mse",
+    targets: Any = None,
+    **options: Any,
 ) -> Posterior:
-    """Return the posterior of the behavioural loss: how far outputs are from those at w*, (7), zero at w*.
+    """Return the posterior of the behavioural loss: how far outputs are from those at w*, (7), zero at w*; or from labels.
 
     Args:
         apply: ``apply(params, inputs)``: outputs, shape (examples, outputs), pure and in JAX; the loss is a sum over other
@@ -120,6 +126,8 @@ def behavioural(
         params: w*, a pytree of arrays of one float precision.
         inputs: Shape (examples, ...).
         kind: "mse", the squared distance per example; or "kl", KL(softmax at w* || softmax) per example.
+        targets: Labels in place of the outputs at w*: shaped like these, or of "kl" classes, (examples,), whole numbers, of
+            which the loss is the cross-entropy.
         **options: Of `posterior`: beta, pull, moving.
 
     Returns:
@@ -129,11 +137,17 @@ def behavioural(
         ArgumentError: As `posterior`, or the KL divergence is asked of one output, of which it is 0.
     """
     kind = one_of("kind", kind, ("mse", "kl"))
-    data = {"inputs": inputs, "targets": _jitted(exact_products(apply))(params, inputs)}
-    if kind == "kl" and data["targets"].shape[-1] == 1:
+    if targets is None:
+        targets, options = (
+            _jitted(exact_products(apply))(params, inputs),
+            {"start_loss": 0.0} | options,
+        )
+    if kind == "kl" and targets.shape[1:] == (1,):
         rule = "be `mse` where there is one output"
         raise argument_error("kind", rule, "is `kl`, which is 0 whatever that output is")
-    return posterior(_behaviour(apply, kind), params, data, start_loss=0.0, **options)
+    return posterior(
+        _behaviour(apply, kind), params, {"inputs": inputs, "targets": targets}, **options
+    )
 
 
 @lru_cache(maxsize=64)
@@ -147,8 +161,11 @@ def _behaviour(apply: Callable[[Any, Any], Any], kind: str) -> Losses:
         return (gap**2).reshape(len(gap), -1).sum(-1)
 
     def divergence(params, data):
-        logs = jax.nn.log_softmax(data["targets"])
-        each = jnp.exp(logs) * (logs - jax.nn.log_softmax(apply(params, data["inputs"])))
+        own, targets = jax.nn.log_softmax(apply(params, data["inputs"])), data["targets"]
+        if jnp.issubdtype(targets.dtype, jnp.integer):
+            return -jnp.take_along_axis(own, targets[:, None], 1)[:, 0]
+        logs = jax.nn.log_softmax(targets)
+        each = jnp.exp(logs) * (logs - own)
         return each.reshape(len(each), -1).sum(-1)
 
     return squared if kind == "mse" else divergence

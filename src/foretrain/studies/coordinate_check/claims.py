@@ -3,14 +3,13 @@
 import numpy as np
 import xarray as xr
 
-from foretrain.study import NotApplicable, PerSeed, claim, slope
+from foretrain.quantities.allowed import around
+from foretrain.study import PerSeed, claim, skip_if, slope
 
 from .study import EXPONENTS, FIRST, HIDDEN, SOURCE
 
-NEAR = (
-    0.25  # exponents of layers are halves: a slope nearer than this is nearest to the declared one
-)
-NEAR_RATE = 0.5  # those of the best learning rate are whole numbers
+# Exponents of layers are halves, those of the best learning rate whole numbers: a slope nearer is nearest to the declared.
+NEAR, NEAR_RATE = 0.25, 0.5
 FEWEST = 5  # learning rates: a lowest loss among them has two neighbours on both sides
 
 
@@ -26,11 +25,6 @@ def exponent(name):
     return lambda c: EXPONENTS[c.p.parametrisation][name]
 
 
-def within(name):
-    """Return the powers nearer to that which is derived than to any other."""
-    return lambda c: tuple(exponent(name)(c) + end for end in (-NEAR, NEAR))
-
-
 def layers_of_kind(c, kind):
     """Return the numbers of the layers of a kind."""
     return np.flatnonzero(
@@ -44,8 +38,7 @@ def layers_of(kind, name):
     def power(c):
         slopes = slope(smallest(c.layer_change), "width")
         chosen = layers_of_kind(c, kind)
-        if not chosen.size:
-            raise NotApplicable("the network has no such layer")
+        skip_if(not chosen.size, "the network has no such layer")
         off = np.abs(slopes.mean("seed").values - exponent(name)(c))
         worst = int(chosen[off[chosen].argmax()])
         others = f", of {chosen.size} that which deviates most" if chosen.size > 1 else ""
@@ -56,8 +49,8 @@ def layers_of(kind, name):
 
 def best_rate_power(c):
     """Return the power of the best learning rate: that of the lowest loss, by a parabola through it and its neighbours."""
-    if c.late_loss.sizes["learning_rate"] < FEWEST:
-        raise NotApplicable(f"there are fewer than {FEWEST} learning rates")
+    few = c.late_loss.sizes["learning_rate"] < FEWEST
+    skip_if(few, f"there are fewer than {FEWEST} learning rates")
     late, first = xr.broadcast(c.late_loss, c.first_loss)
     losses = late.where(np.isfinite(late), np.inf).clip(max=first)
     losses = losses.sortby("learning_rate").transpose("width", "seed", "learning_rate")
@@ -91,25 +84,21 @@ def rounding(c):
     return float(1.96 * gap / np.sqrt(12 * spread)) if spread > 0 else np.inf
 
 
-def within_rounding(c):
-    half = max(NEAR_RATE - rounding(c), 0.0)
-    return tuple(exponent("rate")(c) + end for end in (-half, half))
-
-
 def too_coarse(c):
     return "" if rounding(c) < NEAR_RATE / 2 else "the learning rates are too far apart"
 
 
-def power_claim(id, statement, quantity, name, **options):
-    """Return the claim that a quantity has the power that is derived for `name`."""
+def power_claim(id, statement, quantity, name, half=lambda c: NEAR, **options):
+    """Return the claim that a quantity has the power that is derived for `name`, within `half` of a cell to either side."""
     options = {
         "source": SOURCE,
         "rank": "headline",
         "along": ("width", "learning_rate"),
-        "inside": within(name),
+        "near": exponent(name),
+        "inside": lambda c: around(exponent(name)(c), half(c)),
         "why": "Powers of parametrisations are halves: a slope nearer than a quarter is nearest to the one that is derived.",
     } | options
-    return claim(id, statement, quantity, near=exponent(name), **options)
+    return claim(id, statement, quantity, **options)
 
 
 CLAIMS = [
@@ -137,7 +126,7 @@ CLAIMS = [
         best_rate_power,
         "rate",
         rank="detail",
-        inside=within_rounding,
+        half=lambda c: max(NEAR_RATE - rounding(c), 0.0),
         domain=too_coarse,
         why="Its powers are -1 and 0; the half that divides them is narrower by what the grid's rounding may leave.",
     ),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.quantities.allowed import POSITIVE, around
-from foretrain.study import Exact, NotApplicable, PerSeed, claim
+from foretrain.study import Exact, PerSeed, claim, skip_if
 
 from .study import OUT, SOURCE
 
@@ -21,9 +21,9 @@ DERIVED = tuple(pair for pair in PAIRS if pair != "trained")
 
 def of(data, name):
     """Return the effective parameters of a network, of runs or of the theory."""
-    if name not in data.learning_coefficient["network"].values:
-        raise NotApplicable(f"the network `{name}` was not sampled")
-    return 2 * data.learning_coefficient.sel(network=name, drop=True)
+    values = data.learning_coefficient
+    skip_if(name not in values["network"], f"the network `{name}` was not sampled")
+    return 2 * values.sel(network=name, drop=True)
 
 
 def more(c, pair):

@@ -14,7 +14,7 @@ from foretrain.study import generator
 from foretrain.training.snapshots import snapshots
 
 from .scales import answers, over_scale, sampled
-from .sparsify import sparsified
+from .sparsify import parameters, sparsified
 from .study import SHARES, SOURCES, TRAININGS, shown
 
 _HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
@@ -77,7 +77,7 @@ def counts(p, random):
     gram = grams(network, x)
     freedom = free_directions(network, x)
     spectrum = jacobian_spectrum(network, x)
-    sparse = sparsified(network, x, matrices=gram)
+    sparse = sparsified(network, x, gram)
     blocks = (block for section in freedom.sections.values() for block in section.blocks)
     squares = sum(block.dimension**2 - block.extra for block in blocks)
     return {
@@ -85,7 +85,7 @@ def counts(p, random):
         "counted": np.array([float(freedom.by_source()[name]) for name in SOURCES]),
         "counted_by_squares": float(freedom.free + squares),
         "deficit": float(freedom.parameters - spectrum.rank),
-        "parameters_left": float(sparse.parameters),
+        "parameters_left": float(parameters(sparse)),
     } | over_scale(network, x, gram, spectrum.costs, sparse)
 
 

@@ -11,7 +11,7 @@ from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.study import generator
 from foretrain.training.ablation import all_bases, edge_curve
 
-from .sparsify import outputs, sparsified
+from .sparsify import outputs, parameters, sparsified
 from .study import SAMPLED, SCALES
 
 GRADIENTS = 1_000_000  # of each network, at both scales
@@ -32,12 +32,9 @@ def over_scale(network, x, gram, squares, sparse):
             read = gram.activations[at] if bare else gram.augmented(at)
             pairs += rank(gram.jacobians[at], scale=eps) * rank(read, scale=eps)
         by_roots.append(max(0, pairs - freedom.by_source()["synchronized"]))
-    cut = [sparse, *(sparsified(network, x, scale=eps, matrices=gram) for eps in scales)]
-    losses = [
-        ((outputs(sparse_network, network, x) - answers) ** 2).sum(1).mean()
-        for sparse_network in cut
-    ]
-    left = np.array([sparse_network.parameters for sparse_network in cut])
+    cut = [sparse, *(sparsified(network, x, gram, eps) for eps in scales)]
+    losses = [((outputs(each, network, x) - answers) ** 2).sum(1).mean() for each in cut]
+    left = np.array([parameters(each) for each in cut])
     bases = all_bases(network, x, few=True, names=("global", "neurons"))
     kept = {name: fewest_edges(network, x, basis, scales) for name, basis in bases.items()}
     return {

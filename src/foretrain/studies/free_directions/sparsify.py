@@ -10,21 +10,20 @@ Layer by layer, from the input on:
    many as Q, and read Q by the identity. Columns that step 1 removed are never chosen.
 
 C may have negative entries, so it does not commute with the rectifier. What holds exactly, on the data, is
-``f^ = r_S(x) (C W f)`` with the gates r of the network as it was. Where every block is a single neuron the sign of its scale
-is kept (its entry becomes 1 or -1), and the new network computes the same by its own gates.
+``f^ = r_S(x) (C W f)`` with the gates r of the network as it was.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from foretrain.degeneracy.counts.free_directions import synchronized_blocks
-from foretrain.degeneracy.counts.grams import THRESHOLD, Grams, grams
+from foretrain.degeneracy.counts.grams import THRESHOLD, Grams
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.network import Network, examples, is_perceptron
+from foretrain.degeneracy.network import Network
 from foretrain.degeneracy.nonlinearities import nonlinearity
-from foretrain.errors import argument_error
 
 LINEAR = -1  # in place of a neuron: a node whose gate is always 1
 
@@ -36,10 +35,9 @@ class SparseSection:
     Args:
         weight: (node, node of the layer before).
         bias: (node,), or None.
-        settled: Which weights are 0 or 1 (or -1) by construction: no parameters any more; shape of `weight`.
+        settled: Which weights are 0 or 1 by construction: no parameters any more; shape of `weight`.
         settled_bias: Likewise, shape of `bias`.
         gates: For each node a neuron of the old layer whose gate it has, or `LINEAR`.
-        activation: Of the old section.
     """
 
     weight: np.ndarray
@@ -47,75 +45,48 @@ class SparseSection:
     settled: np.ndarray
     settled_bias: np.ndarray | None
     gates: tuple[int, ...]
-    activation: str
 
 
-@dataclass(frozen=True)
-class Sparsified:
-    """A perceptron after both steps.
-
-    `bases` are for layers 0 to L the matrices from the old activations to the new nodes, (node, d_l).
-    """
-
-    sections: tuple[SparseSection, ...]
-    bases: tuple[np.ndarray, ...]
-
-    @property
-    def parameters(self) -> int:
-        """Weights and biases left: not settled, into nodes that something reads."""
-        total = 0
-        for section, read in zip(self.sections, self._read(), strict=True):
-            total += int((~section.settled[read]).sum())
-            if section.settled_bias is not None:
-                total += int((~section.settled_bias[read]).sum())
-        return total
-
-    def _read(self):
-        """For each section which of its nodes the next one reads, directly or not."""
-        read = [np.ones(len(self.sections[-1].weight), bool)]
-        for section in self.sections[:0:-1]:
-            read.append((section.weight[read[-1]] != 0).any(0))
-        return read[::-1]
+def parameters(sections: Sequence[SparseSection]) -> int:
+    """Weights and biases left: not settled, into nodes that something reads, directly or not."""
+    total, read = 0, np.ones(len(sections[-1].weight), bool)
+    for section in reversed(sections):
+        total += int((~section.settled[read]).sum())
+        if section.settled_bias is not None:
+            total += int((~section.settled_bias[read]).sum())
+        read = (section.weight[read] != 0).any(0)
+    return total
 
 
 def sparsified(
-    network: Network, x: np.ndarray, scale: float | None = None, matrices: Grams | None = None
-) -> Sparsified:
-    """Return the network after both steps for every layer.
+    network: Network, x: np.ndarray, matrices: Grams, scale: float | None = None
+) -> list[SparseSection]:
+    """Return the sections of a network after both steps for every layer.
 
     Args:
         network: A perceptron; blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`.
         x: (example, d_0); only its Gram matrices and gates matter.
+        matrices: Gram matrices of the network on these data.
         scale: Loss epsilon below which an activation counts as dependent and neurons as synchronised; None for exact.
-        matrices: Gram matrices of the network on these data; taken anew by default.
     """
-    if not is_perceptron(network):
-        raise argument_error("network", "be linear maps and named nonlinearities", "is not")
-    x = examples(network, x)
-    matrices = grams(network, x) if matrices is None else matrices
     formed = synchronized_blocks(network, x, scale, matrices)
-    basis = np.eye(x.shape[1])
-    outward = np.eye(
-        x.shape[1]
-    )  # from the new nodes to the old activations, as the next section reads them
-    sections, bases, shift = [], [basis], None
+    # From old activations to new nodes; and from these to the old ones, as the next section reads them.
+    basis = outward = np.eye(x.shape[1])
+    sections, shift = [], np.zeros(x.shape[1])
     for at, (section, leaves) in enumerate(zip(network.sections, network.params, strict=True)):
         old = np.asarray(leaves[section.weight or ""], float)
-        bias = None if section.bias is None else np.asarray(leaves[section.bias], float)
         weight = old @ outward
-        if shift is not None and bias is not None:
-            bias = bias + old @ shift
+        bias = None if section.bias is None else leaves[section.bias] + old @ shift
         gram, mean = basis @ matrices.activations[at] @ basis.T, basis @ matrices.means[at]
         weight, bias, kept = _unread(weight, bias, gram, mean, scale)
         blocks = formed.get(at, [])
         if not blocks or not nonlinearity(section.activation or "").homogeneous:
-            new = _as_it_was(section, weight, bias, kept)
-            basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), None
+            new = _as_it_was(weight, bias, kept)
+            basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), np.zeros(len(weight))
         else:
-            new, basis, outward, shift = _in_blocks(section, weight, bias, kept, blocks)
+            new, basis, outward, shift = _in_blocks(weight, bias, kept, blocks)
         sections.append(new)
-        bases.append(basis)
-    return Sparsified(tuple(sections), tuple(bases))
+    return sections
 
 
 def _unread(weight, bias, gram, mean, scale):
@@ -150,15 +121,14 @@ def _independent(gram, scale, first):
     return sorted(kept)
 
 
-def _as_it_was(section, weight, bias, kept):
+def _as_it_was(weight, bias, kept):
     settled = np.ones(weight.shape, bool)
     settled[:, kept] = False
     free = None if bias is None else np.zeros(len(weight), bool)
-    neurons = tuple(range(len(weight)))
-    return SparseSection(weight, bias, settled, free, neurons, section.activation or "")
+    return SparseSection(weight, bias, settled, free, tuple(range(len(weight))))
 
 
-def _in_blocks(section, weight, bias, kept, blocks):
+def _in_blocks(weight, bias, kept, blocks):
     """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
     wide = len(weight)
     # Bias last, as a column more; begun empty, for a layer of which nothing is left.
@@ -178,16 +148,13 @@ def _in_blocks(section, weight, bias, kept, blocks):
             block_bias = np.zeros(len(these))
         columns = [*kept, weight.shape[1]]
         whole = np.concatenate([block_weight, block_bias[:, None]], 1)
-        chosen = _pivots(whole[:, columns])
-        chosen = [columns[c] for c in chosen]
+        chosen = [columns[c] for c in _pivots(whole[:, columns])]
         if not chosen:
             continue
         inner = whole[:, chosen]
-        if len(these) == 1:
-            inner = np.abs(inner)
         change = np.linalg.pinv(inner)
         new = change @ whole
-        new[:, chosen] = np.round(new[:, chosen])  # 1, 0 or -1 but for rounding
+        new[:, chosen] = np.round(new[:, chosen])  # 1 or 0 but for rounding
         fixed = np.ones(new.shape, bool)
         fixed[:, kept] = False
         fixed[:, chosen] = True
@@ -201,11 +168,8 @@ def _in_blocks(section, weight, bias, kept, blocks):
         basis.append(there)
         outward.append(back)
     whole, fixed = np.concatenate(rows), np.concatenate(settled)
-    biases = (None, None) if bias is None else (whole[:, -1], fixed[:, -1])
-    activation = section.activation or ""
-    sparse = SparseSection(
-        whole[:, :-1], biases[0], fixed[:, :-1], biases[1], tuple(gates), activation
-    )
+    new_bias, fixed_bias = (None, None) if bias is None else (whole[:, -1], fixed[:, -1])
+    sparse = SparseSection(whole[:, :-1], new_bias, fixed[:, :-1], fixed_bias, tuple(gates))
     return sparse, np.concatenate(basis), np.concatenate(outward, 1), shift
 
 
@@ -219,24 +183,14 @@ def _pivots(rows):
     return sorted(map(int, order[: len(sizes)][sizes > THRESHOLD**0.5 * sizes[0]]))
 
 
-def outputs(
-    sparse: Sparsified, network: Network, x: np.ndarray, old_gates: bool = True
-) -> np.ndarray:
-    """Return the outputs of the sparsified network, (example, d_L).
-
-    `sparse` is what was made of `network`, which is as it was: its gates on each example are used, which is exact on the data,
-    if `old_gates`, else each node's own nonlinearity.
-    """
-    layers, before = evaluated(network, examples(network, x))
+def outputs(sections: Sequence[SparseSection], network: Network, x: np.ndarray) -> np.ndarray:
+    """Return the outputs of what `sparsified` returns of a network, (example, d_L), by the network's own gates."""
+    layers, before = evaluated(network, x)
     f = layers[0]
-    for at, section in enumerate(sparse.sections):
+    for at, section in enumerate(sections):
         p = f @ section.weight.T
         if section.bias is not None:
             p = p + section.bias
-        if not old_gates:
-            linear = np.array(section.gates) == LINEAR
-            f = np.where(linear, p, nonlinearity(section.activation).value(p, np))
-            continue
         old, was = layers[at + 1], before[at]
         quotient = np.where(was == 0, 1, old / np.where(was == 0, 1, was))
         gate = np.concatenate([quotient, np.ones((len(x), 1))], 1)  # the last is that of `LINEAR`

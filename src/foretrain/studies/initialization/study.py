@@ -77,6 +77,11 @@ def time(p: Parameters, step: np.ndarray) -> np.ndarray:
     return step * p.rate
 
 
+def estimate(p: Parameters) -> float:
+    """Predicted number of steps: the fewer, the faster the tangent kernel of the start, which goes with init_scale^4."""
+    return min(p.steps, 900 / (p.rate * p.init_scale**4))
+
+
 def variants(p: Parameters) -> dict[str, dict]:
     """Return a network deep in the lazy end: it takes width as well as scale to get there."""
     lazy = {"init_scale": 5.0, "learning_rate": 0.02, "observe_every": 1, "seeds": 16}

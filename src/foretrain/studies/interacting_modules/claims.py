@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.quantities.allowed import around
-from foretrain.study import NotApplicable, claim
+from foretrain.study import claim, skip_if
 
 from .study import SOURCE
 
@@ -14,8 +14,8 @@ ALL = {"along": ("part", "activation")}
 def twice(c, part, activation):
     """Return twice the learning coefficient of a part of the loss, per seed."""
     values = c.learning_coefficient
-    if part not in values["part"].values or activation not in values["activation"].values:
-        raise NotApplicable(f"the loss of `{part}` was not sampled with {activation}")
+    there = part in values["part"] and activation in values["activation"]
+    skip_if(not there, f"the loss of `{part}` was not sampled with {activation}")
     return 2 * values.sel(part=part, activation=activation, drop=True)
 
 
@@ -32,13 +32,9 @@ def undone(activation, m):
 
 def additive(c):
     """Return the effective parameters of both modules, nothing between, less those of each, the mean over activations."""
-    gaps = [
-        twice(c, "both, apart", activation)
-        - twice(c, "first", activation)
-        - twice(c, "second, apart", activation)
-        for activation in c.values("activation")
-    ]
-    return sum(gaps) / len(gaps)
+    names, activations = ("both, apart", "first", "second, apart"), c.values("activation")
+    whole, first, second = (sum(twice(c, part, kind) for kind in activations) for part in names)
+    return (whole - first - second) / len(activations)
 
 
 def others(c):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.quantities.allowed import around
+from foretrain.quantities.allowed import tolerance
 from foretrain.study import Exact, PerSeed, claim
 from foretrain.theory.landscapes import temperature_from_volume
 
@@ -46,14 +46,7 @@ def middle(c):
     return Exact(float((0.375 - shift) / slope / np.log(c.p.c)))
 
 
-def beyond_scale(c):
-    """Return the sampled coefficient less lambda(eps) at the scale eps = lambda/beta."""
-    value = c.learning_coefficient
-    return value - landscape_of(c.p.landscape, c.p.c).by_volume(value.values / c.p.beta)
-
-
 def beyond_mean(c):
-    """Return the sampled coefficient less the mean of the counted lambda(eps) with weight V(eps) exp(-beta eps)."""
     value, _, judged = slopes(c)
     if not judged.any():
         return PerSeed(np.full(c.seeds, np.nan))
@@ -68,15 +61,13 @@ CLAIMS = [
         "crossover",
         "The landscape c^2 w^2 + w^4 is quadratic below a loss of about c^(1/4), and quartic above it.",
         middle,
-        near=0.25,
-        inside=(-0.75, 1.25),
+        **tolerance(0.25, 1),
         where=lambda c: c.p.landscape == "crossover",
         why="Within a factor c or 1/c. The measured number is the power of c at which the slope is 3/8.",
         **HEAD,
     ).and_corrected(
         "The landscape c^2 w^2 + w^4 is quadratic below a loss of about c^4, and quartic above it.",
-        near=4,
-        inside=(3, 5),
+        **tolerance(4, 1),
         source=OURS,
         why="Within a factor c or 1/c. The measured number is the power of c at which the slope is 3/8; at c^4 it is 3/4.",
     ),
@@ -84,16 +75,14 @@ CLAIMS = [
         "cross",
         "Of the two free directions of w1^2 w2^2, which interact fully, one is free.",
         lambda c: landscape_of(c.p.landscape, c.p.c).dimension - 2 * c.learning_coefficient,
-        near=1,
-        inside=(0.9, 1.1),
+        **tolerance(1, 0.1),
         where=lambda c: c.p.landscape == "cross",
         why="A tenth, for a statement about a limit.",
         **HEAD,
     ).and_corrected(
         "Free directions that do not interact are all free; of the two of w1^2 w2^2 one is free in the limit, of "
         "those of w1^2 w2^4, which interact in part, 1.5, and more at every finite temperature, by the closed form.",
-        near=free_exactly,
-        inside=lambda c: around(free_exactly(c), 0.04),
+        **tolerance(free_exactly, 0.04),
         source=OURS,
         where=lambda c: c.p.landscape in ("plane", "cross", "partial"),
         why="Twice .02: sixty-four chains of 200 draws scatter by a hundredth, the mean over ten seeds by .003.",
@@ -102,8 +91,7 @@ CLAIMS = [
         "one-parameter",
         "Of one parameter, w^2, w^4 or c^2 w^2 + w^4, the sampled coefficient is that of the formula at every temperature.",
         lambda c: c.learning_coefficient / c.theory.learning_coefficient - 1,
-        near=0,
-        inside=lambda c: around(0, 6 * scatter(c)),
+        **tolerance(0, lambda c: 6 * scatter(c)),
         source=OURS,
         where=lambda c: (
             c.p.landscape in ("square", "quartic")
@@ -116,9 +104,11 @@ CLAIMS = [
     *claim(
         "same-curve",
         "Samplers at the inverse temperature beta measure lambda(eps) at the scale eps = lambda/beta of the loss.",
-        beyond_scale,
-        near=0,
-        inside=(-0.005, 0.005),
+        lambda c: (
+            c.learning_coefficient
+            - landscape_of(c.p.landscape, c.p.c).by_volume(c.learning_coefficient.values / c.p.beta)
+        ),
+        **tolerance(0, 0.005),
         rank="headline",
         source="Bushnaq et al. (2024), eqs (8), (9), with the estimator of Lau et al. (2023)",
         where=lambda c: c.p.landscape in ("cross", "crossover", "partial"),
@@ -126,8 +116,7 @@ CLAIMS = [
     ).and_corrected(
         "Samplers at the inverse temperature beta measure the mean of lambda(eps) with the weight V(eps) exp(-beta eps).",
         quantity=beyond_mean,
-        near=0,
-        inside=(-0.03, 0.03),
+        **tolerance(0, 0.03),
         source=OURS,
         why="Counted volumes have slopes with errors of up to .05 at each scale that counts; the chains add .01.",
     ),

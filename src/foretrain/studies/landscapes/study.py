@@ -62,10 +62,7 @@ def measure(p, seed):
 
 
 def posterior(p, seed):
-    """The density exp(-beta L) of the box, in coordinates z in which its uniform measure is the standard normal one.
-
-    The localisation is that measure and no approximation.
-    """
+    """The density exp(-beta L) of the box, in coordinates z whose standard normal localisation is its uniform measure."""
     at = np.zeros(landscape_of(p.landscape, p.c).dimension)
     return study.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta)
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 
 from foretrain.quantities.agreement import distance
+from foretrain.quantities.allowed import tolerance
 from foretrain.study import claim
 from foretrain.theory.factorization import random_matrix
 from foretrain.training.masked_rank_one import DEPARTURE
 from foretrain.training.masked_rank_one_claims import OURS, generalises, recorded
 
-from .study import smaller
+from .study import SOURCE, smaller
 
-NOTE = "Note on shared representations, section 3"
-ROW = {"along": "mask_size", "source": NOTE}
+ROW = {"along": "mask_size", "source": SOURCE}
 
 
 def first(c):
@@ -34,12 +34,6 @@ def within_note_edge(c):
     rest = c.mask_singular_values.isel(mode=slice(1, None))
     inside = (rest <= c.theory.note_edge).astype(float).where(rest.notnull())
     return over_sizes(inside.mean("mode"))
-
-
-def top_of_bulk(c):
-    """Return n^(-2/3) on either side of one, at the largest size n."""
-    reach = c.values("mask_size")[-1] ** (-2 / 3)
-    return 1 - reach, 1 + reach
 
 
 def second_value(c):
@@ -85,8 +79,7 @@ CLAIMS = [
         "outlier-shift",
         "The largest singular value of a random mask lies at np + 1 - p.",
         lambda c: over_sizes(first(c) - c.theory.predicted_outlier),
-        near=0,
-        inside=lambda c: ((c.p.density - 1) / 4, (1 - c.p.density) / 4),
+        **tolerance(0, lambda c: (1 - c.p.density) / 4),
         why="A quarter of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.",
         note="s_1 - (np + 1 - p), mean over sizes.",
         rank="headline",
@@ -115,8 +108,7 @@ CLAIMS = [
         "All singular values of a random mask but the largest concentrate in [0, 2 sqrt(n p(1 - p))], and reach its end.",
         quantity=lambda c: (second(c) / c.theory.predicted_edge).isel(mask_size=-1),
         source=OURS,
-        near=1,
-        inside=top_of_bulk,
+        **tolerance(1, lambda c: c.values("mask_size")[-1] ** (-2 / 3)),
         why="The top of a bulk lies within n^(-2/3) of its edge: .38 below by the Tracy-Widom law, and single masks scatter "
         "by as much.",
         note="s_2 over the edge, at the largest size.",
@@ -126,8 +118,7 @@ CLAIMS = [
         "The second singular value lies below the edge by the Tracy-Widom correction, one dimension less and the "
         "kurtosis of the entries.",
         second_value,
-        near=0,
-        inside=(-0.25, 0.25),
+        **tolerance(0, 0.25),
         why="A quarter of the Tracy-Widom correction, which is .95 of the scatter of single masks.",
         note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
         **ROW | {"source": OURS},
@@ -147,8 +138,7 @@ CLAIMS = [
         "outlier-in-training",
         "The largest singular value dominates training: u v^T emerges as the best rank-one approximation of T.",
         outlier_in_training,
-        near=0,
-        inside=(-0.1, 0.1),
+        **tolerance(0, 0.1),
         why="'By a lot': a relative distance of a tenth is an angle of 6 degrees.",
         note="Relative distance when 1% of the loss is gone, where it tends by the law sigma^(1 - s_2/s_1).",
         where=lambda c: smaller(c.p) != c.p.init_scale,

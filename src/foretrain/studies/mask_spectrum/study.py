@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Program, Seed, argument_error, declare, default, generator, parameter
+from foretrain import study as lab
+from foretrain.study import Seed, choice, declare, default, parameter, size
 from foretrain.theory.factorization import random_matrix
 from foretrain.training import masked_rank_one as flight
 
@@ -15,7 +16,6 @@ SEEDS = 80  # the fewest, with a few to spare, that tell a fraction of one from 
 AXES = {"mask_size": (100, 200, 400, 800)}
 PRESETS = {"paper": {"mask_size": (*AXES["mask_size"], 1200, 2000), "density": (0.1, 0.3, 0.5)}}
 
-TRAINED_SIZE = 64
 PLACES = np.linspace(0, 1.1, 201)  # of the bulk, in units of its edge
 
 
@@ -23,22 +23,13 @@ PLACES = np.linspace(0, 1.1, 201)  # of the bulk, in units of its edge
 class Parameters(flight.Flow):
     """A random mask, and the flow of the networks that are trained on small masks."""
 
-    mask_size: int = parameter(
-        200,
-        "number of input and of output domains",
-        symbol="n",
-        minimum=2,
-        maximum=5000,
-        static=True,
-    )
+    mask_size: int = size(200, "number of input and of output domains", 5000, minimum=2, symbol="n")
     density: float = parameter(
         0.3, "probability that a pair is trained, independently", symbol="p", above=0, maximum=0.99
     )
-    network: str = parameter(
-        "none",
+    network: str = choice(
         "what is trained on the mask: nothing, so that only its spectrum is stored, or the rank-one model",
-        choices=("none", "rank_one"),
-        static=True,
+        ("none", "rank_one"),
         sweepable=False,  # variants and claims depend on it
     )
     init_scale: float = default(1e-4)
@@ -61,13 +52,13 @@ declare(
 def check(p: Parameters) -> None:
     if p.network == "rank_one" and p.mask_size > 1000:
         rule = "be at most 1000 where a network is trained"
-        raise argument_error("mask_size", rule, f"is {p.mask_size}")
+        raise lab.argument_error("mask_size", rule, f"is {p.mask_size}")
     flight.check_precision(p)
 
 
 def mask(p: Parameters, seed: Seed) -> np.ndarray:
     """Independent entries, 1 with probability `density`; the same for every root seed, seed and size."""
-    uniform = generator(seed, "mask").random((p.mask_size, p.mask_size))
+    uniform = lab.generator(seed, "mask").random((p.mask_size, p.mask_size))
     return (uniform < p.density).astype(float)
 
 
@@ -83,19 +74,16 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     return flight.flight_inputs(drawn, p.init_scale)
 
 
-def program(p: Parameters) -> Program | None:
+def program(p: Parameters) -> lab.Program | None:
     """The flow of the rank-one model; None where only the spectrum is measured."""
     return flight.program(p) if p.network == "rank_one" else None
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Return the rank-one model trained on masks of at most 64 domains.
-
-    It is trained from weights of `init_scale`, and of the square of that, to see where it tends.
-    """
+    """Return the rank-one model on masks of at most 64 domains, from `init_scale` and, to see where it tends, far below."""
     if p.network == "rank_one":
         return {}
-    trained = {"network": "rank_one", "mask_size": min(p.mask_size, TRAINED_SIZE)}
+    trained = {"network": "rank_one", "mask_size": min(p.mask_size, 64)}
     return {"trained": trained, "smaller": {**trained, "init_scale": smaller(p)}}
 
 
@@ -110,12 +98,12 @@ def labels(p: Parameters) -> dict[str, np.ndarray]:
 
 def predict(p: Parameters, step: np.ndarray) -> dict:
     """Outlier, edge, second value and density of the bulk, for one size and density."""
-    size = (p.mask_size, p.density)
-    edge = random_matrix.bernoulli_edge(*size)
+    law = (p.mask_size, p.density)
+    edge = random_matrix.bernoulli_edge(*law)
     return {
-        "predicted_outlier": random_matrix.bernoulli_outlier(*size),
+        "predicted_outlier": random_matrix.bernoulli_outlier(*law),
         "predicted_edge": edge,
-        "predicted_second": random_matrix.bernoulli_second_value(*size),
+        "predicted_second": random_matrix.bernoulli_second_value(*law),
         "note_edge": random_matrix.bernoulli_edge(1, p.density),
-        "predicted_density": edge * random_matrix.bulk_density(edge * PLACES, *size),
+        "predicted_density": edge * random_matrix.bulk_density(edge * PLACES, *law),
     }

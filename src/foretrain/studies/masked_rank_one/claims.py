@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.allowed import around
+from foretrain.quantities.allowed import around, tolerance
 from foretrain.study import CONVERGED, claim, skip_if, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
 from foretrain.training.masked_rank_one_claims import OURS, invariants, recorded
 
-from .study import LIMIT, PairEnds, pair_ends
+from .study import LIMIT, pair_ends
 
 NOTE = "Note on shared representations, "
 ALONG = ("init_scale",)
 PAIR = ("input_domain", "output_domain")
-BOTH = ("sparse", "limit")
 SMALL = 1e-2  # up to it the linearised flow is held against the whole one
 ALIGNED = 1e-3  # up to it the square of the misalignment is a few percent at most
 RIGHT = 0.05  # a pair is right if s u_i v_j is within this of 1
@@ -33,7 +32,6 @@ def smallest(values):
 
 
 def closed_forms(c):
-    """Return the largest deviation of weights and times from the closed forms over the neglected term, of each seed."""
     weights, times, neglected = (
         small(c.fits[name], least=1).isel(stage=[FAINT, DEPARTURE])
         for name in ("stage_deviation", "stage_time_deviation", "stage_neglected")
@@ -52,7 +50,6 @@ def as_number(condition, values):
 
 
 def other_sign(c):
-    """Return the fraction of seeds whose S has another sign at the end than at the start, unless the linearised flow turns."""
     progress = escape_progress(c)
     up = (smallest(c.start_scale) > 0) ^ (smallest(c.theory.turns) == 1)
     return as_number((progress > 0) != up, progress).mean(skipna=False)
@@ -88,7 +85,7 @@ def right_or_stuck(c):
 
 
 def pairs(c, network):
-    """Return s u_i v_j of the runs of a network that converged, `product`, with their predictions, see `PairEnds`."""
+    """Return s u_i v_j of the runs of a network that converged, `product`, with their predictions, see `pair_ends`."""
     scales = [LIMIT] if network == "limit" else c.values("init_scale")
     at = {"init_scale": slice(len(scales))}
     left, right, scale, outcome = (
@@ -99,22 +96,19 @@ def pairs(c, network):
     by_scale = [[pair_ends(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
     dims = ("init_scale", "seed", *PAIR)
     stacked = {
-        name: (dims, [[getattr(ends, name) for ends in row] for row in by_scale])
-        for name in PairEnds._fields
+        name: (dims, [[ends[name] for ends in row] for row in by_scale]) for name in by_scale[0][0]
     }
     product = (scale * left * right).where(outcome == CONVERGED)
     return xr.Dataset(stacked).assign(product=product.drop_vars(("init_scale", "seed")))
 
 
 def across_components(ends):
-    """Return pairs of two components, each domain trained with some other."""
     return ~ends.within & ~ends.idle
 
 
 def pair_gap(c):
-    """Return the largest distance of pairs from their prediction, in units of what the tolerances allow."""
     worst = []
-    for network in BOTH:
+    for network in ("sparse", "limit"):
         data = pairs(c, network)
         domains = sum(data.sizes[dim] for dim in PAIR)
         allowed = (domains - 1) * np.sqrt(2 * c.p.loss_tolerance)
@@ -125,7 +119,6 @@ def pair_gap(c):
 
 
 def other_signs(c):
-    """Return the number of runs with a pair across components that has another sign than that of the starts."""
     ends = pairs(c, "limit")
     crossing = across_components(ends) & ends.product.notnull()
     other = (crossing & (np.sign(ends.product) != ends.sign)).any(PAIR)
@@ -133,10 +126,6 @@ def other_signs(c):
 
 
 def pairs_as_predicted(c):
-    """Return the fraction of untrained pairs that are right or wrong as components, and chance across them, predict.
-
-    It is 0 for a run that did not reach zero loss.
-    """
     ends, final_loss = smallest(pairs(c, "limit")), smallest(c["limit"].final_loss)
     by_chance = across_components(ends) & (abs(ends.limit - 1) < RIGHT) & (ends.sign > 0)
     agree = (abs(ends.product - 1) < RIGHT) == (ends.within | by_chance)
@@ -201,8 +190,7 @@ CLAIMS = [
         quantity=other_sign,
         exact=True,
         source=OURS,
-        near=0,
-        inside=(0, 0),
+        **tolerance(0, 0),
         statistic="mean",
         why="The neglected term is of order init_scale^3 where s turns: no start is so near to the border.",
         note="Fraction of seeds that do otherwise, smallest init_scale.",
@@ -213,8 +201,7 @@ CLAIMS = [
         best_rank_one,
         along=ALONG,
         source=NOTE + "section 3",
-        near=0,
-        inside=(-0.1, 0.1),
+        **tolerance(0, 0.1),
         why="'Approximately': a relative distance of a tenth is an angle of 6 degrees.",
         note="Relative distance when 1% of the loss is gone, where it tends from the two smallest init_scale by the law "
         "sigma^(1 - s_2/s_1).",
@@ -235,8 +222,7 @@ CLAIMS = [
         "The escape time grows as 1/sigma.",
         quantity=lambda c: -slope(small(c.stage_time).isel(stage=ESCAPE), "init_scale", least=2),
         source=OURS,
-        near=1,
-        inside=(0.98, 1.02),
+        **tolerance(1, 0.02),
         statistic="mean",
         why="A remainder O(1) as large as a quarter of the shortest escape time would tilt the fit by about this much.",
         note=f"Slope of log t against log(1/sigma), init_scale <= {SMALL:g}.",

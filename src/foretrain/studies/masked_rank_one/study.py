@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +31,6 @@ PRESETS = {
 
 # Sparse masks have half as many output domains again as inputs; the outputs of an input are on average some number of these.
 DEGREES = (0.5, 4.0)
-SPARSE_SEEDS = 100
 LIMIT = 1e-32  # stands for the limit of small weights
 # Seeds whose whole trajectory is held against the closed forms.
 FOLLOWED = 20
@@ -85,7 +83,7 @@ def variants(p: Parameters) -> dict[str, dict]:
     """Return networks on sparse, rectangular masks, most of which fall into components, also from weights in the limit."""
     if p.mask == "sparse":
         return {}
-    any_mask = {"mask": "sparse", "trained_fraction": 0.4, "seeds": SPARSE_SEEDS}
+    any_mask = {"mask": "sparse", "trained_fraction": 0.4, "seeds": 100}
     return {"sparse": any_mask, "limit": {**any_mask, "init_scale": LIMIT, "steps": 4000}}
 
 
@@ -122,41 +120,25 @@ def unit_prediction(p: Parameters, seed: Seed) -> dict:
     }
 
 
-class PairEnds(NamedTuple):
-    """Prediction of every pair from mask and start, each of shape (input_domain, output_domain).
-
-    Attributes:
-        trained: True where the pair is trained.
-        within: True where both domains lie in one component.
-        idle: True where one of both domains is never trained.
-        size: |s u_i v_j| at zero loss.
-        limit: Limit of the size for small weights, 1 within components and rho across; 0 for idle pairs.
-        sign: Sign of s u_i v_j in that limit; 0 for idle pairs.
-    """
-
-    trained: np.ndarray
-    within: np.ndarray
-    idle: np.ndarray
-    size: np.ndarray
-    limit: np.ndarray
-    sign: np.ndarray
-
-
 @lru_cache(maxsize=10_000)
-def pair_ends(domains: int, init_scale: float, seed: Seed) -> PairEnds:
-    """Predict the pairs of the sparse mask and the start of one seed."""
+def pair_ends(domains: int, init_scale: float, seed: Seed) -> dict[str, np.ndarray]:
+    """Predict every pair, shape (input_domain, output_domain), of the sparse mask and the start of one seed.
+
+    ``trained``, ``within`` a component, or ``idle`` (one of both domains is never trained); ``size``: |s u_i v_j| at zero
+    loss; ``limit``: that for small weights, 1 within components, rho across; ``sign``: that of s u_i v_j there; 0 if idle.
+    """
     trained, left, right, scale = draw(Parameters(domains=domains, mask="sparse"), seed)
     end = end_of_training((init_scale * left, init_scale * right, init_scale * scale), trained)
     inputs, outputs = masks.components(trained)
     idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
-    return PairEnds(
-        trained=trained == 1,
-        within=(inputs[:, None] == outputs[None, :]) & ~idle,
-        idle=idle,
-        size=end.products,
-        limit=np.where(idle, 0.0, across_scale(trained)),
-        sign=np.outer(*component_signs((left, right, scale), trained)),
-    )
+    return {
+        "trained": trained == 1,
+        "within": (inputs[:, None] == outputs[None, :]) & ~idle,
+        "idle": idle,
+        "size": end.products,
+        "limit": np.where(idle, 0.0, across_scale(trained)),
+        "sign": np.outer(*component_signs((left, right, scale), trained)),
+    }
 
 
 # From large starts the linearised flow leaves float64.

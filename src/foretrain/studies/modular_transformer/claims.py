@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.allowed import MOST
+from foretrain.quantities.allowed import MOST, tolerance
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.quantities.learning_curves.slopes import power
 from foretrain.study import claim, skip_if
@@ -68,7 +68,6 @@ def circle(embedding):
 
 
 def final_share(start, end):
-    """Return the share of the final frequency in starts on the axes of their ends, shape (...,)."""
     frequency = np.nan_to_num(plane_shares(end, end)).argmax(-1)
     return np.take_along_axis(plane_shares(start, end), frequency[..., None], -1)[..., 0]
 
@@ -78,10 +77,6 @@ def chance(symbols, dim, draws=400):
     """Return the mean of `circle` over embeddings drawn from a normal law."""
     drawn = np.random.default_rng(0).standard_normal((draws, symbols, dim))
     return float(circle(drawn).mean())
-
-
-def circle_at(c, step):
-    return map_mean(c, by_run(circle, embedding(c, step)))
 
 
 def three_circles(c):
@@ -165,7 +160,7 @@ CLAIMS = [
     *claim(
         "circle-at-the-end",
         "Generalisation comes with embeddings that form a circle on their first two principal axes.",
-        lambda c: circle_at(c, np.inf),
+        lambda c: map_mean(c, by_run(circle, embedding(c, np.inf))),
         source=PAPER + "Fig. 1",
         near=1,
         inside=(0.8, 1),
@@ -186,10 +181,12 @@ CLAIMS = [
     claim(
         "nothing-when-fitted",
         "When the training set is fitted the first two principal axes of the embeddings show no structure.",
-        lambda c: circle_at(c, c.train_step) / chance(c.p.symbols, c.p.embedding_dim),
+        lambda c: (
+            map_mean(c, by_run(circle, embedding(c, c.train_step)))
+            / chance(c.p.symbols, c.p.embedding_dim)
+        ),
         source=PAPER + "section 4.2",
-        near=1,
-        inside=(0.5, 1.5),
+        **tolerance(1, 0.5),
         why="In units of what normal embeddings give; a circle would have three times as much or more.",
         **LATE,
     ),
@@ -252,8 +249,7 @@ CLAIMS = [
         " the start.",
         forgetting,
         source=PAGE,
-        near=-1,
-        inside=(-1.25, -0.75),
+        **tolerance(-1, 0.25),
         why="A quarter for the time that Adam takes to fit; were it decay or rate alone, it would be about -1/2.",
         along=MAP,
         among="cells in which every seed generalised",

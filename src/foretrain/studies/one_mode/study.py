@@ -92,7 +92,6 @@ def late(c, strength, flow):
 
 
 def drift(c):
-    """Return the largest drift of the imbalance of random starts, over learning rate x loss at the start."""
     runs = c[""] if c.p.start == "random" else c["random"]
     moved = abs(runs.imbalance - runs.start.imbalance).max("step")
     return moved / (c.p.learning_rate * runs.start.loss)

@@ -64,7 +64,6 @@ def rescaling_leaves(c):
 
 
 def differences(c):
-    """Return the largest difference of loss between Adam and AdamW at equal step, as far as both went, shape (seed,)."""
     require(c, "adam", "adamw")
     pairs = zip(*(curves_of(c.simulation, name) for name in ("adam", "adamw")), strict=True)
     gaps = [curve_deviation.largest_difference(adam, adamw) for (_, adam), (_, adamw) in pairs]

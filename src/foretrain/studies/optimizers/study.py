@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.study import Program, Seed, Training, declare, default, float_type, generator
+from foretrain.study import Program, Seed, Training, declare, default, float_type
 from foretrain.theory.published_rules import factorization_losses
-from foretrain.training.factorization import Factors, arrays, learner
+from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
 COST = "2 min"
@@ -45,7 +45,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Parameters(Factors, Training):
+class Parameters(factorization.Factors, Training):
     """Parameters of the optimizers study, each with its rule."""
 
     dimension: int = default(100, "length of both factors", maximum=10**5)
@@ -67,22 +67,17 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def forgetting_steps(p: Parameters) -> tuple[int, int]:
-    """Return the stored steps between which the loss that strong decay leaves is compared with the forgetting of beta_2.
-
-    They begin after a memory of beta_2, a thousand steps, and fifteen times the steps 1/(eta sqrt(n)) in which Adam moves
-    entries as far as they are to go.
-    """
+    """Return the stored steps between which the loss that strong decay leaves is compared with the forgetting of beta_2."""
+    # After a memory of beta_2, and fifteen times the steps in which Adam moves entries as far as they are to go.
     learned = 1000 + 15 / (p.learning_rate * p.dimension**0.5)
     first, length = (math.ceil(steps / p.observe_every) for steps in (learned, 500))
     return first * p.observe_every, (first + length) * p.observe_every
 
 
 def draw(p: Parameters, seed: Seed):
-    """Target and start of one run, NumPy factors of shape (n, r)."""
-    from foretrain.networks.factorization_start import draw_start, draw_target
-
-    target = draw_target(generator(seed, "data"), p.dimension, p.rank)
-    return target, draw_start(generator(seed, "weights"), p.dimension, p.rank, p.init_scale)
+    """Target and start of one run, those of the S-curves: NumPy factors of shape (n, r)."""
+    size = {"dimension": p.dimension, "rank": p.rank, "init_scale": p.init_scale}
+    return factorization.draw(factorization.Factorization(**size), seed)
 
 
 def decay(p: Parameters) -> float:
@@ -92,7 +87,7 @@ def decay(p: Parameters) -> float:
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     """Return the inputs of one run; nothing is claimed of its bumps."""
-    known = arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
+    known = factorization.arrays("mse", *draw(p, seed), p.learning_rate, decay(p))
     return {**known, "prominence": np.float64(0.1), "aligned_at": np.float64(0.25)}
 
 
@@ -101,17 +96,15 @@ def program(p: Parameters) -> Program:
     import jax
     import jax.numpy as jnp
 
-    network = learner("mse", p.optimizer, p.rank, float_type(p.precision))
+    network = factorization.learner("mse", p.optimizer, p.rank, float_type(p.precision))
     done, last = network.done, network.finish
     assert done is not None, "`learner` ends its runs"
     assert last is not None, "`learner` says how its runs ended"
 
     def overlaps(inputs, factors):
-        along = [
-            jnp.einsum("jn,in->ji", own, inputs[f"goal_{side}"])
-            for own, side in zip(factors, ("left", "right"), strict=True)
-        ]
-        return (along[0] * along[1]).sum(1)
+        goal = inputs["goal_left"], inputs["goal_right"]
+        left, right = (jnp.einsum("jn,in->ji", *pair) for pair in zip(factors, goal, strict=True))
+        return (left * right).sum(1)
 
     def init(inputs):
         state = network.init(inputs)

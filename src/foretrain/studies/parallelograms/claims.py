@@ -9,7 +9,6 @@ from foretrain.theory.grokking.parallelograms import implied, parallelograms_of
 from foretrain.training.embedding import SLACK, accuracy, fractions, operation
 
 PAPER = "Liu et al. (2022), "
-OURS = "docs/studies/parallelograms.md"
 ALONG = {"along": "training_size"}
 HEADLINE = {"rank": "headline", **ALONG}
 LATTICE = {"source": PAPER + "appendix E, Figs 11, 12", **ALONG}
@@ -72,7 +71,7 @@ CLAIMS = [
         "With more than 20 of 55 samples no network is more accurate, or has more parallelograms, than the ideal model.",
         quantity=lambda c: above_ideal(c, 20 / 55),
         near=0,
-        source=OURS,
+        source="docs/studies/parallelograms.md",
     ),
     claim(
         "on-lattice",

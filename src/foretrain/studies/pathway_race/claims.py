@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.measured import Exact
 from foretrain.study import claim
 from foretrain.training.routing import items_task
@@ -21,7 +22,6 @@ def half(times):
 
 
 def slowest_gain(times):
-    """Return the smallest ratio of the half-learning times of mode 1 at neighbouring P."""
     ratios = half(times).shift(paths=1) / half(times)
     return ratios.isel(paths=slice(1, None)).min("paths", skipna=False)
 
@@ -48,14 +48,12 @@ def modules_alone(c):
 
 
 def half_time_within(c):
-    """Return the allowed half-learning times from wide random weights."""
     time, late = float(half(c.theory.half_learning_time)), c.p.dynamics == "flow"
     reach = overlap(c.p, c.p.paths)
     return time * (1 - reach), time * (1 + reach + late * c.p.step_fraction / 2)
 
 
 def decoupled_gap(c):
-    """Return the largest deviation of strengths from Euler of the reduction, over the largest strength."""
     overrides = {k: v for k, v in variants(c.p)["decoupled"].items() if k != "seeds"}
     run = c["decoupled"].isel(seed=0)
     measured = run["part_strength"].transpose("step", "part", "mode")
@@ -66,7 +64,6 @@ def decoupled_gap(c):
 
 
 def ratio_gap(c, network=""):
-    """Return how far B2/B1 of mode 1 is from its limit, over the part of it that the start leaves."""
     p, data = replace(c.p, shared_encoders=bool(network)), items_task(c.p.level_weights)
     limit = part_factors(p)[0].ratio ** 0.5
     outer = ((data.singular_values / data.variances)[0] / limit) ** (1 / 3)
@@ -93,7 +90,6 @@ def has_duels(c):
 
 
 def losers_gap(c):
-    """Return the larger deviation of both losers, of a handicapped full sharing alone where modules meet none."""
     handicapped = loser_gap(c, "handicapped")
     return np.maximum(handicapped, loser_gap(c, "mixed")) if has_duels(c) else handicapped
 
@@ -175,8 +171,7 @@ CLAIMS = [
         "The ratio of hidden to outer strength B2/B1 tends to P^(1/4), and to (P/M)^(1/2) with shared encoders.",
         lambda c: np.maximum(ratio_gap(c), ratio_gap(c, "shared-encoders")),
         source=PAPER + "eqs. (16)-(17)",
-        near=0,
-        inside=(-1, 1),
+        **tolerance(0, 1),
         where=lambda c: not (c.p.shared_encoders or c.p.against_full_sharing),
         why="A limit of long growth: the start leaves sigma^2/B1^2 of it, and two strengths enter.",
         note="Relative deviation of mode 1 from the limit over 2 sigma^2/B1^2, the larger of both networks.",
@@ -212,8 +207,7 @@ CLAIMS = [
         "nothing fitted.",
         losers_gap,
         source=OURS,
-        near=0,
-        inside=(-1, 1),
+        **tolerance(0, 1),
         where=lambda c: modules_alone(c) and c.p.dynamics == "flow",
         why="The loser stops where the winner's pole ends the race, and the overlaps of both are known. Finite steps make the "
         "pole late by at most the growth in one of them; what domains do not share is a head start of its size.",

@@ -3,23 +3,20 @@
 from foretrain.figures import finished
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.style import PALETTE, shades, simulation_line, theory_line, titled_panels
-from foretrain.study import drawn, figure, panel
+from foretrain.study import TIME_UNIT, drawn, figure, panel
 from foretrain.training.routing import items_task
 
 from .claims import half, has_duels, modules_alone, share
 from .study import DUELS
 from .theory import half_times
 
-_TIME = "Time (step × learning rate)"
 
-
-def draw_schemes(grid, domains=4):
-    sizes = (1, 2, domains)
+def draw_schemes(grid):
+    sizes, names = (1, 2, 4), ("1", "2", "3", "4")
     figure, axes = titled_panels([f"P = {size**2}" for size in sizes], 3.6)
-    names = [str(number + 1) for number in range(domains)]
     colours = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
     for ax, size in zip(axes, sizes, strict=True):
-        groups = [range(first, first + size) for first in range(0, domains, size)]
+        groups = [range(first, first + size) for first in range(0, 4, size)]
         # As many colours as groups of inputs, or as modules where these are few.
         single = len(groups) ** 2 <= len(colours)
         pathways = [
@@ -31,7 +28,7 @@ def draw_schemes(grid, domains=4):
     return finished(
         figure,
         "Gating schemes that share more and more",
-        f"The schemes for {domains} input domains (left) and output domains (right), every route trained. Squares: hidden "
+        "The schemes for 4 input domains (left) and output domains (right), every route trained. Squares: hidden "
         "matrices, each with encoders and decoders of its own, gated on when a route of theirs is asked for.",
     )
 
@@ -39,7 +36,7 @@ def draw_schemes(grid, domains=4):
 def draw_strengths(grid):
     cells, where = grid.first(("paths",))
     titles, label = ("mode 1", "mode 2"), "Strength / optimum"
-    figure, axes = titled_panels(titles, 3.9, label, xscale="log", xlabel=_TIME)
+    figure, axes = titled_panels(titles, 3.9, label, xscale="log", xlabel=f"Time ({TIME_UNIT})")
     data, values = items_task(cells.parameters.level_weights), cells.values("paths")
     for mode, ax in enumerate(axes):
         optimum = (data.singular_values / data.variances)[mode]
@@ -64,10 +61,6 @@ def draw_strengths(grid):
     )
 
 
-def shared_half_time(c):
-    return half_times(c["shared-encoders"], items_task(c.p.level_weights))[:, 0]
-
-
 def lost_share(network):
     """Return the quantity "share of the loser in the learned map", mean over modes."""
     return lambda c: share(c[network].end.part_strength, DUELS[network]).mean("mode")
@@ -86,7 +79,9 @@ FIGURES = {
         panel(
             {
                 OWN: lambda c: half(c.fits.measured_half_time),
-                "random weights, shared encoders": shared_half_time,
+                "random weights, shared encoders": lambda c: half_times(
+                    c["shared-encoders"], items_task(c.p.level_weights)
+                )[:, 0],
                 "reduction, equal starts": lambda c: half(c.theory.equal_start_half_time),
             },
             theory={OWN: lambda c: half(c.theory.half_learning_time)},

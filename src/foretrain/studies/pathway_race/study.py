@@ -115,20 +115,15 @@ def part_factors(p: Parameters) -> list[RaceFactors]:
     return factors + [race_factors(p.domains, p.domains**2)] * p.against_full_sharing
 
 
-def handicap(p: Parameters) -> float:
-    """Half the scale ratio sqrt(P)/M at which the fully shared pathway and the modules have their poles together."""
-    return 0.5 * p.paths**0.5 / p.domains
-
-
 def duel_scales(p: Parameters) -> dict[str, float]:
-    """Initial scale of the fully shared pathway over that of the modules, in either duel."""
-    return {"mixed": p.full_sharing_scale, "handicapped": handicap(p)}
+    """Initial scale of the fully shared pathway over that of the modules, in either duel; poles tie at sqrt(P)/M."""
+    return {"mixed": p.full_sharing_scale, "handicapped": 0.5 * p.paths**0.5 / p.domains}
 
 
 def variants(p: Parameters) -> dict[str, dict]:
     """Shared encoders; modules and full sharing in one network, on equal terms or not, and this from decoupled weights."""
     mixed = {"against_full_sharing": True, "seeds": 5}
-    handicapped = {**mixed, "full_sharing_scale": handicap(p)}
+    handicapped = {**mixed, "full_sharing_scale": duel_scales(p)["handicapped"]}
     decoupled = {"init_law": "decoupled", "dynamics": "descent", "precision": "float64"}
     return {
         "decoupled": {**handicapped, **decoupled, "steps": 200, "init_scale": 0.5, "seeds": 1},

@@ -94,10 +94,7 @@ def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """Return half-learning times of every seed, and the predictions of its initial weights, alone and in both duels.
-
-    The latter are nan with shared encoders, where the means of domains do not close.
-    """
+    """Half-learning times of every seed, and what its initial weights predict; nan with shared encoders, not closed."""
     p, data = cell.parameters, items_task(cell.parameters.level_weights)
     modes, optima = (data.singular_values, data.variances), data.singular_values / data.variances
     half = np.full((cell.seeds, len(optima)), np.nan)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, around
+from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, tolerance
 from foretrain.quantities.rank_correlation import rank_correlation
 from foretrain.study import Exact, PerSeed, claim, skip_if
 from foretrain.tasks.groups import permutation_matrices
@@ -37,18 +37,14 @@ def deduction(c):
     return float(c.theory.deduction_size.values.flat[0]) / len(operation(c.p).samples)
 
 
-def fraction_from(c, step):
-    """Return the fraction of samples from which on runs of every size have a step, (seed,); 2 for never, as infinity."""
-    return _from_on(c, c[""][step].isnull())
-
-
 def best_from(c):
     """Return by how much the fraction from which on some run of every size has the representation misses theory's."""
-    start = float(_from_on(c, c[""].rqi_step.isnull().all("seed")))
+    start = float(fraction_from(c, c.rqi_step.isnull().all("seed")))
     return Exact(abs(start - deduction(c)), f"The best runs learn from {start:.3g} on; never is 2.")
 
 
-def _from_on(c, never):
+def fraction_from(c, never):
+    """Return the fraction of samples from which on no size is `never` without the step, (seed,); 2 for none, as infinity."""
     fraction = fractions(c)
     deduction(c)  # without this prediction nothing is claimed
     skip_if(fraction.size < 3, "fewer than three training sizes")
@@ -125,10 +121,9 @@ CLAIMS = [
     *claim(
         "transition",
         "Networks learn the representation from the fraction of samples on from which all products can be deduced.",
-        lambda c: fraction_from(c, "rqi_step"),
+        lambda c: fraction_from(c, c.rqi_step.isnull()),
         source=PAPER + "Fig. 18 (a), (b)",
-        near=deduction,
-        inside=lambda c: around(deduction(c), 0.125),
+        **tolerance(deduction, 0.125),
         why="An eighth: between a tenth and nine tenths of training sets it takes a ninth more; sizes are a twelfth apart.",
         statistic="median",
         note="Share from which on a run reaches the RQI; never is 2.",
@@ -136,7 +131,7 @@ CLAIMS = [
         **ALONG,
     ).and_corrected(
         "Networks generalise from the fraction of samples on from which all products can be deduced.",
-        quantity=lambda c: fraction_from(c, "validation_step"),
+        quantity=lambda c: fraction_from(c, c.validation_step.isnull()),
         near=deduction,
         source="docs/studies/permutation-group.md",
         note="Share from which on a run reaches the accuracy on validation samples; never is 2.",

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from foretrain.study import NotApplicable, claim
+from foretrain.quantities.allowed import around
+from foretrain.study import claim, skip_if
 
 from .study import INPUTS, SOURCE
 
@@ -31,8 +32,7 @@ def between(c, quantity):
     """Return the mean over strengths neither below the cutoff nor so strong that the constraint holds all of the box."""
     strength = c.axis("strength")
     kept = (strength > 3 * c.p.cutoff**0.5) & (strength < 0.5)
-    if not kept.any():
-        raise NotApplicable("no strength lies between the cutoff and the box")
+    skip_if(not kept.any(), "no strength lies between the cutoff and the box")
     return quantity.isel(strength=np.flatnonzero(kept)).mean("strength", skipna=False)
 
 
@@ -65,7 +65,7 @@ CLAIMS = [
         "Interacting rectified modules have one effective parameter less than the sum for each mediating variable, whose "
         "scale M2 undoes.",
         near=lambda c: c.p.mediators,
-        inside=lambda c: (c.p.mediators - 0.5, c.p.mediators + 0.5),
+        inside=lambda c: around(c.p.mediators, 0.5),
         source=PAGE,
         why="Whole numbers; units that are on for all examples are linear and make it more in some draws, silent ones less.",
     ),

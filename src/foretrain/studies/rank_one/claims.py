@@ -4,21 +4,17 @@ import math
 
 import numpy as np
 
-from foretrain.quantities.allowed import around
+from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.learning_curves.curve_deviation import largest_deviation
 from foretrain.quantities.learning_curves.plateaus import plateau_lengths
-from foretrain.quantities.trajectory import at_end, furthest, half_gone
-from foretrain.study import Exact, claim, skip_if
+from foretrain.quantities.trajectory import at_end, furthest
+from foretrain.study import Exact, claim, crossing, skip_if
 from foretrain.theory.factorization.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.factorization.rank_one_plateau import early_solution
 from foretrain.training.factorization import THREAD
 
 OURS = "docs/theory/s-curves.md"
 GRID = ("weight_decay", "init_scale", "dimension")
-
-
-def has_no_decay(c):
-    return c.p.weight_decay == 0
 
 
 def four_numbers(c):
@@ -39,7 +35,7 @@ def irrelevant(runs):
 
 
 def halving_time(c):
-    return half_gone(c.loss["time"], irrelevant(c))
+    return crossing(-irrelevant(c), -irrelevant(c.start) / 2)
 
 
 def read_at(curve, times):
@@ -74,13 +70,13 @@ def lengths(c):
     return plateau_lengths(c.loss["time"], c.loss, upper=1.1, lower=0.9)
 
 
-def delay_factor(p):
-    return 1 + p.learning_rate * (1 - p.weight_decay / 2)
+def delay_factor(c):
+    return 1 + c.p.learning_rate * (1 - c.p.weight_decay / 2)
 
 
 def flow_length(c):
     over = lengths(c) / c.theory.plateau_length
-    return None if over.isnull().all() else furthest(over, delay_factor(c.p))
+    return None if over.isnull().all() else furthest(over, delay_factor(c))
 
 
 def estimated_length(c):
@@ -89,24 +85,16 @@ def estimated_length(c):
     return furthest(over) if over.size else None
 
 
-def over_undecayed(measure):
-    """Return the quantity "a measure of runs with weight decay over that of those without, paired by seed"."""
-
-    def quantity(c):
-        values = c.values("weight_decay")
-        skip_if(values[0] != 0 or len(values) == 1, "no runs with and without weight decay")
-        values = measure(c)
-        return values.isel(weight_decay=slice(1, None)) / values.isel(weight_decay=0, drop=True)
-
-    return quantity
+def over_undecayed(c, values):
+    """Return values of runs with weight decay over those of runs without, paired by seed."""
+    decays = c.values("weight_decay")
+    skip_if(decays[0] != 0 or len(decays) == 1, "no runs with and without weight decay")
+    return values.isel(weight_decay=slice(1, None)) / values.isel(weight_decay=0, drop=True)
 
 
 CLOSED_FORM = {
     "source": OURS,
-    "near": 1,
-    "inside": lambda c: around(
-        1, 0.02 + 2 * c.p.learning_rate + 2 * c.p.init_scale**2 / c.p.dimension
-    ),
+    **tolerance(1, lambda c: 0.02 + 2 * c.p.learning_rate + 2 * c.p.init_scale**2 / c.p.dimension),
     "why": "The closed form drops the squared overlaps beside 1, at the start sigma^2/n each; descent grows by a factor "
     "1 - eta slower than the flow, for about a unit of time; 2% for squared overlaps that have grown.",
     "statistic": "median",
@@ -129,8 +117,7 @@ CLAIMS = [
         "With weight decay the converged solution does not minimise the original loss.",
         weight_decay_end,
         source=THREAD,
-        near=1,
-        inside=(0.99, 1.01),
+        **tolerance(1, 0.01),
         why="Within a percent of the fixed point's loss, which is not zero.",
         along=GRID,
         at_end=True,
@@ -143,7 +130,7 @@ CLAIMS = [
         source=THREAD,
         inside=(-math.inf, 0.1),
         why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
-        where=has_no_decay,
+        where=lambda c: c.p.weight_decay == 0,
         note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
         rank="headline",
     ).and_corrected(
@@ -159,7 +146,7 @@ CLAIMS = [
         source=THREAD,
         inside=(0, 1),
         why="The sentence is an inequality.",
-        where=has_no_decay,
+        where=lambda c: c.p.weight_decay == 0,
         note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part halves.",
     ).and_corrected(
         "On the plateau the signal outgrows the decay term as the closed form predicts.",
@@ -174,9 +161,9 @@ CLAIMS = [
         "The plateau lasts as long as in the flow of the four numbers, and in descent a little longer.",
         flow_length,
         source=OURS,
-        near=lambda c: delay_factor(c.p),
-        inside=lambda c: around(
-            delay_factor(c.p), c.p.learning_rate + 2 * (c.p.observe_every * c.p.learning_rate) ** 2
+        **tolerance(
+            delay_factor,
+            lambda c: c.p.learning_rate + 2 * (c.p.observe_every * c.p.learning_rate) ** 2,
         ),
         why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again "
         "for the time before the growth is pure, and h^2/2 for interpolation over a stride h of time, of a length of "
@@ -200,7 +187,7 @@ CLAIMS = [
     claim(
         "weight-decay-early",
         "Weight decay accelerates the initial decay.",
-        lambda c: over_undecayed(halving_time)(c).max(GRID, skipna=False),
+        lambda c: over_undecayed(c, halving_time(c)).max(GRID, skipna=False),
         source=THREAD,
         inside=(0, 1 - 1e-9),
         why="'Accelerates': any factor below one.",
@@ -211,7 +198,7 @@ CLAIMS = [
     claim(
         "weight-decay-longer",
         "Weight decay extends the exponential phase.",
-        lambda c: over_undecayed(lengths)(c).min(GRID, skipna=False),
+        lambda c: over_undecayed(c, lengths(c)).min(GRID, skipna=False),
         source=THREAD,
         inside=(1 + 1e-9, math.inf),
         why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",

@@ -68,28 +68,28 @@ def program(p: Parameters) -> Program:
 
     from foretrain.dynamics import descent
     from foretrain.networks import factorization as network
-    from foretrain.networks.factorization import Factors
     from foretrain.quantities.alignment import alignment
 
     def target(inputs):
-        return Factors(inputs["a"][:, None], inputs["b"][:, None])
+        return network.Factors(inputs["a"][:, None], inputs["b"][:, None])
 
     def init(inputs):
-        start = Factors(inputs["x"][:, None], inputs["y"][:, None])
+        start = network.Factors(inputs["x"][:, None], inputs["y"][:, None])
         return start, descent.start("sgd", start)
 
     def step(inputs, state):
         factors, memory = state
-        slope = network.gradient("mse", factors, target(inputs))
+        signal, decay = network.mse_parts(factors, target(inputs))
+        slope = network.Factors(*(push - pull for push, pull in zip(decay, signal, strict=True)))
         rates = inputs["learning_rate"], inputs["weight_decay"]
         return descent.step("sgd", factors, slope, memory, *rates)
 
     def observe(inputs, state):
         factors, goal = state[0], target(inputs)
-        parts = network.mse_split(factors, goal)
+        signal, decay = network.mse_parts(factors, goal)
         (x, y), (a, b) = factors, goal
         overlap_x, overlap_y = (a * x).sum(), (b * y).sum()
-        pull = parts.decay.left + inputs["weight_decay"] * x
+        pull = decay.left + inputs["weight_decay"] * x
         return {
             "loss": network.mse_loss(factors, goal),
             "overlap_x": overlap_x,
@@ -97,7 +97,7 @@ def program(p: Parameters) -> Program:
             "irrelevant_x": ((x - overlap_x * a) ** 2).sum(),
             "irrelevant_y": ((y - overlap_y * b) ** 2).sum(),
             "alignment": alignment(x, y, a, b)[0, 0],
-            "signal": jnp.sqrt((parts.signal.left**2).sum()),
+            "signal": jnp.sqrt((signal.left**2).sum()),
             "decay": jnp.sqrt((pull**2).sum()),
         }
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.quantities.allowed import MOST, around
+from foretrain.quantities.allowed import MOST, tolerance
 from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.study import claim, float_type, skip_if, slope
 from foretrain.theory.grokking.ridge import typical_generalisation
@@ -15,9 +15,8 @@ from .study import CURVES, SOURCE, STEPS
 def typical_step(c, **other):
     """Return the step at which the typical run generalises, with other parameters than those of the cell."""
     p = replace(c.p, **other)
-    share = p.samples / p.dimension
-    time = typical_generalisation(share, p.init_scale, p.threshold, p.weight_decay)
-    return time / p.learning_rate
+    rest = p.init_scale, p.threshold, p.weight_decay
+    return typical_generalisation(p.samples / p.dimension, *rest) / p.learning_rate
 
 
 def step_gaps(c):
@@ -27,13 +26,11 @@ def step_gaps(c):
 
 
 def curve_gaps(c):
-    """Return measured less predicted errors at every step, over their start."""
     measured, predicted = (x[[*CURVES]].to_array() for x in (c.simulation, c.theory))
     return ((measured - predicted) / predicted.isel(step=0)).dropna("step")
 
 
 def law_gap(c):
-    """Return |measured over predicted step - 1| of the runs that have bounds, infinity where they never generalise."""
     known = np.isfinite(c.theory.law_room)
     skip_if(not known.any(), "no run has bounds")
     return abs(c.generalisation_step / c.theory.law - 1)[known].fillna(np.inf)
@@ -89,8 +86,7 @@ CLAIMS = [
         "decay-slope",
         "The step of generalisation is inversely proportional to the decay.",
         lambda c: slope(c.generalisation_step, "weight_decay"),
-        near=-1,
-        inside=around(-1, SLOPE),
+        **tolerance(-1, SLOPE),
         why="Claimed where the law, whose floor decay raises, has a slope within .005 of -1; as much again for the data.",
         along="weight_decay",
         among="runs that generalise at every decay",
@@ -103,8 +99,7 @@ CLAIMS = [
         "The step of generalisation goes with samples as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to "
         "never at g = threshold.",
         samples_slope,
-        near=1,
-        inside=(0.6, 1.4),
+        **tolerance(1, 0.4),
         why="Runs scatter by .46 at d = 100, as null spaces do: four standard errors of twenty. Were steps to go as g: 1.7.",
         along="samples",
         among="runs that generalise at every number of samples where the typical one does",

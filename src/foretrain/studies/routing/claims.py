@@ -1,30 +1,27 @@
 """Claims on the routing network: learning times, layers, sharing between domains, untrained routes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
+import xarray as xr
 
-from foretrain.lazy import xr
 from foretrain.quantities.agreement import balanced_agreement
-from foretrain.quantities.allowed import around
+from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_learning
 from foretrain.study import claim, crossing, half_time, larger_first, relative_gap
 from foretrain.tasks.masks import components
+from foretrain.training import routing_claims as common
 from foretrain.training.routing import LAYERS
-from foretrain.training.routing_claims import closed_form_within, same_item, trained_routes_alone
+from foretrain.training.routing_claims import PAIR, closed_form_within, same_item
 
 from . import theory
 from .study import SMALLER, task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/theory/routing.md"
-PAIR = ["input_domain", "output_domain"]
 
 
 def has_items(c) -> bool:
-    """Return True where all domains have the same hierarchical items."""
     return c.p.data == "hierarchy"
 
 
@@ -38,18 +35,10 @@ def is_comparable(c) -> bool:
     return has_items(c) and not c.p.disagreement and c.p.domains > 1
 
 
-def is_predicted(c) -> bool:
-    """Return True where theory predicts the similarity of domains and the growth of layers."""
-    return is_comparable(c) and has_closed_form(c)
-
-
 QUARTER = closed_form_within(lambda c: 0.25)
-IN_TIME = closed_form_within(lambda c: 1 / np.sqrt(c.p.hidden_width))  # a time is off by half of it
-ON_CURVE = closed_form_within(lambda c: 0.1)  # a curve is off by half of it, in time
 
 
 def decoupled_gap(c) -> xr.DataArray:
-    """Return the deviations of the decoupled network from the reduction, relative to the largest value."""
     run, reduction = c["decoupled"], c.theory.isel(seed=0, drop=True)
     names = ("loss", "singular_values")
     gaps = [relative_gap(run[name], reduction[f"reduction_{name}"]) for name in names]
@@ -57,7 +46,6 @@ def decoupled_gap(c) -> xr.DataArray:
 
 
 def race_deviation(c) -> xr.DataArray:
-    """Return the mean deviation of the loss from the race, while learning, over the drop of the loss."""
     # Theory goes on after the longest run, where all have diverged.
     step = {"input_core_dims": [["step"]] * 2, "vectorize": True, "join": "left"}
     return xr.apply_ufunc(deviation_while_learning, c.loss, c.theory.loss, **step)
@@ -72,7 +60,6 @@ def half_time_ratios(c) -> xr.DataArray:
 
 
 def own_start_explains(c) -> xr.DataArray:
-    """Return the fraction of the deviation from wide weights that the race from a run's own start explains."""
     run, wide, own = c.singular_values, c.theory.singular_values, c.theory.start_singular_values
     left, parted = (((run - race) ** 2).sum(("step", "mode"), skipna=False) for race in (own, wide))
     mean = parted.mean("seed")
@@ -80,7 +67,6 @@ def own_start_explains(c) -> xr.DataArray:
 
 
 def coupling_left(c) -> xr.DataArray:
-    """Return the off-diagonal fraction of the whole map when half of the loss is learned."""
     halved, time = crossing(-c.loss, -(c.start.loss + c.end.loss) / 2), c.loss.time.values
     step = {"input_core_dims": [[], ["step"]], "vectorize": True}
     return xr.apply_ufunc(lambda t, y: np.interp(t, time, y), halved, c.off_diagonal_mass, **step)
@@ -91,7 +77,6 @@ def zero_error(c) -> float:
 
 
 def island_agreement(c) -> xr.DataArray:
-    """Return the agreement of the untrained routes that are right with those within an island."""
     run = c["islands"]
     seeds = range(run.sizes["seed"])
     residuals = [float(task(c.p, c.seed(number)).residual.mean()) for number in seeds]
@@ -107,15 +92,14 @@ def island_agreement(c) -> xr.DataArray:
     return xr.apply_ufunc(agreement, run.trained_pairs, run.pair_error, least, **dims)
 
 
+def predicted_cosine(c) -> float:
+    return float(same_item(c.theory).mean())
+
+
 def layer_ratio(end):
     """Return hidden over encoder singular values at the end, dims (seed, mode)."""
     layers = end.singular_values
     return layers.sel(layer="hidden", drop=True) / layers.sel(layer="encoders", drop=True)
-
-
-def below_root(c) -> float:
-    """Return how far the predicted ratio is from sqrt(M), relative, mean over modes."""
-    return float(abs(1 - layer_ratio(c.theory.end) / np.sqrt(c.p.domains)).mean())
 
 
 def power(missing, ends) -> xr.DataArray:
@@ -125,7 +109,6 @@ def power(missing, ends) -> xr.DataArray:
 
 
 def limit_gap(c) -> xr.DataArray:
-    """Return the largest distance of the powers from those of the race, and of that from a Xavier start from two."""
     cosine = lambda end: 1 - same_item(end)  # noqa: E731
     ratio = lambda end: 1 - layer_ratio(end).mean("mode", skipna=False) / np.sqrt(c.p.domains)  # noqa: E731
     runs, ends = (c.end, c["small-init"].end), []
@@ -164,7 +147,11 @@ SHARED = {
     "why": "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
     "note": "Mean cosine between first-hidden-layer activity for one item in different domains.",
 }
-PREDICTED = {"source": OURS, "where": is_predicted, "domain": QUARTER}
+PREDICTED = {
+    "source": OURS,
+    "where": lambda c: is_comparable(c) and has_closed_form(c),
+    "domain": QUARTER,
+}
 SPLIT = {"source": OURS, "at_end": True, "where": lambda c: has_items(c) and c.p.domains > 1}
 DISAGREE = "Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
 
@@ -174,8 +161,7 @@ CLAIMS = [
         "zero-shot",
         "Untrained routes are as good as trained ones.",
         lambda c: (c.end.untrained_error - c.end.loss) / zero_error(c),
-        near=0,
-        inside=(-0.01, 0.01),
+        **tolerance(0, 0.01),
         where=lambda c: c.p.trained_outputs < c.p.domains and not c.p.disagreement,
         rank="headline",
         source=PAPER + "section 4.1, Fig. 4h",
@@ -193,8 +179,7 @@ CLAIMS = [
     ).and_corrected(
         "Representations of one item differ across domains by the part of the initial weights that each domain keeps for "
         "itself.",
-        near=lambda c: float(same_item(c.theory).mean()),
-        inside=lambda c: around(near := float(same_item(c.theory).mean()), (1 - near) / 4),
+        **tolerance(predicted_cosine, lambda c: (1 - predicted_cosine(c)) / 4),
         **PREDICTED,
         why="A quarter of what is predicted to be missing to a cosine of 1.",
     ),
@@ -204,7 +189,7 @@ CLAIMS = [
         race_deviation,
         near=0,
         inside=(-np.inf, 0.05),
-        domain=ON_CURVE,
+        domain=closed_form_within(lambda c: 0.1),  # a curve is off by half of it, in time
         where=has_closed_form,
         rank="headline",
         source=PAPER + "section 4, Fig. 4e; " + OURS,
@@ -216,9 +201,8 @@ CLAIMS = [
         "half-times",
         "Each mode is half learned at the predicted time.",
         lambda c: half_time_ratios(c).mean("mode", skipna=False),
-        near=1,
-        inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
-        domain=IN_TIME,
+        **tolerance(1, lambda c: 0.5 / np.sqrt(c.p.hidden_width)),
+        domain=closed_form_within(lambda c: 1 / np.sqrt(c.p.hidden_width)),  # half of it
         where=lambda c: has_items(c) and not c.p.disagreement and has_closed_form(c),
         rank="headline",
         source=OURS,
@@ -245,8 +229,7 @@ CLAIMS = [
         "The hidden matrix lies on more trained paths and grows more: its singular values are sqrt(M) times those of encoders "
         "and decoders.",
         lambda c: (layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
-        near=1,
-        inside=(0.95, 1.05),
+        **tolerance(1, 0.05),
         where=lambda c: has_items(c) and not c.p.disagreement,
         source=PAPER + "section 4, eqs. (49)-(51), Fig. 4f",
         why="The paper calls it a factor for long training; 5% is what its figure can show.",
@@ -257,8 +240,9 @@ CLAIMS = [
         quantity=lambda c: (layer_ratio(c.end) / layer_ratio(c.theory.end)).mean(
             "mode", skipna=False
         ),
-        near=1,
-        inside=lambda c: around(1, below_root(c) / 4),
+        **tolerance(
+            1, lambda c: float(abs(1 - layer_ratio(c.theory.end) / np.sqrt(c.p.domains)).mean()) / 4
+        ),
         rank="headline",
         **PREDICTED,
         why="A quarter of what separates the prediction from sqrt(M): less than the parts that single domains keep where not "
@@ -333,8 +317,7 @@ CLAIMS = [
         "split-first",
         "Routes that disagree share at first: until the second part of their map is learned, all domains are alike.",
         lambda c: c["disagreeing"].alike_between.max("step", skipna=False),
-        near=lambda c: float(predicted_between(c).max()),
-        inside=lambda c: around(float(predicted_between(c).max()), 0.05),
+        **tolerance(lambda c: float(predicted_between(c).max()), 0.05),
         why="A cosine within .05 of its prediction, as for routes that agree.",
         note=DISAGREE + "Largest mean cosine of one item between the halves.",
         **SPLIT,
@@ -346,15 +329,14 @@ CLAIMS = [
         lambda c: (
             split_step(c, c["disagreeing"].alike_between) / split_step(c, predicted_between(c))
         ),
-        near=1,
-        inside=lambda c: around(1, 1 / np.sqrt(c.p.hidden_width)),
+        **tolerance(1, lambda c: 1 / np.sqrt(c.p.hidden_width)),
         why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of one part by about half of "
         "that; the split is that of one part in one mode, hence twice that.",
         note=DISAGREE
         + "Measured over predicted time at which the cosine between the halves falls to the middle of its predicted fall.",
         **SPLIT,
     ),
-    trained_routes_alone,
+    common.trained_routes_alone,
     claim(
         "decoupled",
         "From decoupled weights, descent of the full network is Euler's method on the reduction, step by step.",

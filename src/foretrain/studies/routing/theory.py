@@ -21,8 +21,7 @@ _OF_REDUCTION = ("reduction_loss", "reduction_singular_values")
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
     """Predict a run of this seed at these numbers of steps, with the reduction from the decoupled start beside it.
 
-    The run itself is predicted from orthogonal weights and biregular masks, in closed form, and from decoupled weights, by
-    the reduction; for other starts there is no theory, and nan stands for it. Layers also follow the run's own start.
+    Orthogonal weights and biregular masks have a closed form, decoupled weights the reduction; nan stands for all others.
     """
     run = _of_run(p, seed, step)
     if p.data != "hierarchy":

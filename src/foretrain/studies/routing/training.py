@@ -14,7 +14,6 @@ from .study import INIT_LAWS, Parameters, task
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """Return data, trained pairs, start and the step in the paper's time of one run."""
     data = task(p, seed)
     return {
         **{f"task_{name}": value for name, value in data._asdict().items()},

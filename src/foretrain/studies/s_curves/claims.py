@@ -46,7 +46,6 @@ def gap_to_flow(c, shift=0):
 
 
 def start_gap(c):
-    """Return how far loss and alignments of the flow are from those of the runs at their start."""
     pairs = {"flow_loss": "relative_loss", "flow_inside": "inside", "flow_outside": "outside"}
     gaps = [
         run_variable(c, own).isel(step=0) - first(c.theory.start, flow)
@@ -56,7 +55,6 @@ def start_gap(c):
 
 
 def mode_order(c):
-    """Return the share of pairs of modes in the order predicted, shape (seed,); nan where no two are known to differ."""
     halves = crossing(run_variable(c, "mode_strengths"), 0.5, "step")
     halves = halves.transpose("seed", "mode").values
     predicted = first(c.theory, "flow_half_step").transpose("seed", "mode").values
@@ -98,11 +96,6 @@ def plateau(nth=1):
     return lambda c: allowed.over_settings(strengths(c.simulation, nth))
 
 
-def loss_left(c):
-    end = c.end.relative_loss
-    return (end > 0.01).astype(float).where(np.isfinite(end))
-
-
 def rank_2_like_1(c):
     both = (list(curves(c.simulation.sel(rank=rank), "relative_loss")) for rank in (1, 2))
     return time_rescalings(*both)[1]
@@ -135,8 +128,9 @@ def percent_left(c):
     return np.log((crossed / squared).transpose("seed").values)
 
 
-def largest_logit(p):
+def largest_logit(c):
     """Return the mean largest of n^2 normal entries of variance r s^2/n^2, those of target or learner."""
+    p = c.p
     size = max(p.target_scale, p.init_scale**2) * np.sqrt(p.rank) / p.dimension
     return float(size * np.sqrt(2 * np.log(p.dimension**2)))
 
@@ -260,8 +254,7 @@ CLAIMS = [
         "With weight decay the converged solution does not minimise the original loss.",
         lambda c: c.end.loss / c.theory.decayed_loss,
         source=THREAD,
-        near=1,
-        inside=(0.95, 1.05),
+        **allowed.tolerance(1, 0.05),
         why="A twentieth of where the singular values of the target say it ends: those near lambda/2 are learned slowly.",
         where=cells_of("mse", "sgd_decay", ranks=lambda p: p.rank > 1 and p.weight_decay > 0),
         at_end=True,
@@ -278,8 +271,7 @@ CLAIMS = [
         "For small logits the second plateau of cross-entropy at rank two is as strong as that of the squared error.",
         quantity=second_plateaus,
         source="docs/studies/s-curves.md",
-        near=0,
-        inside=(-0.1, 0.1),
+        **allowed.tolerance(0, 0.1),
         why="A tenth of its strength, as a log ratio: logits of order 1/n change a curve by less than a percent.",
         statistic="median",
         along="loss_function",
@@ -289,7 +281,7 @@ CLAIMS = [
     *claim(
         "cross-entropy-rank-10",
         "With cross-entropy training at rank ten does not find the zero-loss solution.",
-        loss_left,
+        lambda c: (c.end.relative_loss > 0.01).astype(float).where(c.end.relative_loss.notnull()),
         source=THREAD,
         inside=allowed.MOST,
         why="Loss is left if more than a percent is, as a figure shows; in most runs, or in hardly any.",
@@ -303,8 +295,7 @@ CLAIMS = [
         source="docs/studies/s-curves.md",
         at_end=False,
         statistic="mean",
-        near=0,
-        inside=lambda c: allowed.around(0, largest_logit(c.p)),
+        **allowed.tolerance(0, largest_logit),
         why="The curvature along an entry is n^2 Q times that of the squared error / (2 n^2), which is one up to the largest "
         "logit: rates, and times with them, differ by no more.",
         along="loss_function",

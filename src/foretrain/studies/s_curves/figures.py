@@ -4,24 +4,17 @@ from foretrain.study import figure, panel, skip_if
 
 from .claims import first
 
-LOSS = {"x": "step", "label": "Relative loss", "ylim": (0, 1.6)}
+# The steps in which descent at the reference rate learns a target of rank one, and some more.
+EARLY = {"x": "step", "xlim": lambda c: (0, min(c.p.steps, 120))}
+LOSS = {**EARLY, "label": "Relative loss", "ylim": (0, 1.6)}
 FLOW = {"theory": lambda c: c.theory.flow_loss, "theory_label": "flow from their starts"}
 SPLIT = {"in the target's span": "inside", "outside of it": "outside"}
 
 
-def reach(c):
-    """Return the steps in which descent at the reference rate learns a target of rank one, and some more."""
-    return 0, min(c.p.steps, 120)
-
-
-def below_full(name):
-    """Return the quantity "a variable of the first seeds", at ranks below the dimension."""
-
-    def quantity(c):
-        skip_if(c.p.rank >= c.p.dimension, "at full rank nothing is outside")
-        return first(c.simulation, name)
-
-    return quantity
+def below_full(c, name):
+    """Return a variable of the first seeds, at ranks below the dimension."""
+    skip_if(c.p.rank >= c.p.dimension, "at full rank nothing is outside")
+    return first(c.simulation, name)
 
 
 FIGURES = {
@@ -29,7 +22,7 @@ FIGURES = {
         "Loss while learning",
         "Training loss over that of the zero matrix, for every rank; dashed, for descent, what the starts of the first "
         "twenty seeds predict.",
-        panel(lambda c: c.relative_loss, by="rank", across="optimizer", xlim=reach, **LOSS, **FLOW),
+        panel(lambda c: c.relative_loss, by="rank", across="optimizer", **LOSS, **FLOW),
         columns=2,
         height=7,
         sharey=True,
@@ -39,9 +32,7 @@ FIGURES = {
         "Cross-entropy and squared error",
         "Training loss of descent over that of the zero matrix, for the squared error and for cross-entropy of small "
         "logits, a panel for every rank; dashed, what the starts of the first twenty seeds predict of both.",
-        panel(
-            lambda c: c.relative_loss, by="loss_function", across="rank", xlim=reach, **LOSS, **FLOW
-        ),
+        panel(lambda c: c.relative_loss, by="loss_function", across="rank", **LOSS, **FLOW),
         columns=2,
         height=7,
         sharey=True,
@@ -51,16 +42,15 @@ FIGURES = {
         "Squared length of both factors in the target's span and outside of it, over twice the sum of its singular values, "
         "first twenty seeds; dashed, the flow from their starts. At full rank nothing is outside.",
         panel(
-            {label: below_full(name) for label, name in SPLIT.items()},
+            {label: lambda c, name=name: below_full(c, name) for label, name in SPLIT.items()},
             across="rank",
             theory={
                 label: lambda c, name=name: c.theory[f"flow_{name}"]
                 for label, name in SPLIT.items()
             },
             theory_label="flow from their starts",
-            x="step",
-            xlim=reach,
             label="Squared length",
+            **EARLY,
         ),
         sharey=True,
     ),

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.agreement import balanced_agreement
-from foretrain.quantities.allowed import around
+from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.learning_curves.threshold import lasting_threshold
 from foretrain.quantities.representation import domain_cosine
 from foretrain.quantities.zero_modes import zero_modes
@@ -40,7 +40,6 @@ def threshold(c, runs):
 
 
 def agreement(c):
-    """Return the agreement of the untrained pairs that are right, over all K, with those that the graph predicts."""
     level = GENERALISES * zero_error(c.p)
 
     def of_seed(pairs, errors, predicted):
@@ -54,10 +53,7 @@ def agreement(c):
 
 
 def graph_gap(c):
-    """Return how far number of components, error of pairs and their mean are from those that the Laplacian's modes give.
-
-    Errors over that of answering zero: 0 within a component, 2 across, 1 with a domain that is never trained.
-    """
+    # Errors over that of answering zero: 0 within a component, 2 across, 1 with a domain that is never trained.
     pairs, power = c.trained_pairs, zero_error(c.p)
     counted, joined = xr.apply_ufunc(
         zero_modes, pairs.fillna(0), input_core_dims=[PAIR], output_core_dims=[[], PAIR]
@@ -82,7 +78,6 @@ def mean_answer(c, function):
 
 
 def targets(c):
-    """Return the targets, dims (feature, item)."""
     data = items_task(c.p.level_weights)
     values = data.output_modes * (data.singular_values / data.variances) @ data.input_modes[0].T
     return xr.DataArray(values, dims=("feature", "item"))
@@ -99,7 +94,6 @@ def unjoined_inputs(c):
 
 
 def cosine_apart(c, runs):
-    """Return the mean cosine of one item's representations in inputs without a common trained output."""
     mean = lambda values: domain_cosine(values, ITEMS)[..., unjoined_inputs(c)].mean(-1)  # noqa: E731
     return xr.apply_ufunc(mean, runs.similarity, input_core_dims=[["sample", "sample_other"]])
 
@@ -117,7 +111,6 @@ def power_of_scale(c) -> float:
 
 
 def power_measured(c):
-    """Return the measured power; nan where nothing is missing to a cosine of 1."""
     large, small = (1 - cosine_apart(c, runs) for runs in (c[""], c[SMALL]))
     fallen = large / small
     return np.log(fallen.where(fallen > 0)) / np.log(SMALLER)
@@ -193,8 +186,7 @@ CLAIMS = [
         "Inputs without a common trained output share a representation only as init_scale goes to 0: 1 - cosine falls with "
         "the power of the scale that wide layers have.",
         quantity=power_measured,
-        near=power_of_scale,
-        inside=lambda c: around(power_of_scale(c), power_of_scale(c) / 4),
+        **tolerance(power_of_scale, lambda c: power_of_scale(c) / 4),
         source="docs/theory/routing.md",
         why="What does not vanish has the power 0: a quarter of the way there.",
         note="Power of init_scale, from its value and an eighth of it.",
@@ -222,8 +214,7 @@ CLAIMS = [
     ).and_corrected(
         "With one output per input and small weights, the error on untrained routes is that of unrelated signs of every mode.",
         quantity=lambda c: 1 + mean_answer(c, np.square),
-        near=predicted_error,
-        inside=lambda c: around(predicted_error(c), 0.1),
+        **tolerance(predicted_error, 0.1),
         source=GRAPH,
         why="A tenth of the error of answering zero: answers whose power is within a tenth of that of the map. The few signs "
         "add no scatter: both of each are counted.",
@@ -235,8 +226,7 @@ CLAIMS = [
         "unrelated",
         "With one output per input and small weights, answers on untrained routes are unrelated to their targets.",
         lambda c: mean_answer(c, lambda answers: answers * targets(c)),
-        near=0,
-        inside=(-0.5, 0.5),
+        **tolerance(0, 0.5),
         source=GRAPH,
         why="Half way to a network that has learned all routes, which has 1. Ten domains draw few signs: a seed is off by .1.",
         note="Mean over untrained routes of answer times target, over the mean square of the target.",

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.learning_curves.slopes import slopes
 from foretrain.quantities.learning_curves.threshold import lasting_threshold
 from foretrain.study import claim, skip_if
@@ -49,7 +50,6 @@ def threshold(c):
 
 
 def beyond_graph(c):
-    """Return the measured threshold minus that of the graphs of the same runs, at the smallest scale."""
     expected = smallest_fraction(c, c.theory.predicted_untrained_error)
     return (threshold(c) - expected).isel(init_scale=0)
 
@@ -60,14 +60,12 @@ def threshold_falls(c):
 
 
 def spread_of_thresholds(c):
-    """Return the mean distance of a seed's threshold from those of the others, at the smallest scale."""
     own = threshold(c).isel(init_scale=0)
     other = own.rename(seed="other")
     return abs(own - other).where(own.seed != other.other).mean("other")
 
 
 def across_error(c):
-    """Return the error of pairs across components whose languages both are trained, at the smallest scale."""
     error = error_over(c, c.theory.predicted_pair_error == 1).mean("trained_fraction")
     return error.where(shared.all_done(c, ("trained_fraction",))).isel(init_scale=0)
 
@@ -85,14 +83,12 @@ def bounds(c):
 
 
 def determinants(c):
-    """Return the fraction of runs that are stuck if and only if factors are square and the bound is above zero."""
     bounded = shared.is_square(c) & (bounds(c) > 0)
     stuck = shared.is_stuck(c)
     return (stuck == bounded).astype(float).where(stuck.notnull()).mean(OVER)
 
 
 def stuck_loss(c):
-    """Return the fraction of stuck runs whose loss came down to `SETTLED` times its bound, 0 if any run is below its own."""
     ratio = c.converged_loss / bounds(c)
     settled = (ratio <= SETTLED).astype(float).where(shared.is_stuck(c) == 1).mean(OVER)
     below = (ratio < 1 - 1e-4).any(OVER)  # by more than rounding
@@ -105,7 +101,6 @@ def wide_bias(c):
 
 
 def seeming_error(c):
-    """Return the untrained error over all entries of runs whose untrained error on the diagonal is small."""
     runs = c["diagonal_only"]
     untrained = runs.trained_pairs == 0
     good = shared.mean_over(runs.pair_diagonal_error, untrained) <= GENERALISES
@@ -113,10 +108,6 @@ def seeming_error(c):
 
 
 def alignment_exponent(c):
-    """Return the slope of ln misalignment at departure against ln sigma over that of the law, mean over masks.
-
-    Masks with fewer than two scales in the range `ALIGNED` are left out.
-    """
     left, masks = (
         c["departure"][name]
         .where(shared.has_converged(c.of("departure")))
@@ -137,7 +128,6 @@ def alignment_exponent(c):
 
 
 def learned_with_path(c):
-    """Return the median time at which an untrained pair is learned over that of the last pair of its quickest path."""
     times = c.learned_time.where(shared.has_converged(c)).transpose(..., *PAIR).isel(init_scale=[0])
     joined = times.copy(data=joining_times(times.where(c.trained_pairs == 1).values))
     ratio = (times / joined).where(shared.within_components(c))
@@ -162,8 +152,7 @@ CLAIMS = [
         alignment_exponent,
         along=OVER,
         source="docs/theory/masked-rank-one.md",
-        near=1,
-        inside=(0.95, 1.05),
+        **tolerance(1, 0.05),
         why="An exponent 8% off, or s_3 in place of s_2 (15% off on average), lies outside.",
         note="Slope of log misalignment against log sigma over that of the law with all modes of T, 1 - s_k/s_1, which tends "
         f"to the first; where the misalignment lies between {ALIGNED[0]:g} and {ALIGNED[1]:g}, mean over masks.",
@@ -188,8 +177,7 @@ CLAIMS = [
         "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
         lambda c: threshold(c).mean("init_scale", skipna=False),
         source=NOTE,
-        near=0.3,
-        inside=(0.3 - STEP, 0.3 + STEP),
+        **tolerance(0.3, STEP),
         why="The note's 'roughly': one step of its grid of fractions to either side.",
         note=f"Fraction from which the untrained error stays at most {GENERALISES:g}, half of that of answering nothing. Mean "
         "over scales.",
@@ -198,8 +186,7 @@ CLAIMS = [
         "For small weights generalisation emerges where the graph of trained pairs is nearly connected.",
         quantity=beyond_graph,
         source=GRAPH,
-        near=0,
-        inside=(-STEP, STEP),
+        **tolerance(0, STEP),
         why="One step of the note's grid of fractions.",
         note="Threshold at the smallest scale minus that predicted from each seed's own masks.",
     ),
@@ -224,8 +211,7 @@ CLAIMS = [
     ).and_corrected(
         "Pairs across components never generalise: they compute a random orthogonal map, of error 1 on average.",
         source=GRAPH,
-        near=1,
-        inside=lambda c: (1 - 1 / c.p.words, 1 + 1 / c.p.words),
+        **tolerance(1, lambda c: 1 / c.p.words),
         why="The standard deviation of a pair, 1/D: tens of pairs and masks are averaged, but a seed's pairs share their "
         "frames.",
     ),
@@ -310,8 +296,7 @@ CLAIMS = [
         "and translate nothing.",
         quantity=lambda c: seeming_error(c) / ((c.p.words - 1) / 2),
         source=OURS,
-        near=1,
-        inside=(0.9, 1.1),
+        **tolerance(1, 0.1),
         why="A tenth to either side leaves no doubt which matrix it is.",
         note=f"{SEEMING} {GENERALISES:g}, over (D - 1)/2.",
         where=lambda c: c.p.words > 1,

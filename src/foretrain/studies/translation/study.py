@@ -95,7 +95,6 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def departure_scale(init_scale: float) -> float:
-    """The scale from which the variant ``departure`` starts in the cell of `init_scale`."""
     return init_scale**4
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.gates import angle_clusters
 from foretrain.study import claim, float_type
 from foretrain.tasks.logic import xor
@@ -32,7 +33,6 @@ def while_learning(c) -> float:
 
 
 def predicted_starts(c):
-    """Return how far the predictions of both networks are at step 0 from the strengths derived from their starts."""
     start = c.theory.start
     own = start.example_strength - c.theory.start_strength
     gated = start.gated_loss - loss_of(c.theory.gated_start_strength.transpose("seed", ...).values)
@@ -47,12 +47,10 @@ def unit_values(c, measure) -> np.ndarray:
 
 
 def cell_types(weights, number) -> float:
-    """Return the number of groups of directions that point to an example, less that of those that do not."""
     return float(np.where(np.abs(angle_clusters(weights)[1] % 90 - 45) > 4.5, -1, 1).sum())
 
 
 def types_as_predicted(c) -> np.ndarray:
-    """Return the fraction of units whose type is the one derived from their initial weights."""
     x = xor(1).inputs["x"]
 
     def fraction(weights, number):
@@ -64,7 +62,6 @@ def types_as_predicted(c) -> np.ndarray:
 
 
 def decoupled_gap(c):
-    """Return the deviation of a(t) from Euler's method on the reduction, over its end."""
     strength, start = c["decoupled"].example_strength, np.full(4, decoupled_strength(c.p) ** 2)
     expected = descent(start, c.p.learning_rate, c.p.steps, every=c.p.observe_every)
     expected = xr.DataArray(expected[: strength.sizes["step"]], dims=("step", "example"))
@@ -72,7 +69,6 @@ def decoupled_gap(c):
 
 
 def flow_gap(c):
-    """Return the deviation of the decoupled network's loss under gradient flow from the closed form, over its start."""
     expected = c.theory.closed_form_loss.isel(seed=0, drop=True)
     return (c["decoupled-flow"].loss - expected) / expected.isel(step=0, drop=True)
 
@@ -161,8 +157,7 @@ CLAIMS = [
         "The hidden units of the ReLU network fall into four functional cell types, whose input weights point to one of the "
         "four examples each.",
         lambda c: unit_values(c, cell_types),
-        near=4,
-        inside=(4, 4),
+        **tolerance(4, 0),
         source=PAPER + "Fig. 3a",
         why="A count: nothing but four in every seed is four. A tenth of the 45 degrees that no direction can exceed.",
         note="Groups of input weights by direction, parted by more than 45 degrees, that point to an example within 4.5 "

@@ -131,13 +131,8 @@ def gatings() -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def candidates(init_scale: float) -> dict[str, np.ndarray]:
-    """Return predicted learning time, lowest loss and self-consistency of every gating, shape (gating,) each.
-
-    Args:
-        init_scale: Strength of every edge at the start.
-    """
-    data = xor(1)
-    x, y = data.inputs["x"], data.targets["y"]
+    """Return learning time, lowest loss and self-consistency of every gating, (gating,) each, from edges of this strength."""
+    x, y = xor(1).inputs["x"], xor(1).targets["y"]
     table, predictions = rank_gatings(x, y, gatings(), init_scale)
     fits = [
         self_consistent(predictions[name].reduction, x, gates, OPEN)
@@ -201,11 +196,7 @@ def program(p: Parameters) -> lab.Program:
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """Predict a seed's loss and strengths from the start derived from its own initial weights; nothing is fitted.
-
-    The network's own prediction is that of `p.network`; beside it stand the gated network, the closed form from the
-    decoupled start, and the candidate gatings.
-    """
+    """Predict a seed's loss and strengths from the start derived from its own initial weights; nothing is fitted."""
     gated = own = exclusive_or.gated_strengths(start_weights(replace(p, network="gated"), seed))
     if p.network == "relu":
         own = exclusive_or.rectified_strengths(start_weights(p, seed))
@@ -224,10 +215,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 
 def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
-    """Fit the a_0 of every seed by the closed form, with the curve from it; nan for a seed that diverged.
-
-    Beside them is how far a ReLU network's gates agree with each gating.
-    """
+    """Fit the a_0 of every seed by the closed form, and its curve, nan if it diverged; compare a ReLU network's gates."""
     p, run = cell.parameters, cell.simulation
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     starts = _FITTED * natural_strength(p)

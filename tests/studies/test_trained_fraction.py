@@ -10,6 +10,7 @@ from made_up import add, check, grid, times
 from riding import trained
 
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED
+from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
@@ -140,7 +141,8 @@ SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "observe_every":
 
 
 def _ride(p):
-    return trained(study.program(p), p, (study.inputs(p, Seed(0, seed)) for seed in range(3)))
+    whole = catalogue.load("trained-fraction")
+    return trained(whole.program(p), p, (whole.inputs(p, Seed(0, seed)) for seed in range(3)))
 
 
 def test_graph_predicts_zero_within_components_and_unrelated_bases_across(monkeypatch):

@@ -354,14 +354,3 @@ def test_data_that_a_module_does_not_take_are_refused_in_a_line():
             ArgumentError, match=r"`model` must answer the data, but fails at .*py, line"
         ):
             of_torch(module, data)
-
-
-def test_a_file_names_a_module(tmp_path):
-    from foretrain.elsewhere.own_model import own_model
-
-    code = "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(3, 2)"
-    (tmp_path / "mine.py").write_text(code)
-    x = RANDOM.standard_normal((5, 3))
-    function = own_model(tmp_path / "mine.py:model", x).function(x)
-    assert function.names == ("bias", "weight")
-    assert function.network is not None

@@ -1,8 +1,8 @@
 """Free directions of a network: how many, by the rank of its Jacobian, and where they come from, by source.
 
 To first order a direction is free if it moves no output on the data. How many are is exact where the rank of the Jacobian is
-(`foretrain.degeneracy.counts.jacobian_spectrum`); sources say why, and miss some: what they leave is `unattributed`. Without
-the rank they count from below. Four are counted, each beyond those before; the first three are the document's:
+(`jacobian_spectrum`); sources say why, and count from below. Each is counted beyond those before; the first three are the
+document's:
 
 1. activations: with ``rank G^l = g``, each of the d_l - g dependencies frees the d_{l+1} weights that read it;
 2. Jacobians: with ``rank K^{l+1} = k``, each null direction frees g directions more: section l keeps ``k g`` of its weights;

@@ -1,14 +1,12 @@
 import errno
 import importlib.util
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from PIL import Image
 
 from foretrain.errors import ArgumentError, FolderError, ForetrainError
 from foretrain.results import export as export_module
@@ -64,15 +62,11 @@ def test_tables_are_long_one_for_each_set_of_dims(tmp_path, fmt):
 
 
 def test_an_unknown_format_is_named(tmp_path):
-    with pytest.raises(
-        ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`, `trackio`"
-    ):
+    with pytest.raises(ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`"):
         export(FOLDER, "netcfd", tmp_path / "x")
 
 
-@pytest.mark.parametrize(
-    ("fmt", "package"), [("netcdf", "h5netcdf"), ("parquet", "pyarrow"), ("trackio", "trackio")]
-)
+@pytest.mark.parametrize(("fmt", "package"), [("netcdf", "h5netcdf"), ("parquet", "pyarrow")])
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, fmt, package):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ForetrainError, match=rf"needs {package}.*foretrain\[export\]"):
@@ -120,24 +114,3 @@ def test_labels_that_differ_from_cell_to_cell_are_a_column_beside_their_position
         [2, 10, "m1", 1, 7.0],
     ]
     assert (tmp_path / "tables" / f"simulation.width-seed-mode.{fmt}").exists()
-
-
-def test_a_logbook_holds_command_verdicts_and_figures(tmp_path):
-    logbook = pytest.importorskip("trackio.logbook")
-    stored = tmp_path / "stored"
-    shutil.copytree(RESULT.path, stored)
-    (stored / "figures").mkdir()
-    Image.new("L", (2, 2)).save(stored / "figures" / "curves.png")
-    export(stored, "trackio", tmp_path / "book")
-    study = RESULT.config["study"]
-    cells = logbook.read_page_outline(tmp_path / "book" / ".trackio", study)["cells"]
-    assert [(one["type"], one["title"]) for one in cells] == [
-        ("code", "Command"),
-        ("markdown", "Verdicts"),
-        ("figure", "curves"),
-        ("markdown", "Provenance"),
-    ]
-    page = (tmp_path / "book/.trackio/logbook/pages" / study / "page.md").read_text()
-    assert all(claim.statement in page for claim in RESULT.claims)
-    with pytest.raises(ForetrainError, match=r"already exists.*outside"):
-        export(stored, "trackio", tmp_path / "book" / "inner")

@@ -29,20 +29,15 @@ def make_run(number, observations=3, *, width=2, dtype=np.float32, note=""):
 
 
 def assert_same_run(run, other):
-    assert (run.identity, run.outcome, run.steps_taken, run.note) == (
-        other.identity,
-        other.outcome,
-        other.steps_taken,
-        other.note,
-    )
+    for name in ("identity", "outcome", "steps_taken", "note"):
+        assert getattr(run, name) == getattr(other, name)
     np.testing.assert_array_equal(run.steps, other.steps)
     for held, expected in ((run.curves, other.curves), (run.finals, other.finals)):
         assert set(held) == set(expected)
         for name in held:
-            expected_values = np.asarray(expected[name])
-            assert held[name].dtype == expected_values.dtype
-            assert held[name].shape == expected_values.shape
-            assert held[name].tobytes() == expected_values.tobytes()
+            mine, theirs = held[name], np.asarray(expected[name])
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            assert mine.tobytes() == theirs.tobytes()
 
 
 def read(folder):
@@ -51,15 +46,6 @@ def read(folder):
 
 def segment_names(folder):
     return sorted(os.listdir(folder / "journal"))
-
-
-def test_what_is_appended_is_read_back_to_the_bit(tmp_path):
-    runs = [make_run(n, observations=1 + n % 5, width=1 + n % 3) for n in range(20)]
-    writer = Writer(tmp_path, "worker-0")
-    for start in range(0, 20, 7):
-        writer.append(runs[start : start + 7])
-    for run, expected in zip(read(tmp_path), runs, strict=True):
-        assert_same_run(run, expected)
 
 
 arrays = st.sampled_from([np.float32, np.float64, np.int32, np.bool_])
@@ -83,9 +69,7 @@ def finished_runs(draw):
         if draw(st.booleans()):
             curves["a"] = values((observations, draw(st.integers(0, 2))), "a")
         if draw(st.booleans()):
-            finals["b"] = values(
-                tuple(draw(st.lists(st.integers(0, 2), min_size=1, max_size=1))), "b"
-            )
+            finals["b"] = values((draw(st.integers(0, 2)),), "b")
         runs.append(
             FinishedRun(
                 identity=f"run{number}",
@@ -233,10 +217,6 @@ def test_a_file_where_the_journal_should_be_is_named(tmp_path):
             "same number of axes",
         ),
         ([FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.array(["s"])})], "must hold numbers"),
-        (
-            [FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.ones(1, np.longdouble)})],
-            "must hold numbers",
-        ),
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_writing(tmp_path, runs, message):
@@ -275,11 +255,3 @@ def test_every_run_carries_the_hash_of_the_code_and_the_backend_that_made_it(tmp
 def test_a_note_that_utf_8_cannot_hold_costs_no_run(tmp_path):
     Writer(tmp_path, "w").append([make_run(0, note="no file \udcff")])
     assert list(scan(tmp_path).notes.values()) == ["no file ?"]
-
-
-def test_only_the_named_segments_are_read(tmp_path):
-    names = [Writer(tmp_path, worker).append([make_run(0)]).name for worker in "ab"]
-    (tmp_path / "journal" / names[0]).write_bytes(b"")
-    damaged = {}
-    assert [found.name for found in segments(tmp_path, damaged, only={names[1]})] == names[1:]
-    assert damaged == {}

@@ -13,13 +13,7 @@ import xarray as xr
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
-from foretrain.results.summary import (
-    Summary,
-    count_outcomes,
-    read_summary,
-    versions,
-    write_summary,
-)
+from foretrain.results.summary import Summary, count_outcomes, read_summary, versions, write_summary
 from foretrain.vocabulary import OUTCOMES
 
 SUMMARY = Summary(
@@ -97,10 +91,7 @@ def test_versions_are_those_installed_and_import_nothing():
         "import sys; from foretrain.results.summary import versions; versions();"
         "print({'jax', 'diffrax', 'optax', 'zarr'} & set(sys.modules))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "set()"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
 
 
 def test_outcomes_are_counted_by_name():

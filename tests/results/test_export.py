@@ -34,26 +34,17 @@ def test_netcdf_holds_the_same_groups_and_values(tmp_path):
 def test_tables_are_long_one_for_each_set_of_dims(tmp_path, fmt):
     pytest.importorskip("pyarrow")
     paths = export(FOLDER, fmt, tmp_path / "tables")
-    assert {path.name for path in paths} == {
-        f"{name}.{fmt}"
-        for name in (
-            "simulation.learning_rate-seed-step",
-            "simulation.learning_rate-seed",
-            "variants.single.learning_rate-seed-step",
-            "variants.single.learning_rate-seed",
-            "theory.learning_rate-step",
-            "claims.claim",
-            "claims.claim-bound",
-        )
-    }
+    runs = ("learning_rate-seed-step", "learning_rate-seed")
+    names = {f"{group}.{dims}" for group in ("simulation", "variants.single") for dims in runs}
+    names |= {"theory.learning_rate-step", "claims.claim", "claims.claim-bound"}
+    assert {path.name for path in paths} == {f"{name}.{fmt}" for name in names}
     frames = {p.stem: getattr(pd, f"read_{fmt}")(p) for p in paths}
     curves = frames["simulation.learning_rate-seed-step"]
     assert set(curves) == {"learning_rate", "seed", "step", "time", "loss"}
     assert len(curves) == int(np.isfinite(RESULT.simulation.loss).sum())
     for row in curves.itertuples():
-        stored = RESULT.simulation.sel(
-            learning_rate=row.learning_rate, seed=row.seed, step=row.step
-        )
+        labels = {name: getattr(row, name) for name in ("learning_rate", "seed", "step")}
+        stored = RESULT.simulation.sel(labels)
         # a float32 printed in decimal is the same float32
         assert np.float32(row.loss) == stored.loss
         assert row.time == stored.time
@@ -105,12 +96,7 @@ def test_labels_that_differ_from_cell_to_cell_are_a_column_beside_their_position
     read = pd.read_csv if fmt == "csv" else pd.read_parquet
     table = read(tmp_path / "tables" / f"simulation.width-seed-step-mode.{fmt}")
     rows = table[["width", "step", "mode", "mode_position", "pair"]].values.tolist()
-    assert rows == [
-        [1, 0, "m0", 0, 0.0],
-        [1, 10, "m0", 0, 2.0],
-        [2, 0, "m0", 0, 4.0],
-        [2, 0, "m1", 1, 5.0],
-        [2, 10, "m0", 0, 6.0],
-        [2, 10, "m1", 1, 7.0],
-    ]
+    assert rows[:2] == [[1, 0, "m0", 0, 0.0], [1, 10, "m0", 0, 2.0]]
+    assert rows[2:4] == [[2, 0, "m0", 0, 4.0], [2, 0, "m1", 1, 5.0]]
+    assert rows[4:] == [[2, 10, "m0", 0, 6.0], [2, 10, "m1", 1, 7.0]]
     assert (tmp_path / "tables" / f"simulation.width-seed-mode.{fmt}").exists()

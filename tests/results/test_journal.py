@@ -70,17 +70,9 @@ def finished_runs(draw):
             curves["a"] = values((observations, draw(st.integers(0, 2))), "a")
         if draw(st.booleans()):
             finals["b"] = values((draw(st.integers(0, 2)),), "b")
-        runs.append(
-            FinishedRun(
-                identity=f"run{number}",
-                outcome=draw(st.integers(0, 5)),
-                steps_taken=draw(st.integers(0, 2**40)),
-                steps=np.arange(observations),
-                curves=curves,
-                finals=finals,
-                note=draw(st.text(max_size=5)),
-            )
-        )
+        outcome, taken = draw(st.integers(0, 5)), draw(st.integers(0, 2**40))
+        steps, note = np.arange(observations), draw(st.text(max_size=5))
+        runs.append(FinishedRun(f"run{number}", outcome, taken, steps, curves, finals, note))
     return runs
 
 
@@ -187,22 +179,15 @@ def test_a_full_disk_leaves_no_part_of_the_segment_and_says_so(tmp_path, monkeyp
     def full(*arguments):
         raise OSError(number, os.strerror(number))
 
+    # A view of the content stands where writing begins.
+    place, name = (files.os, "fsync") if call == "fsync" else (files, "memoryview")
     with monkeypatch.context() as patch:
-        if call == "fsync":
-            patch.setattr(files.os, "fsync", full)
-        else:
-            patch.setattr(files, "memoryview", full, raising=False)  # stands where writing begins
+        patch.setattr(place, name, full, raising=False)
         with pytest.raises(FolderError, match=r"^The disk that holds .* is full\.[^\n]*$"):
             writer.append([make_run(1)])
     assert segment_names(tmp_path) == ["w-00000001.npz"]
     writer.append([make_run(1)])
     assert len(scan(tmp_path).identities) == 2
-
-
-def test_a_file_where_the_journal_should_be_is_named(tmp_path):
-    (tmp_path / "journal").touch()
-    with pytest.raises(FolderError, match=r"Cannot write .*journal"):
-        Writer(tmp_path, "w")
 
 
 @pytest.mark.parametrize(

@@ -12,16 +12,7 @@ from foretrain.claims.interval import interval
 
 
 def fraction(agree, n, allowed):
-    ends = interval(np.arange(n) < agree)
-    verdict = HOLDS if allowed[0] <= ends.low and ends.high <= allowed[1] else FAILS
-    return made(
-        uncertainty=(ends.low, ends.high),
-        measured=ends.measured,
-        method=ends.method,
-        seeds=n,
-        allowed=allowed,
-        verdict=verdict,
-    )
+    return made(samples=np.arange(n) < agree, allowed=allowed)
 
 
 def test_p_is_the_level_at_which_the_interval_touches_the_bound():

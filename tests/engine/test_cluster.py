@@ -37,10 +37,10 @@ def log_of(script):
 
 def test_sbatch_script_runs_every_shard_once_with_its_log_beside_any_folder(tmp_path):
     folder = tmp_path / "50% of 'it', \"so\" #1"
-    script = sbatch_script("routing", tmp_path / "a b.toml", folder, 12, cores=2)
+    script = sbatch_script("routing", tmp_path / "a b.toml", folder, 12)
     assert script.startswith("#!/bin/bash\n")
     assert "#SBATCH --array=1-12\n" in script
-    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 2" in script
+    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 4" in script
     assert f"'{tmp_path}/a b.toml'" in script
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr

@@ -46,8 +46,8 @@ def pytest_configure(config):
 # Files of ten seconds and more: begun first, no core is idle at the end while another is at the last of them.
 LONG = set(
     "analysis analyze benchmarks bumps_sentences cli compilation_cache conduct context coordinate_check critical_fraction "
-    "deadlock docs durability_of_sweeps embedding explain lanes learning_coefficient masked_rank_one_sentences mistakes "
-    "modular_transformer notebooks opened own_studies page_in_browser positions routing_sentences s_curves_sentences "
+    "deadlock docs durability_of_sweeps embedding explain lanes learning_coefficient masked_rank_one mistakes "
+    "modular_transformer notebooks opened own_studies page_in_browser positions routing s_curves "
     "simulated transformer translation xor".split()
 )
 

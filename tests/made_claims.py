@@ -11,17 +11,18 @@ from foretrain.claims.interval import interval
 
 def made(
     id: str = "made",
-    samples: Sequence[float] | float = (1.0, 1.1),
+    samples: Sequence[float] | np.ndarray | float = (1.0, 1.1),
     allowed: tuple[float, float] = (0.0, 2.0),
     **fields,
 ) -> Claim:
-    """A claim of the mean of some samples, one per seed, or of the worst deviation that is given as a number."""
+    """A claim of the mean of samples, one per seed, of the fraction that is True, or of a worst deviation, a number."""
     if isinstance(samples, float):
         inside = allowed[0] <= samples <= allowed[1]
         found = {"measured": samples, "uncertainty": None, "method": "exact", "seeds": 3}
         found["verdict"] = HOLDS if inside else FAILS
     else:
-        kept = np.array(samples, float)[np.isfinite(samples)]
+        kept = np.array(samples, None if np.asarray(samples).dtype == bool else float)
+        kept = kept[np.isfinite(kept)]
         ends = interval(kept)
         found = {
             "measured": ends.measured,

@@ -245,7 +245,7 @@ def check(
     """Hold that every sentence holds on a good grid, in some cell, and fails on the grid spoilt for it.
 
     A grid stands as the arguments with which `good` makes it, by name; or as a function that makes it; or as a variable
-    and a change of it, see `changed`.
+    and a change of it, see `changed`. A list of grids stands for several, on each of which the sentence fails.
 
     Args:
         study: Name of the study.
@@ -273,12 +273,11 @@ def check(
         return verdicts(study, whole, id).get(id, [])
 
     for id in ids:
-        claims = {
-            HOLDS: judged(id, exceptions.get(id, {})),
-            FAILS: judged(id, spoilt[id]),
-        }
-        for verdict, each in claims.items():
+        wrong = spoilt[id] if isinstance(spoilt[id], list) else [spoilt[id]]
+        recipes = [(HOLDS, exceptions.get(id, {})), *((FAILS, recipe) for recipe in wrong)]
+        for verdict, recipe in recipes:
+            each = judged(id, recipe)
             seen = [(c.label, c.verdict, c.measured, c.uncertainty, c.reason) for c in each]
             assert any(claim.verdict == verdict for claim in each), (
-                f"{id} {verdict} nowhere: {seen}"
+                f"{id} {verdict} nowhere with {recipe}: {seen}"
             )

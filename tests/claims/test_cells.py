@@ -27,11 +27,8 @@ def grid():
 
 
 def test_the_cells_of_a_sentence_are_one_entry_where_the_first_stood():
-    assert [(group.id, len(group.claims)) for group in gather(grid())] == [
-        ("whole", 1),
-        ("error", 30),
-        ("last", 1),
-    ]
+    numbers = {group.id: len(group.claims) for group in gather(grid())}
+    assert list(numbers.items()) == [("whole", 1), ("error", 30), ("last", 1)]
     group = gather(grid())[1]
     assert group.counts == {"holds": 28, "fails": 2}
     assert group.verdict == "fails"
@@ -43,9 +40,7 @@ def test_the_cells_of_a_sentence_are_one_entry_where_the_first_stood():
 
 
 def test_the_worst_verdict_stands_for_all():
-    claims = [
-        made("a", v, (0, 1), cell={"rank": n}) for n, v in enumerate(([0.5, 0.51], [0.9, 1.1]))
-    ]
+    claims = [made("a", values, (0, 1)) for values in ([0.5, 0.51], [0.9, 1.1])]
     group = CellClaims("a", tuple(claims))
     assert group.counts == {"holds": 1, "inconclusive": 1}
     assert group.verdict == "inconclusive"
@@ -53,19 +48,15 @@ def test_the_worst_verdict_stands_for_all():
 
 
 def test_a_range_leaves_out_what_is_not_defined():
-    claims = [made("a", [1.0], (0, 1)), made("a", [math.nan], (0, 2))]
-    group = CellClaims("a", tuple(claims))
+    group = CellClaims("a", (made("a", [1.0], (0, 1)), made("a", [math.nan], (0, 2))))
     assert group.range("measured") == (1.0, 1.0)
     assert all(math.isnan(end) for end in group.range("predicted"))
     assert group.allowed is None
 
 
 def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
-    claims = [
-        made("a", 0.1, cell={"rank": 1, "mask": "b"}),
-        made("a", 0.1, cell={"rank": 9, "mask": "b"}),
-        made("a", 0.1, cell={"mask": "b"}),
-    ]
+    cells = ({"rank": 1, "mask": "b"}, {"rank": 9, "mask": "b"}, {"mask": "b"})
+    claims = [made("a", 0.1, cell=cell) for cell in cells]
     along, places = over_axes(CellClaims("a", tuple(claims)), {"rank": [1, 2], "mask": ["a", "b"]})
     assert list(along) == ["rank", "mask"]
     assert list(places) == [(0, 1)]
@@ -90,12 +81,8 @@ def test_cells_that_are_not_claimed_count_neither_as_holding_nor_in_the_range():
         made("a", (9.0, 9.1, 9.05), cell={"rank": 2}, verdict="not claimed", reason="too narrow"),
     ]
     (row,) = rows(cells)
-    assert (row.verdict, row.holding, row.outside) == (
-        "holds",
-        "1 of 1 cells hold",
-        ("too narrow",),
-    )
-    assert row.measured == "1.05"
+    assert (row.verdict, row.holding) == ("holds", "1 of 1 cells hold")
+    assert (row.outside, row.measured) == (("too narrow",), "1.05")
     assert row.remarks == ("Not claimed in 1 cell: rank=2 (too narrow).",)
     (alone,) = rows(cells[1:])
     assert (alone.verdict, alone.holding) == ("not claimed", "")

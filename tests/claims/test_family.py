@@ -12,16 +12,7 @@ from foretrain.claims.interval import interval
 
 
 def fraction(agree, n, allowed):
-    ends = interval(np.arange(n) < agree)
-    verdict = HOLDS if allowed[0] <= ends.low and ends.high <= allowed[1] else FAILS
-    return made(
-        uncertainty=(ends.low, ends.high),
-        measured=ends.measured,
-        method=ends.method,
-        seeds=n,
-        allowed=allowed,
-        verdict=verdict,
-    )
+    return made(samples=np.arange(n) < agree, allowed=allowed)
 
 
 def test_p_is_the_level_at_which_the_interval_touches_the_bound():
@@ -40,10 +31,9 @@ def test_p_of_a_fraction_is_exact(agree, n):
     if agree:
         assert p_value(fraction(agree, n, (low * (1 - 1e-9), 1))) == pytest.approx(LEVEL, rel=1e-5)
     if agree < n:
-        held = fraction(agree, n, (0, high * (1 + 1e-9)))
-        missed = fraction(agree, n, (high * (1 + 1e-9), 1))
-        assert held.verdict == HOLDS
-        assert missed.verdict == FAILS
+        edge = high * (1 + 1e-9)
+        held, missed = fraction(agree, n, (0, edge)), fraction(agree, n, (edge, 1))
+        assert (held.verdict, missed.verdict) == (HOLDS, FAILS)
         assert p_value(held) == p_value(missed) == pytest.approx(LEVEL, rel=1e-5)
 
 

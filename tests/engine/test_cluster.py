@@ -16,7 +16,6 @@ from foretrain.cli import main
 from foretrain.engine import cluster
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.sbatch import sbatch_script
-from foretrain.plans.plan import make_plan
 from foretrain.results import journal
 
 SWEEP = """study = "one-mode"
@@ -30,10 +29,10 @@ singular_value = {from = 0.1, to = 1.0, number = 8}
 
 
 def test_sbatch_script_runs_every_shard_once(tmp_path):
-    script = sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12, cores=2)
+    script = sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12)
     assert script.startswith("#!/bin/bash\n")
     assert "#SBATCH --array=1-12\n" in script
-    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 2" in script
+    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 4" in script
     assert f"'{tmp_path}/a b.toml'" in script
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -129,13 +128,6 @@ def test_a_scheduler_is_asked_from_within_an_event_loop():
         refused("tcp://127.0.0.1:9")
 
     asyncio.run(notebook())
-
-
-def test_nothing_is_written_where_no_scheduler_answers(tmp_path):
-    pytest.importorskip("distributed")
-    with pytest.raises(ForetrainError, match="but nonsense does not answer"):
-        cluster.execute_on("nonsense", make_plan("one-mode", {}), tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 def refused(address):

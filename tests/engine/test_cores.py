@@ -4,10 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-import toy_sweep as toy
 
 from foretrain import machine
 from foretrain.engine.cores import take_cores
@@ -127,30 +125,3 @@ def test_memory_that_only_buffers_files_is_free(cgroups):
     assert machine.physical_memory() > 7e6  # nobody says how much is in use
     cgroups("5:memory:/b", memory__b__memory_DOT_usage_in_bytes="6000000")
     assert (machine.physical_memory(), machine.free_memory()) == (7e6, 1e6)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one core")
-def test_workers_of_two_sweeps_at_once_run_on_different_cores(tmp_path):
-    (tmp_path / "locks").mkdir()
-    before = os.sched_getaffinity(0)
-    parameters = {"shortest": 20_000, "longest": 30_000}
-    environment = {"XDG_RUNTIME_DIR": str(tmp_path / "locks")}
-    os.sched_setaffinity(0, range(os.cpu_count()))  # the sweeps inherit it
-    sweeps = [
-        toy.start(
-            tmp_path / name, environment=environment, seeds=8, parameters=parameters, workers=1
-        )
-        for name in "ab"
-    ]
-    os.sched_setaffinity(0, before)
-    pinned, until = [], time.monotonic() + 60
-    while len(pinned) < 2 and time.monotonic() < until:
-        workers = [pid for sweep in sweeps for pid in toy.children(sweep.pid)]
-        pinned = [cores for pid in workers if len(cores := os.sched_getaffinity(pid)) == 1]
-        time.sleep(0.05)
-    assert len(pinned) == 2
-    assert not set.intersection(*pinned)
-    for sweep in sweeps:
-        code, _, err = toy.finish(sweep, timeout=100)
-        assert code == 0, err

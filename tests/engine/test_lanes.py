@@ -9,8 +9,7 @@ from riding import ride
 
 from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, Completed
 from foretrain.engine import checkpoint
-from foretrain.engine.lanes import Lanes
-from foretrain.engine.snapshots import with_snapshots
+from foretrain.engine.lanes import Lanes, with_snapshots
 from foretrain.errors import ArgumentError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -139,7 +138,7 @@ def test_bits_do_not_depend_on_a_checkpoint_on_the_way(reference, tmp_path):
     assert saved
     assert all(run.step > 0 for run in saved)
     checkpoint.write(tmp_path, "w", saved)
-    restored = checkpoint.read(tmp_path, "w.npz", [run.identity for run in saved])
+    restored = checkpoint.read(tmp_path, {run.identity: "w.npz" for run in saved})
     left = [run for run in mixed() if run.identity not in by_identity(finished)]
     left = [replace(run, checkpoint=restored.get(run.identity)) for run in left]
     assert_all_same(runs, {**by_identity(finished), **travel(left[::-1], precision, 7)})

@@ -175,19 +175,16 @@ def test_all_runs_of_a_sweep_are_made_where_they_are_faster(scripted, tmp_path, 
     backend = GPU if speed > 1 else CPU
     made = list(scripted.entered.values())
     stored = read_manifest(tmp_path / "out")["lanes"]
+    groups = ["width=2", "width=3", "width=4"]
     if backend == CPU:
         assert done.backends == (CPU,)
         assert set(made) == {CPU}
-        assert stored == dict.fromkeys(("width=2", "width=3", "width=4"), 3)
+        assert stored == dict.fromkeys(groups, 3)
     else:
         # The GPU gets the group that it tries first; the cores do others meanwhile. A group has one backend.
         assert GPU in done.backends
         assert made.count(GPU) in (20, 40, 60)
-        assert sorted(name.removeprefix("gpu: ") for name in stored) == [
-            "width=2",
-            "width=3",
-            "width=4",
-        ]
+        assert sorted(name.removeprefix("gpu: ") for name in stored) == groups
         assert {lanes for name, lanes in stored.items() if name.startswith("gpu: ")} == {5}
     assert not list((tmp_path / "out").glob("*.lock"))
 
@@ -226,14 +223,3 @@ def test_a_folder_keeps_the_backend_of_a_group(scripted, tmp_path, monkeypatch):
     (folder / "manifest.json").write_text('{"lanes": {"gpu: width=2": 7, "width=3": 3}}')
     toy.sweep(folder, seeds=20, parameters={"width": [2, 3]}, workers=2)
     assert list(scripted.entered.values()).count(GPU) == 20
-
-
-def test_the_journal_knows_where_each_run_was_made(tmp_path):
-    run = toy.journal.FinishedRun
-    for backend, number in ((GPU, 1), (CPU, 2), ("", 3)):
-        journal.Writer(tmp_path, f"w{number}", "code", backend).append(
-            [run(str(number), 0, 0, toy.np.zeros(0, int))]
-        )
-    assert journal.scan(tmp_path).backends == {GPU: 1, CPU: 1, "": 1}
-    journal.forget(tmp_path, {"2"})
-    assert journal.scan(tmp_path).backends == {GPU: 1, "": 1}

@@ -1,8 +1,7 @@
 """A study for tests of the engine: a tiny network whose runs last, diverge, raise or kill their process as told.
 
-Which faults happen is said by parameters, so that they are part of a run, except for those of the machine, which come by
-environment variables: ``TOY_FULL_AFTER`` (number of syncs after which the disk is full) and ``TOY_DIE_AFTER_WRITING``
-(a file; the first worker to find it deletes it and dies when it has written a segment, before it can say so).
+Which faults happen is said by parameters, so that they are part of a run, except for that of the disk, which is full after as
+many syncs as the environment variable ``TOY_FULL_AFTER`` says.
 """
 
 import errno
@@ -10,7 +9,6 @@ import math
 import os
 import signal
 from dataclasses import dataclass
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +18,6 @@ import optax
 from foretrain import streams
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
 from foretrain.plans.parameters import parameter
-from foretrain.results import journal
 from foretrain.vocabulary import declare
 
 SEEDS = 4
@@ -38,9 +35,7 @@ class Parameters:
     observe_every: int = parameter(10, "stride", minimum=1, static=True)
     width: int = parameter(7, "hidden units", minimum=1, static=True)
     precision: str = parameter("float32", "precision", choices=("float32", "float64"), static=True)
-    broken: bool = parameter(False, "whether the step cannot be traced", static=True)
     orthogonal: bool = parameter(False, "whether weights start orthogonal", static=True)
-    callbacks: bool = parameter(False, "whether runs can kill while they ride", static=True)
     shortest: int = parameter(20, "fewest steps of a run", minimum=1)
     longest: int = parameter(2000, "most steps of a run", minimum=1)
     learning_rate: float = parameter(0.01, "learning rate")
@@ -48,7 +43,6 @@ class Parameters:
     diverges: int = parameter(-1, "seed that overflows half way")
     raises: int = parameter(-1, "seed whose inputs raise")
     kills: int = parameter(-1, "seed whose inputs kill the process")
-    kills_riding: int = parameter(-1, "seed whose first steps kill the process")
 
 
 def length(parameters, seed):
@@ -65,15 +59,12 @@ def inputs(parameters, seed):
         os.kill(os.getpid(), signal.SIGKILL)
     print("toys talk")  # must not end up among a worker's answers
     draw = streams.generator(seed, "data")
-    steps = length(parameters, seed)
+    steps, never = length(parameters, seed), np.iinfo(np.int32).max
     return {
         "x": draw.standard_normal((SAMPLES, INPUTS)),
         "y": draw.standard_normal(SAMPLES),
         "length": steps,
-        "overflows_at": steps // 2
-        if seed.number == parameters.diverges
-        else np.iinfo(np.int32).max,
-        "rides_to_death": seed.number == parameters.kills_riding,
+        "overflows_at": steps // 2 if seed.number == parameters.diverges else never,
     }
 
 
@@ -108,8 +99,6 @@ def program(parameters):
         return jnp.mean((jnp.tanh(x @ weights["first"].T) @ weights["second"] - y) ** 2)
 
     def step(inputs, state):
-        if parameters.broken:
-            raise TypeError("the toy is broken")
         weights, moments, key, count = state
         key, draw = jax.random.split(key)
         x = inputs["x"] + 0.01 * jax.random.normal(draw, inputs["x"].shape, dtype)
@@ -122,13 +111,6 @@ def program(parameters):
 
     def observe(inputs, state):
         value = loss(state[0], inputs["x"], inputs["y"])
-        if parameters.callbacks:
-            value = value + jax.pure_callback(
-                _perhaps_kill,
-                jax.ShapeDtypeStruct((), dtype),
-                inputs["rides_to_death"] & (state[3] > 0),
-                vmap_method="sequential",
-            )
         return {"loss": value, "toy_row": state[0]["first"][:, 0]}
 
     def done(inputs, state, observed):
@@ -139,12 +121,6 @@ def program(parameters):
         return {"toy_weights": state[0]["first"]}
 
     return Program(init, step, observe, done, finish)
-
-
-def _perhaps_kill(kills):
-    if kills:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return np.zeros((), np.float32)
 
 
 def _fill_disk(after):
@@ -159,21 +135,5 @@ def _fill_disk(after):
     os.fsync = full
 
 
-def _die_after_writing(flag):
-    append = journal.Writer.append
-
-    def last_words(writer, runs):
-        append(writer, runs)
-        try:
-            flag.unlink()
-        except FileNotFoundError:
-            return
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    journal.Writer.append = last_words
-
-
 if "TOY_FULL_AFTER" in os.environ:
     _fill_disk(int(os.environ["TOY_FULL_AFTER"]))
-if "TOY_DIE_AFTER_WRITING" in os.environ:
-    _die_after_writing(Path(os.environ["TOY_DIE_AFTER_WRITING"]))

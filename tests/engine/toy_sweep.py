@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
@@ -94,11 +95,7 @@ def same_bits(one, other):
 
 def times_written(folder):
     """Identity to the number of times it stands in the journal of a folder."""
-    written = {}
-    for segment in journal.segments(Path(folder)):
-        for identity in segment.identities:
-            written[identity] = written.get(identity, 0) + 1
-    return written
+    return Counter(name for held in journal.segments(Path(folder)) for name in held.identities)
 
 
 def by_identity(folder):
@@ -113,39 +110,23 @@ def disagreements(folder, other, already=()):
 
     `already` holds the identities of runs that the first folder had before its sweep was gone on with.
     """
-    ours, theirs, lines = by_identity(folder), by_identity(other), []
-    for number, times in enumerate(map(times_written(folder).get, theirs)):
-        if times != 1:
-            lines.append(f"run {number} is written {times or 0} times")
-    for number, name in enumerate(theirs):
-        if name not in ours:
-            continue
-        when = "before" if name in already else "after"
-        (*one, held), (*two, whole) = run_bits(ours[name]), run_bits(theirs[name])
-        if one != two:
-            lines.append(f"run {number}, made {when} the kill, ended as {one} for {two}")
-        for key in sorted(held.keys() | whole.keys()):
-            mine, right = held.get(key), whole.get(key)
-            if mine == right:
-                continue
-            if mine is None or right is None or mine[:2] != right[:2]:
-                lines.append(f"run {number}, made {when} the kill: `{key}` is another array")
-                continue
-            bytes_differ = np.frombuffer(mine[2], np.uint8) != np.frombuffer(right[2], np.uint8)
-            places = np.flatnonzero(bytes_differ)
-            lines.append(
-                f"run {number}, made {when} the kill: `{key}` {mine[:2]} differs in {len(places)} of {len(right[2])} bytes, "
-                f"first at {places[0]}"
-            )
-    lines += [f"{name} is of no run of the other" for name in ours.keys() - theirs.keys()]
+    (ours, theirs), written = map(by_identity, (folder, other)), times_written(folder)
+    lines = [f"{name} is of no run of the other" for name in ours.keys() - theirs.keys()]
+    for number, (name, right) in enumerate(theirs.items()):
+        if written[name] != 1:
+            lines.append(f"run {number} is written {written[name]} times")
+        mine, whole = run_bits(ours.get(name, right)), run_bits(right)
+        if names := [key for key in mine.keys() | whole.keys() if mine.get(key) != whole.get(key)]:
+            when = "before" if name in already else "after"
+            lines.append(f"run {number}, made {when} the kill, is another in {sorted(names)}")
     return [*lines, *(f"{name}: {why}" for name, why in journal.scan(Path(folder)).damaged.items())]
 
 
 def run_bits(run):
-    """All that a finished run holds, comparable."""
+    """All that a finished run holds, comparable, by name."""
     arrays = {"steps": np.asarray(run.steps), **run.curves, **run.finals}
-    values = {name: (v.dtype.str, v.shape, v.tobytes()) for name, v in sorted(arrays.items())}
-    return run.outcome, run.steps_taken, run.note, values
+    values = {name: (v.dtype.str, v.shape, v.tobytes()) for name, v in arrays.items()}
+    return values | {"end": (run.outcome, run.steps_taken, run.note)}
 
 
 if __name__ == "__main__":

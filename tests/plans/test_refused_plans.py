@@ -31,7 +31,7 @@ HUGE = "9" * 400
         ),
         ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`, but is [1, 2]"),
         ("study = 'routing'\n[axes]\nseeds = [1, 2]", "`seeds` must stand at the top of the file"),
-        ("study = 'routing'\r[axes]\r", "carriage returns"),
+        ("study = 'routing'\r[axes]\r", "`config` must be valid TOML"),
         (
             RANGE + "{from = -1.7e308, to = 1.7e308, number = 3}",
             "`init_scale.from` must be between",

@@ -3,8 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
-from foretrain.quantities.alignment import NO_TARGET, alignment, final_target
+from foretrain.quantities.alignment import alignment
 
 
 def draw(seed, *shape):
@@ -22,20 +21,6 @@ def test_alignment_is_the_product_of_cosines():
             assert found[i, j] == pytest.approx(left * right, rel=1e-13)
 
 
-def test_a_component_on_its_target_has_alignment_one_whatever_its_scale_and_common_sign():
-    a, b = draw(5, 6, 2), draw(6, 5, 2)
-    found = alignment(-3 * a, -0.1 * b, a, b)
-    np.testing.assert_allclose(np.diag(found), 1.0, rtol=1e-14)
-    np.testing.assert_allclose(np.diag(alignment(-a, b, a, b)), -1.0, rtol=1e-14)
-
-
-def test_rotating_target_and_learner_together_changes_nothing():
-    x, y, a, b = draw(8, 6, 3), draw(9, 5, 3), draw(10, 6, 2), draw(11, 5, 2)
-    p, q = np.linalg.qr(draw(12, 6, 6))[0], np.linalg.qr(draw(13, 5, 5))[0]
-    rotated = alignment(p @ x, q @ y, p @ a, q @ b)
-    np.testing.assert_allclose(rotated, alignment(x, y, a, b), atol=1e-14)
-
-
 def test_jax_and_numpy_agree_and_each_stays_itself():
     x, y, a, b = (draw(s, 6, 3).astype(np.float32) for s in range(14, 18))
     plain = alignment(x, y, a, b)
@@ -44,17 +29,3 @@ def test_jax_and_numpy_agree_and_each_stays_itself():
     assert isinstance(traced, jax.Array)
     assert plain.dtype == traced.dtype == np.float32
     np.testing.assert_allclose(plain, traced, atol=1e-6)  # float32
-    series = np.stack([plain, plain])
-    np.testing.assert_array_equal(final_target(jnp.asarray(series)), final_target(series))
-
-
-def test_final_target_is_the_best_at_the_last_time_if_good_enough():
-    last = np.array([[0.9, 0.1, 0.49], [0.2, 0.6, -0.8]])
-    series = np.stack([last[::-1], last])
-    assert final_target(series).tolist() == [0, 1, NO_TARGET]
-    assert final_target(series, minimum=0.4).tolist() == [0, 1, 0]
-
-
-def test_user_errors_name_the_argument():
-    with pytest.raises(ArgumentError, match="`minimum` must be between -1 and 1, but is 2"):
-        final_target(np.zeros((1, 2, 2)), minimum=2)

@@ -16,10 +16,6 @@ def passage(curves, prominence, aligned_at=0.25):
     return counter
 
 
-def maxima(counter):
-    return (counter.heights > -2).sum()
-
-
 def smooth_curves(seed, targets=3, components=4, times=90):
     """Random walks, smoothed, squashed into (-1, 1)."""
     rng = np.random.default_rng(seed)
@@ -53,7 +49,7 @@ def test_counting_in_jax_is_counting_in_numpy():
     found, _ = jax.jit(lambda: jax.lax.scan(advance, first, jnp.asarray(curves[1:])))()
     for own, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(own, other)
-    assert maxima(expected) > 0
+    assert (expected.heights > -2).any()
 
 
 def test_first_target_is_the_first_reached_and_stays():
@@ -67,4 +63,4 @@ def test_a_curve_counts_no_more_maxima_than_there_are_slots_and_stays_finite():
     wiggle = np.tile([0.0, 0.5], 8).reshape(-1, 1, 1)
     counter = passage(np.concatenate([wiggle, [[[0.0]]]]), 0.1)
     assert all(np.isfinite(leaf).all() for leaf in counter)
-    assert maxima(counter) == bump_counter.SLOTS
+    assert (counter.heights > -2).sum() == bump_counter.SLOTS

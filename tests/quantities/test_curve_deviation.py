@@ -14,14 +14,9 @@ def test_deviation_is_a_share_of_the_start():
     measured = np.array([[2.0, 1.0, 0.0], [4.0, 4.0, 4.0]])
     predicted = np.array([2.0, 0.5, 0.25])
     np.testing.assert_allclose(mean_deviation(measured, predicted), [0.125, 9.25 / 12])
-    np.testing.assert_array_equal(mean_deviation(measured, measured), 0)
-
-
-def test_what_diverged_or_ended_early_deviates_by_nan():
+    # What diverged or ended early deviates by nan.
     measured = np.array([[1.0, np.inf, np.nan], [1.0, 0.5, 0.25]])
-    found = mean_deviation(measured, np.array([1.0, 0.5, 0.25]))
-    assert np.isnan(found[0])
-    assert found[1] == 0
+    np.testing.assert_array_equal(mean_deviation(measured, measured[1]), [np.nan, 0])
     assert np.isnan(mean_deviation(measured[:, :2], np.ones(3))).all()
 
 
@@ -31,10 +26,9 @@ def test_the_largest_deviation_is_that_of_the_run_furthest_off_as_far_as_it_went
     # Four is more than one and is the unit of the first run; the second is measured in units of one.
     assert largest_deviation(measured, predicted) == pytest.approx(0.4)
     assert largest_deviation(measured[:1], predicted[:, :1]) == pytest.approx(0.1)
-    assert largest_deviation(measured, predicted.where(predicted["step"] != 2)) == pytest.approx(
-        0.4
-    )
-    assert largest_deviation(measured, predicted.where(predicted["step"] == 0)) == np.inf
+    until, at_start = (predicted.where(predicted["step"] <= last) for last in (1, 0))
+    assert largest_deviation(measured, until) == pytest.approx(0.4)
+    assert largest_deviation(measured, at_start) == np.inf
     assert np.isnan(largest_deviation(measured * np.nan, predicted))
 
 

@@ -21,18 +21,13 @@ def modes_loss(values, initial=1e-3, times=TIMES):
     return np.sum((np.array(values) - strengths) ** 2, axis=1)
 
 
-SMOOTH = {
-    "exponential": np.exp(-TIMES),
-    "power law": 1 / (1 + TIMES),
-    "two exponentials": np.exp(-TIMES) + np.exp(-TIMES / 10),
-    "exponential with a floor": np.exp(-TIMES) + 0.1,
-    "constant": np.ones_like(TIMES),
-}
+FALL = np.exp(-TIMES)
+SMOOTH = [FALL, 1 / (1 + TIMES), FALL + np.exp(-TIMES / 10), FALL + 0.1, np.ones_like(TIMES)]
 
 
 @pytest.mark.parametrize("depth", [0.1, 0.2, 0.3])
 @pytest.mark.parametrize("acceleration", [2.0, 3.0, 5.0])
-@pytest.mark.parametrize("losses", SMOOTH.values(), ids=SMOOTH.keys())
+@pytest.mark.parametrize("losses", SMOOTH)
 def test_curves_that_only_slow_down_have_no_plateau(losses, depth, acceleration):
     assert plateaus(TIMES, losses, depth=depth, acceleration=acceleration) == []
 
@@ -73,12 +68,11 @@ def test_a_record_that_ends_on_a_plateau_does_not_count_it():
 
 
 def test_plateau_length_of_an_exponential_is_the_logarithm_of_the_levels():
-    length = plateau_length(TIMES, 2 * np.exp(-TIMES), upper=1.1, lower=0.9)
-    assert length == pytest.approx(np.log(1.1 / 0.9), rel=1e-12)  # interpolation is exact for it
-    assert plateau_length(TIMES, np.exp(-TIMES), upper=1.1, lower=0.9) == pytest.approx(
-        -np.log(0.9)
-    )
-    assert plateau_length(TIMES, np.exp(-TIMES) + 1, upper=1.1, lower=0.9) == np.inf
+    lengths = [plateau_length(TIMES, fall, upper=1.1, lower=0.9) for fall in (2 * FALL, FALL)]
+    assert lengths == pytest.approx(
+        np.log([1.1 / 0.9, 1 / 0.9]), rel=1e-12
+    )  # interpolation is exact
+    assert plateau_length(TIMES, FALL + 1, upper=1.1, lower=0.9) == np.inf
 
 
 def test_a_plateau_is_found_at_every_acceleration_up_to_its_strength():
@@ -106,22 +100,24 @@ def test_strengths_of_runs_leave_out_what_diverged_and_reads_what_ended_early():
     assert np.isnan(found[2:]).all()
 
 
-def test_user_errors_name_the_argument():
-    losses = np.exp(-TIMES)
-    with pytest.raises(ArgumentError, match="`losses` must be as long as `times`"):
-        plateaus(TIMES, losses[:-1])
-    with pytest.raises(ArgumentError, match="`times` must be ascending, but is not"):
-        plateaus(TIMES[::-1], losses)
-    with pytest.raises(ArgumentError, match="`times` must be ascending, but is empty"):
-        plateaus([], [])
-    with pytest.raises(ArgumentError, match=r"`losses\[0\]` must be greater than 0"):
-        plateaus(TIMES, 0 * losses)
-    with pytest.raises(ArgumentError, match="`depth` must be less than 1, but is 1"):
-        plateaus(TIMES, losses, depth=1.0)
-    with pytest.raises(ArgumentError, match=r"`acceleration` must be at least 1, but is 0\.9"):
-        plateaus(TIMES, losses, acceleration=0.9)
-    with pytest.raises(ArgumentError, match=r"`upper` must be greater than 0.9, but is 0.5"):
-        plateau_length(TIMES, losses, upper=0.5, lower=0.9)
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: plateaus(TIMES, FALL[:-1]), "`losses` must be as long as `times`"),
+        (lambda: plateaus(TIMES[::-1], FALL), "`times` must be ascending, but is not"),
+        (lambda: plateaus([], []), "`times` must be ascending, but is empty"),
+        (lambda: plateaus(TIMES, 0 * FALL), r"`losses\[0\]` must be greater than 0"),
+        (lambda: plateaus(TIMES, FALL, depth=1.0), "`depth` must be less than 1, but is 1"),
+        (lambda: plateaus(TIMES, FALL, acceleration=0.9), "`acceleration` must be at least 1"),
+        (
+            lambda: plateau_length(TIMES, FALL, upper=0.5, lower=0.9),
+            "`upper` must be greater than 0.9",
+        ),
+    ],
+)
+def test_user_errors_name_the_argument(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()
 
 
 def test_the_length_in_a_run_that_ended_is_that_of_what_there_is():

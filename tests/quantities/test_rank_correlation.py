@@ -34,8 +34,6 @@ def test_nothing_is_said_where_one_is_constant_or_unknown():
 def test_jackknifed_values_of_a_mean_are_the_samples_and_of_a_correlation_spread_as_it_does():
     samples = RANDOM.normal(size=7)
     np.testing.assert_allclose(jackknifed(np.mean, samples), samples)
-    two = RANDOM.normal(size=(7, 3))
-    np.testing.assert_allclose(jackknifed(np.mean, two), two.mean(1))
     x = RANDOM.normal(size=(400, 30))
     y = 0.5 * x + RANDOM.normal(size=x.shape)
     values = np.array(

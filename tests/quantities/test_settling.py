@@ -7,30 +7,21 @@ TIME = np.linspace(0, 10, 101)
 LOGISTIC = lambda middle: 1 - 1 / (1 + np.exp(-4 * (TIME - middle)))  # noqa: E731
 
 
-@pytest.mark.parametrize(
-    ("curve", "expected"),
-    [
-        (np.exp(-2 * TIME), False),
-        (np.exp(-TIME / 10), True),
-        (LOGISTIC(3), False),
-        (LOGISTIC(10), True),
-        (0.5 * LOGISTIC(2) + 0.5 * LOGISTIC(11.5), True),
-        (np.ones(101), True),
-        (np.full(101, np.nan), False),
-        (np.ones(2), True),
-    ],
-    ids=[
-        "learned",
-        "slow",
-        "one step done",
-        "in the middle of its step",
-        "on a plateau that it leaves",
-        "never fell",
-        "diverged",
-        "too short",
-    ],
-)
-def test_a_run_has_settled_only_where_its_loss_no_longer_falls(curve, expected):
+CURVES = {
+    "learned": (np.exp(-2 * TIME), False),
+    "slow": (np.exp(-TIME / 10), True),
+    "one step done": (LOGISTIC(3), False),
+    "in the middle of its step": (LOGISTIC(10), True),
+    "on a plateau that it leaves": (0.5 * LOGISTIC(2) + 0.5 * LOGISTIC(11.5), True),
+    "never fell": (np.ones(101), True),
+    "diverged": (np.full(101, np.nan), False),
+    "too short": (np.ones(2), True),
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_run_has_settled_only_where_its_loss_no_longer_falls(name):
+    curve, expected = CURVES[name]
     assert unsettled(curve) == expected
 
 

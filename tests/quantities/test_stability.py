@@ -8,23 +8,22 @@ from foretrain.quantities.learning_curves.stability import is_stable
 FALL = np.geomspace(2, 1e-3, 30)
 
 
+JUMP = np.where(np.arange(30) == 20, 0.5, FALL)
+RISES = np.where(np.arange(30) > 5, np.nan, 2 + np.arange(30.0))  # and diverges
+
+
 @pytest.mark.parametrize(
-    ("change", "stable"),
+    ("runs", "stable"),
     [
-        (lambda run: run, True),
-        (lambda run: np.where(np.arange(30) > 20, np.nan, run), True),  # ended early, at .01
-        (lambda run: np.where(np.arange(30) == 20, 0.5, run), False),  # jumps up again
-        (lambda run: np.maximum(run, 0.1), False),  # ends high
-        (lambda run: np.where(np.arange(30) > 5, np.nan, 2 + np.arange(30.0)), False),  # diverged
+        ([FALL] * 3, True),
+        ([np.where(np.arange(30) > 20, np.nan, FALL)] * 3, True),  # ended early, at .01
+        ([JUMP] * 3, False),
+        ([FALL, FALL, JUMP], True),  # one run that jumps is forgiven, one that diverges is not
+        ([np.maximum(FALL, 0.1)] * 3, False),  # ends high
+        ([RISES] * 3, False),
+        ([FALL, FALL, RISES], False),
+        ([FALL, FALL, np.full(30, np.nan)], False),
     ],
 )
-def test_stability_needs_a_low_end_and_a_smooth_way(change, stable):
-    run = change(FALL)
-    assert is_stable(np.array([run, run, run]), end=0.02) == stable
-
-
-def test_one_run_that_diverges_makes_the_rate_unstable_one_that_jumps_does_not():
-    jump = np.where(np.arange(30) == 20, 0.5, FALL)
-    assert is_stable([FALL, FALL, jump])
-    assert not is_stable([FALL, FALL, np.full(30, np.nan)])
-    assert not is_stable([FALL, FALL, np.where(np.arange(30) > 3, np.nan, FALL[::-1])])
+def test_stability_needs_a_low_end_and_a_smooth_way(runs, stable):
+    assert is_stable(np.array(runs), end=0.02) == stable

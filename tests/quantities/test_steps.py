@@ -36,14 +36,10 @@ def test_the_right_number_of_steps_is_found_in_all_but_a_twentieth_of_curves(sha
     assert np.mean(right) >= 0.95
 
 
-@pytest.mark.parametrize("scale", [1.0, 30.0])
-def test_units_of_time_and_of_loss_do_not_matter(scale):
+def test_units_of_time_and_of_loss_do_not_matter():
     times, curve = staircase(3, 0.2, 0.01, np.random.default_rng(1))
-    plain, other = (
-        plateau_strengths(times, curve[None]),
-        plateau_strengths(scale * times, 7 * curve[None]),
-    )
-    assert plain == pytest.approx(other, rel=1e-9)
+    other = plateau_strengths(30 * times, 7 * curve[None])
+    assert plateau_strengths(times, curve[None]) == pytest.approx(other, rel=1e-9)
 
 
 def test_what_only_slows_down_has_no_plateau_at_any_strength():

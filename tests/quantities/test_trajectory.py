@@ -1,7 +1,7 @@
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.trajectory import at_end, furthest, half_gone
+from foretrain.quantities.trajectory import at_end, furthest
 
 
 def test_each_run_ends_at_its_own_last_observation():
@@ -12,16 +12,6 @@ def test_each_run_ends_at_its_own_last_observation():
     np.testing.assert_array_equal(at_end(values), [3.0, 5.0, nan])
     data = at_end(xr.Dataset({"loss": values, "final": ("seed", [7.0, 8.0, 9.0])}))
     np.testing.assert_array_equal(data["final"], [7, 8, 9])
-
-
-def test_half_of_a_falling_quantity_is_gone_where_its_line_crosses_the_half():
-    time = xr.DataArray([0.0, 2.0, 4.0], dims="step")
-    values = xr.DataArray(
-        [[4.0, 3.0, 1.0], [4.0, 3.0, np.nan], [np.nan] * 3], dims=("seed", "step")
-    )
-    found = half_gone(time, values.T)
-    assert found.dims == ("seed",)
-    np.testing.assert_array_equal(found, [3.0, np.nan, np.nan])
 
 
 def test_the_value_furthest_from_what_is_expected_stands_for_a_seed():

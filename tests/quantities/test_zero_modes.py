@@ -15,9 +15,3 @@ def test_the_spectrum_finds_the_components_that_a_search_finds():
         assert count == 1 + max(inputs.max(), outputs.max())
         assert np.array_equal(pairs, inputs[:, None] == outputs[None, :])
     assert set(counts.tolist()) >= {1, 2, 3, 9}
-
-
-def test_a_domain_that_is_never_trained_is_joined_with_none():
-    count, joined = zero_modes(np.array([[1, 0], [1, 0]]))
-    assert count == 2
-    assert joined.tolist() == [[True, False], [True, False]]

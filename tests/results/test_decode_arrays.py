@@ -178,7 +178,7 @@ def read_checkpoint(content, folder):
     (folder / "checkpoints").mkdir(exist_ok=True)
     (folder / "checkpoints" / "w.npz").write_bytes(content)
     with little_memory(content):
-        found = checkpoint.read(folder, "w.npz", ["0", "1", "2"])
+        found = checkpoint.read(folder, dict.fromkeys("012", "w.npz"))
         assert set(checkpoint.find(folder).values()) <= {"w.npz"}
     assert all(run.step >= 0 for run in found.values())
     return found

@@ -12,16 +12,18 @@ from PIL import Image
 
 from foretrain.errors import ArgumentError, FolderError, ForetrainError
 from foretrain.results import export as export_module
-from foretrain.results.export import export
-from foretrain.results.result import Result, make_tree, open_result
+from foretrain.results.export import export_folder as export
+from foretrain.results.result import make_tree, open_result
+from foretrain.results.store import write_tree
 
-RESULT = open_result(Path(__file__).parent.parent / "fixtures/store-v2")
+FOLDER = Path(__file__).parent.parent / "fixtures/store-v2"
+RESULT = open_result(FOLDER)
 
 
 def test_netcdf_holds_the_same_groups_and_values(tmp_path):
     pytest.importorskip("h5netcdf")
     pytest.importorskip("h5py")
-    (path,) = export(RESULT, "netcdf", tmp_path / "out" / "result.nc")
+    (path,) = export(FOLDER, "netcdf", tmp_path / "out" / "result.nc")
     with xr.open_datatree(path, engine="h5netcdf") as tree:
         assert set(tree.children) == set(RESULT.tree.children)
         xr.testing.assert_equal(tree["simulation"].to_dataset().load(), RESULT.simulation)
@@ -33,7 +35,7 @@ def test_netcdf_holds_the_same_groups_and_values(tmp_path):
 @pytest.mark.parametrize("fmt", ["csv", "parquet"])
 def test_tables_are_long_one_for_each_set_of_dims(tmp_path, fmt):
     pytest.importorskip("pyarrow")
-    paths = export(RESULT, fmt, tmp_path / "tables")
+    paths = export(FOLDER, fmt, tmp_path / "tables")
     assert {path.name for path in paths} == {
         f"{name}.{fmt}"
         for name in (
@@ -65,7 +67,7 @@ def test_an_unknown_format_is_named(tmp_path):
     with pytest.raises(
         ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`, `trackio`"
     ):
-        export(RESULT, "netcfd", tmp_path / "x")
+        export(FOLDER, "netcfd", tmp_path / "x")
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,12 @@ def test_an_unknown_format_is_named(tmp_path):
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, fmt, package):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ForetrainError, match=rf"needs {package}.*foretrain\[export\]"):
-        export(RESULT, fmt, tmp_path / "x")
+        export(FOLDER, fmt, tmp_path / "x")
 
 
 def test_nothing_is_overwritten(tmp_path):
     with pytest.raises(FolderError, match="exists and is not overwritten"):
-        export(RESULT, "csv", tmp_path)
+        export(FOLDER, "csv", tmp_path)
 
 
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
@@ -88,22 +90,24 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(export_module.os, "rename", full)
     with pytest.raises(FolderError, match="is full"):
-        export(RESULT, "csv", tmp_path / "tables")
+        export(FOLDER, "csv", tmp_path / "tables")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("fmt", ["csv", "parquet"])
 def test_labels_that_differ_from_cell_to_cell_are_a_column_beside_their_position(tmp_path, fmt):
     pytest.importorskip("pyarrow")
+    names = np.array([["m0", ""], ["m0", "m1"]], np.dtypes.StringDType())
     simulation = xr.Dataset(
         {
             "pair": (("width", "seed", "step", "mode"), np.arange(8.0).reshape(2, 1, 2, 2)),
             "last": (("width", "seed", "mode"), np.array([[[0.0, np.nan]], [[2.0, 3.0]]])),
         },
-        {"width": [1, 2], "step": [0, 10], "mode": (("width", "mode"), [["m0", ""], ["m0", "m1"]])},
+        {"width": [1, 2], "step": [0, 10], "mode": (("width", "mode"), names)},
     )
     simulation["pair"][0, :, :, 1] = np.nan
-    export(Result(None, make_tree(simulation=simulation)), fmt, tmp_path / "tables")
+    write_tree(tmp_path, make_tree(simulation=simulation))
+    export(tmp_path, fmt, tmp_path / "tables")
     read = pd.read_csv if fmt == "csv" else pd.read_parquet
     table = read(tmp_path / "tables" / f"simulation.width-seed-step-mode.{fmt}")
     rows = table[["width", "step", "mode", "mode_position", "pair"]].values.tolist()
@@ -124,20 +128,16 @@ def test_a_logbook_holds_command_verdicts_and_figures(tmp_path):
     shutil.copytree(RESULT.path, stored)
     (stored / "figures").mkdir()
     Image.new("L", (2, 2)).save(stored / "figures" / "curves.png")
-    result = open_result(stored)
-    export(result, "trackio", tmp_path / "book")
-    cells = logbook.read_page_outline(tmp_path / "book" / ".trackio", result.config["study"])[
-        "cells"
-    ]
+    export(stored, "trackio", tmp_path / "book")
+    study = RESULT.config["study"]
+    cells = logbook.read_page_outline(tmp_path / "book" / ".trackio", study)["cells"]
     assert [(one["type"], one["title"]) for one in cells] == [
         ("code", "Command"),
         ("markdown", "Verdicts"),
         ("figure", "curves"),
         ("markdown", "Provenance"),
     ]
-    page = (
-        tmp_path / "book/.trackio/logbook/pages" / result.config["study"] / "page.md"
-    ).read_text()
-    assert all(claim.statement in page for claim in result.claims)
+    page = (tmp_path / "book/.trackio/logbook/pages" / study / "page.md").read_text()
+    assert all(claim.statement in page for claim in RESULT.claims)
     with pytest.raises(ForetrainError, match=r"already exists.*outside"):
-        export(result, "trackio", tmp_path / "book" / "inner")
+        export(stored, "trackio", tmp_path / "book" / "inner")

@@ -252,7 +252,7 @@ def test_a_lock_that_dying_processes_leave_behind_is_never_held_by_two(
 
 def test_a_process_killed_while_it_removes_a_dead_lock_keeps_nobody_out(tmp_path, holder):
     dead = edited(tmp_path, started="1").read_text()
-    for name in ("sweep.lock", ".sweep.lock.tmp", "..sweep.lock.tmp.tmp"):
+    for name in ("sweep.lock", ".sweep.lock.lock", "..sweep.lock.lock.lock"):
         (tmp_path / name).write_text(dead)
     with lock(tmp_path, "sweep") as path:
         assert os.listdir(tmp_path) == [path.name]

@@ -35,7 +35,7 @@ def test_what_a_later_version_added_is_left_out(tmp_path):
 def test_what_would_not_be_read_is_not_written(tmp_path):
     write_manifest(tmp_path, WHOLE)
     for odd in ({"plan": {**PLAN, "colour": 1}}, {"colour": 1}, {"lanes": {"default": 0}}):
-        with pytest.raises(ValueError, match="to be written"):
+        with pytest.raises(ValueError, match=r"to be written|not a manifest"):
             write_manifest(tmp_path, {**WHOLE, **odd})
     assert read_manifest(tmp_path) == WHOLE
 

@@ -97,11 +97,3 @@ def test_what_is_no_path_is_named():
     for path, message in cases.items():
         with pytest.raises(ArgumentError, match=f"^Argument `path` [^\n]*{message}[^\n]*$"):
             open_result(path)
-
-
-def test_the_card_names_what_is_damaged(tmp_path):
-    SCRIPT["make"](tmp_path)
-    next((tmp_path / "results.zarr/simulation/loss/c").rglob("*/*/0")).unlink()
-    result = open_result(tmp_path, strict=False)
-    assert "loss" not in result.simulation
-    assert "damaged     simulation/loss" in repr(result)

@@ -176,15 +176,6 @@ def test_a_flipped_bit_in_any_chunk_is_noticed(store, array):
     open_tree(store)
 
 
-def test_what_is_whole_beside_a_flipped_bit_can_be_read(store):
-    flip(next((store / "simulation/loss/c").rglob("*/*/0")))
-    tree = open_tree(store, strict=False)
-    assert tree.attrs["damaged"] == {"simulation/loss": "a chunk differs from its checksum"}
-    expected = make_tree()["simulation"].to_dataset().drop_vars("loss")
-    xr.testing.assert_identical(tree["simulation"].to_dataset(), expected)
-    xr.testing.assert_identical(tree["claims"].to_dataset(), make_tree()["claims"].to_dataset())
-
-
 def edited(name, old, new):
     """Return a function that replaces a text in a file of a store."""
 
@@ -210,63 +201,25 @@ def with_an_array_more(store):
 
 
 @pytest.mark.parametrize(
-    ("damage", "message", "names"),
+    ("damage", "message"),
     [
-        (without_a_chunk, r"`simulation/loss` \(1 of 1 chunks are missing\)", "simulation/loss"),
-        (without_metadata, r"`simulation/.* and 1 more\. What", "simulation/loss simulation/count"),
-        (edited("simulation/zarr.json", "a title", "another"), "`simulation` ", "simulation"),
-        (
-            edited("zarr.json", '"abc"', '"abd"'),
-            r"`/` \(its attributes differ from their check",
-            "/",
-        ),
-        (with_an_array_more, r"`simulation/extra` \(it is not in the list", "simulation/extra"),
+        (without_a_chunk, r"`simulation/loss` \(1 of 1 chunks are missing\)"),
+        (without_metadata, r"`simulation/.* and 1 more\. Try foretrain report"),
+        (edited("simulation/zarr.json", "a title", "another"), "`simulation` "),
+        (edited("zarr.json", '"abc"', '"abd"'), r"`/` \(its attributes differ from their check"),
+        (with_an_array_more, r"`simulation/extra` \(it is not in the list"),
     ],
 )
-def test_damage_is_named_and_the_rest_can_be_read(store, damage, message, names):
+def test_damage_is_named(store, damage, message):
     damage(store)
     with pytest.raises(StoreError, match=f"truncated or altered: {message}"):
         open_tree(store, lazy=True)
-    tree = open_tree(store, strict=False)
-    assert set(tree.attrs["damaged"]) == set(names.split())
-    expected = make_tree()["simulation"].to_dataset()
-    expected = expected.drop_vars([Path(name).name for name in names.split()], errors="ignore")
-    expected.attrs = {} if names == "simulation" else expected.attrs
-    xr.testing.assert_identical(tree["simulation"].to_dataset(), expected)
-
-
-def test_a_truncated_root_is_named_and_what_lies_below_can_be_read(store):
-    path = store / "zarr.json"
-    path.write_text(path.read_text()[:50])
-    with pytest.raises(StoreError, match=r"results\.zarr is truncated or altered: its zarr\.json"):
-        open_tree(store)
-    path.unlink()
-    with pytest.raises(StoreError, match=r"truncated or altered: its zarr\.json cannot be read"):
-        open_tree(store)
-    tree = open_tree(store, strict=False)
-    assert tree.attrs == {"damaged": {"/": "its attributes cannot be read"}}
-    for group in ("simulation", "claims"):
-        xr.testing.assert_identical(tree[group].to_dataset(), make_tree()[group].to_dataset())
-
-
-def test_an_empty_folder_is_not_a_store(tmp_path):
-    for strict in (True, False):
-        with pytest.raises(StoreError, match="truncated or not a store of foretrain"):
-            open_tree(tmp_path, strict=strict)
 
 
 def test_a_store_of_another_program_is_named(tmp_path):
     xr.Dataset({"x": 1}).to_zarr(tmp_path / NAME, zarr_format=3, consolidated=False)
     with pytest.raises(StoreError, match="is not a store of foretrain, but of another program"):
         open_tree(tmp_path / NAME)
-
-
-def test_a_store_that_lists_files_outside_itself_is_not_followed(store):
-    path = store / "zarr.json"
-    path.write_text(path.read_text().replace("claims/zarr.json", "../claims/zarr.json"))
-    for strict in (True, False):
-        with pytest.raises(StoreError, match="not a store of foretrain"):
-            open_tree(store, strict=strict)
 
 
 def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
@@ -287,6 +240,7 @@ def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
         {"metadata_sha256": {"a\0/zarr.json": "b"}},
         {"metadata_sha256": {"a/c/0": "b"}},
         {"metadata_sha256": {"/etc/zarr.json": "b"}},
+        {"metadata_sha256": {"../claims/zarr.json": "b"}},
     ],
 )
 def test_attributes_of_another_type_are_one_line_that_names_the_store(store, odd):
@@ -295,15 +249,16 @@ def test_attributes_of_another_type_are_one_line_that_names_the_store(store, odd
     root["attributes"] |= odd
     root["attributes"]["root_sha256"] = store_module._digest_of_root(root)
     path.write_text(json.dumps(root))
-    for strict in (True, False):
-        with pytest.raises(StoreError, match=r"^[^\n]*results\.zarr is not a store[^\n]*$"):
-            open_tree(store, strict=strict)
+    with pytest.raises(StoreError, match=r"^[^\n]*results\.zarr is not a store[^\n]*$"):
+        open_tree(store)
 
 
-@pytest.mark.parametrize("content", ["[" * 10**5, '{"a":' * 10**5, "[]", "3", '"a"', "null"])
-def test_a_root_that_is_no_mapping_or_too_deep_is_one_line(store, content):
-    (store / "zarr.json").write_text(content)
-    with pytest.raises(StoreError, match=r"^[^\n]*results\.zarr is [^\n]*$"):
+@pytest.mark.parametrize(
+    "content", ["", '{"attributes', "[" * 10**5, '{"a":' * 10**5, "[]", "3", '"a"', "null", None]
+)
+def test_a_root_that_is_torn_no_mapping_too_deep_or_gone_is_one_line(store, content):
+    (store / "zarr.json").unlink() if content is None else (store / "zarr.json").write_text(content)
+    with pytest.raises(StoreError, match=r"^[^\n]*results\.zarr is [^\n]*not a store of[^\n]*$"):
         open_tree(store)
 
 
@@ -326,9 +281,6 @@ def test_an_array_that_nobody_writes_is_damaged_whatever_its_checksum(store, odd
     fit(store)
     with pytest.raises(StoreError, match=r"^[^\n]*altered: `simulation/loss`[^\n]*$"):
         open_tree(store)
-    tree = open_tree(store, strict=False)
-    assert "loss" not in tree["simulation"]
-    assert "count" in tree["simulation"]
 
 
 def test_a_store_larger_than_memory_is_not_read_unless_lazily(store, monkeypatch):

@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from made_up import check, grid, runs, verdicts
+from made_up import check, grid, runs
 
 import foretrain
 from foretrain.streams import Seed
@@ -14,15 +14,8 @@ SEEDS, POINTS = 8, study.Parameters().points
 
 @pytest.mark.slow
 def test_chains_and_counts_of_a_small_run_find_both_curves(tmp_path):
-    result = foretrain.run(
-        "landscapes",
-        landscape="partial",
-        beta=[10.0, 1000.0],
-        seeds=6,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=1,
-    )
+    options = {"landscape": "partial", "beta": [10.0, 1000.0], "seeds": 6, "quiet": True}
+    result = foretrain.run("landscapes", **options, out=tmp_path / "a", workers=1)
     found = result.simulation["learning_coefficient"].mean("seed")
     np.testing.assert_allclose(found, result.theory["learning_coefficient"], atol=0.02)
 
@@ -91,8 +84,3 @@ def test_every_sentence_can_hold_and_fail():
     }
     as_it_says = {"cross": as_document, "crossover": as_document, "same-curve": same}
     check("landscapes", build, spoilt, as_it_says)
-
-
-def test_limits_are_not_what_is_measured():
-    (claim, *_) = verdicts("landscapes", build(), "cross")["cross"]
-    assert claim.measured > 1.2

@@ -15,16 +15,8 @@ from foretrain.vocabulary import OUT_OF_STEPS
 
 
 def test_the_closed_form_holds_at_small_steps_and_fails_at_large_ones(tmp_path):
-    result = foretrain.run(
-        "one-mode",
-        learning_rate=[0.01, 0.7],
-        observe_every=1,
-        seeds=3,
-        steps=1500,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=0,
-    )
+    options = {"observe_every": 1, "seeds": 3, "steps": 1500, "workers": 0, "quiet": True}
+    result = foretrain.run("one-mode", learning_rate=[0.01, 0.7], out=tmp_path / "a", **options)
     assert result.claims["closed-form[learning_rate=0.01]"].verdict == "holds"
     # Euler at 0.7 of the fastest rate is off by far more than the eye can miss.
     gap = np.abs(result.simulation["strength"] - result.theory["strength"]).max("step")
@@ -81,13 +73,8 @@ def descent(faster=1.0, power=1.0, drift=0.0, seeds=5, steps=2000, rows=slice(No
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("one-mode", descent, {"closed-form": {"power": 1.2}, "imbalance": {"drift": 0.05}})
-
-
-@pytest.mark.parametrize("faster", [0.99, 1.01])
-def test_a_time_one_percent_off_is_noticed(faster):
-    claims = verdicts("one-mode", descent(faster=faster))
-    assert claims["closed-form"][0].verdict == "fails"
+    wrong = [{"power": 1.2}, {"faster": 0.99}, {"faster": 1.01}, {"rows": [1, 2, 3, 4, 0]}]
+    check("one-mode", descent, {"closed-form": wrong, "imbalance": {"drift": 0.05}})
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0])
@@ -98,22 +85,10 @@ def test_a_delay_of_descent_that_is_left_out_or_of_the_wrong_sign_is_noticed(wro
     assert gap > (2 * P.learning_rate * P.singular_value) ** 2
 
 
-def test_runs_of_another_seed_are_noticed():
-    claims = verdicts("one-mode", descent(rows=[1, 2, 3, 4, 0]))
-    assert claims["closed-form"][0].verdict == "fails"
-
-
 def test_every_seed_has_a_start_of_its_own_below_the_scale():
     starts = [study.inputs(P, Seed(0, number))["weights"] for number in range(50)]
     assert len({tuple(row) for row in starts}) == 50
     assert all(row[0] == row[1] and 0.05 <= row[0] < 0.1 for row in starts)
-
-
-def test_all_the_steps_that_are_asked_for_are_taken(tmp_path):
-    options = {"steps": 300, "observe_every": 50, "workers": 0, "quiet": True, "seeds": 2}
-    result = foretrain.run("one-mode", out=tmp_path / "a", **options)
-    assert (result.simulation["steps_taken"] == 300).all()
-    assert result.simulation["step"].values.tolist() == list(range(0, 301, 50))
 
 
 def test_runs_of_a_tenth_of_the_steps_carry_no_verdict():

@@ -1,42 +1,126 @@
-"""The rank-one study: what trains is what the reduction says, and its claims see it."""
+"""Every sentence of the rank-one study holds where the four numbers rule, fails where it should, and notices mutations."""
+
+from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
+from made_up import check, grid, times, verdicts
 
 import foretrain
+from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.streams import Seed
 from foretrain.studies.rank_one import study
 from foretrain.theory.factorization import rank_one as reduction
+from foretrain.vocabulary import OUT_OF_STEPS
 
-SMALL = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20}
-
-
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    return foretrain.run(
-        "rank-one",
-        seeds=3,
-        out=tmp_path_factory.mktemp("rank-one") / "run",
-        workers=0,
-        quiet=True,
-        init_scale=1.0,
-        weight_decay=(0.0, 0.2),
-        **SMALL,
-    )
+SEEDS = 6
+AXES = {"weight_decay": (0.0, 0.2), "init_scale": (1.0, 0.1), "dimension": (1000, 10)}
+STEP = np.arange(0, 1201, 5)
+TIME = {"time": (("step",), STEP * 0.01)}
+CURVES = (*study._CURVES, "loss")
 
 
-def test_training_is_the_reduction_in_every_stored_number(result):
-    for name in ("loss", *reduction.FIELDS, "alignment", "signal", "decay"):
-        measured = result.simulation[name]
-        predicted = result.theory[name].transpose(*measured.dims)
-        # float64, 400 steps: rounding.
-        np.testing.assert_allclose(measured.values, predicted.values, rtol=1e-9, atol=1e-12)
+@cache
+def _starts(scale, dimension):
+    """The typical start and its neighbours."""
+    overlap, irrelevant = 0.3747 * scale / np.sqrt(dimension), scale**2 * (1 - 1 / dimension)
+    return [
+        reduction.RankOneState(
+            overlap * (1 + 0.02 * (number - 2.5)), overlap, irrelevant, irrelevant
+        )
+        for number in range(SEEDS)
+    ]
 
 
-def test_claims_hold_where_they_are_exact_and_name_their_cell(result):
+@cache
+def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
+    """Predictions of the reduction along AXES, from starts `factor` times as large, name to array (axes, seed, ...)."""
+    cells = []
+    for decay, scale, dimension in product(decays, AXES["init_scale"], AXES["dimension"]):
+        p = study.Parameters(weight_decay=decay, learning_rate=rate)
+        for start in _starts(scale, dimension):
+            numbers = (
+                factor * start.overlap_x,
+                factor * start.overlap_y,
+                factor**2 * start.irrelevant_x,
+                factor**2 * start.irrelevant_y,
+            )
+            cells.append(study.from_start(p, reduction.RankOneState(*numbers)))
+    shape = (2, 2, 2, SEEDS)
+    return {
+        name: np.reshape([cell[name] for cell in cells], (*shape, *np.shape(cells[0][name])))
+        for name in cells[0]
+    }
+
+
+def build(simulated=None, **changes):
+    """A grid whose runs are `simulated` (by default what theory says), some variables replaced by functions of them."""
+    simulated = {name: (simulated or _predicted())[name] for name in CURVES}
+    networks = {"": simulated, "theory": _predicted()}
+    p = study.Parameters(dimension=1000, weight_decay=0.0, init_scale=1.0)
+    options = {"outcome": OUT_OF_STEPS, "step": STEP, "labels": TIME}
+    return grid(p, AXES, SEEDS, networks, changes, **options)
+
+
+def _verdict_of(runs, id, **cell):
+    found = [c for c in verdicts("rank-one", runs)[id] if cell.items() <= c.cell.items()]
+    assert found
+    return {claim.verdict for claim in found}
+
+
+def _undecayed():
+    return _predicted(decays=(0.0, 0.0))
+
+
+def _twice_as_large():
+    return build(_predicted(factor=2.0))
+
+
+def _late(values):
+    return np.concatenate([values[..., :1]] * 60 + [values[..., :-60]], -1)
+
+
+SPOILT = {
+    "four-numbers": [
+        {"overlap_x": times(1.1)},
+        lambda: build(_predicted(rate=0.011)),
+        lambda: build(_undecayed()),
+        lambda: build(_predicted(decays=(0.0, 0.22))),
+        lambda: build(_predicted(factor=1.1)),
+    ],
+    "weight-decay-end": [
+        lambda: build(_undecayed()),
+        lambda: build(_predicted(decays=(0.0, 0.22))),
+    ],
+    "irrelevant-decays": {},  # at small starts
+    "irrelevant-decays.corrected": [{"irrelevant_x": times(1.5)}, _twice_as_large],
+    "decay-dominates": {},  # at small starts
+    "decay-dominates.corrected": [{"signal": times(1.5)}, _twice_as_large],
+    "plateau-length": [{"loss": _late}, _twice_as_large],
+    "plateau-estimate": {"loss": _late},
+    "weight-decay-early": lambda: build(_predicted(decays=(0.2, 0.0))),
+    "weight-decay-longer": lambda: build(_predicted(decays=(0.2, 0.0))),
+}
+
+
+def test_every_sentence_holds_on_the_reduction_and_fails_on_a_grid_spoilt_for_it():
+    check("rank-one", build, SPOILT)
+
+
+@pytest.mark.slow
+def test_the_story_of_the_thread_holds_at_large_starts_only():
+    for id in ("irrelevant-decays", "decay-dominates"):
+        assert _verdict_of(build(), id, init_scale=1.0) == {HOLDS}
+        assert _verdict_of(build(), id, init_scale=0.1) == {FAILS}
+
+
+def test_claims_hold_where_they_are_exact_and_name_their_cell(tmp_path):
+    size = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20, "seeds": 3}
+    options = {"init_scale": 1.0, "weight_decay": (0.0, 0.2), "workers": 0, "quiet": True}
+    result = foretrain.run("rank-one", out=tmp_path / "run", **size, **options)
     verdicts = {claim.label: claim.verdict for claim in result.claims}
-    for id in ("four-numbers", "weight-decay-end"):
-        assert verdicts[id] == "holds"
+    assert verdicts["four-numbers"] == verdicts["weight-decay-end"] == "holds"
     assert "irrelevant-decays.corrected[weight_decay=0]" in verdicts
     assert len(verdicts) == len(list(result.claims))
 

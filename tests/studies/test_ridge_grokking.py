@@ -68,21 +68,10 @@ def test_every_sentence_can_hold_and_fail():
 
 
 def test_a_run_follows_the_closed_form_and_groks_with_decay_never_without(tmp_path):
-    result = foretrain.run(
-        "ridge-grokking",
-        samples=15,
-        dimension=20,
-        steps=3000,
-        weight_decay=[0.02, 0.0],
-        seeds=6,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=0,
-    )
+    size = {"samples": 15, "dimension": 20, "steps": 3000, "weight_decay": [0.02, 0.0], "seeds": 6}
+    result = foretrain.run("ridge-grokking", **size, out=tmp_path / "a", quiet=True, workers=0)
     large, small = result.simulation, result.variant("small")
-    for name in ("loss", "validation_error"):
-        predicted = result.theory[name]
-        assert float(np.abs(large[name] - predicted).max()) < 1e-9 * float(predicted.max())
+    assert {claim.verdict for claim in result.claims if claim.id == "predicted-curves"} == {"holds"}
     claims = [claim for claim in result.claims if claim.id == "predicted-steps"]
     assert {(claim.verdict, claim.measured) for claim in claims} == {("holds", 0.0)}
     # Every run waits, most of them for long.

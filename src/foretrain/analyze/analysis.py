@@ -26,12 +26,12 @@ from foretrain.degeneracy.folded import BUDGET, widths
 from foretrain.degeneracy.function import Function, as_function
 from foretrain.degeneracy.interactions.interaction_graph import path_points
 from foretrain.degeneracy.interactions.wiring import Wiring, wired
-from foretrain.degeneracy.network import LOSSES, Network
+from foretrain.degeneracy.network import Network
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.degeneracy.transformer import is_transformer
-from foretrain.errors import TooLarge, argument_error, integer, one_of, real
+from foretrain.errors import TooLarge, argument_error, integer, real
 from foretrain.report.answer import Finding
 from foretrain.words import duration, memory
 
@@ -50,14 +50,12 @@ class Analysis(Finding):
         widths: Activations of each layer, input first; None of a pure function.
         loss: "mse" or "kl"; with labels the squared error and the cross-entropy.
         eps, source: Noise scale, and where it comes from, in words.
-        costs: Of unit steps, and what they make of any scale.
-        jacobian: Its singular values, with the rank; None where it is too large.
+        costs, jacobian: Of unit steps; and its singular values, None where it is too large.
         sampled: Effective parameters by sampling at `SCALES` times eps; None where nothing was sampled.
         exact: Free directions that change nothing at all, by source; None where they were not counted.
         freedom: The same at eps; None of a transformer, too.
         wiring: Basis, graph and modules; None of a pure function.
-        seconds: What each part took.
-        memory: The most memory of this process until then, in megabytes.
+        seconds, memory: What each part took; and the most megabytes of this process until then.
         doubts: Lines on what is not to be trusted, and why.
         label: Name of the network.
     """
@@ -141,8 +139,6 @@ def analyze(
 
     Cost: sampling takes its `seconds` or less, curvature some 20 s at 3,000 parameters and more; see the parts.
     """
-    if loss is not None:
-        one_of("loss", loss, LOSSES)
     seconds = real("seconds", seconds, minimum=0)
     path_points(points)
     if modules is not None:
@@ -153,7 +149,7 @@ def analyze(
         outputs = scaling.checked_outputs(function.check(x))
     y, loss = scaling.asked_loss(y, outputs, loss)
     flat = function.rows(x)  # as sections read it
-    wide = None if network is None else layer_widths(network, flat, outputs.shape[1], loss)
+    wide = layer_widths(function, flat, outputs.shape[1], loss)
     eps, source, doubts = scaling.chosen_scale(noise_scale, source, outputs, y, loss)
     doubts += function.notes
     if tell:
@@ -170,11 +166,11 @@ def analyze(
     ended("curvature")
     if not costs.converged(eps):
         value, error = costs.effective(eps)
-        doubts.append(
-            f"Curvature: {value:,.0f} effective parameters are known to {error:,.0f} only."
-        )
+        known = f"{value:,.0f} effective parameters are known to {error:,.0f} only"
+        doubts.append(f"Curvature: {known}.")
     widest = 0 if network is None else max(widths(network, flat))
-    if len(x) < widest:
+    few = len(x) < widest
+    if few:
         doubts.append(
             f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
             "data limit every rank."
@@ -192,10 +188,9 @@ def analyze(
             none = "Counts: of a transformer those that change nothing at all, none at the scale."
             doubts += [none, *exact.doubts()]
         ended("free directions")
-    elif len(x) >= widest:
-        doubts.append(
-            "Counts by source: no section names a weight with nothing but a bias beside it."
-        )
+    elif not few:
+        why = "no section names a weight with nothing but a bias beside it"
+        doubts.append(f"Counts by source: {why}.")
     if seconds:
         options |= {"seconds": seconds, "most": outputs.size}
         sampled = _sampled(function, x, y, loss, eps, outputs, options)
@@ -203,8 +198,8 @@ def analyze(
             doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
         ended("sampling")
     if network is not None:
-        options = {"loss": loss, "number": modules, "resolution": resolution, "points": points}
-        wiring, more = wired(network, flat, eps, few=len(x) < widest, tell=tell, **options)
+        options = {"number": modules, "resolution": resolution, "points": points, "tell": tell}
+        wiring, more = wired(network, flat, eps, loss=loss, few=few, **options)
         doubts += more
         ended("basis, graph and modules")
     return Analysis(
@@ -233,11 +228,12 @@ def outlook(
     """Lines on time and memory, from a trial of the outputs and from what the parts cost; sampling takes its time at most."""
     begun = time.process_time()
     answers, d = function.outputs(x).size, function.size
-    each, products = time.process_time() - begun, unit_costs.PROBES * min(unit_costs.STEPS, d)
+    each = time.process_time() - begun
     try:
         *_, curvature, size = jacobian_spectrum.best_way(d, answers, unit_costs.EXACT)
     except TooLarge:
-        curvature, size = 1 + products * each, 8 * d * unit_costs.STEPS + unit_costs.ROOM
+        curvature = 1 + unit_costs.PROBES * min(unit_costs.STEPS, d) * each
+        size = 8 * d * unit_costs.STEPS + unit_costs.ROOM
     parts = {"take the curvature": moments * curvature}
     if wide is not None:
         work = len(x) * sum(below**2 * above for below, above in pairwise(wide))
@@ -246,30 +242,31 @@ def outlook(
     if seconds:
         parts["sample at most"] = 5 + seconds
     parts["draw"] = 1.5
-    words = ", ".join(f"{_rounded(part)} to {name}" for name, part in parts.items())
-    whole = _rounded(sum(parts.values()))
+    whole, *each = (
+        duration(float(f"{part:.2g}")) for part in (sum(parts.values()), *parts.values())
+    )
+    words = ", ".join(f"{part} to {name}" for name, part in zip(parts, each, strict=True))
     yield f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs."
     yield f"Memory: at most {memory(size + _peak() + 1e8)}."
 
 
 def _peak():
     """Bytes of memory that this process took at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 1024
-    )
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _rounded(seconds):
-    return duration(float(f"{seconds:.2g}"))
-
-
-def layer_widths(network: Network, x: np.ndarray, outputs: int, loss: str) -> tuple[int, ...]:
-    """Activations of each layer, input first, of a network on rows that it reads.
+def layer_widths(
+    function: Function, x: np.ndarray, outputs: int, loss: str
+) -> tuple[int, ...] | None:
+    """Activations of each layer, input first, on rows that it reads; None without layers.
 
     Raises:
         ArgumentError: The loss is "kl", and the last layer is not the `outputs` logits of one position.
     """
-    wide = tuple(widths(network, x, folded=False))
+    if function.network is None:
+        return None
+    wide = tuple(widths(function.network, x, folded=False))
     if loss == "kl" and wide[-1] != outputs:
         repair = "Give a function of the last position's logits alone."
         raise argument_error("loss", "be `mse` for outputs of several positions", "is `kl`", repair)
@@ -279,13 +276,9 @@ def layer_widths(network: Network, x: np.ndarray, outputs: int, loss: str) -> tu
 def exact_counts(
     function: Function, x: np.ndarray, loss: str, spectrum: jacobian_spectrum.Spectrum | None
 ) -> jacobian_spectrum.Freedom:
-    """Free directions that change nothing at all: by source where layers are known, else by the rank alone.
+    """Free directions that change nothing at all: by source where layers are known, and no fewer examples than activations.
 
-    Args:
-        x: Rows as the layers read them, see `Function.rows`.
-        loss, spectrum: That of the singular values of the Jacobian on the same data; without them nothing is exact.
-
-    Cost: of `free_directions` or `transformer_freedom`; nothing where there are no layers, or fewer examples than activations.
+    Rows x are those of `Function.rows`; without the spectrum of the Jacobian, which is of the loss, nothing is exact.
     """
     network = function.network
     if network is not None and len(x) >= max(widths(network, x)):

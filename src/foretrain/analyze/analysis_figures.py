@@ -3,6 +3,7 @@
 import numpy as np
 
 from foretrain.analyze.analysis import Analysis
+from foretrain.degeneracy.interactions.wiring import Wiring
 from foretrain.degeneracy.sampled.effective_parameters import FROM_START, SampledParameters
 from foretrain.figures import Drawing, finished
 from foretrain.figures.layered_graph import layered_graph
@@ -16,7 +17,7 @@ def curve(analysis: Analysis) -> Drawing:
     """Draw the effective parameters over the noise scale: curvature as a band, counts as steps, samples with error bars."""
     with style():
         figure, ax = panels(height=3.8)
-        scales = analysis.scales
+        scales, most = analysis.scales, min(analysis.parameters, analysis.answers)
         value, error = analysis.costs.effective(scales)
         ax.plot(scales, value, color=PALETTE["blue"], label="curvature, sum of c/(c + ε)")
         if error.any():
@@ -26,16 +27,14 @@ def curve(analysis: Analysis) -> Drawing:
         ax.plot(scales, count, ":", color=PALETTE["green"], label="costs c above ε")
         if analysis.freedom is not None:
             mark = {"color": PALETTE["orange"], "markersize": 8, "label": "counted by source"}
-            left = analysis.parameters - analysis.freedom.counted
-            ax.plot(analysis.eps, left, "D", **mark)
+            ax.plot(analysis.eps, analysis.parameters - analysis.freedom.counted, "D", **mark)
         if analysis.sampled is not None:
-            _samples(ax, analysis.sampled, min(analysis.parameters, analysis.answers))
-        most = min(analysis.parameters, analysis.answers)
+            _samples(ax, analysis.sampled, most)
         which = "parameters" if most == analysis.parameters else "answers"
         if most < 1.5 * ax.get_ylim()[1]:
             ax.axhline(most, color=INK, linewidth=0.8, linestyle="--")
-            place, text = (scales[-1], most), f"{most:,} {which}"
-            ax.annotate(text, place, (0, -12), textcoords="offset points", ha="right")
+            place, how = (scales[-1], most), {"textcoords": "offset points", "ha": "right"}
+            ax.annotate(f"{most:,} {which}", place, (0, -12), **how)
             ax.set_ylim(0, 1.06 * most)
         else:
             ax.text(0.98, 0.92, f"of {most:,} {which}", transform=ax.transAxes, ha="right")
@@ -53,17 +52,14 @@ def curve(analysis: Analysis) -> Drawing:
 
 
 def _samples(ax, sampled, most):
-    eps, value, trusted = sampled.eps, sampled.value, sampled.trusted
-    doubted = ~trusted & (0 <= value) & (value <= most)
-    colour = PALETTE["vermillion"]
-    for kind, fill, label in (
-        (trusted, colour, "sampled"),
-        (doubted, "white", "sampled, not trusted"),
-    ):
+    value, colour = sampled.value, PALETTE["vermillion"]
+    doubted = ~sampled.trusted & (0 <= value) & (value <= most)
+    kinds = (sampled.trusted, colour, "sampled"), (doubted, "white", "sampled, not trusted")
+    for kind, fill, label in kinds:
         if kind.any():
-            look = {"color": colour, "markerfacecolor": fill, "label": label}
+            look = {"color": colour, "markerfacecolor": fill, "label": label, "capsize": 3}
             bars = 1.96 * sampled.error[kind]
-            ax.errorbar(eps[kind], value[kind], bars, fmt="o", capsize=3, **look)
+            ax.errorbar(sampled.eps[kind], value[kind], bars, fmt="o", **look)
 
 
 def chains(sampled: SampledParameters) -> Drawing:
@@ -79,8 +75,7 @@ def chains(sampled: SampledParameters) -> Drawing:
             for trace, (colour, label) in reversed([*zip(chain, kinds, strict=True)]):
                 upper.plot(trace, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
             upper.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
-            colours = [PALETTE[colour] for colour, _ in kinds]
-            _ranks(lower, rank_shares(chain), colours, chain.shape[1])
+            _ranks(lower, rank_shares(chain), [PALETTE[name] for name, _ in kinds], chain.shape[1])
             lower.set(xlabel="Rank among all draws")
         axes[0, 0].set(ylabel="2 β (L - L*)")
         axes[1, 0].set(ylabel="Chain")
@@ -111,23 +106,20 @@ def _ranks(ax, shares, colours, draws):
     ax.set(xlim=(0, _FIFTHS), xticks=[0, _FIFTHS], xticklabels=["low", "high"], yticks=[])
 
 
-def graph(analysis: Analysis) -> Drawing:
+def graph(wiring: Wiring, eps: float, loss: str) -> Drawing:
     """Draw the interaction graph in the colours of its modules, edges above the root of the noise scale."""
-    assert analysis.wiring is not None
     with style():
-        wiring = analysis.wiring
         return layered_graph(
             [np.sqrt(part) for part in wiring.graph.strengths],
             wiring.modules.by_layer(wiring.graph.sizes),
-            names=layer_names(analysis),
-            threshold=float(np.sqrt(analysis.eps)),
+            names=layer_names(wiring, loss),
+            threshold=float(np.sqrt(eps)),
             title="Interaction graph",
         )
 
 
-def layer_names(analysis: Analysis) -> list[str]:
+def layer_names(wiring: Wiring, loss: str) -> list[str]:
     """Names of the layers of the interaction graph; that of the divergence ends in the roots of twice the probabilities."""
-    assert analysis.wiring is not None
-    many = len(analysis.wiring.graph.sizes)
-    last = ["logits", "roots of 2p"] if analysis.loss == "kl" else ["output"]
+    many = len(wiring.graph.sizes)
+    last = ["logits", "roots of 2p"] if loss == "kl" else ["output"]
     return ["input", *(f"layer {at}" for at in range(1, many - len(last))), *last]

@@ -21,12 +21,13 @@ _MOST = 50  # blocks of synchronised neurons in the table
 def answer(analysis: Analysis) -> Answer:
     """Return what is said of an analysis."""
     sampled = analysis.sampled
+    chains = "nothing was sampled" if sampled is None else "chains agree with each other"
     drawings: dict[str, Any] = dict.fromkeys(PICTURES)
     drawings["effective-parameters"] = partial(figures.curve, analysis)
     if sampled is not None and np.isfinite(sampled.traces).any():
         drawings["chains"] = partial(figures.chains, sampled)
     if analysis.wiring is not None:
-        drawings["graph"] = partial(figures.graph, analysis)
+        drawings["graph"] = partial(figures.graph, analysis.wiring, analysis.eps, analysis.loss)
     return Answer(
         name="analysis",
         title=f"Analysis of {analysis.label}",
@@ -37,7 +38,7 @@ def answer(analysis: Analysis) -> Answer:
         ],
         tables=tables(analysis),
         drawings=drawings,
-        doubts=trust(analysis),
+        doubts=analysis.doubts or [f"No check failed: ranks have enough data, {chains}."],
         numbers=_numbers(analysis),
     )
 
@@ -46,9 +47,8 @@ def differences(analysis: Analysis) -> list[str]:
     """Lines on the distance of curvature from sampling, and on the limit of both."""
     lines, sampled = [], analysis.sampled
     if analysis.costs.effective(analysis.eps)[0] > 0.9 * analysis.answers:
-        lines.append(
-            f"The {analysis.answers:,} answers are the limit: more examples may tell more."
-        )
+        limit = f"The {analysis.answers:,} answers are the limit"
+        lines.append(f"{limit}: more examples may tell more.")
     if sampled is None:
         return lines
     for at in np.flatnonzero(sampled.trusted):
@@ -57,18 +57,11 @@ def differences(analysis: Analysis) -> list[str]:
         if abs(by_chains - value) > 3 * np.hypot(error, sampled.error[at]):
             shape = "flatter" if by_chains < value else "steeper"
             both = f"{number(by_chains, 3)} where curvature says {number(float(value), 3)}"
-            lines.append(
-                f"At {number(eps, 3)} sampling finds {both}: away from the weights the loss is {shape} than at them."
-            )
+            why = f"away from the weights the loss is {shape} than at them"
+            lines.append(f"At {number(eps, 3)} sampling finds {both}: {why}.")
         else:
             lines.append(f"At {number(eps, 3)} sampling and curvature agree within their errors.")
     return lines
-
-
-def trust(analysis: Analysis) -> list[str]:
-    """Lines on what is not to be trusted; one line where nothing is doubted."""
-    chains = "nothing was sampled" if analysis.sampled is None else "chains agree with each other"
-    return analysis.doubts or [f"No check failed: ranks have enough data, {chains}."]
 
 
 def tables(analysis: Analysis) -> list[Table]:
@@ -79,7 +72,7 @@ def tables(analysis: Analysis) -> list[Table]:
     if analysis.freedom is not None:
         parts += _sections(analysis.freedom)
     if analysis.wiring is not None:
-        parts += _modules(analysis.wiring, figures.layer_names(analysis))
+        parts += _modules(analysis.wiring, figures.layer_names(analysis.wiring, analysis.loss))
     rows = [(name, duration(value)) for name, value in analysis.seconds.items()]
     rows.append(("most memory", f"{analysis.memory:.0f} MB"))
     return [*parts, Table("Time and memory", ("", ""), rows)]
@@ -112,23 +105,18 @@ def _network(analysis):
 
 def _witnesses(analysis):
     """Effective parameters at three scales: by curvature, by counting, by sampling."""
-    rows, costs = [], analysis.costs
+    rows, costs, sampled = [], analysis.costs, analysis.sampled
     for eps in analysis.eps * np.array(SCALES):
+        by_chains = "not sampled"
+        if sampled is not None:
+            at = int(np.argmin(abs(np.log(sampled.eps / eps))))
+            word = "trusted" if np.isfinite(sampled.value[at]) else "sampled"
+            known = with_error(sampled.value[at], sampled.error[at])
+            by_chains = known if sampled.trusted[at] else f"not {word}: see Trust"
         known = with_error(*costs.effective(eps)), with_error(*costs.above(eps))
-        rows.append((number(float(eps), 3), *known, _by_chains(analysis.sampled, eps)))
+        rows.append((number(float(eps), 3), *known, by_chains))
     head = ("noise scale", "by curvature", "costs above it", "by sampling")
     return Table("Effective parameters", head, rows)
-
-
-def _by_chains(sampled, eps):
-    """The number by sampling, where it is trusted."""
-    if sampled is None:
-        return "not sampled"
-    at = int(np.argmin(abs(np.log(np.asarray(sampled.eps) / eps))))
-    if not sampled.trusted[at]:
-        word = "trusted" if np.isfinite(sampled.value[at]) else "sampled"
-        return f"not {word}: see Trust"
-    return with_error(float(sampled.value[at]), float(sampled.error[at]))
 
 
 def _sections(freedom):
@@ -138,31 +126,26 @@ def _sections(freedom):
         counts = (section.activations, section.jacobians, section.synchronized, section.conditional)
         left = section.parameters - section.counted
         rows.append((f"{at + 1}", *(f"{n:,}" for n in (section.parameters, *counts, left))))
-        blocks += [
-            (f"{at + 1}", str(len(block.neurons)), _short(block.neurons), str(block.dimension))
-            for block in section.blocks
-            if len(block.neurons) > 1
-        ]
-    blocks = blocks[:_MOST] or [("none", "", "", "")]
+    for at, block in freedom.groups[:_MOST]:
+        which = ", ".join(map(str, block.neurons[:12])) + ", ..." * (len(block.neurons) > 12)
+        blocks.append((f"{at + 1}", str(len(block.neurons)), which, str(block.dimension)))
     heading = "Free directions at the scale, by section and source: an estimate"
     return [
         Table(heading, ("section", "parameters", *sources, "left"), rows),
-        Table("Synchronised blocks", ("layer", "neurons", "which", "span"), blocks),
+        Table(
+            "Synchronised blocks",
+            ("layer", "neurons", "which", "span"),
+            blocks or [("none", "", "", "")],
+        ),
     ]
-
-
-def _short(neurons):
-    return ", ".join(map(str, neurons[:12])) + (", ..." if len(neurons) > 12 else "")
 
 
 def _by_source(transformer):
     names = [source.replace("_", " and ") for source in SOURCES]
-    parts = [(f"{at}", section) for at, section in enumerate(transformer.sections, 2)]
-    parts += [("none", transformer.whole), ("all", transformer.by_source())]
-    rows = [
-        (name, *(f"{part[source]:,}" if source in part else "-" for source in SOURCES))
-        for name, part in parts
-    ]
+    parts = {f"{at}": section for at, section in enumerate(transformer.sections, 2)}
+    parts |= {"none": transformer.whole, "all": transformer.by_source()}
+    cells = [[f"{part[s]:,}" if s in part else "-" for s in SOURCES] for part in parts.values()]
+    rows = [(name, *each) for name, each in zip(parts, cells, strict=True)]
     return Table("Free directions, by section and source", ("section", *names), rows)
 
 
@@ -180,10 +163,8 @@ def _modules(wiring, names):
         (f"of {len(chance)} rewired graphs", rewired),
     ]
     heading = "Modules of the interaction graph, directions of each layer"
-    return [
-        Table(heading, ("module", *names), rows),
-        Table("How modular it is", ("", ""), measures),
-    ]
+    tables = heading, ("module", *names), rows
+    return [Table(*tables), Table("How modular it is", ("", ""), measures)]
 
 
 def _numbers(analysis):
@@ -192,8 +173,8 @@ def _numbers(analysis):
     scales = analysis.eps * np.array(SCALES)
     values = scales, *analysis.costs.effective(scales), *analysis.costs.above(scales)
     heads = "noise_scale by_curvature error costs_above error_of_those".split()
-    columns = dict(zip(heads, values, strict=True))
-    record = {name: getattr(analysis, name) for name in names} | {"effective_parameters": columns}
+    record = {name: getattr(analysis, name) for name in names}
+    record["effective_parameters"] = dict(zip(heads, values, strict=True))
     if analysis.sampled is not None:
         fields = ("eps", "value", "error", "trusted", "doubts")
         record["sampled"] = {name: getattr(analysis.sampled, name) for name in fields}

@@ -24,23 +24,18 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     """Say how much of a network is free at a noise scale, by curvature, counting and sampling.
 
     Args:
-        model: One of the following.
-        *arrays: Parameters, data and labels, in this order:
+        model, *arrays: One of the following; with labels y the loss is that of training.
 
-            - of a pure function ``apply(params, x)`` that gives outputs (example, output), in JAX: params, x, and labels y if
-              the loss of training is asked of;
-            - of a PyTorch or Equinox module, a `foretrain.degeneracy.network.Network` or a
-              `foretrain.degeneracy.function.Function`: x, and y;
-            - of a file, or several: the file of data, and that of labels; see `analyze_files`.
+            - a pure function ``apply(params, x)`` that gives outputs (example, output), in JAX; params, x, and perhaps y;
+            - a PyTorch or Equinox module, a `foretrain.degeneracy.network.Network` or a
+              `foretrain.degeneracy.function.Function`; x, and perhaps y;
+            - a file, or several; the file of data, and perhaps that of labels; see `analyze_files`.
 
         **options: Of `foretrain.analyze.analysis.analyze`; ``part``, names of parameters that move while others stay; of
             files those of `analyze_files`.
 
     Returns:
         An object that prints itself, with ``plot()`` and ``dataset()``.
-
-    Raises:
-        ArgumentError: An argument cannot be used.
 
     Example: of a linear map through two hidden units, only the two numbers that it comes to matter.
 
@@ -59,21 +54,16 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     part = options.pop("part", None)
     known_options("foretrain.analyze", options, analysis.analyze)
     whole = is_network(model)
-    if "y" in options and len(arrays) == (1 if whole else 2):
-        arrays = (*arrays, options.pop("y"))
-    most = 2 if whole else 3
-    if not (whole or callable(model)) or not most - 1 <= len(arrays) <= most:
+    params, rest = ((), arrays) if whole else (arrays[:1], arrays[1:])
+    if "y" in options and len(rest) == 1:
+        rest = (*rest, options.pop("y"))
+    if not (whole or callable(model)) or not 1 <= len(rest) <= 2:
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
-    if whole:
-        x, *rest = arrays
-        function = function_from(model, x)
-    else:
-        params, x, *rest = arrays
-        apply: Any = model
-        function = function_of(apply, params, x)
+    x, *y = rest
+    function = function_from(model, x) if whole else function_of(model, params[0], x)
     function = _part(function, part) if part else function
-    return analysis.analyze(function, x, y=rest[0] if rest else None, **options)
+    return analysis.analyze(function, x, y=y[0] if y else None, **options)
 
 
 def analyze_files(
@@ -89,17 +79,15 @@ def analyze_files(
     wiring: bool = False,
     **options: Any,
 ) -> Analysis | Trajectory:
-    """Analyse a model on an array of data; of several, how it changes over training, or the first with others as its seeds.
+    """Analyse a model on an array of data; several over their training, or the first with the others as its seeds.
 
     Args:
-        models: See `foretrain.elsewhere.own_model.own_model`. Several are moments of training, in the order of the number
-            behind a word such as step or epoch in their names, else of the last number; or with the noise scale "seeds"
-            other seeds.
+        models, activation, layers: See `foretrain.elsewhere.own_model.own_model`. Several are moments of training, in the
+            order of the number behind a word such as step or epoch in their names, else of the last number; or with the
+            noise scale "seeds" other seeds.
         data: An .npy file, (n, ...), or an .npz file of ``x`` and perhaps ``y``, as of `foretrain.elsewhere.examples`; for
             foretrain's transformer also pairs of symbols, (n, 2), whole numbers from 0.
         labels: An .npy file of ``y``, (n,) classes, whole numbers, or (n, outputs) targets.
-        activation: Between the layers of a file of arrays.
-        layers: Their order; of a PyTorch module submodules whose outputs are layers.
         outputs: An .npy file, what the first model answers on the data: it is compared.
         part: Names of parameters that move, with all below them; the others stay as they are.
         noise_scale: Loss below which a difference does not count; "seeds" for the variance between the models' outputs;
@@ -112,6 +100,7 @@ def analyze_files(
         StoreError: The data cannot be read.
     """
     models = [models] if isinstance(models, str | Path) else list(models)
+    label = Path(models[0]).name
     arrays = read_examples(data, labels)
     x, y = arrays["x"], arrays.get("y")
     if outputs is not None and len(models) > 1:
@@ -136,19 +125,18 @@ def analyze_files(
         if wiring:
             rule, got = "be left out of one model", "is given"
             raise argument_error("wiring", rule, got, "Modules of one model are found anyway.")
-        return replace(analysis.analyze(functions[0], x, **options), label=_label(models[0]))
+        return replace(analysis.analyze(functions[0], x, **options), label=label)
     if options.pop("modules", None) is not None:
         repair = "Try --wiring, which finds their number at every moment."
         raise argument_error("modules", "be left out over training", "is given", repair)
     options.pop("seconds", None)
-    options["wiring"] = wiring
-    options["axis"] = "Model, in the order given"
+    options |= {"wiring": wiring, "axis": "Model, in the order given"}
     steps = [step for path in models if (step := _step(path)) is not None]
     if len(set(steps)) == len(models):
         order = np.argsort(steps).tolist()
         functions, steps = [functions[at] for at in order], [steps[at] for at in order]
         options |= {"moments": steps, "axis": "Moment of training (step)"}
-    return replace(trajectory(functions, x, **options), label=_label(models[0]))
+    return replace(trajectory(functions, x, **options), label=label)
 
 
 def _part(function, names):
@@ -157,10 +145,6 @@ def _part(function, names):
     part = function.part(*names)
     line = f"Part: {', '.join(names)} alone: {part.size:,} of {function.size:,} parameters move."
     return replace(part, notes=(*part.notes, line))
-
-
-def _label(path):
-    return Path(path).name
 
 
 def _step(path):

@@ -12,14 +12,12 @@ from foretrain.degeneracy.counts.jacobian_spectrum import Freedom
 from foretrain.degeneracy.counts.unit_costs import costs_of
 from foretrain.degeneracy.function import Function, as_function
 from foretrain.degeneracy.interactions.wiring import Wiring, wired
-from foretrain.degeneracy.network import LOSSES, Network
+from foretrain.degeneracy.network import Network
 from foretrain.degeneracy.noise_scale import SCALES, asked_loss, checked_outputs, chosen_scale
-from foretrain.errors import argument_error, one_of
+from foretrain.errors import argument_error
 from foretrain.report.answer import Finding
 
-_WORDS = {"jacobians": "Jacobians", "synchronized": "synchronised"} | {
-    name: name.replace("_", " and ") for name in ("queries_keys", "values_outputs")
-}
+_WORDS = {"jacobians": "Jacobians", "synchronized": "synchronised"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,18 +26,14 @@ class Trajectory(Finding):
 
     Args:
         moments: Steps of training, or the numbers 0, 1, ... of checkpoints without, (moment,), ascending.
-        scales: Noise scales, (3,): eps in the middle, a tenth and ten times of it.
-        source: Where eps comes from, in words.
+        scales, source: Noise scales, (3,), eps in the middle, a tenth and ten times of it; and where eps comes from.
         effective, error: N by curvature and its error, (moment, scale).
-        distance: Loss of each moment's outputs: with labels that of training, else how far they are from the last ones,
-            (moment,).
-        loss: "mse" or "kl".
-        parameters, answers: Numbers of parameters, and of examples times outputs.
+        distance: Loss of the outputs: with labels that of training, else how far they are from the last ones, (moment,).
+        loss, parameters, answers: As of an `Analysis`.
         counts: Free directions that change nothing at all, of each moment; None where neither rank nor sources are known.
         wirings: Graph and modules of each moment; empty where nobody asked.
         doubts: Lines on what is not to be trusted, and why.
-        axis: Label of the moments.
-        label: Name of the network.
+        axis, label: Label of the moments, and name of the network.
     """
 
     moments: np.ndarray
@@ -63,7 +57,8 @@ class Trajectory(Finding):
         if len(counts) < len(self.moments):
             return {}
         parts = [freedom.by_source() for freedom in counts]
-        columns = {_WORDS.get(name, name): [part[name] for part in parts] for name in parts[0]}
+        names = {name: _WORDS.get(name, name.replace("_", " and ")) for name in parts[0]}
+        columns = {word: [part[name] for part in parts] for name, word in names.items()}
         if columns and all(freedom.spectrum is not None for freedom in counts):
             columns["not attributed"] = [freedom.unattributed or 0 for freedom in counts]
         columns["all"] = [freedom.free for freedom in counts]
@@ -72,8 +67,9 @@ class Trajectory(Finding):
     def block_counts(self) -> dict[str, np.ndarray]:
         """Numbers of blocks of synchronised neurons, and of modules, (moment,), by name; without what was not counted."""
         columns = {}
-        if all(isinstance(freedom, FreeDirections) for freedom in self.counts):
-            columns["synchronised blocks"] = np.array([*map(_synchronised, self.counts)])
+        counts = [freedom for freedom in self.counts if isinstance(freedom, FreeDirections)]
+        if len(counts) == len(self.moments):
+            columns["synchronised blocks"] = np.array([len(freedom.groups) for freedom in counts])
         if self.wirings:
             columns["modules"] = np.array([wiring.modules.modules for wiring in self.wirings])
         return columns
@@ -116,14 +112,11 @@ def trajectory(
 
     Args:
         models: At least two, of the same outputs and number of parameters, in the order of training.
-        x, y, loss, seed: As of `foretrain.analyze.analysis.analyze`.
+        x, y, loss, source, resolution, points, seed, tell: As of `foretrain.analyze.analysis.analyze`.
         noise_scale: Eps; None takes it from the data and the last model.
         moments: Steps of training; by default 0, 1, ...
         axis: Label of the moments.
-        source: Where a noise scale that is given comes from.
         wiring: True for the modules of every moment, too, which needs layers.
-        resolution, points: Of modules and edges, as of `analyze`.
-        tell: Gets a line for each moment.
 
     Raises:
         ArgumentError: They are fewer than two, have different outputs or parameters, an argument is out of range, or modules
@@ -150,25 +143,20 @@ def trajectory(
     if wiring and any(function.network is None for function in functions):
         rule, repair = "have layers where modules are asked for", "Leave `wiring` out."
         raise argument_error("models", rule, "have none", repair)
-    if loss is not None:
-        one_of("loss", loss, LOSSES)
     y, loss = asked_loss(y, outputs[-1], loss)
     eps, source, more = chosen_scale(noise_scale, source, outputs[-1], y, loss)
     scales = eps * np.array(sorted(SCALES))
     notes = [line for function in functions for line in function.notes]
     doubts = dict.fromkeys([*notes, *more])  # each once
-    if tell:
-        last, rows = functions[-1].network, functions[-1].rows(x)
-        wide = layer_widths(last, rows, outputs[-1].shape[1], loss) if wiring and last else None
-        for line in outlook(functions[-1], x, wide, 0, len(functions)):
-            tell(line)
     effective, counts, wirings = [], [], []
     for moment, function in zip(at, functions, strict=True):
+        rows, first = function.rows(x), None if effective else tell
+        wide = layer_widths(function, rows, outputs[0].shape[1], loss)
+        if first:  # of the others time and memory are the same
+            for line in outlook(function, x, wide if wiring else None, 0, len(models)):
+                first(line)
         if tell:
             tell(f"At {moment:g}: curvature and counts{' and modules' * wiring}.")
-        first = None if effective else tell  # of the others time and memory are the same
-        rows, network = function.rows(x), function.network
-        wide = layer_widths(network, rows, outputs[0].shape[1], loss) if network else ()
         costs, spectrum, lines = costs_of(function, x, loss, float(scales[0]), seed, first)
         effective.append(costs.effective(scales))
         doubts |= dict.fromkeys(lines)
@@ -176,9 +164,9 @@ def trajectory(
             doubts[f"Curvature at {moment:g}: known to {effective[-1][1][1]:,.0f} only."] = None
         freedom = exact_counts(function, rows, loss, spectrum)
         counts.append(freedom if spectrum is not None or freedom.by_source() else None)
-        if wiring and network is not None:
-            options = {"loss": loss, "resolution": resolution, "points": points, "tell": first}
-            wirings.append(wired(network, rows, eps, few=len(x) < max(wide), **options)[0])
+        if wiring and wide and function.network is not None:
+            options = {"resolution": resolution, "points": points, "few": len(x) < max(wide)}
+            wirings.append(wired(function.network, rows, eps, loss=loss, tell=first, **options)[0])
     doubts |= dict.fromkeys(_doubts(at, counts, wirings))
     values, errors = (np.array(kind) for kind in zip(*effective, strict=True))
     target = outputs[-1] if y is None else y
@@ -197,11 +185,6 @@ def trajectory(
         doubts=[*doubts],
         axis=axis,
     )
-
-
-def _synchronised(freedom):
-    blocks = (block for section in freedom.sections.values() for block in section.blocks)
-    return sum(len(block.neurons) > 1 for block in blocks)
 
 
 def _doubts(moments, counts, wirings):

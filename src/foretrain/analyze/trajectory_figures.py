@@ -1,5 +1,7 @@
 """The picture of a `Trajectory`: effective parameters, counts and the loss over training."""
 
+import itertools
+
 import numpy as np
 
 from foretrain.analyze.trajectory import Trajectory
@@ -16,10 +18,8 @@ def over_training(trajectory: Trajectory) -> Drawing:
         _blocks: "Blocks of synchronised neurons; modules, hollow where rewired graphs are as modular.",
         _losses: "The loss, with labels that of training, else the distance from the last outputs, which is 0 at the end.",
     }
-    if not trajectory.by_source():
-        del parts[_free]
-    if not trajectory.block_counts():
-        del parts[_blocks]
+    absent = {_free: not trajectory.by_source(), _blocks: not trajectory.block_counts()}
+    parts = {part: words for part, words in parts.items() if not absent.get(part)}
     with style():
         figure, axes = panels(len(parts), 1, height=2.75 * len(parts), sharex=True)
         for ax, part in zip(axes, parts, strict=True):
@@ -40,15 +40,12 @@ def _effective(ax, trajectory):
 def _free(ax, trajectory):
     exact = np.array([freedom.exact for freedom in trajectory.counts])
     counts = {name: values for name, values in trajectory.by_source().items() if values.any()}
-    colours = [*PALETTE.values()]
-    for at, (name, values) in enumerate(counts.items()):
-        whole = name == "all"
-        look = {"color": INK if whole else colours[at % len(colours)]}
-        dashes = "-" if whole else "--"
-        ax.plot(trajectory.moments, values, dashes, label=f"free, {name}", **look)
-        for kind, fill in ((exact, look["color"]), (~exact, "white")):
-            marks = {"marker": "o", "linestyle": "none", "markerfacecolor": fill}
-            ax.plot(trajectory.moments[kind], values[kind], **marks, **look)
+    for (name, values), colour in zip(counts.items(), itertools.cycle(PALETTE.values())):
+        colour, dashes = (INK, "-") if name == "all" else (colour, "--")
+        ax.plot(trajectory.moments, values, dashes, label=f"free, {name}", color=colour)
+        for kind, fill in ((exact, colour), (~exact, "white")):
+            marks = {"color": colour, "markerfacecolor": fill}
+            ax.plot(trajectory.moments[kind], values[kind], "o", **marks)
     ax.set(ylabel="Free directions", ylim=(0, None))
 
 

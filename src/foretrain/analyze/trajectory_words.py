@@ -15,9 +15,9 @@ LISTED = 3  # changes of a count up to which each is printed
 
 def answer(trajectory: Trajectory) -> Answer:
     """Return what is said of a trajectory."""
-    names = "moments scales source effective error distance loss parameters answers".split()
+    names = "moments scales source effective error distance loss parameters answers doubts".split()
+    numbers = {name: getattr(trajectory, name) for name in names}
     counts = trajectory.by_source() | trajectory.block_counts()
-    numbers = {name: getattr(trajectory, name) for name in (*names, "doubts")}
     return Answer(
         name="analysis",
         title=f"{trajectory.label} over training",
@@ -35,15 +35,11 @@ def changes(trajectory: Trajectory) -> list[str]:
     for name, values in (("The loss", trajectory.distance), ("N", trajectory.effective[:, 1])):
         at = int(abs(np.diff(values)).argmax())
         ends = " to ".join(number(value, 4) for value in values[at : at + 2])
-        if values[at] == values[at + 1]:
-            lines.append(f"{name} does not change.")
-        else:
-            lines.append(f"{name} changes most between {_between(moments, at)}: from {ends}.")
+        most = f"changes most between {_between(moments, at)}: from {ends}"
+        lines.append(f"{name} {'does not change' if values[at] == values[at + 1] else most}.")
     counts = {f"Free directions, {name}": each for name, each in trajectory.by_source().items()}
     counts |= {name.capitalize(): each for name, each in trajectory.block_counts().items()}
-    return lines + [
-        changes_of(name, values, moments) for name, values in counts.items() if values.any()
-    ]
+    return lines + [changes_of(name, each, moments) for name, each in counts.items() if each.any()]
 
 
 def changes_of(name: str, values: np.ndarray, moments: np.ndarray) -> str:
@@ -58,8 +54,8 @@ def changes_of(name: str, values: np.ndarray, moments: np.ndarray) -> str:
     parts = [change(at) for at in steps]
     if len(steps) > LISTED:
         whole = f"{values[0]:,} to {values[-1]:,} in {len(steps)} changes"
-        largest = int(abs(np.diff(values)).argmax())
-        parts = [whole, f"first {parts[0]}", f"most {change(largest)}"]
+        most = change(int(abs(np.diff(values)).argmax()))
+        parts = [whole, f"first {parts[0]}", f"most {most}"]
     return f"{name}: {'; '.join(parts)}."
 
 
@@ -70,22 +66,19 @@ def _between(moments, at):
 def tables(trajectory: Trajectory) -> list[Table]:
     """Loss and effective parameters of every moment; where they were counted free directions by source, blocks, modules."""
     names = [f"{moment:g}" for moment in trajectory.moments]
-    pairs = zip(trajectory.effective, trajectory.error, strict=True)
-    effective = [[with_error(*pair) for pair in zip(*each, strict=True)] for each in pairs]
-    losses = [number(float(loss), 4) for loss in trajectory.distance]
-    head = ("moment", "loss", *(f"N at {number(float(eps), 3)}" for eps in trajectory.scales))
-    rows = [(*cells, *more) for *cells, more in zip(names, losses, effective, strict=True)]
-    whole = f"Effective parameters N of {trajectory.parameters:,}"
-    parts = [Table(f"{whole}, noise scale {trajectory.source}", head, rows)]
-    counts = trajectory.by_source()
-    columns = {
-        name: [f"{value:,}" for value in values]
-        for name, values in (counts | trajectory.block_counts()).items()
-    }
-    if counts:
-        columns["all"] = [str(freedom) for freedom in trajectory.counts]
-    if columns:
+    columns = {"loss": [number(float(loss), 4) for loss in trajectory.distance]}
+    each = trajectory.scales, trajectory.effective.T, trajectory.error.T
+    for eps, *pair in zip(*each, strict=True):
+        columns[f"N at {number(float(eps), 3)}"] = [*map(with_error, *pair)]
+    whole = f"Effective parameters N of {trajectory.parameters:,}, noise scale {trajectory.source}"
+    parts, counts = {whole: columns}, trajectory.by_source()
+    if more := counts | trajectory.block_counts():
+        columns = {name: [f"{value:,}" for value in values] for name, values in more.items()}
+        if counts:
+            columns["all"] = [str(freedom) for freedom in trajectory.counts]
         heading = "Free directions that change nothing at all, by source" if counts else "Modules"
-        rows = [*zip(names, *columns.values(), strict=True)]
-        parts.append(Table(heading, ("moment", *columns), rows))
-    return parts
+        parts[heading] = columns
+    return [
+        Table(heading, ("moment", *part), [*zip(names, *part.values(), strict=True)])
+        for heading, part in parts.items()
+    ]

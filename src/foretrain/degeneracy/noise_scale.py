@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import log_softmax
 
 from foretrain.degeneracy.function import Function
-from foretrain.errors import argument_error, finite_array, real
+from foretrain.degeneracy.network import LOSSES
+from foretrain.errors import argument_error, finite_array, one_of, real
 
 SCALES = (10.0, 1.0, 0.1)  # of the noise scale, at which effective parameters are shown and sampled
 SHARE = 1e-4  # of the outputs' variance, where neither a noise scale nor labels are given
@@ -123,6 +124,8 @@ def asked_loss(y, outputs: np.ndarray, loss: str | None) -> tuple[np.ndarray | N
     Raises:
         ArgumentError: Labels fit no outputs or not the loss, or the divergence of one output is asked for.
     """
+    if loss is not None:
+        one_of("loss", loss, LOSSES)
     if y is not None:
         y, own = labels(y, outputs)
         if loss not in (None, own):

@@ -12,9 +12,9 @@ import os
 import platform
 import shutil
 import time
-from pathlib import Path
 from typing import Any
 
+from foretrain.engine.cores import processor
 from foretrain.machine import cache_folder
 
 _MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
@@ -118,10 +118,5 @@ def _digest(content):
 
 def _machine():
     """Short name of what the machine can execute: compiled programs are not shared between types of it."""
-    features = platform.processor()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        features = next(line for line in lines if line.startswith(("flags", "Features")))
-    except (OSError, StopIteration):
-        pass
+    features = processor("flags", "Features")
     return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:8]}"

@@ -25,7 +25,7 @@ _LONG_S = 60.0  # a shorter sweep does not repay measuring
 
 def choose_lanes(
     program: Completed,
-    sample: Any,  # A `Passenger`, or None where its inputs cannot be made
+    sample: Any,  # A `Passenger`
     shared: dict[str, Any],  # inputs common to all runs
     *,
     runs: int,  # number of runs of this signature
@@ -42,9 +42,6 @@ def choose_lanes(
         TooLarge: not even three lanes fit into memory, with the estimate.
     """
     kind = "cpu" if jax.default_backend() == "cpu" else "gpu"
-    per_worker = -(-runs // workers)
-    if sample is None:
-        return FEWEST, 0.0
     with arithmetic(program.precision):
         inputs = {name: np.asarray(value) for name, value in sample.inputs.items()}
         strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
@@ -61,7 +58,7 @@ def choose_lanes(
     if moves_in_turn(program):
         rate = _lane_steps_per_second(program, sample, shared, FEWEST) if timed else 0.0
         return FEWEST, rate
-    most = min(fitting, per_worker)
+    most = min(fitting, -(-runs // workers))
     if kind == "cpu":
         most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))
     usual = max(FEWEST, min(_DEFAULT[kind], most))

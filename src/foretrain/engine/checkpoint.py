@@ -3,6 +3,7 @@
 A checkpoint that is damaged or does not fit the program is not used, and its runs begin anew.
 """
 
+import contextlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,9 +41,7 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
     for leaf in range(len(first.state)):
         content[f"state/{leaf}"] = np.ascontiguousarray(np.stack([run.state[leaf] for run in runs]))
     for name in first.curves:
-        content[f"curves/{name}"] = np.ascontiguousarray(
-            np.concatenate([run.curves[name] for run in runs])
-        )
+        content[f"curves/{name}"] = np.concatenate([run.curves[name] for run in runs])
     buffer = io.BytesIO()
     np.savez(buffer, **content)
     path = Path(folder) / FOLDER / f"{worker}.npz"
@@ -63,20 +62,17 @@ def find(folder: Path) -> dict[str, str]:
     return files
 
 
-def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlight]:
-    """Those of the runs that the file holds; none if it is damaged anywhere, which the CRC of each member tells."""
-    try:
-        members = arrays.members(read_file(Path(folder) / FOLDER / file), checked=False)
-        return _decode(members, set(identities))
-    except _DAMAGE:
-        return {}
+def read(folder: Path, files: Mapping[str, str | None]) -> dict[str, InFlight]:
+    """Read the checkpoints of runs: identity to the name of the file, None for a run that has none.
 
-
-def read_all(folder: Path, files: Mapping[str, str | None]) -> dict[str, InFlight]:
-    """Read the checkpoints of runs: identity to the name of the file, None for a run that has none."""
+    Of a file that is damaged anywhere, which the CRC of each member tells, no run is read.
+    """
     saved = {}
-    for file in {place for place in files.values() if place is not None}:
-        saved |= read(folder, file, [name for name, place in files.items() if place == file])
+    for file in {*files.values()} - {None}:
+        wanted = {name for name, place in files.items() if place == file}
+        with contextlib.suppress(*_DAMAGE):
+            content = read_file(Path(folder) / FOLDER / str(file))
+            saved |= _decode(arrays.members(content, checked=False), wanted)
     return saved
 
 
@@ -88,11 +84,8 @@ def _decode(members, wanted) -> dict[str, InFlight]:
     states = [members[f"state/{leaf}"] for leaf in range(leaves)]
     curves = {n.removeprefix("curves/"): v for n, v in members.items() if n.startswith("curves/")}
     for values in (step, observations):
-        if (
-            values.shape != (len(identities),)
-            or values.dtype != np.int64
-            or values.min(initial=0) < 0
-        ):
+        fits = values.shape == (len(identities),) and values.dtype == np.int64
+        if not fits or values.min(initial=0) < 0:
             raise ValueError("a count of steps is missing, negative or of another kind")
     if observations.max(initial=0) > 2**40:
         raise ValueError("a run has more observations than a file can hold")

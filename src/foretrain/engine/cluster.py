@@ -5,17 +5,17 @@ so that nothing here has to know how far one came: a shard that is lost is simpl
 """
 
 import asyncio
-import contextlib
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foretrain.engine.sweep import Execution, execute
-from foretrain.errors import ForetrainError, integer, not_installed
+from foretrain.errors import ForetrainError, not_installed
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, plan_from_dict
+from foretrain.results.decode import line
 from foretrain.results.lock import LockedError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
         try:
             return Client(scheduler, timeout=timeout, set_as_default=False)
         except Exception as error:
-            reason = _first_line(error)
+            reason = line(error) or type(error).__name__
     raise ForetrainError(
         f"Argument `scheduler` must be the address of a running scheduler, but {scheduler} does not answer ({reason})."
     )
@@ -69,83 +69,66 @@ def _refusal(scheduler: str, timeout: float) -> str | None:
     with an event loop of its own, since the caller may be inside one, and one that may stay behind in a slow look-up.
     """
     outcome: list[str | None] = []
+    silent = f"silent for {timeout:g} s"
 
     def ask() -> None:
         try:
             asyncio.run(asyncio.wait_for(_greet(scheduler, timeout), timeout + 0.5))
             outcome.append(None)
-        except TimeoutError as error:
-            outcome.append(_first_line(error) if str(error) else f"silent for {timeout:g} s")
         except Exception as error:  # any bytes are read as anything, even as an array of exabytes
-            outcome.append(_first_line(error))
+            late = isinstance(error, TimeoutError)
+            outcome.append(line(error) or (silent if late else type(error).__name__))
 
     thread = threading.Thread(target=ask, name="foretrain-scheduler", daemon=True)
     thread.start()
     thread.join(timeout + 1.0)
-    return outcome[0] if outcome else f"silent for {timeout:g} s"
+    return outcome[0] if outcome else silent
 
 
 async def _greet(scheduler: str, timeout: float) -> None:
     """Ask an address who it is; raises whatever goes wrong, and ValueError if it is no scheduler."""
     from distributed import Security
     from distributed.comm.addressing import resolve_address
-    from distributed.comm.core import connect
+    from distributed.core import rpc
 
     resolve_address(scheduler)  # an unknown name fails here at once instead of being tried again
     secrets = Security().get_connection_args("client")
-    comm = await connect(scheduler, timeout=timeout, **secrets)
-    try:
-        await comm.write({"op": "identity", "reply": True, "close": True})
-        identity = await comm.read()
-    finally:
-        comm.abort()
+    async with rpc(scheduler, timeout=timeout, connection_args=secrets) as remote:
+        identity: Any = await remote.identity()
     if "workers" not in identity:
         raise ValueError(f"it is a {identity.get('type')}, not a scheduler")
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
 def execute_on(
-    # Address, such as ``tcp://10.0.0.1:8786``, or a client of `connected`, which stays open.
-    scheduler: "str | Client",
-    plan: Plan,  # what to run
+    client: "Client",
+    plan: Plan,
     folder: Path,  # folder of the results, at the same path on all machines
     *,
-    # Number of parts, by default four per thread of the cluster. The same number resumes the same shards.
-    shards: int | None = None,
-    # Called with the number of shards done and of all shards.
-    tell: Callable[[int, int], None] | None = None,
+    tell: Callable[[int, int], None],  # called with the number of shards done and of all shards
     **options,  # further options of `foretrain.engine.sweep.execute`, such as `checkpoint_every`
 ) -> list[Execution]:
-    """Run every shard of a plan on a dask.distributed cluster whose workers share the folder.
+    """Run a plan in four shards for each thread of a dask.distributed cluster whose workers share the folder.
 
     Returns:
         What `run_shard` returned, for every shard. A task on a lost worker is tried again up to five times.
 
     Raises:
-        ForetrainError: the package is missing, the scheduler does not answer (see `connected`), or a shard failed for good.
+        ForetrainError: a shard failed for good.
     """
-    opened = (
-        connected(scheduler) if isinstance(scheduler, str) else contextlib.nullcontext(scheduler)
-    )
     from distributed import as_completed
 
-    with opened as client:
-        threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
-        parts = integer("shards", shards or max(1, 4 * threads), minimum=1)
-        where = plan.as_dict(), str(Path(folder).resolve())
-        futures = [
-            client.submit(run_shard, *where, (part, parts), options, pure=False, retries=5)
-            for part in range(1, parts + 1)
-        ]
-        done = []
-        for future in as_completed(futures, loop=client.loop):
-            try:
-                done.append(future.result())
-            except Exception as error:
-                raise ForetrainError(f"A shard failed on the cluster: {error}") from error
-            if tell is not None:
-                tell(len(done), parts)
+    threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
+    parts = max(1, 4 * threads)
+    where = plan.as_dict(), str(folder.resolve())
+    futures = [
+        client.submit(run_shard, *where, (part, parts), options, pure=False, retries=5)
+        for part in range(1, parts + 1)
+    ]
+    done = []
+    for future in as_completed(futures, loop=client.loop):
+        try:
+            done.append(future.result())
+        except Exception as error:
+            raise ForetrainError(f"A shard failed on the cluster: {error}") from error
+        tell(len(done), parts)
     return done

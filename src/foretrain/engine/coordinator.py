@@ -39,7 +39,6 @@ from foretrain.results.journal import Writer, scan
 from foretrain.results.manifest import read_manifest, settle_lanes
 from foretrain.results.segment import FinishedRun
 
-MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
 _MOST_KILLERS = 10  # runs that may take their workers with them before any other has ended
 
@@ -75,10 +74,8 @@ class Coordinator:
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
     _saved: dict[str, str] = field(default_factory=dict)
     _deaths: dict[int, int] = field(default_factory=dict)
-    _left: int = 0
     _barren: int = 0
     _killers: int = 0
-    _predicted: float = 0.0
     _predicted_done: float = 0.0
     _actual_done: float = 0.0
     _first_move: float = 0.0
@@ -90,7 +87,6 @@ class Coordinator:
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
         self.groups = make_groups(self.runs, self.plan.study.estimate)
-        self._predicted = sum(group.steps for group in self.groups)
         trains = self.plan.study.trains
         self._places = take_places(self.workers, len(self.runs), self.on, trains=trains)
         self._backends = [place.backend for place in self._places]
@@ -113,7 +109,6 @@ class Coordinator:
         self._prefix = "s{}of{}w".format(*self.shard)
         self._token = f"{os.getpid():x}{int(time.time() * 1e3) & 0xFFFFFFFF:x}"
         self._saved = checkpoint.find(self.folder)
-        self._left = len(self.runs)
         stored = (read_manifest(self.folder) or {}).get("lanes", {})
         for group, place in itertools.product(self.groups, self._places):
             if lanes := stored.get(lanes_key(group, place.backend)):
@@ -141,7 +136,7 @@ class Coordinator:
         self.started.append(worker)
 
     def _work(self):
-        while self._left:
+        while self._left():
             if self.workers == 0 and self._answers.empty():
                 self.living[0].process.turn()
             patience = 0 if self.workers == 0 else _TELL_S
@@ -159,17 +154,20 @@ class Coordinator:
             if time.monotonic() - self._reported > _TELL_S:
                 self._say("running")
 
+    def _left(self):
+        return len(self.runs) - self.outcomes.total()
+
     def _fill(self):
         for group in self.groups:
             if group.backend is None and group.trials:
                 self._settle(group)
         for worker in list(self.living.values()):
-            if not self.devices or worker.process is None:
-                continue
+            if not self.devices:
+                return
             group = worker.group
             if worker.idle and (group is None or (worker.ready and not group.left)):
                 group = next_group(self.groups, list(self.living.values()), worker.backend)
-                if group not in (None, worker.group) and not self._measured(group, worker):
+                if group not in (None, worker.group):
                     self._assign(worker, group)
             if worker.group is None or not worker.ready or worker.group.lanes is None:
                 continue
@@ -180,12 +178,6 @@ class Coordinator:
                 worker.queued.update(taken)
                 rows = [self._row(number, worker) for number in taken]
                 worker.process.send({"do": "runs", "runs": rows})
-
-    def _measured(self, group, worker):
-        """Return True while another worker of its backend times the lanes of a large group, which is worth waiting for."""
-        large = group.count >= MEASURED_FROM * len(self._places)
-        timing = (d.group is group and d.backend == worker.backend for d in self.living.values())
-        return large and group.lanes is None and any(timing)
 
     def _assign(self, worker, group):
         worker.group, worker.ready = group, False
@@ -275,7 +267,6 @@ class Coordinator:
 
     def _count(self, number, outcome, steps):
         run = self.runs[number]
-        self._left -= 1
         self.outcomes[OUTCOMES[outcome]] += 1
         self._predicted_done += float(self.plan.study.estimate(run.parameters))
         self._actual_done += steps if self.plan.study.trains else 1
@@ -305,7 +296,7 @@ class Coordinator:
             for group in self.groups:
                 if group.backend == GPU:
                     group.backend = group.lanes = None
-        elif self._left:
+        elif self._left():
             self._start(worker.slot)
 
     def _durable_of(self, worker):
@@ -341,15 +332,16 @@ class Coordinator:
 
     def _say(self, phase):
         """Tell the progress of the sweep."""
-        self._reported = now = time.monotonic()
+        self._reported = time.monotonic()
+        moving_s = self._reported - self._first_move
         steps = sum(worker.steps for worker in self.started)
+        predicted = sum(group.steps for group in self.groups)
         remaining = None
-        if steps and now - self._first_move > 1.0:
+        if steps and moving_s > 1.0:
             ratio = self._actual_done / self._predicted_done if self._predicted_done else 1.0
-            rate = steps / (now - self._first_move)
-            left = max(0.0, ratio * self._predicted - steps) / rate
-            remaining = self._forecast.left(now - self._first_move, left)
-        progress = Progress(
+            left = max(0.0, ratio * predicted - steps) / (steps / moving_s)
+            remaining = self._forecast.left(moving_s, left)
+        now = Progress(
             phase=phase,
             groups=len(self.groups),
             places=described(self._places),
@@ -358,10 +350,10 @@ class Coordinator:
             stored=self.total - len(self.runs),
             finished=sum(self.outcomes.values()),
             outcomes=dict(self.outcomes),
-            predicted_steps=self._predicted,
+            predicted_steps=predicted,
             steps=steps,
             remaining_s=remaining,
             bound=not self._actual_done,
             trains=self.plan.study.trains,
         )
-        self.tell(progress)
+        self.tell(now)

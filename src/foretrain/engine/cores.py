@@ -126,16 +126,15 @@ def device() -> str:
 
     backend, kind = jax.default_backend(), jax.devices()[0].device_kind
     if backend == "cpu":
-        kind = f"{_processor()}, {os.cpu_count()} cores"
+        name = " ".join(processor("model name").split()) or "unknown processor"
+        kind = f"{name}, {os.cpu_count()} cores"
     return f"{backend}: {kind}; {platform.system()} {platform.machine()}"
 
 
-def _processor() -> str:
+def processor(*fields: str) -> str:
+    """Return the first of some fields of ``/proc/cpuinfo``; without one, as beside Linux, what Python knows."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return " ".join(line.partition(":")[2].split())
-    except OSError:  # no Linux
-        pass
-    return platform.processor() or "unknown processor"
+            return next(line.partition(":")[2] for line in lines if line.startswith(fields))
+    except (OSError, StopIteration):
+        return platform.processor()

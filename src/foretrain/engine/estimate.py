@@ -1,8 +1,8 @@
 """Time and memory that the runs of a plan will take, from a trial of their own programs on one core of this machine.
 
-A worker opens a group of runs as in a sweep: it makes the inputs of a run, compiles the program for its lanes, and moves them
-on for a third of a second, or computes one run on the host; then it opens the group once more, now compiled. Seconds are those
-that the core has worked, whatever else the machine is doing.
+A worker opens a group of runs as in a sweep: it makes the inputs of a run, compiles the program, and moves its lanes on for a
+third of a second, or computes one run on the host; then it opens the group once more, now compiled. Seconds are those that the
+core has worked, whatever else the machine is doing.
 """
 
 import dataclasses

@@ -3,7 +3,6 @@
 Nothing of a run is stored before it has ended, so that one that was interrupted begins anew.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pkgutil import resolve_name
@@ -36,10 +35,7 @@ class Host:
     Args:
         study: The study whose ``measure`` and ``posterior`` are asked.
         failed: ``failed(identity, error)``: the record of a run that has raised.
-        along_step: Name of every variable with a dim ``step`` to the position of that dim.
-
-    Attributes:
-        strides_done: Runs that were computed.
+        along_step: As in `by_step`.
     """
 
     lanes = 1
@@ -52,7 +48,7 @@ class Host:
     ):
         self._study, self._failed, self._along_step = study, failed, along_step
         self._queue: deque[Waiting] = deque()
-        self.strides_done = 0
+        self.strides_done = 0  # runs that were computed
 
     @property
     def waiting(self) -> int:
@@ -91,20 +87,6 @@ class Host:
         return []
 
 
-class Nothing:
-    """Lanes of a group whose program cannot be made or run: nothing ever rides."""
-
-    lanes, waiting, strides_done, busy = 3, 0, 0, False
-
-    def advance(self) -> list:
-        """No run."""
-        return []
-
-    def in_flight(self) -> list:
-        """No run."""
-        return []
-
-
 def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     """All that one run of a study computes on the host, by name.
 
@@ -116,16 +98,6 @@ def computed(study: Study, p: Any, seed: Seed) -> dict[str, np.ndarray]:
         if posterior is not None:
             arrays |= resolve_name(_SAMPLER)(posterior, p, seed)
     return {name: np.asarray(value) for name, value in arrays.items()}
-
-
-def seconds_and_bytes(study: Study, p: Any, seed: Seed) -> dict[str, float]:
-    """Compute the host's part of a run; return its seconds of this core and its bytes, {} where there is none."""
-    if not study.computes:
-        return {}
-    began = time.process_time()
-    arrays = computed(study, p, seed)
-    size = sum(array.nbytes for array in arrays.values())
-    return {"host_s": time.process_time() - began, "host_bytes": size}
 
 
 def by_step(

@@ -1,10 +1,9 @@
 """Many runs at once: a queue of runs and a fixed number of lanes in one jitted program.
 
-A run rides in a lane until it is done (converged, diverged, stalled, out of steps). The lane then freezes, the run is
-harvested with its reason, and the next one takes the lane, without another compilation. Lanes nobody rides in are
-padded; their number never changes. The bits of a run depend on its own inputs only: not on its lane, its neighbours,
-the order of the queue or where the chunks are cut. Another number of lanes may round differently, since XLA then
-cuts its loops differently; a folder therefore keeps the number of lanes it began with.
+A run rides in a lane until it is done. The lane then freezes, the run is harvested with its reason, and the next one takes the
+lane, without another compilation. Lanes nobody rides in are padded; their number never changes. The bits of a run depend on
+its own inputs only: not on its lane, its neighbours, the order of the queue or where the chunks are cut. Another number of
+lanes may round differently, since XLA then cuts its loops differently; a folder therefore keeps the number it began with.
 
 A run is observed at step 0 and every `observe_every` steps. Its `max_steps` is rounded up to a whole stride. A state or
 an observation that is not finite ends it as diverged at that step, so neither may hold infinities on purpose.
@@ -13,7 +12,7 @@ an observation that is not finite ends it as diverged at that step, so neither m
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -27,6 +26,7 @@ from foretrain.engine.kernel import Kernel, refill, take
 from foretrain.engine.sizes import shapes_of, size
 from foretrain.errors import integer
 from foretrain.results.segment import FinishedRun
+from foretrain.vocabulary import STATE
 
 FEWEST = 3  # lanes; XLA compiles one or two into another program
 # The longest chunk, so that a finished run leaves within 5 s with its worker's other duties.
@@ -59,21 +59,13 @@ class _Seat:
         }
 
 
-@dataclass
-class _Pool:
-    """Initial states on the device, and the rows of them that wait for a lane."""
-
-    riders: tuple
-    waiting: deque  # of (row, seat, step)
-
-
 class Lanes:
-    """A fixed number of lanes of one program; raises `ArgumentError` where there are fewer than three.
+    """A fixed number of lanes of one program; fewer than three are refused with an `ArgumentError`.
 
     Args:
         program: The program of one static signature.
         shared: Inputs common to all runs.
-        lanes: Number of lanes; fewer than 3 are refused, since XLA treats them as another program.
+        lanes: Number of lanes.
 
     Attributes:
         strides_done: Strides of all runs so far.
@@ -89,7 +81,9 @@ class Lanes:
         with self._precision():
             self._shared = jax.device_put({k: self._cast(v) for k, v in shared.items()})
         self._waiting: deque[Passenger] = deque()
-        self._pool: _Pool | None = None
+        # Inputs and initial states on the device, and the rows of them that wait for a lane, as (row, seat, step).
+        self._pool: Any = None
+        self._ready: deque[tuple[int, _Seat, int]] = deque()
         self._seats: list[_Seat | None] = [None] * self.lanes
         self._kernel: Any = None  # a Kernel, once there is a run to compile it for
         self._stride_s = self._overhead_s = 0.0
@@ -98,7 +92,7 @@ class Lanes:
     @property
     def waiting(self) -> int:
         """Number of runs that wait for a lane."""
-        return len(self._waiting) + (len(self._pool.waiting) if self._pool else 0)
+        return len(self._waiting) + len(self._ready)
 
     @property
     def riding(self) -> int:
@@ -207,20 +201,20 @@ class Lanes:
         finished = []
         free = [lane for lane, seat in enumerate(self._seats) if seat is None]
         while free and self.waiting:
-            if self._pool is None or not self._pool.waiting:
+            if not self._ready:
                 finished += self._fill_pool()
                 continue
             source = np.full(self.lanes, -1, np.int32)
-            while free and self._pool.waiting:
+            while free and self._ready:
                 lane = free.pop()
-                row, seat, step = self._pool.waiting.popleft()
+                row, seat, step = self._ready.popleft()
                 source[lane], self._seats[lane] = row, seat
                 self._step[lane], self._outcome[lane] = step, RUNNING
             if self._state is None:
                 # Lanes nobody rides in hold a copy of some run's start, which is as good as any padding.
-                self._inputs, self._state = take(self._pool.riders, self._every)
+                self._inputs, self._state = take(self._pool, self._every)
             riders = (self._inputs, self._state)
-            self._inputs, self._state = refill(riders, self._pool.riders, source)
+            self._inputs, self._state = refill(riders, self._pool, source)
         return finished
 
     def _fill_pool(self) -> list[FinishedRun]:
@@ -235,33 +229,26 @@ class Lanes:
         names = group[0].inputs
         inputs = jax.device_put({n: np.stack([p.inputs[n] for p in padded]) for n in names})
         if restored:
-            return self._restore_pool(inputs, group, padded)
+            leaves, tree = jax.tree.flatten(self._state_shape)
+            saved: list[Any] = [run.checkpoint for run in padded]
+            states = zip(*(run.state for run in saved), strict=True)
+            stacked = [
+                _like(leaf, np.stack(values)) for leaf, values in zip(leaves, states, strict=True)
+            ]
+            self._pool = inputs, jax.tree.unflatten(tree, stacked)
+            for row, run in enumerate(saved[: len(group)]):
+                self._ready.append((row, _Seat(run.identity, [run.curves]), run.step))
+            return []
         state, outcome, observed = self._kernel.start(inputs, self._shared)
         outcome, observed = np.asarray(outcome), jax.tree.map(np.asarray, observed)
-        seats = [
-            _Seat(run.identity, [{n: v[row : row + 1].copy() for n, v in observed.items()}])
-            for row, run in enumerate(group)
-        ]
-        self._pool = _Pool((inputs, state), deque())
-        ended = []
-        for row, seat in enumerate(seats):
+        self._pool, ended = (inputs, state), []
+        for row, run in enumerate(group):
+            seat = _Seat(run.identity, [{n: v[row : row + 1].copy() for n, v in observed.items()}])
             if outcome[row] == RUNNING:
-                self._pool.waiting.append((row, seat, 0))
+                self._ready.append((row, seat, 0))
             else:
                 ended.append((row, seat, 0, outcome[row]))
-        return self._finished((inputs, state), ended)
-
-    def _restore_pool(self, inputs, group, padded):
-        leaves, tree = jax.tree.flatten(self._state_shape)
-        stacked = [
-            _like(leaf, np.stack([p.checkpoint.state[number] for p in padded]))
-            for number, leaf in enumerate(leaves)
-        ]
-        seats = [_Seat(p.identity, [p.checkpoint.curves]) for p in group]
-        steps = [p.checkpoint.step for p in group]
-        rows = deque(zip(range(len(group)), seats, steps, strict=True))
-        self._pool = _Pool((inputs, jax.tree.unflatten(tree, stacked)), rows)
-        return []
+        return self._finished(self._pool, ended)
 
     def _run_chunk(self):
         """Move the lanes on; returns the strides each has done, shape (lane,), and the observations."""
@@ -335,6 +322,7 @@ class Lanes:
 
 
 def _data(leaf):
+    """A leaf of a state, of a random key its data."""
     is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
 
@@ -356,3 +344,23 @@ def _key_impl(shape):
     implementations = []
     jax.eval_shape(lambda random: implementations.append(jax.random.key_impl(random)), shape)
     return implementations[0]
+
+
+def with_snapshots(program: Completed, keep_state: str) -> Completed:
+    """Return a program that stores its state, too: at the "end" of a run, at "all" observations, or not at all ("no").
+
+    A leaf of the state is stored as ``state_<path>``, such as ``state_0_encoders`` for the field ``encoders`` of the first
+    entry of a tuple; what an optimiser remembers is among them. Nothing else about a run changes, nor does its identity.
+    """
+    name = {"end": "finish", "all": "observe"}.get(keep_state)
+    if name is None:
+        return program
+    plain = getattr(program, name)
+    return replace(program, **{name: lambda inputs, s: {**plain(inputs, s), **_named(s)}})
+
+
+def _named(state):
+    """Leaves of the state by name."""
+    paths = jax.tree_util.tree_leaves_with_path(state)
+    names = (jax.tree_util.keystr(path, simple=True, separator="_") for path, _ in paths)
+    return {f"{STATE}{name}": _data(leaf) for name, (_, leaf) in zip(names, paths, strict=True)}

@@ -113,13 +113,3 @@ def described(places: Sequence[Place]) -> str:
     if sharing := sum(place.core.shared for place in places):
         text += f", {sharing} on a core that another worker has, too"
     return text
-
-
-def started_backend(wanted: str) -> str:
-    """Return the backend on which JAX starts in this process; raise RuntimeError where a GPU is wanted and there is none."""
-    import jax
-
-    backend = jax.default_backend()
-    if wanted == GPU and backend == CPU:
-        raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")
-    return backend

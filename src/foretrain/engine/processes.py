@@ -1,8 +1,7 @@
 """Workers as the coordinating process sees them: fresh processes that are told and answer in JSON lines.
 
-They are started as ``python -m foretrain.engine.session`` and not by `multiprocessing`, whose spawned children import
-the caller's main module: so a sweep can be started from a notebook, from ``python -c`` and from a script without a main
-guard. This side never imports JAX.
+They are not started by `multiprocessing`, whose spawned children import the caller's main module: so a sweep can be started
+from a notebook, from ``python -c`` and from a script without a main guard. This side never imports JAX.
 """
 
 import contextlib
@@ -58,14 +57,7 @@ def setup_message(
 
 
 class Process:
-    """A worker process.
-
-    Args:
-        number: Number under which its answers come.
-        setup: Its ``setup`` message.
-        answers: Queue that receives (number, message), and (number, None) when it has ended.
-        place: Where it runs.
-    """
+    """A worker process at a place; `answers` receives (number, message), and (number, None) when it has ended."""
 
     def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue, place: Place):
         self.backend = place.backend
@@ -94,7 +86,7 @@ class Process:
         self.send({"do": "stop"})
 
     def wait(self) -> None:
-        """Return when it has ended; kill it if that takes longer than half a minute."""
+        """Wait until it has ended; kill it if that takes longer than half a minute."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_S)
         self.kill()
@@ -138,31 +130,15 @@ class InProcess:
             pin(setup["core"])
         from foretrain.engine.session import Session
 
-        self._session = Session(setup, lambda message: answers.put((number, message)))
-        self.backend = self._session.backend
+        session = Session(setup, lambda message: answers.put((number, message)))
+        self.backend, self.send, self.turn = session.backend, session.handle, session.turn
+        self.stop = session.close
         answers.put((number, {"say": "ready", "device": device()}))
 
-    def send(self, message: dict) -> None:
-        """Tell it something."""
-        self._session.handle(message)
-
-    def turn(self) -> None:
-        """Work for half a second at most."""
-        self._session.turn()
-
-    def stop(self) -> None:
-        """Write what is due."""
-        self._session.close()
-
     def wait(self) -> None:
-        """It has nothing more to do."""
+        """Do nothing: it has stopped."""
 
-    def kill(self) -> None:
-        """There is nothing to end."""
-
-    def reason(self) -> str:
-        """It cannot die without the caller."""
-        return "the calling process"
+    kill = wait
 
 
 def check_can_run_here() -> None:

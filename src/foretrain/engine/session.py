@@ -14,6 +14,8 @@ when the runs of the one before are done), ``runs`` and ``stop``; it says
 When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
 """
 
+import contextlib
+import ctypes
 import json
 import os
 import queue
@@ -33,10 +35,9 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
-from foretrain.engine.forks import guard
-from foretrain.engine.host import Host, Nothing, Waiting, by_step, computed, seconds_and_bytes
+from foretrain.engine.host import Host, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
-from foretrain.engine.places import CPU, started_backend
+from foretrain.engine.places import CPU, GPU
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.machine import free_memory, memory_limited, peak_memory
 from foretrain.plans import catalogue
@@ -53,6 +54,7 @@ _FLUSH_S = 1.0
 _FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
 _REPORT_S = 0.5
 _ORPHANED = 3
+_PR_SET_PDEATHSIG = 1
 _MISTAKES = (Exception, SystemExit)  # of an author: what their code may raise
 
 
@@ -65,22 +67,22 @@ class Session:
     """
 
     def __init__(self, setup: dict, say: Callable[[dict], None]):
+        self._setup, self._folder = setup, Path(setup["folder"])
         self._study = catalogue.restore(setup["study"])
-        self._data = setup["data"]
-        self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
-        self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
-        self._keep_state, self._along_step = setup["keep_state"], setup["along_step"]
-        self._here = setup["here"]
-        self.backend = started_backend(setup["backend"])
+        import jax
+
+        self.backend = jax.default_backend()
+        if setup["backend"] == GPU and self.backend == CPU:
+            raise RuntimeError("JAX does not see the GPU. Try `--on cpu`, or `nvidia-smi`.")
         self._noticed = Noticed(self._folder)
-        self._writer = Writer(self._folder, self._worker, setup["code"], self.backend)
+        self._writer = Writer(self._folder, setup["worker"], setup["code"], self.backend)
         self._logged: set[str] = set()  # what went wrong and stands in the log
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
         self._on_host: dict[str, Waiting] = {}
-        self._lanes: Any = None  # Lanes of the group, or `Nothing`
+        self._lanes: Any = None  # Lanes of the group, or a `Host`
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
         self._reported = self._saved = time.monotonic()
@@ -119,7 +121,7 @@ class Session:
         self._turn_s = now - began
         if not (self._queue or self._lanes.busy) or self._due(now):
             self.flush()
-        if now - self._saved > self._every_s:
+        if now - self._saved > self._setup["checkpoint_every"]:
             self.save()
         if self._entered or self._left or now - self._reported > _REPORT_S:
             self._report()
@@ -143,7 +145,7 @@ class Session:
         """Checkpoint the runs under way."""
         self._saved = time.monotonic()
         if riding := self._lanes.in_flight() if self._lanes else []:
-            checkpoint.write(self._folder, self._worker, riding)
+            checkpoint.write(self._folder, self._setup["worker"], riding)
 
     def close(self) -> None:
         """Leave the folder so that the sweep can be gone on with."""
@@ -167,17 +169,19 @@ class Session:
             if isinstance(error, TooLarge) and not (message["trial"] and self.backend != CPU):
                 raise
             # Every run of the group fails with this text when it comes; nothing else does.
-            self._error, self._lanes = error, Nothing()
+            self._error, self._lanes = error, self._host()
             answer["error"] = _line(error)
         answer |= {"open_s": time.process_time() - began, "peak": peak_memory()}
         self._say({"say": "lanes", "group": message["group"], **answer})
 
+    def _host(self):
+        return Host(self._study, self._failed, self._setup["along_step"])
+
     def _opened(self, message):
         from foretrain.engine.capacity import choose_lanes
         from foretrain.engine.kernel import moves_in_turn
-        from foretrain.engine.lanes import Lanes
+        from foretrain.engine.lanes import FEWEST, Lanes, with_snapshots
         from foretrain.engine.sizes import result_bytes
-        from foretrain.engine.snapshots import with_snapshots
 
         with self._noticed.watching():  # also what a module reads as it is imported
             self._base = self._study.Parameters(**message["parameters"])
@@ -185,27 +189,31 @@ class Session:
             program = self._study.program(self._base)
         answer: dict[str, Any] = {}
         _, *first, _ = message["samples"][0]
-        if message["estimate"]:
-            answer |= seconds_and_bytes(self._study, *self._run_of(*first[1:]))
+        if message["estimate"] and self._study.computes:
+            began = time.process_time()
+            arrays = computed(self._study, *self._run_of(*first[1:]))
+            answer["host_s"] = time.process_time() - began
+            answer["host_bytes"] = sum(array.nbytes for array in arrays.values())
         if program is None and self._study.computes:
-            self._lanes = Host(self._study, self._failed, self._along_step)
+            self._lanes = self._host()
             return answer | {"lanes": message["lanes"] or self._lanes.lanes}
         if not isinstance(program, Program):
             got = type(program).__name__
             raise StudyError(f"`program` must return a Program, but returns {got}.")
-        program = self._program = with_snapshots(completed(program, self._base), self._keep_state)
+        keep_state = self._setup["keep_state"]
+        program = self._program = with_snapshots(completed(program, self._base), keep_state)
         with self._noticed.watching():
             shared = self._study.shared(self._base)
         began = time.process_time()
         sample = self._sample(message["samples"], message["how"]["workers"])
         answer["inputs_s"] = time.process_time() - began
-        lanes, rate = message["lanes"], 0.0
-        if sample is None and message["estimate"]:
-            self._passenger(*first)  # raises as it did
+        lanes, rate = message["lanes"] or FEWEST, 0.0
         if sample is not None:
             answer["bytes"] = result_bytes(program, sample.inputs, shared)
-        if lanes is None:
-            lanes, rate = choose_lanes(program, sample, shared, **message["how"])
+            if message["lanes"] is None:
+                lanes, rate = choose_lanes(program, sample, shared, **message["how"])
+        elif message["estimate"]:
+            self._passenger(*first)  # raises as it did
         self._lanes = Lanes(program, shared, lanes)
         abreast = 1 if moves_in_turn(program) else lanes
         return answer | {"lanes": lanes, "rate": rate, "abreast": abreast}
@@ -233,7 +241,7 @@ class Session:
                 self._numbers[identity] = number
                 self._entered.append(number)
             self._report()  # before anything of these runs can bring the process down
-            saved = checkpoint.read_all(self._folder, {row[1]: row[4] for row in batch})
+            saved = checkpoint.read(self._folder, {row[1]: row[4] for row in batch})
             for _, identity, overrides, seed, _ in batch:
                 if self._error:
                     self._keep([self._failed(identity, self._error)])
@@ -265,16 +273,16 @@ class Session:
             raise TooLarge(
                 f"The inputs of a run do not fit into memory: {error}. Try smaller sizes or fewer workers."
             ) from error
-        inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
+        inputs.update(root_seed=stream.root, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
 
     def _run_of(self, overrides, seed):
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
-        parameters, stream = self._last[1], Seed(self._root_seed, seed)
-        if self._data:
+        parameters, stream = self._last[1], Seed(self._setup["root_seed"], seed)
+        if self._setup["data"]:
             files = self._study.reads(parameters, stream)
-            refuse_changed(files, self._data)
+            refuse_changed(files, self._setup["data"])
             self._noticed.know(file.path for file in files)
         return parameters, stream
 
@@ -294,7 +302,7 @@ class Session:
         try:
             with self._noticed.watching():
                 arrays = computed(self._study, on_host.parameters, on_host.seed)
-            _, curves, finals = by_step(arrays, self._along_step, run.steps)
+            _, curves, finals = by_step(arrays, self._setup["along_step"], run.steps)
         except MemoryError:
             raise
         except _MISTAKES as error:
@@ -309,7 +317,7 @@ class Session:
                 "try fewer workers, or a machine with more memory."
             ) from error
         self._steps += self._steps_here()
-        self._error, self._lanes = error, Nothing()
+        self._error, self._lanes = error, self._host()
         written = {run.identity for run in self._unwritten}
         self._keep([self._failed(name, error) for name in self._numbers if name not in written])
 
@@ -323,7 +331,7 @@ class Session:
             self._logged.add(note)
             trace = "".join(traceback.format_exception(error))
             append_log(self._folder, f"Run {identity}:\n{trace}")
-            if self._here and not isinstance(error, ForetrainError):
+            if self._setup["here"] and not isinstance(error, ForetrainError):
                 print(trace, file=sys.stderr)
         return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
 
@@ -350,7 +358,7 @@ def main() -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
-    guard(answers.fileno())
+    _guard_forks(answers.fileno())
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
         pin(setup["core"])
@@ -364,6 +372,25 @@ def main() -> None:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:
         os._exit(_ORPHANED)
+
+
+def _guard_forks(answers):
+    """Let what the code of a study forks off from now on say nothing in its name, and end with it (on Linux).
+
+    A copy that kept the pipe with the descriptor `answers` open would leave the coordinator waiting for its end.
+    """
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    def in_child() -> None:
+        with contextlib.suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, answers)
+            os.close(nowhere)
+        if libc is not None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=in_child)
 
 
 def _work(setup, inbox, say):

@@ -55,14 +55,10 @@ def bytes_per_lane(
 ) -> int:
     """Bytes that a lane holds: states (lane, pool, next, chunk's), inputs (lane, pool), observations, one product of a step.
 
-    Args:
-        program: The program.
-        inputs: Inputs of one run.
-        shared: Inputs common to all runs, not counted.
-        strides: Most observations of a run, which stay in memory until it is done (and once more while written).
-
-    Of what a step needs besides its state only the factors and the result of its largest product of matrices are counted,
-    which stand in memory together; other arrays may be fused away, and gradients are as large as the parameters in the state.
+    The inputs common to all runs are not counted; the observations of a run, at most `strides`, stay in memory until it is
+    done (and once more while written). Of what a step needs besides its state only the factors and the result of its largest
+    product of matrices are counted, which stand in memory together; other arrays may be fused away, and gradients are as large
+    as the parameters in the state.
     """
     state, observed = shapes_of(program, inputs, shared)
     step = jax.make_jaxpr(program.step)({**inputs, **shared}, state)

@@ -49,9 +49,9 @@ def execute(
         plan: What to run.
         folder: Folder of results; made if absent.
         workers: As in `foretrain.plans.options.Options`. 0 pins the calling process to one core for good.
-        on: As in `foretrain.plans.options.Options`.
+        on: As there.
         checkpoint_every: Seconds between checkpoints of the runs under way.
-        keep_state: As in `foretrain.plans.options.Options`.
+        keep_state: As there.
         shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by the first 15 hex digits of its identity.
         again: Identities of runs that are trained again although the folder holds them.
         claimed: Called once the part of the grid is this process's own, before anything else is done.
@@ -73,8 +73,12 @@ def execute(
     folder = Path(folder)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+
+    def overlaps(name: str) -> bool:
+        return name.startswith("shard-") and not name.endswith(f"-of-{parts}")
+
     with lock(folder, "sweep" if parts == 1 else f"shard-{part}-of-{parts}"):
-        refuse_living(folder, lambda name: _overlaps(name, parts))
+        refuse_living(folder, lambda name: parts > 1 if name == "sweep" else overlaps(name))
         if claimed is not None:
             claimed()
         mine = [run for run in runs(plan) if int(run.identity[:15], 16) % parts == part - 1]
@@ -111,13 +115,6 @@ def check_options(
     check_places(workers, on)
     real("checkpoint_every", checkpoint_every, above=0)
     one_of("keep_state", keep_state, KEEP_STATE)
-
-
-def _overlaps(name, parts):
-    """Return True if a lock of this name stands for runs that a part of so many parts may hold, too."""
-    if name == "sweep":
-        return parts > 1
-    return name.startswith("shard-") and not name.endswith(f"-of-{parts}")
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:

@@ -61,10 +61,7 @@ def read_config(path: Path, study: Study) -> dict:
 
 def _read_toml(path: Path) -> dict:
     try:
-        text = path.read_bytes().decode("utf-8")
-        if "\r" in text.replace("\r\n", ""):  # read as one long comment or line
-            raise ValueError("it holds carriage returns that end no line")
-        return tomllib.loads(text)
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
         raise argument_error("config", "be a TOML file", f"{path} does not exist") from None
     except tomllib.TOMLDecodeError as error:

@@ -71,19 +71,16 @@ def rules(parameters_type: type) -> dict[str, Rule]:
 
 def _rule(parameters_type: type, name: str) -> Rule:
     """The rule of a field: that of the nearest class that makes it anew, changed by those between."""
-    changes: list[dict] = []
+    changes: dict[str, Any] = {}
     for owner in parameters_type.__mro__:
         item = vars(owner).get("__dataclass_fields__", {}).get(name)
         if item is None or name not in vars(owner).get("__annotations__", {}):
             continue
         if "rule" in item.metadata:
-            rule = item.metadata["rule"]
-            for change in reversed(changes):
-                rule = dataclasses.replace(rule, **change)
-            return rule
+            return dataclasses.replace(item.metadata["rule"], **changes)
         if "changed" not in item.metadata:
             break
-        changes.append(item.metadata["changed"])
+        changes = item.metadata["changed"] | changes
     raise TypeError(
         f"Field `{name}` of {parameters_type.__name__} must be made by `parameter(default, meaning, ...)`, or by "
         "`default(value)` where a block that is inherited makes it."
@@ -140,7 +137,8 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
         if value is None:
             known_rule(parameters_type, name)
             continue
-        if not _is_several(value):
+        scalar = isinstance(value, str | bytes | dict) or getattr(value, "shape", None) == ()
+        if scalar or not isinstance(value, Iterable):
             fixed[name] = clean(parameters_type, name, value)
             continue
         items = sorted(value) if isinstance(value, set | frozenset) else list(value)
@@ -170,12 +168,6 @@ def check_precision(parameters: Any, axes: Mapping[str, Any]) -> None:
                     rule = f"be 0 or between {least:.2g} and {most:.2g} in size in {kind_of_float}"
                     repair = "" if precision == "float64" else "Try `precision` = float64."
                     raise argument_error(name, rule, f"is {value:g}", repair)
-
-
-def _is_several(value: Any) -> bool:
-    if isinstance(value, str | bytes | dict) or getattr(value, "shape", None) == ():
-        return False
-    return isinstance(value, Iterable)
 
 
 def cells(parameters, axes: dict[str, tuple]):
@@ -245,11 +237,6 @@ def _guard(parameters_type: type, part: str) -> type:
         "__hash__": lambda self: hash(static_signature(self)),
     }
     return type(parameters_type.__name__, (parameters_type,), names)
-
-
-def hashed(parameters) -> dict:
-    """All fields, as JSON-ready values."""
-    return {name: getattr(parameters, name) for name in rules(type(parameters))}
 
 
 def traced(p: Any) -> dict[str, np.generic]:

@@ -23,7 +23,7 @@ from foretrain.errors import (
 from foretrain.plans import catalogue
 from foretrain.plans.data import part_of_identity, read_by, refuse_other
 from foretrain.plans.named_before import is_known, remember
-from foretrain.plans.parameters import cells, check_precision, hashed, rules, split_axes
+from foretrain.plans.parameters import cells, check_precision, rules, split_axes
 from foretrain.plans.study import Study
 from foretrain.streams import Seed
 from foretrain.tasks.data_files import DataFile
@@ -73,7 +73,7 @@ class Plan:
             "schema": SCHEMA,
             "study": self.study.name,
             "revision": self.study.revision,
-            "parameters": hashed(self.parameters),
+            "parameters": dataclasses.asdict(self.parameters),
             "axes": {name: list(values) for name, values in self.axes.items()},
             "seeds": self.seeds,
             "root_seed": self.root_seed,
@@ -123,7 +123,10 @@ def make_plan(
     catalogue.refuse_borrowed_name(known)
     chosen = known.presets[one_of("preset", preset, list(known.presets))]
     parameters, axes, preset_seeds = laid_out(known, {**chosen, **values})
-    _check_names(axes)
+    for name in axes:
+        if name in DIMS or name in ("loss", "outcome", "steps_taken"):
+            got = "is that of a variable or dim of the results"
+            raise argument_error(name, "have a name of its own to be an axis", got)
     check_precision(parameters, axes)
     plan = Plan(
         known,
@@ -132,7 +135,10 @@ def make_plan(
         integer("seeds", preset_seeds if seeds is None else seeds, minimum=1, maximum=10**7),
         integer("root_seed", root_seed, minimum=0, maximum=2**31 - 1),
     )
-    check_size(plan.shape, plan.seeds, yes)
+    total = math.prod(plan.shape) * plan.seeds
+    if total > MOST_RUNS and not yes:
+        rule = f"make at most {MOST_RUNS:,} runs"
+        raise argument_error("axes", rule, f"make {total:,}", "Try --yes.")
     for _, cell in cells(parameters, axes):
         if known.trains and cell.observe_every > max(cell.steps, 1):
             rule = f"be at most `steps` = {cell.steps}"
@@ -161,13 +167,6 @@ def laid_out(study: Study, arguments: dict) -> tuple[Any, dict[str, tuple[Any, .
     return *split_axes(study.Parameters, merged), seeds
 
 
-def _check_names(axes: Mapping[str, Any]) -> None:
-    for name in axes:
-        if name in DIMS or name in ("loss", "outcome", "steps_taken"):
-            got = "is that of a variable or dim of the results"
-            raise argument_error(name, "have a name of its own to be an axis", got)
-
-
 def _preset_of(plan: Plan) -> str:
     """The last preset whose parameters and axes are those of the plan, with no fewer seeds; "own" if none is."""
     preset = OWN
@@ -176,14 +175,6 @@ def _preset_of(plan: Plan) -> str:
         if parameters == plan.parameters and axes == plan.axes and plan.seeds >= seeds:
             preset = name
     return preset
-
-
-def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
-    """Raise `ArgumentError` if a grid of that shape, times `seeds`, is above `MOST_RUNS` and `yes` was not said."""
-    total = math.prod(plan_shape) * seeds
-    if total > MOST_RUNS and not yes:
-        rule = f"make at most {MOST_RUNS:,} runs"
-        raise argument_error("axes", rule, f"make {total:,}", "Try --yes.")
 
 
 def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Plan:
@@ -267,7 +258,7 @@ def grid(plan: Plan, variant: str = "") -> Iterator[tuple[tuple[int, ...], Run]]
         content = {
             "study": plan.study.name,
             "revision": plan.study.revision,
-            "parameters": hashed(parameters),
+            "parameters": dataclasses.asdict(parameters),
             "root_seed": plan.root_seed,
         }
         prefix = json.dumps(content, sort_keys=True)

@@ -48,7 +48,7 @@ import numpy as np
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import integer
 from foretrain.plans.card import Card, StudyError, dictionary
-from foretrain.plans.copies import alone, without_copies
+from foretrain.plans.copies import without_copies
 from foretrain.plans.labels import labels_of, measured_steps
 from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, traced, types
@@ -115,7 +115,8 @@ class Study:
         for names in (self.part(role), self.part("study")):
             if names is not None and name in names:
                 part = names[name]
-                return part if isinstance(part, type) or not callable(part) else alone(part)
+                is_function = callable(part) and not isinstance(part, type)
+                return without_copies()(part) if is_function else part
         return default
 
     def _required(self, role: str, name: str) -> Any:

@@ -1,8 +1,7 @@
 """Alignment of each component of a factorisation with each component of its target."""
 
-from foretrain.errors import argument_error
-
 NO_TARGET = -1
+ENDS_ON = 0.5  # least last alignment for a component to end on a target
 
 
 def alignment(left, right, target_left, target_right):
@@ -28,23 +27,6 @@ def alignment(left, right, target_left, target_right):
     """
     cosines_left = _unit_columns(target_left).mT @ _unit_columns(left)
     return cosines_left * (_unit_columns(target_right).mT @ _unit_columns(right))
-
-
-def final_target(alignments, minimum: float = 0.5):
-    """The target each component ends on: that of greatest final alignment, if it is high enough.
-
-    Args:
-        alignments: NumPy or JAX array of shape (..., time, target, component); only the last time is used.
-        minimum: Least alignment that counts, in [-1, 1].
-
-    Returns:
-        Integers of shape (..., component), `NO_TARGET` (-1) for a component that ends on none.
-    """
-    if not -1 <= minimum <= 1:
-        raise argument_error("minimum", "be between -1 and 1", f"is {minimum:g}")
-    space = alignments.__array_namespace__()
-    last = alignments[..., -1, :, :]
-    return space.where(space.max(last, axis=-2) >= minimum, space.argmax(last, axis=-2), NO_TARGET)
 
 
 def _unit_columns(matrix):

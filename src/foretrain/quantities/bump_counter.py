@@ -10,7 +10,7 @@ Written against the array API for one run; jit and vectorise at will. Every stat
 
 from typing import Any, NamedTuple
 
-from foretrain.quantities.alignment import NO_TARGET
+from foretrain.quantities.alignment import ENDS_ON, NO_TARGET
 
 SLOTS = 4
 _NOTHING = -2.0  # below every alignment
@@ -67,17 +67,10 @@ def update(counter: BumpCounter, alignments, prominence, aligned_at) -> BumpCoun
     )
 
 
-def bumps_at_end(counter: BumpCounter, alignments, prominence, ends_on_minimum: float = 0.5):
-    """Bumps of each component on each target, shape (target, component), if training ends here.
-
-    Args:
-        counter: The counter; it has seen `alignments`.
-        alignments: The last alignment matrix, shape (target, component).
-        prominence: As for `update`.
-        ends_on_minimum: Least alignment for a component to end on a target.
-    """
+def bumps_at_end(counter: BumpCounter, alignments, prominence):
+    """Bumps of each component on each target, shape (target, component), if training ends at the alignments seen last."""
     space = alignments.__array_namespace__()
     best = space.max(alignments, axis=0)
-    ends_on = (alignments == best) & (best >= ends_on_minimum)
+    ends_on = (alignments == best) & (best >= ENDS_ON)
     given_up = (counter.heights > _NOTHING) & (counter.heights >= alignments + prominence)
     return space.sum(given_up & ~ends_on, axis=0)

@@ -5,7 +5,7 @@ A bump of component j on target i is a local maximum in time of the alignment A_
 - has a prominence of at least `prominence`: going from it to the nearest higher value on either
   side, or to the end of the record, the alignment falls by that much below it, on both sides;
 - is given up: the last alignment lies below the maximum by at least `prominence`, and the component
-  does not end on i.
+  does not end on i, the target of its largest last alignment where that is `ENDS_ON` or more.
 
 Only the order of the samples matters, not their times, provided no bump falls between two of them. Sensitivity to the two
 thresholds is a matter of the data: report counts at several prominences beside the default.
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.signal import find_peaks
 
 from foretrain.errors import finite_array, real
-from foretrain.quantities.alignment import final_target
+from foretrain.quantities.alignment import ENDS_ON
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,12 @@ class Bump:
     prominence: float  #: how far it stands out, see the module
 
 
-def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) -> list[Bump]:
+def bumps(alignments, *, prominence: float = 0.1) -> list[Bump]:
     """All bumps of one run.
 
     Args:
         alignments: A, shape (time, target, component), from `foretrain.quantities.alignment.alignment`.
         prominence: Least prominence and least final fall, > 0.
-        ends_on_minimum: Least final alignment for a component to end on a target.
 
     Returns:
         Bumps by component, then target, then sample. A maximum at the first or last sample is none.
@@ -56,12 +55,11 @@ def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) 
     """
     alignments = finite_array("alignments", alignments, ndim=3).astype(float)
     prominence = real("prominence", prominence, above=0)
-    ends_on = final_target(alignments, ends_on_minimum)
-    results = []
-    _, targets, components = alignments.shape
+    results, (_, targets, components) = [], alignments.shape
     for component in range(components):
+        last = alignments[-1, :, component]
         for target in range(targets):
-            if ends_on[component] == target:
+            if last[target] >= ENDS_ON and last.argmax() == target:
                 continue
             curve = alignments[:, target, component]
             peaks, properties = find_peaks(curve, prominence=prominence)
@@ -72,12 +70,9 @@ def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) 
     return results
 
 
-def bumps_per_component(
-    alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5
-) -> np.ndarray:
+def bumps_per_component(alignments, *, prominence: float = 0.1) -> np.ndarray:
     """Number of bumps of each component, shape (component,); arguments as for `bumps`."""
-    per_curve = bumps(alignments, prominence=prominence, ends_on_minimum=ends_on_minimum)
-    owners = [bump.component for bump in per_curve]
+    owners = [bump.component for bump in bumps(alignments, prominence=prominence)]
     return np.bincount(np.array(owners, dtype=int), minlength=np.shape(alignments)[2])
 
 

@@ -83,22 +83,6 @@ class Runs:
         return at_end(values) if self._at == "end" else values.isel(step=0, drop=True)
 
 
-class _Variants:
-    """Runs of the networks trained beside the study's own, by name."""
-
-    def __init__(self, cell: "Cell"):
-        self._cell = cell
-
-    def __getitem__(self, name: str) -> Runs:
-        return self._cell[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._cell.grid.variants
-
-    def __iter__(self):
-        return iter(self._cell.grid.variants)
-
-
 class Cell:
     """A part of a grid, read by the names of its variables; see the module.
 
@@ -119,9 +103,9 @@ class Cell:
         return self[self._network]
 
     @property
-    def variants(self) -> _Variants:
+    def variants(self) -> dict[str, Runs]:
         """Runs of the networks trained beside it, by name."""
-        return _Variants(self)
+        return {name: self[name] for name in self.grid.variants}
 
     @property
     def theory(self) -> Runs:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from foretrain.lazy import xr
-from foretrain.quantities.learning_curves import learning_time
 from foretrain.quantities.learning_curves.learning_time import crossing_time
 from foretrain.quantities.learning_curves.slopes import power
 from foretrain.quantities.measured import NotApplicable
@@ -70,12 +69,19 @@ def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
     return (values - expected) / np.abs(expected).max()
 
 
-def larger_first(times: xr.DataArray, sizes: xr.DataArray) -> xr.DataArray:
-    """Return the fraction of pairs of modes of which the larger one is learned first, see `learning_time.larger_first`.
+def larger_first(times: xr.DataArray, sizes: xr.DataArray, ratio: float = 1.1) -> xr.DataArray:
+    """Return the fraction of pairs of modes of which the larger one is learned first; nan where no pair is so far apart.
 
     Args:
         times: When each mode is learned, with the dim ``mode``; nan for never.
         sizes: With the dim ``mode``.
+        ratio: Smallest ratio of the sizes of a pair.
     """
-    own = [["mode"], ["mode"]]
-    return xr.apply_ufunc(learning_time.larger_first, times, sizes, input_core_dims=own)
+
+    def fraction(times, sizes):
+        larger = sizes[..., :, None] > ratio * sizes[..., None, :]
+        right = ((times[..., :, None] < times[..., None, :]) & larger).sum((-2, -1))
+        pairs = larger.sum((-2, -1))
+        return np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan)
+
+    return xr.apply_ufunc(fraction, times.fillna(np.inf), sizes, input_core_dims=[["mode"]] * 2)

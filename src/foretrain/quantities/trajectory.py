@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.learning_curves.learning_time import crossing_time
-
 Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
 
 
@@ -27,14 +25,6 @@ def curves(data: Any, name: str = "loss") -> Iterator[tuple[np.ndarray, np.ndarr
     for row in data[name].transpose("seed", "step").values:
         kept = np.isfinite(row)
         yield data["step"].values[kept], row[kept]
-
-
-def half_gone(time: xr.DataArray, values: xr.DataArray) -> xr.DataArray:
-    """When half of a falling quantity with a dim ``step`` is gone, without that dim; nan where that never is."""
-    values = values.transpose(..., "step")
-    with np.errstate(invalid="ignore"):
-        times = crossing_time(time.values, -values.values, -values.values[..., 0] / 2)
-    return values.isel(step=0, drop=True).copy(data=times)
 
 
 def furthest(values: xr.DataArray, expected: float = 1.0) -> np.ndarray:

@@ -65,7 +65,9 @@ class Table:
         if not self.short:
             return [self.heading]
         named = any(self.head)
-        numeric = [[*map(_is_number, cells)] for cells in zip(*self.short, strict=True)]
+        numeric = [
+            [bool(_NUMBER.match(cell)) for cell in cells] for cells in zip(*self.short, strict=True)
+        ]
         right = {at for at, cells in enumerate(numeric) if named and 2 * sum(cells) >= len(cells)}
         left = {*range(len(numeric))} - (right if all(numeric[0]) else right - {0})
         table = laid([self.head, *self.short] if named else self.short, left, width)
@@ -237,7 +239,3 @@ def check_folder(folder: str | PathLike) -> None:
             pass
     except OSError as error:
         raise refused(path, error) from error
-
-
-def _is_number(cell: str) -> bool:
-    return bool(_NUMBER.match(cell))

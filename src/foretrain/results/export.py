@@ -12,8 +12,7 @@ import xarray as xr
 from foretrain.errors import FolderError, not_installed, one_of, path_argument
 from foretrain.results.files import refused
 from foretrain.results.logbook import write_logbook
-from foretrain.results.result import Result, open_result
-from foretrain.results.store import each_group
+from foretrain.results.result import open_result
 
 FORMATS = ("netcdf", "csv", "parquet", "trackio")
 _NEEDS = {"netcdf": ("h5netcdf", "h5py"), "parquet": ("pyarrow",), "trackio": ("trackio",)}
@@ -21,61 +20,52 @@ _NAMES = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet", "trackio":
 
 
 def export_folder(folder: str | Path, to: str, out: str | Path | None = None) -> list[Path]:
-    """Write a folder of results for other tools, see `export`.
+    """Write a folder of results for other tools.
 
     Args:
         folder: The folder.
-        to: "netcdf", "csv", "parquet" or "trackio".
-        out: File or folder to make; default beside the results.
-    """
-    folder = path_argument("folder", folder)
-    one_of("to", to, FORMATS)
-    return export(open_result(folder), to, Path(out or folder / _NAMES[to]))
-
-
-def export(result: Result, fmt: str, path: Path) -> list[Path]:
-    """Write a result for other tools.
-
-    Args:
-        result: The result.
-        fmt: "netcdf": one file with the same groups; "csv" or "parquet": a folder of long tables, one per group and
+        to: "netcdf": one file with the same groups; "csv" or "parquet": a folder of long tables, one per group and
             set of dims (``simulation.seed-step.csv``), with a column for each dim, label and variable. A
             dim whose labels differ from cell to cell has two: ``mode``, the label, and ``mode_position``, its place,
             from 0. Rows after the end of a run, where every variable is nan, are left out. "trackio": a folder with a
             logbook of the verdicts and figures.
-        path: The file or folder to make.
+        out: File or folder to make; default beside the results.
 
     Returns:
         The files written.
 
     Raises:
-        ArgumentError: the format is unknown, or `path` is no path.
+        ArgumentError: the format is unknown, or what should be a path is none.
         ForetrainError: a package is missing.
-        FolderError: `path` exists, or the disk refuses it.
+        FolderError: there are no results, `out` exists, or the disk refuses it.
 
     Cost: tables are made in memory, one at a time; a long table repeats its labels in every row.
     """
-    one_of("to", fmt, FORMATS)
-    path = path_argument("path", path)
-    for package in _NEEDS.get(fmt, ()):
+    one_of("to", to, FORMATS)
+    folder = path_argument("folder", folder)
+    path = folder / _NAMES[to] if out is None else path_argument("out", out)
+    for package in _NEEDS.get(to, ()):
         if importlib.util.find_spec(package) is None:
-            raise not_installed(f"Export to `{fmt}`", package, "export")
+            raise not_installed(f"Export to `{to}`", package, "export")
     if path.exists():
         raise FolderError(f"{path} exists and is not overwritten. Try another name.")
+    result = open_result(folder)
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if fmt == "trackio":
+        if to == "trackio":
             write_logbook(result, temporary)
-        elif fmt == "netcdf":
-            each_group(result.tree, _plain).to_netcdf(temporary, engine="h5netcdf")
+        elif to == "netcdf":
+            groups = {node.path: node.to_dataset(inherit=False) for node in result.tree.subtree}
+            plain = {name: _plain(dataset) for name, dataset in groups.items()}
+            xr.DataTree.from_dict(plain).to_netcdf(temporary, engine="h5netcdf")
         else:
-            _write_tables(result, fmt, temporary)
+            _write_tables(result, to, temporary)
         os.rename(temporary, path)
     except OSError as error:
         raise refused(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True) if fmt == "netcdf" else shutil.rmtree(temporary, True)
+        temporary.unlink(missing_ok=True) if to == "netcdf" else shutil.rmtree(temporary, True)
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 

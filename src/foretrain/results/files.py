@@ -48,11 +48,6 @@ def json_bytes(content: dict) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def write_json(path: Path, content: dict) -> Path:
-    """Write a JSON object atomically; see `json_bytes`."""
-    return write_atomic(path, json_bytes(content))
-
-
 def read_file(path: Path, most: int | None = None) -> bytes:
     """The content of a regular file; what never ends, such as a pipe or a device, is not read.
 

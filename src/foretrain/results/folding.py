@@ -53,24 +53,34 @@ class _Size:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
 class _Target:
-    """A dataset that is being filled."""
+    """A dataset that is being filled: where its runs stand, what they need, and from `allocate` on its arrays.
 
-    layout: Layout  # which runs, and where they stand
-    # Positions of run number n in the flat grid are ``positions[starts[n]:starts[n + 1]]``.
-    starts: np.ndarray
-    positions: np.ndarray
-    # Name of a segment to the runs of it that are taken, and their numbers.
-    chosen: dict[str, tuple[np.ndarray, np.ndarray]]
-    step: np.ndarray  # union of the step numbers
-    sizes: dict[str, _Size]  # what each variable needs
-    # What is filled, all places first.
-    outcome: np.ndarray
-    steps_taken: np.ndarray
-    gathered: dict[str, np.ndarray]
-    # Dim to how far it reaches at each place before it is padded, 0 where nothing is.
-    lengths: dict[str, np.ndarray]
+    Run number n stands at ``positions[starts[n]:starts[n + 1]]`` of the flat grid. `chosen` has of each segment the runs that
+    are taken, and their numbers; `step` is the union of the step numbers.
+    """
+
+    def __init__(self, layout: Layout, outlines: Iterable[Outline]):
+        self.layout, self.places = layout, math.prod(layout.shape)
+        number, self.starts, self.positions = _places(layout)
+        self.chosen, self.step, self.sizes = _survey(outlines, number)
+        self.needed = _needed(self.sizes, self.places, self.step.size)  # bytes
+
+    def allocate(self) -> None:
+        """Make all arrays, places first, and the length of each dim at each place before it is padded, 0 for now."""
+        self.gathered = {
+            name: np.full(
+                (self.places, *[self.step.size] * (size.kind == "curves"), *size.shape),
+                padding(size.dtype),
+                size.dtype,
+            )
+            for name, size in self.sizes.items()
+        }
+        self.outcome = np.full(self.places, MISSING, np.int8)
+        self.steps_taken = np.full(self.places, MISSING, np.int64)
+        dims = {dim for name, size in self.sizes.items() for dim in _own_dims(name, size)}
+        dims |= {"step"} if self.layout.steps else set()
+        self.lengths = {dim: np.zeros(self.places, np.int64) for dim in sorted(dims)}
 
 
 def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dataset:
@@ -106,47 +116,22 @@ def fold_all(
         (all places, padded to the largest), one segment, and about 300 bytes per place.
     """
     journal = scan(folder) if journal is None else journal
-    plans = {}
-    for name, layout in layouts.items():
-        number, starts, positions = _places(layout)
-        plans[name] = (layout, starts, positions, *_survey(journal.outlines, number))
-    needed = sum(
-        _needed(sizes, math.prod(layout.shape), step.size)
-        for layout, *_, step, sizes in plans.values()
-    )
+    targets = {name: _Target(layout, journal.outlines) for name, layout in layouts.items()}
+    needed = sum(target.needed for target in targets.values())
     limit = physical_memory() if memory is None else memory
     if needed > limit:
         raise ForetrainError(
             f"The labelled result needs {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
             "The runs stay in the journal: try a larger `observe_every`, or a machine with more memory."
         )
-    targets = {name: _target(*plan) for name, plan in plans.items()}
+    for target in targets.values():
+        target.allocate()
     only = {segment for target in targets.values() for segment in target.chosen}
     for segment in segments(folder, only=only):
         for target in targets.values():
             if segment.name in target.chosen:
                 _fill(target, segment)
     return {name: _dataset(target) for name, target in targets.items()}
-
-
-def _target(layout, starts, positions, chosen, step, sizes) -> _Target:
-    places = math.prod(layout.shape)
-    gathered = {
-        name: np.full(
-            (places, *[step.size] * (size.kind == "curves"), *size.shape),
-            padding(size.dtype),
-            size.dtype,
-        )
-        for name, size in sizes.items()
-    }
-    outcome = np.full(places, MISSING, np.int8)
-    steps_taken = np.full(places, MISSING, np.int64)
-    dims = {dim for name, size in sizes.items() for dim in _own_dims(name, size)}
-    dims |= {"step"} if layout.steps else set()
-    reached = {dim: np.zeros(places, np.int64) for dim in sorted(dims)}
-    return _Target(
-        layout, starts, positions, chosen, step, sizes, outcome, steps_taken, gathered, reached
-    )
 
 
 def _fill(target, segment):

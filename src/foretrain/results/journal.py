@@ -90,12 +90,6 @@ class Writer:
     """
 
     def __init__(self, folder: Path, worker: str, code: str = "", backend: str = ""):
-        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", worker):
-            raise ValueError(f"A worker's name must be usable in a file name, but is {worker!r}.")
-        if len(code) > 128:
-            raise ValueError(
-                f"A hash of sources has at most 128 characters, but this has {len(code)}."
-            )
         self._folder, self._worker = Path(folder) / FOLDER, worker
         self._code, self._backend = code, backend
         with disk_errors(self._folder):

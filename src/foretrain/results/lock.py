@@ -5,7 +5,7 @@ installation, start of its system, namespace of process ids (containers of one h
 the process. It is taken for dead only where that can be told: from the same namespace, or after its host has been started
 anew. Hosts with the same name are told apart by the ids of their installations.
 
-The lock of a dead process is removed by one process at a time, which holds a lock on that (``.<name>.lock.tmp``) and
+The lock of a dead process is removed by one process at a time, which holds a lock on that (``.<name>.lock.lock``) and
 looks again: no process ever removes the lock of a living one.
 """
 
@@ -54,8 +54,15 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
             host or container does, whose life cannot be told from here.
     """
     path = Path(folder) / f"{name}.lock"
-    with _locked(path):
+    content = msgspec.json.encode(_holder(os.getpid()))
+    with disk_errors(path):
+        _acquire(path, content)
+    try:
         yield path
+    finally:
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == content:
+                path.unlink()
 
 
 def refuse_living(folder: Path, names: Callable[[str], bool]) -> None:
@@ -94,19 +101,6 @@ def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
         yield path
 
 
-@contextlib.contextmanager
-def _locked(path):
-    content = msgspec.json.encode(_holder(os.getpid()))
-    with disk_errors(path):
-        _acquire(path, content)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            if path.read_bytes() == content:
-                path.unlink()
-
-
 def _acquire(path, content):
     for _ in range(_ATTEMPTS):
         try:
@@ -116,7 +110,7 @@ def _acquire(path, content):
             with contextlib.suppress(FileNotFoundError):  # it may be released at this moment
                 _refuse_living(path)
                 # Another process may have removed it since, and hold a new one of this name: look again, alone.
-                with _locked(path.with_name(f".{path.name}.tmp")):
+                with lock(path.parent, f".{path.name}"):
                     _refuse_living(path)
                     path.unlink()
     raise FolderError(f"Cannot take {path}: other processes keep taking it. Try again.")

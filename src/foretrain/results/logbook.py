@@ -15,12 +15,11 @@ def write_logbook(result: Result, folder: Path) -> None:
     """Make a folder with a logbook of a stored result in ``.trackio/logbook``, of one page, named after the study.
 
     Raises:
-        ForetrainError: the result was not stored, or a folder above holds a logbook already.
+        ForetrainError: a folder above holds a logbook already.
     """
     from trackio import logbook
 
-    if result.path is None:
-        raise ForetrainError("A logbook needs a stored result. Try foretrain.open on its folder.")
+    assert result.path is not None, "it was opened from a folder"
     summary = read_summary(result.path)
     folder.mkdir()
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from foretrain.errors import FolderError, StoreError, path_argument
+from foretrain.errors import FolderError, path_argument
 from foretrain.results import decode
 from foretrain.results.decode import Manifest
 from foretrain.results.files import json_bytes, read_file, refused, unreadable, write_atomic
@@ -48,15 +48,10 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> Path:
     """
     path = Path(folder) / FILE
     written = json_bytes({**content, "schema": decode.SCHEMA})
-    try:
-        kept = decode.manifest(written, path)
-    except StoreError as error:
-        raise ValueError(f"What no manifest holds was to be written: {error}") from error
-    if kept != json.loads(written):
-        raise ValueError(
-            "What `foretrain.results.decode.Manifest` does not list was to be written."
-        )
-    return write_atomic(path, json_bytes(sealed_manifest(json.loads(written))))
+    whole = json.loads(written)
+    if decode.manifest(written, path) != whole:
+        raise ValueError("`foretrain.results.decode.Manifest` does not list what is to be written.")
+    return write_atomic(path, json_bytes(sealed_manifest(whole)))
 
 
 @contextlib.contextmanager

@@ -100,8 +100,6 @@ class Result:
         if self.variants:
             lines.append(f"  variants    {', '.join(self.variants)}")
         lines.append(f"  {'claims':<11} {self.claims.tally() if self.claims else 'none'}")
-        if "damaged" in self.tree.attrs:
-            lines.append(f"  damaged     {', '.join(self.tree.attrs['damaged'])}")
         return "\n".join(lines)
 
 
@@ -126,12 +124,11 @@ def make_tree(
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs or {}), **groups})
 
 
-def open_result(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Result:
+def open_result(path: str | Path, *, lazy: bool = False) -> Result:
     """Open the results in a folder.
 
     Args:
         path: The folder of results, or the ``results.zarr`` in it.
-        strict: If False, what is whole in a damaged store is read; what is not is listed by ``repr``.
         lazy: If True, values are read when they are used, for results larger than memory.
 
     Raises:
@@ -151,7 +148,7 @@ def open_result(path: str | Path, *, strict: bool = True, lazy: bool = False) ->
         raise FolderError(f"There is no folder {folder}.")
     if not holds:
         raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
-    return Result(folder, open_tree(folder / NAME, strict=strict, lazy=lazy))
+    return Result(folder, open_tree(folder / NAME, lazy=lazy))
 
 
 def _names(dataset):

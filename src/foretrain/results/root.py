@@ -39,14 +39,17 @@ def digest(content: Any) -> str:
 def link(seal: Mapping[str, Any], before: Sequence[Mapping[str, Any]], look: Mapping) -> str:
     """The hash that a look holds: over the one of the look before it, which is over all earlier ones, and over itself."""
     earlier = before[-1].get("chain", "") if before else ""
-    others = {name: value for name, value in look.items() if name != "chain"}
-    return digest([earlier or digest([seal, list(before)]), others])
+    return digest([earlier or digest([seal, list(before)]), _without(look, "chain")])
 
 
 def sealed_manifest(content: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a manifest with its digest."""
-    others = {name: value for name, value in content.items() if name != _OWN}
+    others = _without(content, _OWN)
     return {**others, _OWN: digest(others)}
+
+
+def _without(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in content.items() if key != name}
 
 
 def rooted(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +58,7 @@ def rooted(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
         **content,
         "store": checksum(folder),
         "store_content": checksum(folder, whole=True),
-        "manifest": (_read(folder / MANIFEST) or {}).get(_OWN, ""),
+        "manifest": _read(folder / MANIFEST).get(_OWN, ""),
     }
     return {**whole, ROOT: digest(whole)}
 
@@ -71,20 +74,22 @@ def altered(folder: Path, *, whole: bool = False) -> list[str]:
         FolderError: a part of the store cannot be read.
     """
     content = _read(folder / SUMMARY)
-    if content is None or ROOT not in content:
+    if ROOT not in content:
         return []
-    others = {name: value for name, value in content.items() if name != ROOT}
-    names = [] if digest(others) == content[ROOT] and _unbroken(content) else [SUMMARY]
+    names = (
+        [] if digest(_without(content, ROOT)) == content[ROOT] and _unbroken(content) else [SUMMARY]
+    )
     if not names:
-        names += [] if checksum(folder) == content.get("store") else [STORE]
-        if whole and not names and checksum(folder, whole=True) != content.get("store_content"):
-            names.append(STORE)
-    return names + ([] if _holds(content, _read(folder / MANIFEST) or {}) else [MANIFEST])
+        stored = checksum(folder) == content.get("store")
+        if whole and stored:
+            stored = checksum(folder, whole=True) == content.get("store_content")
+        names += [] if stored else [STORE]
+    return names + ([] if _holds(content, _read(folder / MANIFEST)) else [MANIFEST])
 
 
 def root_of(folder: Path) -> str:
     """The root of a folder (64 hex digits); "" where an earlier foretrain wrote it."""
-    root = (_read(folder / SUMMARY) or {}).get(ROOT, "")
+    root = _read(folder / SUMMARY).get(ROOT, "")
     return root if isinstance(root, str) else ""
 
 
@@ -100,7 +105,7 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
         lines = [f"{folder / name} is not as foretrain wrote it.{_AGAIN[name]}" for name in names]
     except FolderError as error:
         lines = [f"Nothing tells whether the folder was changed by hand. {error}"]
-    rows = (_read(folder / SUMMARY) or {}).get("claims", [])
+    rows = _read(folder / SUMMARY).get("claims", [])
     try:
         claims = decode.claims(rows, SUMMARY)
     except StoreError:  # who reads the summary says so
@@ -151,9 +156,10 @@ def _unbroken(content: Mapping[str, Any]) -> bool:
     return True
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> dict[str, Any]:
+    """The entries of a file, none where it cannot be read."""
     try:
         content = json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
+        return {}
+    return content if isinstance(content, dict) else {}

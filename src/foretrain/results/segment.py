@@ -160,10 +160,11 @@ def _fits(column, observations) -> bool:
 
 def encode(runs: Sequence[FinishedRun], code: str, backend: str) -> bytes:
     """Return the bytes of a segment; raises `ValueError` where a run cannot be stored."""
-    if not runs:
-        raise ValueError("A segment must hold at least one run, but there is none.")
     for run in runs:
-        _check(run)
+        for name, curve in run.curves.items():
+            if np.ndim(curve) < 1 or len(curve) != len(run.steps):
+                must = f"must have {len(run.steps)} observations"
+                raise ValueError(f"Curve `{name}` {must}, but has shape {np.shape(curve)}.")
     steps = np.concatenate([run.steps for run in runs]).astype(np.int64)
     notes = {
         number: run.note.encode("utf-8", "replace").decode()
@@ -201,20 +202,6 @@ def encode(runs: Sequence[FinishedRun], code: str, backend: str) -> bytes:
     # The last two bytes of a zip file are the length of its comment, which becomes the checksum.
     content = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
     return content + hashlib.sha256(content).hexdigest().encode()
-
-
-def _check(run):
-    if not 0 <= run.outcome < len(OUTCOMES):
-        raise ValueError(f"A run's outcome must be 0..{len(OUTCOMES) - 1}, but is {run.outcome}.")
-    if run.steps_taken < 0 or np.min(run.steps, initial=0) < 0:
-        raise ValueError("A run's steps must not be negative.")
-    if np.ndim(run.steps) != 1:
-        raise ValueError(f"`steps` must have one axis, but has shape {np.shape(run.steps)}.")
-    for name, curve in run.curves.items():
-        if np.ndim(curve) < 1 or len(curve) != len(run.steps):
-            raise ValueError(
-                f"Curve `{name}` must have {len(run.steps)} observations, but has shape {np.shape(curve)}."
-            )
 
 
 def runs_of(segment: Segment) -> Iterator[FinishedRun]:

@@ -10,9 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +26,6 @@ from foretrain.results.metadata import ArrayNode
 
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
-_UNKNOWN = ""  # stands for the checksum of a file whose list is lost
-_LOST_ROOT = "its attributes cannot be read"
 _CHUNK_BYTES = metadata.MOST_CHUNK
 _MOST_IN_MEMORY = 2**28  # bytes of a group that is built in memory before it is written
 
@@ -113,22 +109,20 @@ def _replace(folder, build):
     return store
 
 
-def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.DataTree:
+def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
     """Open a store.
 
     Args:
         path: The store, usually ``<folder>/results.zarr``.
-        strict: If True, anything damaged raises. If False, damaged variables are left out and listed in the
-            attribute ``damaged`` of the root, name to reason.
         lazy: If True, values are read when they are used, and an altered chunk raises Zarr's own `ValueError` then.
             The store must stay as it is; by default it is read and checked as a whole, and may be replaced afterwards.
 
     Raises:
         FolderError: there is nothing at `path`.
-        StoreError: it is not a store of foretrain, was written by a newer one, or (if strict) is truncated or altered.
+        StoreError: it is not a store of foretrain, was written by a newer one, or is truncated or altered.
     """
     store = Path(path)
-    seal, damaged = _inspect(store, strict, lazy)
+    seal, damaged = _inspect(store, lazy)
     if not damaged:
         try:
             tree = _open(store)
@@ -136,36 +130,19 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
         except MemoryError:
             raise _unreadable(store, "its values do not fit into memory") from None
         except Exception as error:  # whatever a decoder makes of altered bytes
-            damaged = _altered(store, seal, {})
+            damaged = _altered(store, seal)
             if not damaged:
                 raise _unreadable(store, line(error)) from error
-    if strict:
-        first, reason = next(iter(damaged.items()))
-        more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-        raise StoreError(
-            f"{store} is truncated or altered: `{first}` ({reason}){more}. "
-            "What is whole can be read with `strict=False`."
-        )
-    damaged |= _altered(store, seal, damaged)
-    with tempfile.TemporaryDirectory() as whole:
-        try:
-            _copy_whole_part(store, seal, damaged, Path(whole))
-            tree = _open(whole).load()
-        except Exception as error:
-            raise _unreadable(store, line(error)) from error
-    tree.attrs["damaged"] = damaged
-    return tree
+    first, reason = next(iter(damaged.items()))
+    more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
+    raise StoreError(
+        f"{store} is truncated or altered: `{first}` ({reason}){more}. "
+        "Try foretrain report, which makes it anew from the journal."
+    )
 
 
 def _unreadable(store, reason):
     return StoreError(f"{store} cannot be read: {reason}.")
-
-
-def each_group(tree: xr.DataTree, function: Callable[[xr.Dataset], xr.Dataset]) -> xr.DataTree:
-    """Apply a function to the dataset of every group, empty ones included."""
-    return xr.DataTree.from_dict(
-        {node.path: function(node.to_dataset(inherit=False)) for node in tree.subtree}
-    )
 
 
 def _build(path, tree, group=""):
@@ -173,15 +150,11 @@ def _build(path, tree, group=""):
     for node in tree[group].subtree if group else tree.subtree:
         _build_group(path, node.path, node.to_dataset(inherit=False).drop_encoding())
     _seal(path, tree)
-    for folder, _, names in os.walk(path / group):
+    for folder, _, names in os.walk(path):
         for name in names:
             with open(Path(folder, name), "rb") as file:
                 os.fsync(file.fileno())
         sync_folder(Path(folder))
-    if group:
-        with open(path / _METADATA, "rb") as file:
-            os.fsync(file.fileno())
-        sync_folder(path)
 
 
 def _build_group(path, group, dataset):
@@ -251,12 +224,15 @@ def _sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
-def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
+def _inspect(store, lazy) -> tuple[dict[str, str], dict[str, str]]:
     """The checksums of the metadata by file, and what is damaged as far as can be told without reading values."""
     if not os.path.exists(store):
         raise FolderError(f"There are no results at {store}.")
-    seal, damaged = _read_root(store, strict)
-    needed = 0
+    root = _read_root(store)
+    attributes = metadata.attributes(root, store)
+    seal, damaged, needed = attributes.metadata_sha256, {}, 0
+    if _digest_of_root(root) != attributes.root_sha256:
+        damaged["/"] = "its attributes differ from their checksum"
     for file in store.glob(f"*/**/{_METADATA}"):
         if file.relative_to(store).as_posix() not in seal:
             damaged[file.parent.relative_to(store).as_posix()] = "it is not in the list of the root"
@@ -267,7 +243,7 @@ def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
         except (OSError, StoreError):
             damaged[node] = "its metadata is missing"
             continue
-        if digest not in (_sha256(content), _UNKNOWN):
+        if digest != _sha256(content):
             damaged[node] = "its metadata differs from its checksum"
             continue
         try:
@@ -286,27 +262,16 @@ def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
     return seal, damaged
 
 
-def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
-    """The checksums of the metadata by file, and whether the root is damaged.
-
-    If not strict, the list of files is made up where the root cannot be read.
-    """
+def _read_root(store) -> Any:
     try:
-        root = metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
+        return metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
     except PermissionError as error:
         raise unreadable(store, error) from error
     except (ValueError, OSError) as error:
-        files = sorted(store.glob(f"*/**/{_METADATA}"))
-        below = [file.relative_to(store).as_posix() for file in files]
-        if strict or not below:
-            known = f"is truncated or {'altered' if below else 'not a store of foretrain'}"
-            reason = f"its {_METADATA} cannot be read ({line(error)})"
-            raise StoreError(f"{store} {known}: {reason}.") from error
-        return dict.fromkeys(below, _UNKNOWN), {"/": _LOST_ROOT}
-    attributes = metadata.attributes(root, store)
-    if _digest_of_root(root) == attributes.root_sha256:
-        return attributes.metadata_sha256, {}
-    return attributes.metadata_sha256, {"/": "its attributes differ from their checksum"}
+        reason = f"its {_METADATA} cannot be read ({line(error)})"
+        raise StoreError(
+            f"{store} is truncated, altered or not a store of foretrain: {reason}."
+        ) from error
 
 
 def _missing_chunks(folder, array: ArrayNode) -> str:
@@ -330,39 +295,18 @@ def _open(store) -> xr.DataTree:
     return xr.DataTree.from_dict(dict(sorted(groups.items())))
 
 
-def _altered(store, seal, known) -> dict[str, str]:
+def _altered(store, seal) -> dict[str, str]:
     import zarr
 
     damaged = {}
     for name in seal:
         node = name.removesuffix(f"/{_METADATA}")
-        if node in known:
-            continue
         try:
             if isinstance(metadata.node((store / name).read_bytes()), ArrayNode):
                 zarr.open_array(store / node, mode="r")[...]
         except Exception:  # a decoder may fail on altered bytes in any way
             damaged[node] = "a chunk differs from its checksum"
     return damaged
-
-
-def _copy_whole_part(store, seal, damaged, target):
-    """Copy what is not damaged. A damaged group keeps its variables but loses its attributes."""
-    nodes = [name.removesuffix(f"/{_METADATA}") for name in seal]
-    for node in nodes:
-        if node not in damaged:
-            (target / node).mkdir(parents=True, exist_ok=True)
-            shutil.copy(store / node / _METADATA, target / node)
-            if (store / node / "c").is_dir():
-                shutil.copytree(store / node / "c", target / node / "c", symlinks=True)
-            elif (store / node / "c").exists():
-                shutil.copy(store / node / "c", target / node)
-    if damaged.get("/") != _LOST_ROOT:
-        shutil.copy(store / _METADATA, target)
-    empty = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}})
-    for folder in {target, *(target / parent for node in nodes for parent in Path(node).parents)}:
-        if folder.exists() and not (folder / _METADATA).exists():
-            (folder / _METADATA).write_text(empty)
 
 
 def _remove_left_overs(folder):

@@ -15,7 +15,8 @@ from msgspec import Meta
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
-from foretrain.results.files import json_bytes, read_file, unreadable, write_json
+from foretrain.results.files import json_bytes, read_file, unreadable, write_atomic
+from foretrain.results.manifest import read_manifest
 from foretrain.results.root import SUMMARY as FILE
 from foretrain.results.root import rooted
 
@@ -90,7 +91,8 @@ def write_summary(folder: Path, summary: Summary) -> Path:
     """
     content = {"schema": decode.SCHEMA, **asdict(summary)}
     content["claims"] = [claim.as_dict() for claim in summary.claims]
-    return write_json(Path(folder) / FILE, rooted(Path(folder), json.loads(json_bytes(content))))
+    whole = rooted(Path(folder), json.loads(json_bytes(content)))
+    return write_atomic(Path(folder) / FILE, json_bytes(whole))
 
 
 def read_summary(folder: Path) -> Summary:
@@ -105,6 +107,8 @@ def read_summary(folder: Path) -> Summary:
         content = read_file(path)
     except FileNotFoundError as error:
         what = "holds none" if Path(folder).exists() else "does not exist"
+        if (read_manifest(folder) or {}).get("plan", {}).get("study") == "explain":
+            what = "holds those of foretrain explain, which prints them again if it is called as before"
         raise FolderError(f"Argument `folder` must hold results, but {folder} {what}.") from error
     except OSError as error:
         raise unreadable(path, error) from error

@@ -89,6 +89,12 @@ class FreeDirections(Freedom):
 
     sections: dict[int, SectionFreedom]
 
+    @property
+    def groups(self) -> list[tuple[int, Block]]:
+        """Blocks of several neurons, each behind the number of the section that leads to it."""
+        blocks = [(at, block) for at, section in self.sections.items() for block in section.blocks]
+        return [(at, block) for at, block in blocks if len(block.neurons) > 1]
+
     def by_source(self) -> dict[str, int]:
         """Free directions by each of `SOURCES`, over all sections."""
         return {s: sum(getattr(section, s) for section in self.sections.values()) for s in SOURCES}

@@ -111,12 +111,7 @@ def deviation_while_falling(measured: np.ndarray, predicted: np.ndarray) -> floa
 def deviation_while_learning(measured: np.ndarray, predicted: np.ndarray) -> float:
     """Mean |difference| over the measured drop, until 99% of what is ever learned is learned.
 
-    Args:
-        measured: A loss, shape (step,); nan after the run has ended.
-        predicted: Shape (step,), as long or longer.
-
-    Returns:
-        nan if the run diverged at once, or the loss never falls.
+    Arguments as for `deviation_while_falling`; nan if the run diverged at once, or the loss never falls.
     """
     drop = measured[0] - np.nanmin(measured) if np.isfinite(measured).any() else np.nan
     learning = np.flatnonzero(measured > np.nanmin(measured) + 0.01 * drop) if drop > 0 else []

@@ -57,14 +57,8 @@ def half_times_of_runs(time: np.ndarray, strength: np.ndarray, final: np.ndarray
     Returns:
         Shape (run, mode).
     """
-    times_of_runs = []
-    for clock, values in zip(time, strength, strict=True):
-        kept = np.isfinite(values).all(1)
-        never = np.full(np.shape(final), np.nan)
-        times_of_runs.append(
-            half_learning_times(clock[kept], values[kept], final) if kept.any() else never
-        )
-    return np.stack(times_of_runs)
+    finite = np.where(np.isfinite(strength).all(-1, keepdims=True), strength, np.nan)
+    return np.stack([half_learning_times(*run, final) for run in zip(time, finite, strict=True)])
 
 
 def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
@@ -79,40 +73,8 @@ def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
 
 
 def mean_fall_time(time: np.ndarray, loss: np.ndarray) -> float:
-    """Mean time to the shares of `fall_times`, between observations by exponentials; nan for a run that diverged at once.
-
-    Args:
-        time: Shape (time,).
-        loss: Shape (time,); nan after a run has ended.
-    """
+    """Mean of `fall_times` of one run, between observations by exponentials; nan for a run that diverged at once."""
     with np.errstate(divide="ignore", invalid="ignore"):
         decay = np.log(loss / loss[0])
     at = [np.interp(power * np.log(2), -decay, time) for power in (1, 2, 3, 4)]
     return float(np.mean(at)) if np.isfinite(loss[:2]).all() else np.nan
-
-
-def larger_first(times: np.ndarray, sizes: np.ndarray, ratio: float = 1.1) -> np.ndarray:
-    """Fraction of pairs of modes of which the larger one is learned first.
-
-    Args:
-        times: When each mode is learned, shape (..., mode); nan for never.
-        sizes: Shape (..., mode).
-        ratio: Smallest ratio of the sizes of a pair.
-
-    Returns:
-        Shape (...); nan where no pair is so far apart.
-    """
-    larger = sizes[..., :, None] > ratio * sizes[..., None, :]
-    first = np.where(np.isnan(times), np.inf, times)
-    right = ((first[..., :, None] < first[..., None, :]) & larger).sum((-2, -1))
-    pairs = larger.sum((-2, -1))
-    return np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan)
-
-
-def half_fall_time(time: np.ndarray, loss: np.ndarray, limit: float) -> float:
-    """Time at which a loss, shape (time,), nan after its run has ended, is half way to a limit; nan where it never is."""
-    kept = np.isfinite(loss)
-    if not kept.any():
-        return np.nan
-    half = (loss[kept][0] + limit) / 2
-    return float(crossing_time(time[kept], -loss[kept], -half))

@@ -15,6 +15,7 @@ How many plateaus are counted hangs on `acceleration`; how strong each is does n
 `plateau_strengths`: a plateau of strength 4 is found at every usual setting, one of strength 1.5 at hardly any.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,8 @@ def plateaus(
         [56, 134]
     """
     times, fallen = _falling_curve(times, losses, floor)
-    depth = _fraction("depth", depth)
+    if real("depth", depth, above=0) >= 1:
+        raise argument_error("depth", "be less than 1", f"is {depth:g}")
     acceleration = real("acceleration", acceleration, minimum=1)
     spacing = -np.log1p(-depth) / _LEVELS_PER_DEPTH
     levels = spacing * np.arange(int(np.floor(fallen[-1] / spacing + 1e-9)) + 1)
@@ -102,14 +104,21 @@ def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
     Returns:
         Shape (run,).
     """
+
+    def strength(times, losses):
+        flats = plateaus(times, losses, acceleration=1, **thresholds)
+        return sorted([1.0] * nth + [flat.strength for flat in flats])[-nth]
+
+    return by_run(strength, times, losses)
+
+
+def by_run(strength: Callable[..., float], times, losses) -> np.ndarray:
+    """Return a function of times and losses of every run up to its end, shape (run,); nan of a run that diverged."""
     strengths = []
     for curve in np.asarray(losses, dtype=float):
         length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
-        if length < 2 or not curve[length - 1] < curve[0]:
-            strengths.append(np.nan)
-            continue
-        flats = plateaus(times[:length], curve[:length], acceleration=1, **thresholds)
-        strengths.append(sorted([1.0] * nth + [flat.strength for flat in flats])[-nth])
+        fell = length >= 2 and curve[length - 1] < curve[0]
+        strengths.append(strength(times[:length], curve[:length]) if fell else np.nan)
     return np.array(strengths)
 
 
@@ -164,12 +173,5 @@ def _falling_curve(times, losses, floor):
     if len(times) == 0 or (np.diff(times) <= 0).any():
         raise argument_error("times", "be ascending", "is not" if len(times) else "is empty")
     first = real("losses[0]", losses[0], above=0)
-    floor = _fraction("floor", floor)
+    floor = real("floor", floor, above=0, maximum=1)
     return times, -np.log(np.minimum.accumulate(np.maximum(losses / first, floor)))
-
-
-def _fraction(name, value):
-    value = real(name, value, above=0)
-    if value >= 1:
-        raise argument_error(name, "be less than 1", f"is {value:g}")
-    return value

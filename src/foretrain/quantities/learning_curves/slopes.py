@@ -60,14 +60,8 @@ def tail_exponent(times: np.ndarray, values: np.ndarray) -> float:
 def floor_share(times: np.ndarray, values: np.ndarray) -> float:
     """Share of the last value that never decays: c over the last value, by a least-squares fit of c + a/t to the tail.
 
-    0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t.
-
-    Args:
-        times: Shape (time,), ascending, the last positive.
-        values: Shape (time,), positive.
-
-    Returns:
-        The share; nan with fewer than three observations, or where a value is not positive.
+    0 for 1/t, 1 for a curve that is stuck, negative for one that falls faster than 1/t; arguments as for `tail_exponent`,
+    nan likewise.
     """
     tail = _tail(times, values)
     if tail is None:

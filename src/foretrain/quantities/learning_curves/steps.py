@@ -17,6 +17,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.signal import find_peaks
 
+from foretrain.quantities.learning_curves.plateaus import by_run
+
 WINDOWS = np.geomspace(0.02, 0.5, 24)  # below the first, noise of two percent makes what there is
 FACTORS = np.geomspace(1.1, 64, 32)
 _LEVELS = 400
@@ -25,26 +27,15 @@ _LEVELS = 400
 def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.ndarray:
     """Strength of the `nth` strongest plateau of every run: 1 if it has fewer, nan if it diverged.
 
-    Args:
-        times: Shape (time,).
-        losses: Shape (run, time). A run that ended early is nan from there on; one whose last finite loss is not below its
-            first has diverged.
-        nth: 1 for the strongest.
-        floor: Losses below this share of the first are taken for it.
-
-    Returns:
-        Shape (run,), one of `FACTORS` or 1.
+    Returns one of `FACTORS` or 1, shape (run,). Arguments as for `foretrain.quantities.learning_curves.plateaus`;
+    losses below the share `floor` of the first are taken for it.
     """
-    strengths = []
-    for curve in np.asarray(losses, dtype=float):
-        length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
-        if length < 2 or curve[length - 1] >= curve[0]:
-            strengths.append(np.nan)
-            continue
-        counts = _numbers(_diagram(times[:length], curve[:length], floor), FACTORS)
-        enough = np.flatnonzero(counts >= nth)
-        strengths.append(FACTORS[enough[-1]] if enough.size else 1.0)
-    return np.array(strengths)
+
+    def strength(times, losses):
+        enough = np.flatnonzero(_numbers(_diagram(times, losses, floor), FACTORS) >= nth)
+        return float(FACTORS[enough[-1]]) if enough.size else 1.0
+
+    return by_run(strength, times, losses)
 
 
 def _diagram(times, losses, floor):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.quantities.learning_curves.learning_time import half_fall_time
+from foretrain.quantities.learning_curves.learning_time import crossing_time
 from foretrain.quantities.learning_curves.threshold import closing_threshold
 from foretrain.study import claim, skip_if
 from foretrain.training.routing_claims import AXES, trained_routes_alone
@@ -43,7 +43,7 @@ def time_as_one(c):
         return None
     runs = (c[""][name].sel(place).squeeze(AXES) for name in ("flow_time", "loss"))
     curves = zip(*(values.transpose("seed", "step").values for values in runs), strict=True)
-    half = [half_fall_time(time, loss, limit) for time, loss in curves]
+    half = [crossing_time(time, -loss, -(loss[0] + limit) / 2) for time, loss in curves]
     return np.array(half) / known.sel(place).squeeze(AXES).values
 
 

@@ -128,7 +128,7 @@ def cut_network(network, x, targets, p):
     some = x[:: max(1, len(x) // SOME)]
     names = ("direction_loss", "edge_loss", "directions_needed", "edges_needed")
     lists: dict[str, Any] = {name: [] for name in names}
-    for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
+    for name, basis in all_bases(network, x, names=BASES, centre=centre).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
         directions = direction_curve(network, x, basis, KEPT, loss="kl")
@@ -298,7 +298,7 @@ def frequencies(network, x, bases, random):
 
 def structure(networks, x, p, random):
     """Return the results of `frequencies` in all bases at both moments, by name; best frequencies at the end alone."""
-    options = {"names": BASES, "centre": p.centring == "mean", "few": True}
+    options = {"names": BASES, "centre": p.centring == "mean"}
     by_moment = [frequencies(net, x, all_bases(net, x, **options), random) for net in networks]
     both = {name: np.stack([values[name] for values in by_moment]) for name in by_moment[0]}
     return both | {"direction_frequency": by_moment[-1]["direction_frequency"]}

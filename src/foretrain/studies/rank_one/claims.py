@@ -7,8 +7,8 @@ import numpy as np
 from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.learning_curves.curve_deviation import largest_deviation
 from foretrain.quantities.learning_curves.plateaus import plateau_lengths
-from foretrain.quantities.trajectory import at_end, furthest, half_gone
-from foretrain.study import Exact, claim, skip_if
+from foretrain.quantities.trajectory import at_end, furthest
+from foretrain.study import Exact, claim, crossing, skip_if
 from foretrain.theory.factorization.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.factorization.rank_one_plateau import early_solution
 from foretrain.training.factorization import THREAD
@@ -35,7 +35,7 @@ def irrelevant(runs):
 
 
 def halving_time(c):
-    return half_gone(c.loss["time"], irrelevant(c))
+    return crossing(-irrelevant(c), -irrelevant(c.start) / 2)
 
 
 def read_at(curve, times):

@@ -29,10 +29,10 @@ singular_value = {from = 0.1, to = 1.0, number = 8}
 
 
 def test_sbatch_script_runs_every_shard_once(tmp_path):
-    script = sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12, cores=2)
+    script = sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12)
     assert script.startswith("#!/bin/bash\n")
     assert "#SBATCH --array=1-12\n" in script
-    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 2" in script
+    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 4" in script
     assert f"'{tmp_path}/a b.toml'" in script
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr

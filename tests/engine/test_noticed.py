@@ -93,8 +93,13 @@ def test_a_variable_that_the_study_reads_is_named_and_not_what_it_holds(
     assert noticed(tmp_path, read) == ["$SOME_THING"]
 
 
-def test_variables_that_python_packages_and_foretrain_read_are_left_out(tmp_path):
+def test_what_python_packages_and_foretrain_read_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("matplotlib.get_cachedir", lambda: str(tmp_path / "fonts"))
+    (tmp_path / "fonts").mkdir()
+    (tmp_path / "fonts" / "list.json").touch()
+
     def call():
+        (tmp_path / "fonts" / "list.json").read_text()
         Path("~").expanduser()
         tempfile.mkdtemp(dir=tmp_path)
         np.show_config(mode="dicts")

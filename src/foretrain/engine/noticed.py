@@ -79,13 +79,12 @@ class Noticed:
 
     def new(self) -> list[str]:
         """Return what was read since the last call: paths of files, and names of variables behind a ``$``."""
-        jax = sys.modules.get("jax")
-        compiled = (jax and jax.config.jax_compilation_cache_dir) or os.devnull
-        files = (
-            path
-            for path in self._opened - self._known
-            if os.path.isfile(path) and not path.startswith(os.path.join(compiled, ""))
-        )
+        jax, matplotlib = sys.modules.get("jax"), sys.modules.get("matplotlib")
+        compiled = jax and jax.config.jax_compilation_cache_dir
+        fonts = matplotlib and matplotlib.get_cachedir()  # their list, of another worker perhaps
+        caches = tuple(os.path.join(folder, "") for folder in (compiled, fonts) if folder)
+        unknown = self._opened - self._known
+        files = (p for p in unknown if os.path.isfile(p) and not p.startswith(caches))
         names = {*files, *(f"${name}" for name in self._variables)}
         new = sorted(names - self._named)[: _MOST - len(self._named)]
         self._named |= {*new}

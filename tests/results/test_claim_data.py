@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_claims import made
 
-from foretrain.claims.claim import RANKS, VERDICTS, Claim
-from foretrain.claims.contradiction import as_it_follows
+from foretrain.claims.claim import RANKS, VERDICTS, Claim, as_it_follows
 from foretrain.errors import StoreError
 from foretrain.results.claim_data import claims_dataset, claims_from_dataset
 from foretrain.results.result import make_tree

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims.claim import Claim
-from foretrain.claims.contradiction import as_it_follows, follows
+from foretrain.claims.claim import Claim, as_it_follows, follows
 from foretrain.cli import main
 from foretrain.laboratory.compare import compare
 from foretrain.laboratory.index import write_index

@@ -152,6 +152,7 @@ def test_details_are_shown_when_they_are_asked_for():
     assert "a, corrected form of b; eq. (1)" in long
     assert "1 seed without a value is left out." in long
     assert long.startswith("Headlines\n")
+    assert "fewer seeds than a preset" in rows([made(scale="own")])[0].details["Scale"]
     assert "at the preset `paper`.\n" in ClaimTable([table[1]]).format(120, details=True)
 
 
@@ -200,13 +201,6 @@ def test_verdicts_are_counted_in_words_and_those_that_fail_named():
     )
     cells = [made("a", cell={"rank": rank}) for rank in range(60)]
     assert counted(rows(cells)) == "1 claim, judged 60 times: 1 holds"
-
-
-def test_the_notebook_shows_text_and_never_markup_from_a_claim():
-    page = ClaimTable(CLAIMS)._repr_html_()
-    assert "A &lt;note&gt; &amp; more." in page
-    assert page.count("<li data-verdict=") == len(CLAIMS)
-    assert "5 claims: 2 hold" in page
 
 
 def test_the_data_frame_has_a_row_per_claim():
@@ -272,13 +266,11 @@ def test_cells_are_listed_with_the_worst_first_and_what_differs_there():
     )
 
 
-def test_the_scale_is_said_in_words():
-    assert rows([made(scale="paper")])[0].details["Scale"] == "Judged at the preset `paper`."
-    assert "fewer seeds than a preset" in rows([made(scale="own")])[0].details["Scale"]
-    assert "Scale" not in rows([made()])[0].details
-
-
-def test_in_a_notebook_a_claim_shows_sentence_numbers_and_verdict():
+def test_in_a_notebook_claims_show_sentence_numbers_and_verdict_and_never_markup():
+    page = ClaimTable(CLAIMS)._repr_html_()
+    assert "A &lt;note&gt; &amp; more." in page
+    assert page.count("<li data-verdict=") == len(CLAIMS)
+    assert "5 claims: 2 hold" in page
     for claim in CLAIMS:
         page = html.unescape(claim._repr_html_())
         assert page.count("<li data-verdict") == 1

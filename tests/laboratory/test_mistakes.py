@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from tiny_study import DECAY, RUN, one_line
 
 import foretrain
@@ -158,7 +159,8 @@ def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message", "left"),
     [
-        ("def decays(c):\n", "def decays(c):\n    raise SystemExit(0)\n", "SystemExit", 1),
+        ("def decays(c):\n", "def decays(c):\n    raise SystemExit(0)\n", "tiny.py, line 73: SystemExit", 1),
+        ("seed):\n    pair", "seed):\n    1 / 0\n    pair", "tiny.py, line 64: ZeroDivisionError: division by zero", 1),
         ("isel(step=0) / 4", "isel(step=0)[:1] / 4", "each of 2 seeds, nan where there is none, but gave 1", 1),
         ("isel(step=0) / 4", "isel(step=0).values[[0, 1, 1, 1]]", "each of 2 seeds, but gave 4", 1),
         ("def fit(cell):\n    return {}", 'def fit(cell):\n    return {"x": 1}', "`x` is not declared", 2),
@@ -177,7 +179,9 @@ def test_what_looks_at_runs_and_raises_costs_itself_only(
     told = capsys.readouterr().err
     one_line(told, message)
     assert ".. See" not in told
-    assert (out / "report.html").exists()
+    assert escape(message) in (out / "report.html").read_text()
+    assert "Traceback" in (out / "log.txt").read_text()
+    assert len(json.loads((out / "summary.json").read_text())["problems"]) == 1
     result = foretrain.open(out)
     assert len(result.claims) == left
     assert (result.simulation["loss"].isel(step=0) > 0).all()

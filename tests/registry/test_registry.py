@@ -180,8 +180,11 @@ def test_what_the_document_costs_is_in_proportion_to_its_steps():
 
 
 def test_a_tally_counts_verdicts_by_size():
-    text = tally([sized({}), sized({"a": ("1", "2")}), sized(None)])
+    own = sized({}, study="one-mode")
+    text = tally([own, sized({"a": ("1", "2")}), sized(None)])
     # Of three sentences one is exact, and one is open.
-    assert "9 verdicts on sentences of 1 study; 3 are evidence by themselves" in text
+    assert (
+        "9 verdicts on sentences of 1 study and 1 benchmark; 3 are evidence by themselves" in text
+    )
     for size in ("at the document's size", "at another size", "at a size that cannot be compared"):
         assert f"Of 3 {size}" in text

@@ -65,17 +65,6 @@ def open_page(browser):
 @pytest.fixture(scope="session")
 def summary():
     """Content of a summary.json with every key, and claims of every verdict and kind."""
-    return example_summary()
-
-
-@pytest.fixture(scope="session")
-def page_figures(tmp_path_factory):
-    """Two figures whose SVGs define the same ids, as those of matplotlib do."""
-    return example_figures(tmp_path_factory.mktemp("figures"))
-
-
-def example_summary() -> dict:
-    """See the fixture `summary`."""
     spread = np.linspace(-1, 1, 20)
     lost = np.where(np.arange(20) < 2, np.nan, 0.31 + 0.02 * spread)
     source = "Saxe, Sodhani & Lewallen (2022), "
@@ -158,14 +147,15 @@ def example_summary() -> dict:
     }
 
 
-def example_figures(folder) -> list[PageFigure]:
-    """See the fixture `page_figures`."""
+@pytest.fixture(scope="session")
+def page_figures(tmp_path_factory):
+    """Two figures whose SVGs define the same ids, as those of matplotlib do."""
     drawings = {}
     for name, power in (("curves", 1), ("surface", 2)):
         figure = Figure(figsize=(7.2, 3.4), layout="constrained")
         figure.subplots().plot(np.arange(5), np.arange(5) ** power)
         drawings[name] = Drawing(figure, f"Power {power} & more", f"The {name} <as drawn>.")
-    paths = save(drawings, folder)
+    paths = save(drawings, tmp_path_factory.mktemp("figures"))
     return [
         PageFigure(
             name,

@@ -23,9 +23,8 @@ def results_below(folder: str | Path) -> list[Path]:
     results, level = [], [path_argument("folder", folder)]
     for _ in range(_DEPTH):
         below = [child for parent in level for child in _folders_in(parent)]
-        here = [child for child in below if os.path.exists(child / FILE)]
-        results += here
-        level = [child for child in below if child not in here]
+        results += [child for child in below if os.path.exists(child / FILE)]
+        level = [child for child in below if child not in results]
     return results
 
 

@@ -79,12 +79,12 @@ def write_page(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
     by_seed: dict[str, list[float]] = {}
-    if plan is not None and runs is not None:
-        ids = {id for picture in shown for id in picture.shows}
-        of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
-        by_seed = guarded("values of single seeds", problems, of_seeds, {})
     derived: list[Derivation] = []
     if plan is not None:
+        if runs is not None:
+            ids = {id for picture in shown for id in picture.shows}
+            of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
+            by_seed = guarded("values of single seeds", problems, of_seeds, {})
         derived = guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
         if target == result.path:
             pictures.write_words(target, drawn)
@@ -106,12 +106,10 @@ def _keep_theory(folder: Path, plan: Plan) -> None:
 
 def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
     lines: list[str] = []
-    derived = derivations(plan.study.name, _derived_in(plan), lines)
-    known = {sentence.id for sentence in plan.study.sentences}
+    name, known = plan.study.name, {sentence.id for sentence in plan.study.sentences}
+    derived = derivations(name, _derived_in(plan), lines)
     for id in dict.fromkeys(id for section in derived for id in section.claims if id not in known):
-        lines.append(
-            f"A section derives `{plan.study.name}/{id}`, but the study has no such sentence."
-        )
+        lines.append(f"A section derives `{name}/{id}`, but the study has no such sentence.")
     problems += [Problem(line, f"{line}\n") for line in lines]
     return derived
 
@@ -126,12 +124,12 @@ def _derived_in(plan: Plan) -> list[Path]:
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:
     lines = [*summary.problems, *(problem.line for problem in problems)]
+    lost = summary.lost and summary.lost == sum(summary.runs.values())
     return {
         **asdict(summary),
+        "summary": f"{'Every run was lost. ' if lost else ''}{summary.summary}",
         "claims": [claim.as_dict() for claim in summary.claims],
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
         "problems": list(dict.fromkeys(lines)),
-        "citations": references.bibtex(summary.citations).split("\n\n")
-        if summary.citations
-        else [],
+        "citations": references.bibtex(summary.citations).split("\n\n") * bool(summary.citations),
     }

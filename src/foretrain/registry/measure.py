@@ -29,10 +29,10 @@ _QUICK = "quick"
 
 
 def measure(folder: Path, size: str = "", commit: str = "") -> Record:
-    """Judge a folder's runs anew by the present code, and return the record of it.
+    """Judge the runs of a folder, from this machine or another, anew by the present code, and return the record of it.
 
     Args:
-        folder: A folder of results, from this machine or another.
+        folder: The folder.
         size: Name of the size; by default that of the preset.
         commit: Commit of the code that judges.
 
@@ -115,10 +115,10 @@ def _size(plan: Plan) -> str:
 
 def command_of(plan: Plan) -> str:
     """Return the command line that makes the runs of a plan, by its preset where it has one, in foretrain's repository."""
-    words = ["--preset", plan.preset, "--seeds", str(plan.seeds)]
-    words += ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
-    if plan.preset in (OWN, _QUICK):
-        words = command(plan)[3:]
+    words = command(plan)[3:]
+    if plan.preset not in (OWN, _QUICK):
+        words = ["--preset", plan.preset, "--seeds", str(plan.seeds)]
+        words += ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
     return shlex.join(["foretrain", "run", named(plan.study), *words])
 
 

@@ -44,9 +44,6 @@ RACE = {
 }
 
 
-SIDES = {"in": lambda n: ["x", f"h{n}"], "out": lambda n: [f"h{n}", "y"]}
-
-
 def of(data, **options):
     return predict(data.graph, data, **options)
 

@@ -10,12 +10,12 @@ from foretrain.errors import argument_error
 from foretrain.plans.options import FIELDS, split, words
 from foretrain.words import complain, outcome, print_folded
 
-_FOLDER = "folder of results"
-_EXPLAIN = "print what would run, seconds and memory, and leave"
+_FOLDER = {"folder": "folder of results"}
 _JUDGED = {
     "-v --verbose": "every claim, why it allows what it does, its source",
     "--check": "exit with 1 if a claim fails",
 }
+_RUN = {"--explain": "print what would run, seconds and memory, and leave"} | _JUDGED
 _ROOT = 32  # digits of a root that fit into a line
 # A script of shards says these itself.
 _OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
@@ -203,8 +203,7 @@ COMMANDS = {
         {
             "study": STUDY,
             "--config": "TOML file with parameters; flags take precedence",
-            "--explain": _EXPLAIN,
-            **_JUDGED,
+            **_RUN,
         },
     ),
     "sweep": (
@@ -212,16 +211,15 @@ COMMANDS = {
         "run a study over the grid of a TOML file",
         {
             "config": "TOML file: study, fixed parameters, axes, seeds",
-            "--explain": _EXPLAIN,
             "--emit-sbatch": "print a SLURM array script of so many shards",
-            **_JUDGED,
+            **_RUN,
         },
     ),
     "show": (
         _show,
         "print the claims of a folder of results",
         {
-            "folder": _FOLDER,
+            **_FOLDER,
             **_JUDGED,
             "--markdown": "the claims alone, as a Markdown table",
             "--json": JSON,
@@ -231,7 +229,7 @@ COMMANDS = {
         _report,
         "rebuild figures and page from stored results, or an index of many",
         {
-            "folder": _FOLDER,
+            **_FOLDER,
             "--study": "path of the study, where it has moved or has another name now",
             "--out": "folder for a page of what is stored; nothing is judged anew or written beside the results",
         },
@@ -240,7 +238,7 @@ COMMANDS = {
         _export,
         "write results for other tools",
         {
-            "folder": _FOLDER,
+            **_FOLDER,
             "--to": "netcdf, csv or parquet",
             "--out": "file or folder to write; default beside the results",
         },

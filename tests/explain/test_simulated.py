@@ -5,10 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.errors import ForetrainError
 from foretrain.explain import simulated
-from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
-from foretrain.explain.kernel.sharpness import sharpness
+from foretrain.explain.kernel.kernel_recursion import Kernel, diverged, sharpness
 from foretrain.explain.own_network import batches, described, starts
 from foretrain.explain.simulated import Corner, Simulator, corners, enough_substeps, log_spaced
 
@@ -181,13 +179,6 @@ def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
     assert np.allclose(np.log2(np.divide(corrected[:-1], corrected[1:])), 2, atol=0.25)
 
 
-def test_only_small_steps_of_plain_descent_are_corrected(x64):
-    for options, step in (({"optimizer": "momentum"}, False), ({}, True)):
-        *_, simulator = made(**options)
-        with pytest.raises(ForetrainError, match="can be corrected"):
-            simulator.run(Corner(step=step), corrected=True)
-
-
 def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
     training, drawn, *_, simulator = made(batch_size=4)
     for corner in (Corner(output=False), REAL._replace(output=False)):
@@ -205,12 +196,6 @@ def test_with_the_output_there_are_twice_as_many_corners(x64):
     assert len(both) == len(set(both)) == 32
     assert both[16:] == corners(training)
     assert not any(corner.output for corner in both[:16])
-
-
-def test_adam_has_no_small_steps(x64):
-    *_, simulator = made(optimizer="adam")
-    with pytest.raises(ForetrainError, match="cannot be made small"):
-        simulator.run(Corner())
 
 
 def test_a_linear_network_of_one_layer_is_its_kernel(x64):

@@ -25,7 +25,6 @@ from foretrain.errors import (
 from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
-LOSSES = ("mse", "cross_entropy")
 _ROOT = 0
 
 
@@ -46,6 +45,7 @@ class Training:
         momentum: Of the optimizer ``momentum``, 0 of every other.
         weight_decay: As of `foretrain.dynamics.descent.optimizer`.
         notes: Lines that a reader of its results must know, such as how its starts are drawn.
+        single: True if there is one start alone.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -62,6 +62,7 @@ class Training:
     momentum: float
     weight_decay: float
     notes: tuple[str, ...] = ()
+    single: bool = False
 
     @property
     def steps(self) -> int:
@@ -134,7 +135,7 @@ def described(
                 raise argument_error(name, rule, f"has {array.shape[1:]}")
     steps = integer("steps", whole_number(steps), minimum=1)
     size = examples if batch_size is None else whole_number(batch_size)
-    mean = _LOSSES[one_of("loss", loss, LOSSES)] if isinstance(loss, str) else loss
+    mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
     training = Training(
         apply,
         init,

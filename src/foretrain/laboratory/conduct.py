@@ -128,7 +128,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     how: dict[str, Any] = {
         name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")
     }
-    part = _shard(options.shard)
+    part = part_of(options.shard)
     check_options(workers=options.workers, **how)
     if options.retrain and options.keep:
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
@@ -276,9 +276,9 @@ def _missing(plan: Plan, journal: Scan) -> set[str]:
     return {run.identity for run in runs(plan)} - done
 
 
-def _shard(value: Any) -> tuple[int, int]:
-    if value is None:
-        return 1, 1
+def part_of(value: Any) -> tuple[int, int]:
+    """Return the part i of n that the option `shard` names, or raise `ArgumentError`."""
+    value = "1/1" if value is None else value
     try:
         part, parts = map(int, value.split("/") if isinstance(value, str) else value)
     except (TypeError, ValueError):

@@ -53,6 +53,8 @@ def _adamw():
     import jax
     import optax
 
+    from foretrain.dynamics import descent
+
     def loss(params, x, labels):
         *hidden, (last, shift) = zip(*params, strict=True)
         for weight, bias in hidden:
@@ -61,15 +63,11 @@ def _adamw():
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
     def run(params, numbers, data, rows):
-        rule = optax.adamw(numbers[0], weight_decay=numbers[1])
-
         def step(carry, batch):
-            params, state = carry
-            slopes = jax.grad(loss)(params, *(array[batch] for array in data))
-            change, state = rule.update(slopes, state, params)
-            return (optax.apply_updates(params, change), state), None
+            slopes = jax.grad(loss)(carry[0], *(array[batch] for array in data))
+            return descent.step("adamw", carry[0], slopes, carry[1], *numbers), None
 
-        return jax.lax.scan(step, (params, rule.init(params)), rows)[0][0]
+        return jax.lax.scan(step, (params, descent.start("adamw", params)), rows)[0][0]
 
     return jax.jit(run)
 

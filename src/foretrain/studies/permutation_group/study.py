@@ -23,7 +23,6 @@ PRESETS = {
         "steps": 50_000,
     }
 }
-DRAWS = 100
 declare(
     deduction_size="Median number of samples, in random order, from which on all parallelograms can be deduced."
 )
@@ -63,6 +62,6 @@ def implied_shares(name: str, symbols: int, ordered: bool) -> np.ndarray:
     """Share of all parallelograms that the first n samples of a random order imply, (n, draw)."""
     task = toy.operation_of(name, symbols, ordered=ordered)
     count = len(task.samples)
-    order = np.argsort(generator(Seed(0, 0), "deduction").random((DRAWS, count)), axis=1)
+    order = np.argsort(generator(Seed(0, 0), "deduction").random((100, count)), axis=1)
     sizes = np.arange(1, count + 1)[:, None, None]
     return parallelograms.ideal(task, order < sizes).mean(-1)

@@ -64,14 +64,8 @@ def all_cores(tmp_path_factory):
 
 def run_unpinned(command, environment):
     """Run a command on all cores of the machine, as a user would, and not on the one core of this test process."""
-    return subprocess.run(
-        [sys.executable, "-c", UNPIN, *command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    whole = [sys.executable, "-c", UNPIN, *command]
+    return subprocess.run(whole, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
 
 
 @pytest.mark.slow
@@ -84,12 +78,7 @@ def test_from_the_command_line(tmp_path, all_cores):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param(TOY % None, id="workers"),
-        pytest.param(TOY % 0, id="in-this-process", marks=pytest.mark.slow),
-        pytest.param(PYTHON, id="routing", marks=pytest.mark.slow),
-    ],
+    "code", [TOY % None, TOY % 0, PYTHON], ids=["workers", "in-this-process", "routing"]
 )
 def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, code):
     here = str(Path(__file__).parent)

@@ -92,7 +92,6 @@ def test_runs_of_a_dead_worker_are_redone_then_set_apart_then_failed():
     worker = Worker(None, group=group, queued={5}, entered={1, 2}, left={3})
     assert recall(worker, deaths) == []
     assert sorted(group.waiting) == [1, 2, 3, 5]
-    assert worker.idle
 
     group.waiting.clear()
     assert recall(Worker(None, group=group, entered={1}, queued={2}), deaths) == []

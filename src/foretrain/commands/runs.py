@@ -246,7 +246,7 @@ COMMANDS = {
         "write results for other tools",
         {
             "folder": _FOLDER,
-            "--to": "netcdf, csv, parquet or trackio",
+            "--to": "netcdf, csv or parquet",
             "--out": "file or folder to write; default beside the results",
         },
     ),

@@ -243,26 +243,6 @@ def test_a_missing_or_broken_config_is_named(capsys, tmp_path):
             "study = 'routing'\nseeds = 10000000\n[axes]\ninit_scale = [0.1, 0.2]",
             "`axes` must make at most 10,000,000 runs, but make 20,000,000. Try --yes.",
         ),
-        ("study = 3", "`study` must name a study or the file of one, but is 3"),
-        ("study = 'routing'\nparameters = 3", "`parameters` must be a table, `[parameters]`"),
-        ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`"),
-        ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),
-        (
-            "study = 'routing'\n[parameters]\ninit_scale = " + 400 * "9",
-            "`init_scale` must be below 1.8e308 in size",
-        ),
-        (
-            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1, to = 0.5, number = 3, scael = 'log'}",
-            "but has `scael`. Did you mean `scale`?",
-        ),
-        (
-            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1, to = 0.5, number = 100000000000}",
-            "`init_scale.number` must be between 1 and 10000000",
-        ),
-        (
-            "study = 'routing'\n[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
-            "must stand in one of `[parameters]` and `[axes]`, but stands in both",
-        ),
     ],
 )
 def test_bad_sweeps_are_refused_in_one_line(capsys, tmp_path, text, message):

@@ -80,24 +80,6 @@ def test_chains_that_do_not_fit_the_memory_are_refused_before_any_draw(monkeypat
     assert lines == [f"Sampling: {numbers.doubts[0][0]}."]
 
 
-@pytest.mark.slow
-def test_what_is_told_of_memory_grows_with_the_examples_as_their_activations_do():
-    """A gradient keeps hidden values of each example and chain, 16 x 4 bytes x 50 units an example, once or a few times."""
-    heard = []
-    for n in (100, 1100):
-        x = np.random.default_rng(0).standard_normal((n, 3)).astype("float32")
-        weights = [jnp.ones((50, 3), "float32"), jnp.ones((1, 50), "float32")]
-        bent = behavioural(bent_once, weights, x, beta=1.0)
-        sampled_parameters(bent, [1e9], gradients=1000, tell=heard.append)
-    small, large = (float(line.split(" chains and ")[1].split(" MB")[0]) for line in heard)
-    activations = 16 * 4 * 50 * 1000 / 2**20
-    assert activations - 1 <= large - small <= 6 * activations
-
-
-def bent_once(weights, x):
-    return jnp.tanh(x @ weights[0].T) @ weights[1].T
-
-
 GOOD = Checks(
     virial=(1.002, 0.004, 50),
     leaves={"a": (1.001, 0.01, 20), "b": (0.999, 0.01, 30)},
@@ -231,32 +213,6 @@ def linear(weights, x):
     for weight in weights:
         x = x @ weight.T
     return x
-
-
-@pytest.fixture(scope="module")
-def rank_two():
-    """A deep linear network, all of its layers of rank 2, around which the Hessian has rank 36: twice Aoyagi's is 45."""
-    random = np.random.default_rng(0)
-    turns = [
-        np.linalg.qr(random.standard_normal((width, width)))[0][:, :2] for width in (10, 5, 5, 10)
-    ]
-    weights = [(turns[at + 1] * [1.2, 0.9]) @ turns[at].T for at in range(3)]
-    x = random.standard_normal((200, 10))
-    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, "float32"), weights)
-    return behavioural(linear, single, jnp.asarray(x, "float32"), beta=1.0)
-
-
-@pytest.mark.slow
-def test_chains_leave_the_quadratic_neighbourhood_of_a_deep_linear_network_or_are_doubted(rank_two):
-    numbers = sampled_parameters(rank_two, [1e-2, 1e-4], seconds=40.0)
-    for value, error, trusted, checks in zip(
-        numbers.value, numbers.error, numbers.trusted, numbers.checks, strict=True
-    ):
-        assert checks.curvature == pytest.approx(36, abs=0.5)
-        assert not trusted or abs(value - 44.7) < 4 * error
-    assert numbers.value[0] == pytest.approx(44.6, abs=2.5)
-    hurried = sampled_parameters(rank_two, [1e-4], seconds=1.0)
-    assert not hurried.trusted[0]
 
 
 def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen(monkeypatch):

@@ -14,7 +14,7 @@ from foretrain.degeneracy.interactions.modularity import (
     secant_freedom,
     secant_of_volumes,
 )
-from foretrain.degeneracy.interactions.rewiring import is_modular, modules
+from foretrain.degeneracy.interactions.rewiring import is_modular, modules, rewired
 from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
 
@@ -183,6 +183,23 @@ def test_the_affinity_of_a_layered_graph_and_labels_by_layer():
     assert parting.by_layer((3, 3, 1))[0][2] == -1
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.floats(0.05, 1), st.integers(0, 99))
+def test_rewired_graphs_have_the_same_values_and_degrees(rows, columns, density, seed):
+    random = np.random.default_rng(seed)
+    part = random.random((rows, columns)) * (random.random((rows, columns)) < density)
+    made = rewired(part, random)
+    np.testing.assert_array_equal(np.sort(made, axis=None), np.sort(part, axis=None))
+    for axis in (0, 1):
+        np.testing.assert_array_equal((made > 0).sum(axis), (part > 0).sum(axis))
+
+
+def test_what_is_below_the_scale_is_no_edge():
+    part = np.array([[0.5, 1e-9], [1e-9, 0.5]])
+    assert modules([part], 1e-3, draws=2)[1].shape == (2,)
+    assert (modules([np.zeros((2, 2))], 1e-3, draws=2)[1] == 0).all()
+
+
 def test_planted_blocks_are_more_modular_than_rewired_and_random_graphs_are_not():
     parts, labels = layered(4, noise=0.1)
     parting, by_chance = modules(parts, 1e-3)
@@ -210,14 +227,11 @@ def test_an_analysis_seeks_modules_at_its_noise_scale_alone():
 
 
 def test_bad_weights_are_refused():
-    with pytest.raises(ArgumentError, match="symmetric"):
-        partition(np.triu(np.ones((3, 3))), 2)
-    with pytest.raises(ArgumentError, match="negative"):
-        partition(-np.ones((3, 3)), 2)
-    with pytest.raises(ArgumentError, match="at most 3"):
-        partition(np.ones((3, 3)), 4)
-    with pytest.raises(ArgumentError, match="be a number with the objective `cut`"):
-        partition(np.ones((3, 3)), objective="cut")
-    with pytest.raises(ArgumentError, match="resolution"):
-        partition(np.ones((3, 3)), resolution=0)
+    whole = np.ones((3, 3))
+    for weights, options, says in (
+        (np.triu(whole), {}, "symmetric"), (-whole, {}, "negative"), (whole, {"modules": 4}, "at most 3"),
+        (whole, {"objective": "cut"}, "be a number with the objective `cut`"), (whole, {"resolution": 0}, "resolution"),
+    ):  # fmt: skip
+        with pytest.raises(ArgumentError, match=says):
+            partition(weights, **options)
     assert partition(np.zeros((3, 3))).modules == 0

@@ -1,6 +1,5 @@
 """A network explained: the whole from its description to its tables."""
 
-import itertools
 import json
 
 import jax
@@ -10,7 +9,6 @@ import pytest
 
 import foretrain
 from foretrain.errors import ForetrainError
-from foretrain.explain.shares import bounded
 from foretrain.explain.simulated import Corner, corner_name
 
 RANDOM = np.random.default_rng(0)
@@ -55,15 +53,6 @@ def test_the_parts_add_up_to_the_gap(found):
         below = (curves[found.run] <= first) & (curves[Corner()] <= first)
         assert below.mean() > 0.5
         assert np.allclose(shares.gap[below], gap[below], atol=1e-12)
-
-
-def test_the_prediction_is_the_corner_of_the_kernel_in_own_steps(found):
-    here = found.train[Corner(step=True, batches=True)]
-    both = np.isfinite(found.prediction.train)
-    assert np.allclose(here[both], found.prediction.train[both], rtol=1e-10)
-    first = found.train[found.run][:, 0]
-    off = np.abs(bounded(here, first) - bounded(found.train[found.run], first)).max(1)
-    assert np.isclose(found.miss(Corner(step=True, batches=True)).measured, off.mean())
 
 
 def test_tables_and_data_say_the_same(found):
@@ -135,13 +124,6 @@ def test_adam_is_split_without_its_step():
     assert made.checks.run < 1e-9
 
 
-def test_an_unknown_option_is_refused_by_the_name_of_the_public_function():
-    with pytest.raises(
-        ForetrainError, match=r"`rate` must be an option of foretrain.explain.*`learning_rate`"
-    ):
-        foretrain.explain(apply, init, X, Y, rate=0.1, steps=2)
-
-
 def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
     with pytest.raises(ForetrainError, match="The network itself diverges from every start"):
         foretrain.explain(apply, init, X, Y, learning_rate=50.0, steps=200, seeds=2)
@@ -152,24 +134,6 @@ def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
 
     with pytest.raises(ForetrainError, match=r"line \d+ of test_explain.py"):
         foretrain.explain(looped, init, X, Y, learning_rate=0.1, steps=5, seeds=2)
-
-
-@pytest.mark.slow
-def test_the_same_seeds_give_the_same_numbers(found):
-    again = foretrain.explain(
-        apply,
-        init,
-        X,
-        Y,
-        learning_rate=0.2,
-        steps=60,
-        batch_size=4,
-        x_test=X_TEST,
-        y_test=Y_TEST,
-        seeds=2,
-    )
-    for one in itertools.islice(found.train, 3):
-        assert np.allclose(again.train[one], found.train[one][:2], rtol=1e-9)
 
 
 @pytest.mark.slow

@@ -34,9 +34,10 @@ class Noticed:
     """The names of what a study has read; files in the folder of the results are left out."""
 
     def __init__(self, results: Path):
-        self._left_out = tuple(
-            os.path.join(os.path.abspath(path), "") for path in _folders(results)
-        )
+        installed = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}
+        installed |= {place for place in sys.path if "site-packages" in place}
+        folders = [results, cache_folder(), Path(__file__).parents[1], *_SYSTEM, *installed]
+        self._left_out = tuple(os.path.join(os.path.abspath(path), "") for path in folders)
         self._opened: set[str] = set()
         self._known: set[str] = set()
         self._variables: set[str] = set()
@@ -119,9 +120,3 @@ def _install() -> None:
             _active(*arguments)
 
     sys.addaudithook(listen)
-
-
-def _folders(results: Path) -> Iterator[str | Path]:
-    yield from (results, cache_folder(), Path(__file__).parents[1], *_SYSTEM)
-    yield from {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}
-    yield from (place for place in sys.path if "site-packages" in place)

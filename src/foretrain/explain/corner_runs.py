@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -124,8 +124,8 @@ class CornerRuns:
         """Curves of simulations; those that the folder lacks are trained.
 
         Raises:
-            ForetrainError: The network raises, or a simulation fails.
-            FolderError: The folder holds another training, is in use, or cannot be written.
+            ForetrainError: The network raises, or cannot be held to first order; the text has the line.
+            FolderError: The folder is in use, or holds another training.
         """
         missing = [simulation for simulation in simulations if simulation not in self._curves]
         if missing:
@@ -139,7 +139,7 @@ class CornerRuns:
         def claimed() -> None:
             home.record(self.folder, self._whole(plan))
 
-        here = self._seconds(left) <= part[1] * _WORTH_S and self._can_run_here
+        here = _runs_here(self._seconds(left) / part[1])
         with ExitStack() as stack:
             tell = stack.enter_context(stages(quiet=self.quiet))
             stack.enter_context(warnings_logged(self.folder))
@@ -166,7 +166,7 @@ class CornerRuns:
         if not left:
             return []
         before, run_s = peak_memory(), self._seconds(left)
-        here = run_s <= _WORTH_S and self._can_run_here
+        here = _runs_here(run_s)
         with _on(self.cores):
             workers = 1 if here else usual_workers(len(left), usable_cores())
         programs = {}
@@ -230,15 +230,6 @@ class CornerRuns:
         gradients = STAGES * substeps * len(simulator.rows)
         return seconds[-1] / gradients, max(0.0, seconds[0] - seconds[1])
 
-    @property
-    def _can_run_here(self) -> bool:
-        """True where the engine can compute in this process."""
-        try:
-            check_can_run_here()
-        except ArgumentError:
-            return False
-        return True
-
     def _whole(self, plan: Plan) -> Plan:
         """A plan with the simulations that stand in the manifest."""
         stored = home.stored_plan(self.folder)
@@ -261,6 +252,14 @@ class CornerRuns:
                 weights = jax.tree.unflatten(tree, leaves) if leaves else None
                 curves = Curves(arrays["train"], arrays.get("test"), weights)
                 self._curves[simulation_of(wanted[run.identity].corner)] = curves
+
+
+def _runs_here(seconds: float) -> bool:
+    """True for runs of seconds, where the engine can compute in this process."""
+    with suppress(ArgumentError):
+        check_can_run_here()
+        return seconds <= _WORTH_S
+    return False
 
 
 def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[str, np.ndarray]:

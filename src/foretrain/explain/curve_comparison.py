@@ -48,8 +48,7 @@ class CurveComparison(Finding):
         measured: The runs, at the steps that are compared: about evenly spaced in log time.
         later: Number of their steps after the last one that was predicted, which are not compared.
         at: Steps of the theories' curves, shape (time,).
-        curves: Losses of every theory, shape (start, time).
-        distances: One per theory.
+        curves: Losses of every theory, shape (start, time); `distances` likewise one per theory.
         run: The theory that is the training itself, where it was trained.
         ratio: Measured loss at the first step over that of the first theory there.
         outside: True if the measured loss there is none that a start has.
@@ -68,20 +67,6 @@ class CurveComparison(Finding):
     def nearest(self) -> str:
         """The theory with the smallest miss."""
         return min(self.distances, key=lambda name: self.distances[name].miss)
-
-    @property
-    def starts(self) -> int:
-        """Number of starts of a theory."""
-        return len(next(iter(self.curves.values())))
-
-    @property
-    def diverges(self) -> bool:
-        """True if a measured run diverges, and no start of the training itself."""
-        if self.run is None:
-            return False
-        losses = self.curves[self.run]
-        bounded_starts = (losses < 2 * losses[:, 0].mean()).all()  # False where one is not a number
-        return bool(bounded_starts) and not np.isfinite(self.measured.losses).all()
 
 
 def compare_curves(

@@ -25,7 +25,7 @@ from foretrain.explain.explanation_words import prediction_words
 from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
 from foretrain.explain.kernel.kernel_prediction import KernelPrediction, kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
-from foretrain.explain.own_network import Training, described, whole_number
+from foretrain.explain.own_network import Training, described
 from foretrain.explain.regime import Regime, regime
 from foretrain.explain.shares import Shares, lost, shapley_shares
 from foretrain.explain.simulated import (
@@ -52,7 +52,7 @@ def explain(
     x,
     y,
     *,
-    seeds: int | str = 16,
+    seeds: int = 16,
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
@@ -97,7 +97,7 @@ def explain(
 def explained(
     training: Training,
     *,
-    seeds: int | str = 16,
+    seeds: int = 16,
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
@@ -138,8 +138,7 @@ def explained(
         kernels a start, of four of them three more, as many gradients each as there are outputs.
     """
     began, began_s = time.monotonic(), time.process_time()
-    number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
-    number = 1 if training.single else number
+    number = integer("seeds", 1 if training.single else seeds, minimum=1, maximum=1000)
     part = part_of(shard)
     simulator = simulator_of(training, number)
     runs = CornerRuns(

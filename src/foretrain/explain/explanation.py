@@ -40,19 +40,15 @@ class Explanation(Finding):
     """A network predicted, trained, and compared; ``print`` shows its tables, a notebook its summary.
 
     Attributes:
-        training: What was trained.
         weights: Number of weights.
         at: Steps at which losses were taken, shape (time,).
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
-        prediction: The prediction before training; None of Adam.
-        regime: The regime of the training.
+        prediction: Made before training; None of Adam.
         extra: Curves beyond the corners, with the conditions under which they are drawn.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
-        checks: Independent ways to the same curves.
         substeps: Number into which every own step was cut for the flow.
+        folder: Of results; it holds the curves of every corner.
         single: True if small steps are in single precision.
-        seconds: Time taken.
-        folder: Folder of results, which holds the curves of every corner.
         measured: Runs of the same training made elsewhere, if there are any.
     """
 

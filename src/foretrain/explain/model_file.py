@@ -22,7 +22,7 @@ def explain_files(
     measured: Sequence[str | PathLike] | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
-    seeds: int | str = 16,
+    seeds: int = 16,
     from_zero: bool = False,
     out: str | PathLike | None = None,
     cores: Set[int] | None = None,

@@ -25,7 +25,7 @@ import numpy as np
 from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
-from foretrain.explain.own_network import Training, batches, starts
+from foretrain.explain.own_network import Training, batches, observed, starts
 from foretrain.plans.place import place
 
 STAGES = 4
@@ -60,14 +60,11 @@ def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
 
     With `from_zero` twice as many, those without the output at the start first.
     """
-    steps = (True,) if training.adaptive else (False, True)
-    sizes = (False, True) if training.in_batches else (False,)
-    outputs = (False, True) if from_zero else (True,)
-    every = product(outputs, (False, True), (False, True), steps, sizes)
-    return [
-        Corner(layers, gates, step, batches, output)
-        for output, layers, gates, step, batches in every
-    ]
+    both = (False, True)
+    steps = (True,) if training.adaptive else both
+    outputs = both if from_zero else (True,)
+    every = product(outputs, both, both, steps, both if training.in_batches else (False,))
+    return [Corner(*others, output) for output, *others in every]
 
 
 def cause_name(training: Training, field: str) -> str:
@@ -91,13 +88,9 @@ def corner_name(training: Training, corner: Corner) -> str:
 
 
 class Simulation(NamedTuple):
-    """One training of all starts.
+    """One training of all starts, or of the first two alone if `few`.
 
-    Attributes:
-        corner: The assumptions that are given up.
-        substeps: Number into which small steps cut an own step; 1 for own steps.
-        corrected: True for small steps of the corrected flow.
-        few: True for the first two starts alone.
+    Small steps cut an own one into `substeps`, which are 1 for own steps, and may be those of the `corrected` flow.
     """
 
     corner: Corner
@@ -173,9 +166,7 @@ class Simulator:
         }
 
     def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
-        """Curves of a corner; `substeps` cut its small steps, and do nothing to own ones.
-
-        The small steps of plain descent may be those of the `corrected` flow.
+        """Curves of a corner; only small steps of plain descent may be `corrected`, and Adam has none.
 
         Raises:
             ForetrainError: The network cannot be held to first order, or raises; the text has the line.
@@ -331,15 +322,10 @@ def _trained(
             return train, None
         return train, training.loss(network(w, start, training.x_test), training.y_test)
 
-    def segment(state, ends):
-        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
-        return state, losses(state[0])
-
     memory = jax.tree.map(jnp.zeros_like, start)
     if training.adaptive:
         memory = descent.start(training.optimizer, start)
-    ends = jnp.asarray(np.stack([np.r_[0, at[:-1]], at], 1))
-    (w, _), (train, test) = jax.lax.scan(segment, (start, memory), (ends[:, 0], ends[:, 1]))
+    (w, _), (train, test) = observed(step, lambda state: losses(state[0]), (start, memory), at)
     return train, test, w
 
 

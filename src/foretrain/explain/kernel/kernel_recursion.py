@@ -21,11 +21,12 @@ from jax.flatten_util import ravel_pytree
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.explain.corners import corner
 from foretrain.explain.kernel.kernel_values import kernel_function
-from foretrain.explain.own_network import Training
+from foretrain.explain.own_network import Training, observed
 from foretrain.plans.place import place
 
 LARGEST = 2e9  # bytes of a kernel
 _VECTORS = 24  # of Lanczos' method
+_kernel = lru_cache(maxsize=2)(kernel_function)
 _GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
 
 
@@ -149,11 +150,6 @@ def _top(training, linearised):
 
 
 @lru_cache(maxsize=2)
-def _kernel(training):
-    return kernel_function(training)
-
-
-@lru_cache(maxsize=2)
 def _program(training, tail, at):
     return jax.jit(partial(_recursion, training, tail, np.array(at)))
 
@@ -177,20 +173,16 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
         b = momentum * b + decay * (1 + beta)
         return alpha - rates[number] * a, beta - rates[number] * b, a, b
 
-    def losses(alpha, beta):
+    def read(state):
+        alpha, beta, *_ = state
         outputs = outputs_at(alpha, beta, slice(None)).reshape(-1, *tail)
-        train = training.loss(outputs[:examples], y)
-        if training.x_test is None:
-            return train, None
-        return train, training.loss(outputs[examples:], jnp.asarray(training.y_test))
-
-    def segment(state, ends):
-        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
-        return state, (*losses(*state[:2]), *state[:2])
+        train, test = training.loss(outputs[:examples], y), None
+        if training.x_test is not None:
+            test = training.loss(outputs[examples:], jnp.asarray(training.y_test))
+        return train, test, alpha, beta
 
     zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
-    ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
-    return jax.lax.scan(segment, (zeros, zero, zeros, zero), ends)[1]
+    return observed(step, read, (zeros, zero, zeros, zero), at)[1]
 
 
 def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) -> Any:

@@ -184,21 +184,6 @@ def test_a_truncated_store_is_named_as_such(capsys, folder, tmp_path):
         assert err.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_export_writes_what_was_stored(capsys, folder, tmp_path):
-    import xarray as xr
-
-    code, out, _ = run(capsys, "export", folder, "--to", "netcdf", "--out", tmp_path / "r.nc")
-    assert code == 0
-    assert "r.nc" in out
-    tree = xr.open_datatree(tmp_path / "r.nc", engine="h5netcdf")
-    assert tree["simulation"]["loss"].dims == ("seed", "step")
-    tree.close()
-    code, _, err = run(capsys, "export", folder, "--to", "excel", "--out", tmp_path / "x")
-    assert code == 2
-    assert "Argument `to` must be one of `netcdf`, `csv`, `parquet`" in err
-
-
 def test_cite_prints_bibtex_of_the_theory(capsys):
     code, out, _ = run(capsys, "cite", "routing")
     assert code == 0
@@ -243,26 +228,6 @@ def test_a_missing_or_broken_config_is_named(capsys, tmp_path):
             "study = 'routing'\nseeds = 10000000\n[axes]\ninit_scale = [0.1, 0.2]",
             "`axes` must make at most 10,000,000 runs, but make 20,000,000. Try --yes.",
         ),
-        ("study = 3", "`study` must name a study or the file of one, but is 3"),
-        ("study = 'routing'\nparameters = 3", "`parameters` must be a table, `[parameters]`"),
-        ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`"),
-        ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),
-        (
-            "study = 'routing'\n[parameters]\ninit_scale = " + 400 * "9",
-            "`init_scale` must be below 1.8e308 in size",
-        ),
-        (
-            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1, to = 0.5, number = 3, scael = 'log'}",
-            "but has `scael`. Did you mean `scale`?",
-        ),
-        (
-            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1, to = 0.5, number = 100000000000}",
-            "`init_scale.number` must be between 1 and 10000000",
-        ),
-        (
-            "study = 'routing'\n[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
-            "must stand in one of `[parameters]` and `[axes]`, but stands in both",
-        ),
     ],
 )
 def test_bad_sweeps_are_refused_in_one_line(capsys, tmp_path, text, message):
@@ -272,18 +237,6 @@ def test_bad_sweeps_are_refused_in_one_line(capsys, tmp_path, text, message):
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_output_is_quiet_when_asked(folder):
-    done = subprocess.run(
-        [sys.executable, "-m", "foretrain", "run", "routing", *SMALL, "--out", folder, "--quiet"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0
-    assert done.stdout == done.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,7 @@ def test_a_log_that_slurm_cannot_name_and_no_shards_are_refused(tmp_path, name, 
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
-        ("", ""),
         ("--keep-state no --checkpoint-every 60", ""),
-        ("--keep-state end", "--keep-state end "),
         (
             "--yes --retry-failed --checkpoint-every 5 --keep-state all",
             "--yes --checkpoint-every 5.0 --keep-state all --retry-failed ",

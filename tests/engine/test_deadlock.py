@@ -69,14 +69,6 @@ def run_unpinned(command, environment):
 
 
 @pytest.mark.slow
-def test_from_the_command_line(tmp_path, all_cores):
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
-    command = [sys.executable, "-m", "foretrain", "run", "routing", "--seeds=3", *flags]
-    done = run_unpinned([*command, f"--out={tmp_path / 'out'}"], all_cores)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "code", [TOY % None, TOY % 0, PYTHON], ids=["workers", "in-this-process", "routing"]
 )

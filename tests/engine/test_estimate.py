@@ -70,14 +70,6 @@ def of(monkeypatch, trials, *, workers=2, seeds=4, study="one-mode", **values):
     return estimate(plan, left, workers=workers, conclude_s=3.0)
 
 
-@pytest.mark.parametrize(
-    ("steps", "slots", "longest"),
-    [([5] * 4, 2, 10), ([5] * 5, 4, 10), ([9, 3, 3, 3], 2, 9), ([7], 8, 7)],
-)
-def test_lanes_are_taken_by_the_longest_run_that_waits(steps, slots, longest):
-    assert module._makespan(steps, slots) == longest
-
-
 def test_seconds_are_those_of_all_rounds_of_lanes_and_of_what_every_run_takes(monkeypatch):
     trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0)
     said = of(monkeypatch, [trial], seeds=3, steps=10)  # two networks: six runs

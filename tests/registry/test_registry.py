@@ -57,13 +57,11 @@ def test_a_file_that_is_no_record_is_one_line(tmp_path):
         place(tmp_path, "made-up", "../up")
 
 
-def test_without_a_registry_a_command_says_where_it_is(tmp_path, capsys):
+def test_without_a_registry_or_a_record_a_command_says_so_in_a_line(tmp_path, capsys):
     assert main(["registry", "list", "--registry", str(tmp_path / "none")]) == 2
     assert "it stands in foretrain's repository" in capsys.readouterr().err
     assert main(["registry", "add", "--registry", str(tmp_path)]) == 2
-
-
-def test_a_study_that_is_not_in_the_registry_is_one_line(capsys):
+    capsys.readouterr()
     assert main(["registry", "list", "roting"]) == 2
     assert "Did you mean `routing`?" in capsys.readouterr().err
 

@@ -36,25 +36,29 @@ HOLDER = {"host": "a", "pid": 12, "started": "34", "boot": "b", "namespace": "pi
 
 
 def root_of(content, path):
-    try:
-        return metadata.attributes(metadata.root(content), path)
-    except ValueError as error:  # which the store puts into its own line
-        raise StoreError(f"{path}: {decode.line(error)}") from error
+    return metadata.attributes(metadata.root(content), path)
 
 
-def node_of(content, path):
-    try:
-        return metadata.node(content)
-    except ValueError as error:
-        raise StoreError(f"{path}: {decode.line(error)}") from error
+def named(function):
+    """The function of a content and a path, whose ValueError becomes a line that names the path, as in the store's own."""
+
+    def decoder(content, path):
+        try:
+            return function(content, path)
+        except StoreError:
+            raise
+        except ValueError as error:
+            raise StoreError(f"{path}: {decode.line(error)}") from error
+
+    return decoder
 
 
 # Kind of file: a valid content, and what decodes it.
 KINDS = {
     "manifest": (MANIFEST, decode.manifest),
     "summary": (SUMMARY, parse),
-    "store root": (ROOT, root_of),
-    "array": (NODE, node_of),
+    "store root": (ROOT, named(root_of)),
+    "array": (NODE, named(lambda content, path: metadata.node(content))),
     "configuration": (
         PLAN,
         lambda text, path: metadata.config(text.decode("utf-8", "replace"), path),
@@ -116,6 +120,7 @@ TEXTS = {
 NEWER = {
     "manifest": [{"schema": 3}, {"plan": {**PLAN, "schema": 3}}],
     "summary": [{"schema": 3, "claims": "blue"}],
+    "store root": [{"attributes": {"schema": 3}}],
 }
 
 

@@ -145,18 +145,6 @@ def test_a_run_may_stand_at_several_places(folder):
     assert not np.isnan(dataset.loss.isel(step=0)).any()
 
 
-def test_steps_are_the_union_of_those_stored(tmp_path):
-    runs = [
-        FinishedRun("0-0-0", 1, 40, np.array([0, 20, 40]), {"loss": np.array([3.0, 2.0, 1.0])}),
-        FinishedRun("0-0-1", 1, 30, np.array([0, 30]), {"loss": np.array([5.0, 4.0])}),
-    ]
-    Writer(tmp_path, "w").append(runs)
-    dataset = fold(tmp_path, layout()).isel(init_scale=0, hidden_width=0)
-    np.testing.assert_array_equal(dataset.step, [0, 20, 30, 40])
-    np.testing.assert_array_equal(dataset.loss[0], [3, 2, np.nan, 1])
-    np.testing.assert_array_equal(dataset.loss[1], [5, np.nan, 4, np.nan])
-
-
 def test_a_variable_that_only_some_runs_have_is_padded_in_the_others(tmp_path):
     runs = [
         FinishedRun("0-0-0", 1, 0, np.array([0]), {"loss": np.ones(1)}),

@@ -152,10 +152,11 @@ def test_a_foreign_file_is_listed_and_does_no_harm(tmp_path):
     Writer(tmp_path, "w").append([make_run(0)])
     np.savez(tmp_path / "journal" / "mine.npz", weights=np.zeros(3))
     (tmp_path / "journal" / "empty.npz").touch()
+    (tmp_path / "journal" / "folder.npz").mkdir()
     (tmp_path / "journal" / "notes.txt").write_text("not looked at")
     found = scan(tmp_path)
     assert found.identities == [f"{0:032x}"]
-    assert set(found.damaged) == {"mine.npz", "empty.npz"}
+    assert set(found.damaged) == {"mine.npz", "empty.npz", "folder.npz"}
 
 
 def test_left_overs_of_a_killed_writer_are_not_read_and_are_removed_by_the_next(tmp_path):

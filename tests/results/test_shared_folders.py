@@ -72,12 +72,6 @@ def test_an_error_of_the_disk_is_no_damaged_segment(folder, monkeypatch):
         scan(folder)
 
 
-def test_what_is_no_file_is_a_damaged_segment_and_costs_itself_only(folder):
-    (folder / "journal" / "x.npz").mkdir()
-    held = scan(folder)
-    assert (len(held.identities), list(held.damaged)) == (1, ["x.npz"])
-
-
 @pytest.mark.parametrize("verb", ["show", "report", "compare"])
 def test_a_folder_that_is_closed_to_others_has_its_line(folder, verb, capsys):
     os.chmod(folder, 0o700)

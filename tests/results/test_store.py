@@ -214,13 +214,6 @@ def test_a_store_of_another_program_or_none_is_named(tmp_path):
         open_tree(tmp_path / NAME)
 
 
-def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
-    tree = make_tree()
-    tree.attrs["schema"] = SCHEMA + 1
-    with pytest.raises(StoreError, match="schema 3, but this foretrain reads schema 2"):
-        open_tree(write_tree(tmp_path, tree))
-
-
 @pytest.mark.parametrize(
     "odd",
     [

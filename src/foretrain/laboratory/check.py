@@ -31,12 +31,9 @@ from foretrain.vocabulary import lookup, positions
 
 
 class Problems(list[str]):
-    """Lines on what a study lacks; printed one below the other.
+    """Lines on what a study lacks; printed one below the other."""
 
-    Attributes:
-        seconds: Time that the first run took to be measured or sampled; None where nothing is, or it raised.
-    """
-
+    #: Time that the first run took to be measured or sampled; None where nothing is, or it raised.
     seconds: float | None = None
 
     def __str__(self) -> str:
@@ -174,6 +171,9 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     """Name of all that a program observes or ends with to its shape, ``step`` in front of what is observed."""
     import jax
 
+    def shapes(tree: Any) -> list[str]:
+        return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
+
     bare = study.program(p)
     if bare is None and study.computes:
         return {}
@@ -190,10 +190,10 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
                 )
         state = jax.eval_shape(program.init, inputs[0])
         later = jax.eval_shape(program.step, inputs[0], state)
-        if _shapes(state) != _shapes(later):
+        if shapes(state) != shapes(later):
             raise StudyError(
                 "A step must return a state of the shapes and dtypes that `init` gives, but does not: "
-                f"{_shapes(state)} becomes {_shapes(later)}."
+                f"{shapes(state)} becomes {shapes(later)}."
             )
         seen = jax.eval_shape(program.observe, inputs[0], state)
         jax.eval_shape(program.done, inputs[0], state, seen)
@@ -217,12 +217,6 @@ def _inputs(study: Study, p: Any, number: int, precision: str) -> dict[str, np.n
     values |= {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
     arrays = {name: np.asarray(value) for name, value in values.items()}
     return {n: v.astype(precision) if v.dtype.kind == "f" else v for n, v in arrays.items()}
-
-
-def _shapes(tree: Any) -> list[str]:
-    import jax
-
-    return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
 
 
 def _fits(name: str, shape: tuple[int, ...], *, measured: bool = False) -> dict[str, int]:

@@ -42,10 +42,7 @@ def answer(comparison: Comparison) -> Answer:
         for name in shown
     ]
     columns = ("claim", *_SIDES, "value first", "value second")
-    judged = [
-        {group.id: group.claims for group in gather(summary.claims)}
-        for summary in comparison.summaries
-    ]
+    judged = [{g.id: g.claims for g in gather(s.claims)} for s in comparison.summaries]
     return Answer(
         name="comparison",
         title=" and ".join(_names(comparison)),

@@ -48,9 +48,7 @@ def conclude(
 
     Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
     its traceback in ``log.txt``, and costs nothing else.
-
-    Raises:
-        FolderError: the journal holds none of the plan's runs, while the store that would be replaced holds some.
+    Raises `FolderError` where the journal holds none of the plan's runs, while the store that would be replaced holds some.
     """
     problems: list[Problem] = []
     tell(Stage("Reading", of="runs"))
@@ -84,11 +82,9 @@ def _refuse_to_lose(folder: Path, whole: Grid) -> None:
         return
     try:
         stored = open_result(folder)
-    except StoreError:  # it is damaged
-        return
-    except FolderError:
-        # It cannot be read, and may hold more than what would replace it.
-        if os.path.exists(folder / NAME):
+    except (FolderError, StoreError) as error:
+        # What is damaged is replaced; what cannot be read may hold more than what would replace it.
+        if isinstance(error, FolderError) and os.path.exists(folder / NAME):
             raise
         return
     if lost := _done((stored.simulation, *map(stored.variant, stored.variants))):

@@ -227,9 +227,7 @@ def _other_code(folder: Path, plan: Plan, journal: Scan, options: Options) -> tu
 
     Those that failed are: it may have been the code. Others are kept or trained again as the user says, and the folder
     remembers it; where nothing is said, nothing is added to them.
-
-    Raises:
-        FolderError: runs are to be added to those of other code, and nothing is said.
+    Raises `FolderError` where runs are to be added to those of other code, and nothing is said.
     """
     code = plan.study.code
     makers = {id: journal.code_of(id) for id in journal.identities}
@@ -272,8 +270,7 @@ def _finished(folder: Path, plan: Plan, journal: Scan) -> Result | None:
 
 
 def _missing(plan: Plan, journal: Scan) -> set[str]:
-    done = set(journal.identities)
-    return {run.identity for run in runs(plan)} - done
+    return {run.identity for run in runs(plan)}.difference(journal.identities)
 
 
 def part_of(value: Any) -> tuple[int, int]:

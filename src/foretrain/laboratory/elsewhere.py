@@ -21,9 +21,7 @@ def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
     They come from folders beside it called ``<study>-...`` whose plan has a value in common with this plan for every
     parameter. Only runs of the present code are taken. A segment of the journal is linked, or copied where the disk has no
     links. Cost: one reading of every journal beside the folder whose plan overlaps.
-
-    Raises:
-        FolderError: the disk refuses a file.
+    Raises `FolderError` where the disk refuses a file.
     """
     wanted, taken = set(missing), {}
     for other in sorted(folder.parent.glob(f"{glob.escape(plan.study.name)}-*")):

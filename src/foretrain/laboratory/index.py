@@ -38,14 +38,9 @@ def _folders_in(parent: Path) -> list[Path]:
 
 
 def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Write ``index.html`` over the results below a folder; what cannot be read is named there and costs only itself.
+    """Write ``index.html`` over the results below a folder, into `out` or there; what cannot be read is named on it.
 
-    Args:
-        folder: The folder.
-        out: Folder for the page; by default `folder`.
-
-    Raises:
-        FolderError: there are no results below it, or it cannot be written.
+    Raises `FolderError` where there are no results below it, or the page cannot be written.
     """
     folder = path_argument("folder", folder)
     target = folder if out is None else path_argument("out", out)

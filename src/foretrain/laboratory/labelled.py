@@ -36,8 +36,7 @@ def labelled(
 ) -> Grid:
     """Fold the journal of a folder into labelled runs and put theory and fits beside them.
 
-    Raises:
-        FolderError: a file of data that the runs have read holds something else now, which theory would read.
+    Raises `FolderError` where a file of data that the runs have read holds something else now, which theory would read.
     """
     if plan.data:
         refuse_changed(files(plan).values(), plan.data)
@@ -122,8 +121,7 @@ def dataset(
 ) -> xr.Dataset:
     """Arrays as a dataset with the dims of the vocabulary; one dim more in front is ``seed``.
 
-    Raises:
-        VocabularyError: a variable is not declared, holds no real numbers, or has other dims or lengths along them.
+    Raises `VocabularyError` where a variable is not declared, holds no real numbers, or has other dims or lengths along them.
     """
     variables, sizes = {}, {"step": step.size} if step.size else {}
     for name, values in arrays.items():

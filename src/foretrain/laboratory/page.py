@@ -1,26 +1,34 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from foretrain import figures, references
+from foretrain.claims.claim import HOLDS, Claim
+from foretrain.claims.judge import measured
 from foretrain.figures import curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
-from foretrain.laboratory.per_seed import per_seed
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
+from foretrain.plans.study import Study
+from foretrain.quantities.cell import Cell
+from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.page import PageFigure, write
 from foretrain.results.files import write_atomic
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
+from foretrain.words import cell_label
 
 _THEORY = "theory.md"  # of a study of one's own
 _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
@@ -93,6 +101,30 @@ def write_page(
         derived = derivations(summary.study, [result.path / _THEORY])
     fields = _fields(summary, problems) | {"by_seed": by_seed}
     return write(target, fields, shown, numbers or None, derived)
+
+
+def per_seed(
+    study: Study, grid: Grid, claims: Iterable[Claim], shown: Collection[str]
+) -> dict[str, list[float]]:
+    """Return the label of each claim that does not hold and whose id is not among those shown to the values of its seeds.
+
+    An exact fact has one deviation for all seeds, and bounds are not values: they are left out.
+    """
+    wanted: dict[str, dict[str, str]] = {}
+    for claim in claims:
+        if claim.verdict != HOLDS and claim.id not in shown and claim.uncertainty is not None:
+            wanted.setdefault(claim.id, {})[cell_label(claim.cell)] = claim.label
+    known: dict[str, list[float]] = {}
+    for sentence in study.sentences:
+        labels = wanted.get(sentence.id, {})
+        for cell in grid.cells(keep=sentence.along) if labels else ():
+            label = labels.get(cell_label(cell.cell))
+            if label is None:
+                continue
+            values = measured(sentence, Cell(cell.along(*sentence.along)))
+            if isinstance(values, PerSeed) and values.upto is None:
+                known[label] = np.asarray(values.values, float).tolist()
+    return known
 
 
 def _keep_theory(folder: Path, plan: Plan) -> None:

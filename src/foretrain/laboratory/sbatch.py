@@ -21,9 +21,7 @@ def sbatch_script(
 
     Time, memory and partition are the user's to set. The logs go beside the folder, or into the nearest parent that exists:
     SLURM makes no folders for them.
-
-    Raises:
-        ArgumentError: `shards` is less than 1, or SLURM has no way to write the name of the log.
+    Raises `ArgumentError` where `shards` is less than 1, or SLURM has no way to write the name of the log.
     """
     shards = integer("shards", shards, minimum=1)
     config, folder = Path(config).resolve(), Path(folder).resolve()

@@ -52,9 +52,7 @@ def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) ->
     """Run what a record stands for again, and return the record of that; cost: what the record says.
 
     Results go to the folder `out`; by default they are thrown away.
-
-    Raises:
-        FolderError: the settings of the record now make other runs.
+    Raises `FolderError` where the settings of the record now make other runs.
     """
     plan = plan_of(record)
     if plan.hash != record.plan:

@@ -31,10 +31,7 @@ _QUICK = "quick"
 def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     """Judge the runs of a folder, from this machine or another, anew by the present code, and return the record of it.
 
-    Args:
-        folder: The folder.
-        size: Name of the size; by default that of the preset.
-        commit: Commit of the code that judges.
+    The size is named as the preset unless `size` says otherwise; `commit` is that of the code that judges.
 
     Raises:
         FolderError: the runs are of other code, not all there, or were altered; a sentence or the theory raised; the study
@@ -125,8 +122,7 @@ def command_of(plan: Plan) -> str:
 def commit_of_package() -> str:
     """Return the last commit that touched foretrain's sources; "" where git knows none.
 
-    Raises:
-        FolderError: sources have been changed since.
+    Raises `FolderError` where sources have been changed since.
     """
     if git(_PACKAGE, "status", "--porcelain", "--", "."):
         raise FolderError(

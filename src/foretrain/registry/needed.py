@@ -45,10 +45,7 @@ def lines(study: str, folder: Path | None = None) -> list[str]:
     """Return in lines how many seeds each headline of a study is likely to need; none where nothing is known of it.
 
     They are estimated from a folder of results; by default from that below ``runs`` with most seeds, else from the registry.
-    The study is named, or is the path of one's own.
-
-    Raises:
-        FolderError: the folder holds no results of the study.
+    The study is named, or is the path of one's own. Raises `FolderError` where the folder holds no results of the study.
     """
     name = Path(study).stem
     known = list(_stored(name, folder))

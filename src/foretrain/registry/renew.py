@@ -37,9 +37,7 @@ def small_checksums_now(name: str) -> Checksums:
     """Return the checksums of a study's small runs, from a process of its own that is pinned to one core.
 
     Cost: some seconds a small run.
-
-    Raises:
-        ForetrainError: the study has no small run, or that was not made to its end.
+    Raises `ForetrainError` where the study has no small run, or that was not made to its end.
     """
     if not presets_of(name):
         repair = "Try writing one into small.toml."

@@ -34,8 +34,7 @@ class Line:
     among: str  # the runs of which it speaks; "" for all
     anchor: str  # id of the line on the page of its study
     derived: int | None  # number of the section that derives it; None without one
-    # The measured value against what is allowed; None where nothing finite was measured.
-    forest: Forest | None
+    forest: Forest | None  # measured against allowed; None where nothing finite was measured
 
 
 def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:

@@ -92,15 +92,14 @@ def build():
     share = np.array(study.SHARES)[:, None] * np.ones((SEEDS, 1, NETWORKS))
     fallen = (1 - FULL.learning_rate * FULL.weight_decay) ** study.shown(FULL)
     decades = np.log10(study.SAMPLED / study.SCALES[0]) + 0.1
+    counts = {
+        "smooth": 18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones(4),
+        "sampled": 18.0 - 2 * decades[:, None] * np.ones(4),
+    }
     variants = {
         "approximate": laid({}, "flipped_share", disagreement=share, mixing_loss=share),
         "decay": laid({}, "decayed", "update", null_weight=[np.ones(len(fallen)), fallen]),
-        "sampled": laid(
-            {},
-            *("noise_scale", "sampled_scale"),
-            smooth=18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones(4),
-            sampled=18.0 - 2 * decades[:, None] * np.ones(4),
-        ),
+        "sampled": laid({}, "noise_scale", "sampled_scale", **counts),
     }
     return grid(FULL, axes, SEEDS, {"": own} | variants)
 

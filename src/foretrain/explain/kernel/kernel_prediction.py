@@ -24,7 +24,7 @@ class KernelPrediction:
     Attributes:
         train, test: Losses in the user's own steps and batches, shape (start, time); `test` None without test examples.
         diverging: Number of starts from which the linearised network diverges.
-        edge: Largest rate times sharpness of the linearised network at the start over two (1 + momentum).
+        edge: As of `foretrain.explain.kernel.kernel_recursion.edge_share`, at the start and the largest rate.
         movement: Change of the kernel from the start to where the linearised network would end, relative to it; None where
             that diverges. Like the next two of at most four starts.
         along: Training losses with the kernel along that way, see `foretrain.explain.kernel.kernel_path`; shape (start, time).

@@ -1,5 +1,6 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
+import os
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
@@ -21,6 +22,7 @@ from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
 from foretrain.plans.study import Study
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
@@ -97,8 +99,10 @@ def write_page(
         if target == result.path:
             pictures.write_words(target, drawn)
             _keep_theory(target, plan)
-    elif (result.path / _THEORY).exists():
-        derived = derivations(summary.study, [result.path / _THEORY])
+    elif os.path.lexists(result.path / _THEORY):
+        lines: list[str] = []
+        derived = derivations(summary.study, [result.path / _THEORY], lines)
+        problems += [Problem(line, f"{line}\n") for line in lines]
     fields = _fields(summary, problems) | {"by_seed": by_seed}
     return write(target, fields, shown, numbers or None, derived)
 
@@ -131,7 +135,7 @@ def _keep_theory(folder: Path, plan: Plan) -> None:
     """Keep the pages of a study of one's own beside its results: who may not run the study reads them there."""
     there = [page for page in _derived_in(plan) if plan.study.is_own and page.is_file()]
     if there:
-        write_atomic(folder / _THEORY, b"\n\n".join(page.read_bytes() for page in there))
+        write_atomic(folder / _THEORY, b"\n\n".join(read_file(page, MOST_TEXT) for page in there))
     else:
         (folder / _THEORY).unlink(missing_ok=True)
 

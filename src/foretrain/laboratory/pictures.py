@@ -6,6 +6,7 @@ the PNG is taken: an SVG may hold scripts, and the folder may come from anybody.
 
 import base64
 import io
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -17,13 +18,14 @@ from msgspec.structs import asdict
 from foretrain.errors import StoreError
 from foretrain.figures import Drawing
 from foretrain.figures.style import WIDTH, panels, style
+from foretrain.provenance.reading import read_file
 from foretrain.results.decode import decoded
-from foretrain.results.files import disk_errors, json_bytes, read_file, write_atomic
+from foretrain.results.files import disk_errors, json_bytes, write_atomic
 
 FOLDER, FILE = "figures", "words.json"
 CLAIMS = "claims"  # the figure of the claims, which is drawn from the summary
 _MOST = 16 * 2**20  # bytes of a picture, and of all words
-_MOST_SIDE = 20_000  # dots
+_MOST_DOTS = 2**24
 
 
 class Words(Struct, frozen=True):
@@ -71,7 +73,7 @@ def read_png(folder: Path, name: str) -> bytes:
         content = read_file(folder / FOLDER / f"{name}.png", _MOST)
     except (OSError, StoreError):
         return b""
-    return content if all(0 < side < _MOST_SIDE for side in _size(content)) else b""
+    return content if 0 < math.prod(_size(content)) <= _MOST_DOTS else b""
 
 
 def _size(png: bytes) -> tuple[int, int]:

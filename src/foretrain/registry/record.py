@@ -17,8 +17,9 @@ import msgspec
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.results import decode
-from foretrain.results.files import read_file, write_atomic
+from foretrain.results.files import write_atomic
 
 FOLDER = "registry"
 DEFAULT = "default"
@@ -98,7 +99,7 @@ def write(folder: Path, record: Record) -> Path:
 def read(path: Path) -> Record:
     """Read a record; raises `StoreError` where the file is none."""
     try:
-        content = tomllib.loads(read_file(path).decode())
+        content = tomllib.loads(read_file(path, MOST_TEXT).decode())
         sentences = content.pop("sentences")
         plain = [_plain(words, verdict) for words in sentences for verdict in words["verdicts"]]
         record = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from foretrain.claims.claim import HEADLINE
 from foretrain.claims.sentence import Sentence
 from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
@@ -16,6 +17,8 @@ from foretrain.plans.study import Study
 from foretrain.provenance.sources import source
 from foretrain.words import count, fold, interval, number
 
+_MOST = 6  # claims that a short answer shows of a study without headlines
+
 
 class Info(dict[str, Any]):
     """Facts of a study by name; printed as text."""
@@ -23,9 +26,14 @@ class Info(dict[str, Any]):
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, width: int = 80) -> str:
-        """The same in words, in lines of at most `width` columns."""
-        return _text(self, width)
+    def text(self, width: int = 80, details: bool = False) -> str:
+        """The same in words, in lines of at most `width` columns.
+
+        Args:
+            width: Room for a line, in columns.
+            details: Take every claim with what it allows and every parameter with its meaning; else headlines, and names.
+        """
+        return "\n".join([*_head(self, width), *(_details if details else _brief)(self, width)])
 
 
 def info(study: str | Path | Study) -> Info:
@@ -33,8 +41,9 @@ def info(study: str | Path | Study) -> Info:
 
     Keys are ``study``, ``question``, ``source``, ``cost`` (on two idle cores, in words of the author), ``references``,
     ``presets`` (to what each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default
-    size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with
-    None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
+    size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``rank``,
+    ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``,
+    in a sentence.
 
     Cost: milliseconds, a quarter of a second for the seeds that headlines need.
 
@@ -79,7 +88,8 @@ def info(study: str | Path | Study) -> Info:
 def _claim(sentence: Sentence) -> dict[str, Any]:
     ends = () if callable(sentence.inside) else sentence.inside
     allowed = [end if math.isfinite(end) else None for end in ends] or None
-    others = {name: getattr(sentence, name) for name in ("id", "why", "source", "corrects")}
+    names = ("id", "rank", "why", "source", "corrects")
+    others = {name: getattr(sentence, name) for name in names}
     return {**others, "sentence": sentence.statement, "allowed": allowed}
 
 
@@ -118,11 +128,9 @@ def _draws(study: Study) -> str:
     return "Every variable that theory and simulation share, dashed over solid."
 
 
-def _text(facts: Info, width: int) -> str:
-    def wrapped(text, indent):
-        return fold(text, width, " " * indent, " " * indent)
-
-    lines = [f"{facts['study']}", wrapped(facts["question"], 2), ""]
+def _head(facts: Info, width: int) -> list[str]:
+    """Return in lines the question of a study, its source, size, networks and cost."""
+    lines = [f"{facts['study']}", fold(facts["question"], width, "  ", "  "), ""]
     axes = (f"{name} ({count(len(values), 'value')})" for name, values in facts["axes"].items())
     variants = [name for name in facts["networks"] if name != "main"]
     size = f"{count(facts['runs'], 'run')} of {count(facts['seeds'], 'seed')}"
@@ -137,20 +145,47 @@ def _text(facts: Info, width: int) -> str:
         "figures": ", ".join(facts["figures"]) or facts["draws"],
     }
     for name, text in rows.items():
-        if text:
-            lines.append(fold(text, width, f"  {name:<10}", " " * 12))
+        lines += [fold(text, width, f"  {name:<10}", " " * 12)] if text else []
+    return lines
+
+
+def _brief(facts: Info, width: int) -> list[str]:
+    """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
+    claims, needs = facts["claims"], facts.get("needs", ())
+    headlines = [claim for claim in claims if claim["rank"] == HEADLINE] or claims[:_MOST]
+    lines = ["", f"{count(len(claims), 'claim')}; the headlines:" if headlines else "No claims."]
+    lines += [fold(f"- {claim['sentence']}", width, "  ", "    ") for claim in headlines]
+    if needs:
+        numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
+        lines += ["", fold(f"{needs[0]} {numbers}", width)]
+    defaults = (f"{_option(name)} ({_shown(rule)})" for name, rule in facts["parameters"].items())
+    lines += ["", fold(f"Parameters (default): {', '.join(defaults)}", width)]
+    more = "-v: all claims with what they allow, parameters with their meaning."
+    return [*lines, "", fold(more, width)]
+
+
+def _details(facts: Info, width: int) -> list[str]:
+    """Return in lines every claim of a study and every parameter."""
     number_of = count(len(facts["claims"]), "claim")
-    lines += ["", f"{number_of}, with what is allowed where that is fixed"]
+    lines = ["", f"{number_of}, with what is allowed where that is fixed"]
     for claim in facts["claims"]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
-        lines += [f"  {claim['id']}", wrapped(f"{claim['sentence']}{allowed}", 6)]
+        text = f"{claim['sentence']}{allowed}"
+        lines += [f"  {claim['id']}", fold(text, width, " " * 6, " " * 6)]
     needs = facts.get("needs", ())
     lines += ["", *(fold(line, width, "", "    ") for line in needs)] if needs else []
     lines += ["", "Parameters (default)"]
     for name, rule in facts["parameters"].items():
-        default = rule["default"]
-        shown = default if isinstance(default, str) else number(default)
         options = f" ({', '.join(rule['choices'])})" if rule["choices"] else ""
-        lines.append(f"  --{name.replace('_', '-')} ({shown or 'none'})")
-        lines.append(wrapped(f"{rule['meaning']}{options}", 6))
-    return "\n".join(lines)
+        lines.append(f"  {_option(name)} ({_shown(rule)})")
+        lines.append(fold(f"{rule['meaning']}{options}", width, " " * 6, " " * 6))
+    return lines
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _shown(rule: dict[str, Any]) -> str:
+    default = rule["default"]
+    return (default if isinstance(default, str) else number(default)) or "none"

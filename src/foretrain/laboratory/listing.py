@@ -1,6 +1,7 @@
 """The studies that there are, as a list that prints itself, and what to cite for one."""
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,16 +10,37 @@ from foretrain.plans.author import loaded
 from foretrain.plans.card import Card
 from foretrain.plans.study import Study
 from foretrain.references import bibtex
+from foretrain.report.derivation import documentation
 from foretrain.words import fold
+
+_QUESTION = re.compile(r"^## (.*)\n+<!-- gallery: (.*) -->$", re.M)
+_COST = 7  # columns of a cost such as "90 s"
 
 
 class Listing(tuple[Card, ...]):
-    """Cards of studies, by name; printed as a table."""
+    """Cards of studies, by name; printed by question, one line for each."""
 
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, width: float = math.inf, notes: Mapping[str, str] | None = None) -> str:
+    def text(self, width: float = math.inf) -> str:
+        """Name, cost and summary of each study below its question, in lines of at most `width` columns.
+
+        A summary that is longer than its line ends in an ellipsis.
+        """
+        size, lines = max(len(card.name) for card in self) + 2, []
+        cards = {card.name: card for card in self}
+        for question, names in {**questions(), "Of other packages": tuple(cards)}.items():
+            known = [cards.pop(name) for name in names if name in cards]
+            lines += ["", fold(question, width)] if known else []
+            for card in known:
+                line = f"  {card.name:<{size}}{card.cost:<{_COST}}{card.summary}"
+                if len(line) > width:
+                    line = f"{line[: int(width)].rpartition(' ')[0].rstrip(' ,;:')}…"
+                lines.append(line)
+        return "\n".join(lines[1:])
+
+    def details(self, width: float = math.inf, notes: Mapping[str, str] | None = None) -> str:
         """Name, summary, source and cost of each study, and a note on some, in lines of at most `width` columns."""
         size, lines = max(len(card.name) for card in self) + 2, []
         for card in self:
@@ -31,6 +53,13 @@ class Listing(tuple[Card, ...]):
             parts = (card.summary, first), (f"{card.source}{cost}", indent), (note, indent)
             lines += [fold(text, width, start, indent) for text, start in parts if text]
         return "\n".join(lines)
+
+
+def questions() -> dict[str, tuple[str, ...]]:
+    """Return each question of the documentation's gallery to the names of its studies, in the gallery's order."""
+    page = documentation() / "gallery.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return {question: tuple(names.split()) for question, names in _QUESTION.findall(text)}
 
 
 def list_studies() -> Listing:

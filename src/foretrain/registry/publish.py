@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS
-from foretrain.errors import FolderError
+from foretrain.errors import FolderError, ForetrainError
+from foretrain.plans.card import Card
 from foretrain.registry.check import paper_cost
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
@@ -32,7 +33,6 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     Cost: some milliseconds for each sentence, and up to some seconds for each study that is not at its document's size.
 
     Raises:
-        ArgumentError: a record is of no study.
         FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
     """
     index = out / "index.html"
@@ -90,12 +90,20 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             "report/site_study.html",
             **_COMMON,
             title=study,
-            card=study_of(study).card,
+            card=_card(study, known[study][0].document),
             sizes=sizes[study],
             derivations=derived[study],
             pictures=pictures[study],
         )
     return [write_document(out / f"{name}.html", text) for name, text in texts.items()]
+
+
+def _card(study: str, document: str) -> Card:
+    """Return the card of a study; of a benchmark, which an installed package lacks, its name and document."""
+    try:
+        return study_of(study).card
+    except ForetrainError:
+        return Card(study, source=document)
 
 
 def _errata(

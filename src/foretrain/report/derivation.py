@@ -45,10 +45,15 @@ class Derivation:
     claims: tuple[str, ...]  # ids of the sentences
 
 
-def pages() -> list[Path]:
-    """The pages of the documentation that may derive sentences: beside the package, or in the repository."""
+def documentation() -> Path:
+    """The folder of the documentation: in the installed package, or in the repository."""
     own = _PACKAGE / "docs"
-    folder = own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+    return own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+
+
+def pages() -> list[Path]:
+    """The pages of the documentation that may derive sentences."""
+    folder = documentation()
     return sorted([*folder.glob("theory/*.md"), *folder.glob("studies/*.md")])
 
 

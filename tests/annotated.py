@@ -1,4 +1,4 @@
-"""The run-time check of annotations that the tests switch on: beartype's, of all of foretrain but what refuses input itself."""
+"""The run-time check of annotations that the tests switch on: beartype's, but of what refuses input itself."""
 
 import random
 

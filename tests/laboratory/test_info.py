@@ -4,10 +4,11 @@ import pytest
 
 from foretrain.cli import main
 from foretrain.laboratory.info import info
-from foretrain.laboratory.listing import Listing, list_studies, questions
+from foretrain.laboratory.listing import Listing, list_studies
 from foretrain.plans import catalogue
 from foretrain.plans.card import Card
 from foretrain.registry import needed
+from foretrain.report.derivation import questions
 
 
 def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):

@@ -17,8 +17,6 @@ from foretrain.plans.study import Study
 from foretrain.provenance.sources import source
 from foretrain.words import count, fold, interval, number
 
-_MOST = 6  # claims that a short answer shows of a study without headlines
-
 
 class Info(dict[str, Any]):
     """Facts of a study by name; printed as text."""
@@ -27,12 +25,7 @@ class Info(dict[str, Any]):
         return self.text()
 
     def text(self, width: int = 80, details: bool = False) -> str:
-        """The same in words, in lines of at most `width` columns.
-
-        Args:
-            width: Room for a line, in columns.
-            details: Take every claim with what it allows and every parameter with its meaning; else headlines, and names.
-        """
+        """The same in words, in lines of at most `width` columns; with all claims and meanings of parameters in `details`."""
         return "\n".join([*_head(self, width), *(_details if details else _brief)(self, width)])
 
 
@@ -130,7 +123,6 @@ def _draws(study: Study) -> str:
 
 def _head(facts: Info, width: int) -> list[str]:
     """Return in lines the question of a study, its source, size, networks and cost."""
-    lines = [f"{facts['study']}", fold(facts["question"], width, "  ", "  "), ""]
     axes = (f"{name} ({count(len(values), 'value')})" for name, values in facts["axes"].items())
     variants = [name for name in facts["networks"] if name != "main"]
     size = f"{count(facts['runs'], 'run')} of {count(facts['seeds'], 'seed')}"
@@ -144,48 +136,47 @@ def _head(facts: Info, width: int) -> list[str]:
         "presets": ", ".join(facts["presets"]),
         "figures": ", ".join(facts["figures"]) or facts["draws"],
     }
-    for name, text in rows.items():
-        lines += [fold(text, width, f"  {name:<10}", " " * 12)] if text else []
-    return lines
+    texts = (fold(text, width, f"  {name:<10}", " " * 12) for name, text in rows.items() if text)
+    return [f"{facts['study']}", fold(facts["question"], width, "  ", "  "), "", *texts]
 
 
 def _brief(facts: Info, width: int) -> list[str]:
     """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
     claims, needs = facts["claims"], facts.get("needs", ())
-    headlines = [claim for claim in claims if claim["rank"] == HEADLINE] or claims[:_MOST]
+    headlines = [claim for claim in claims if claim["rank"] == HEADLINE] or claims
     lines = ["", f"{count(len(claims), 'claim')}; the headlines:" if headlines else "No claims."]
     lines += [fold(f"- {claim['sentence']}", width, "  ", "    ") for claim in headlines]
-    if needs:
-        numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
-        lines += ["", fold(f"{needs[0]} {numbers}", width)]
-    defaults = (f"{_option(name)} ({_shown(rule)})" for name, rule in facts["parameters"].items())
-    lines += ["", fold(f"Parameters (default): {', '.join(defaults)}", width)]
+    numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
+    defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
     more = "-v: all claims with what they allow, parameters with their meaning."
-    return [*lines, "", fold(more, width)]
+    for text in (
+        *(f"{line} {numbers}" for line in needs[:1]),
+        f"Parameters (default): {defaults}",
+        more,
+    ):
+        lines += ["", fold(text, width)]
+    return lines
 
 
 def _details(facts: Info, width: int) -> list[str]:
     """Return in lines every claim of a study and every parameter."""
-    number_of = count(len(facts["claims"]), "claim")
-    lines = ["", f"{number_of}, with what is allowed where that is fixed"]
+    lines = [
+        "",
+        f"{count(len(facts['claims']), 'claim')}, with what is allowed where that is fixed",
+    ]
     for claim in facts["claims"]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
         text = f"{claim['sentence']}{allowed}"
         lines += [f"  {claim['id']}", fold(text, width, " " * 6, " " * 6)]
-    needs = facts.get("needs", ())
-    lines += ["", *(fold(line, width, "", "    ") for line in needs)] if needs else []
+    lines += ["", *(fold(line, width, "", "    ") for line in facts.get("needs", ()))]
     lines += ["", "Parameters (default)"]
     for name, rule in facts["parameters"].items():
         options = f" ({', '.join(rule['choices'])})" if rule["choices"] else ""
-        lines.append(f"  {_option(name)} ({_shown(rule)})")
-        lines.append(fold(f"{rule['meaning']}{options}", width, " " * 6, " " * 6))
+        text = fold(f"{rule['meaning']}{options}", width, " " * 6, " " * 6)
+        lines += [f"  {_option(name, rule)}", text]
     return lines
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def _shown(rule: dict[str, Any]) -> str:
-    default = rule["default"]
-    return (default if isinstance(default, str) else number(default)) or "none"
+def _option(name: str, rule: dict[str, Any]) -> str:
+    shown = rule["default"] if isinstance(rule["default"], str) else number(rule["default"])
+    return f"--{name.replace('_', '-')} ({shown or 'none'})"

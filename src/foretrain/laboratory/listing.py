@@ -1,7 +1,6 @@
 """The studies that there are, as a list that prints itself, and what to cite for one."""
 
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,10 +9,9 @@ from foretrain.plans.author import loaded
 from foretrain.plans.card import Card
 from foretrain.plans.study import Study
 from foretrain.references import bibtex
-from foretrain.report.derivation import documentation
+from foretrain.report.derivation import questions
 from foretrain.words import fold
 
-_QUESTION = re.compile(r"^## (.*)\n+<!-- gallery: (.*) -->$", re.M)
 _COST = 7  # columns of a cost such as "90 s"
 
 
@@ -42,24 +40,12 @@ class Listing(tuple[Card, ...]):
 
     def details(self, width: float = math.inf, notes: Mapping[str, str] | None = None) -> str:
         """Name, summary, source and cost of each study, and a note on some, in lines of at most `width` columns."""
-        size, lines = max(len(card.name) for card in self) + 2, []
+        lines = []
         for card in self:
-            first, indent = f"{card.name:<{size}}", " " * size
-            if width < 100:
-                lines.append(card.name)
-                first = indent = " " * 4
             cost = f"; about {card.cost}" if card.cost else ""
-            note = (notes or {}).get(card.name, "")
-            parts = (card.summary, first), (f"{card.source}{cost}", indent), (note, indent)
-            lines += [fold(text, width, start, indent) for text, start in parts if text]
+            parts = card.summary, f"{card.source}{cost}", (notes or {}).get(card.name, "")
+            lines += [card.name, *(fold(text, width, "  ", "  ") for text in parts if text)]
         return "\n".join(lines)
-
-
-def questions() -> dict[str, tuple[str, ...]]:
-    """Return each question of the documentation's gallery to the names of its studies, in the gallery's order."""
-    page = documentation() / "gallery.md"
-    text = page.read_text(encoding="utf-8") if page.exists() else ""
-    return {question: tuple(names.split()) for question, names in _QUESTION.findall(text)}
 
 
 def list_studies() -> Listing:

@@ -21,6 +21,7 @@ from xml.etree.ElementTree import tostring
 
 _JUDGED = "Judged by "
 _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
+_QUESTION = re.compile(r"^## (.*)\n+<!-- gallery: (.*) -->$", re.M)
 _PACKAGE = Path(__file__).parents[1]
 _PICTURES = re.compile(r"(?:\s*!\[[^\]]*\]\([^)]*\))+\s*")
 _ALPHABET = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
@@ -49,6 +50,13 @@ def documentation() -> Path:
     """The folder of the documentation: in the installed package, or in the repository."""
     own = _PACKAGE / "docs"
     return own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+
+
+def questions() -> dict[str, tuple[str, ...]]:
+    """Return each question of the documentation's gallery to the names of its studies, in the gallery's order."""
+    page = documentation() / "gallery.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return {question: tuple(names.split()) for question, names in _QUESTION.findall(text)}
 
 
 def pages() -> list[Path]:

@@ -8,7 +8,7 @@ from made_up import add, check, grid, runs
 
 from foretrain.degeneracy.counts.synchronization import disagreement
 from foretrain.streams import Seed
-from foretrain.studies.free_directions import measurement, scales, study
+from foretrain.studies.free_directions import measurement, study
 from foretrain.training.ablation import all_bases
 from foretrain.vocabulary import lookup
 
@@ -20,7 +20,7 @@ P = study.Parameters(networks=2, samples=300, updates=60)
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(scales, "GRADIENTS", 10_000)
+    monkeypatch.setattr(measurement, "GRADIENTS", 10_000)
 
 
 @pytest.mark.parametrize("kind", ["synchronized", "deep", "approximate", "decay", "sampled"])
@@ -58,7 +58,7 @@ def test_fewest_edges_keep_the_loss_below_the_scale():
     random = np.random.default_rng(0)
     network, x = measurement.drawn(random, (3, 4, 5), "relu", True), random.normal(size=(200, 3))
     for basis in all_bases(network, x, names=("global", "neurons")).values():
-        kept = scales.fewest_edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
+        kept = measurement.fewest_edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
         sizes = [a.size * b.size for a, b in zip(basis.layers, basis.layers[1:], strict=False)]
         assert kept[0] <= sum(sizes)
         assert kept[0] > kept[1] > kept[2] == 0

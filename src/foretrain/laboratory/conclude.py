@@ -48,8 +48,7 @@ def conclude(
 
     Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
     its traceback in ``log.txt``, and costs nothing else.
-    Raises `FolderError` where the journal holds none of the plan's runs, while the store that would be replaced holds some, or
-    cannot be read.
+    Raises `FolderError` where the journal holds none of the plan's runs, but a store that would be replaced does, or may.
     """
     problems: list[Problem] = []
     tell(Stage("Reading", of="runs"))

@@ -68,5 +68,4 @@ def _bring(other: Path, name: str, folder: Path) -> None:
         return
     except OSError:
         with disk_errors(source):
-            content = read_file(source, None)
-        write_atomic(target, content)
+            write_atomic(target, read_file(source, None))

@@ -1,6 +1,5 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
-import os
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
@@ -99,7 +98,7 @@ def write_page(
         if target == result.path:
             pictures.write_words(target, drawn)
             _keep_theory(target, plan)
-    elif os.path.lexists(result.path / _THEORY):
+    else:
         lines: list[str] = []
         derived = derivations(summary.study, [result.path / _THEORY], lines)
         problems += [Problem(line, f"{line}\n") for line in lines]
@@ -159,13 +158,12 @@ def _derived_in(plan: Plan) -> list[Path]:
 
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:
-    lines = [*summary.problems, *(problem.line for problem in problems)]
     lost = summary.lost and summary.lost == sum(summary.runs.values())
     return {
         **asdict(summary),
         "summary": f"{'Every run was lost. ' if lost else ''}{summary.summary}",
         "claims": [claim.as_dict() for claim in summary.claims],
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
-        "problems": list(dict.fromkeys(lines)),
+        "problems": list(dict.fromkeys([*summary.problems, *(each.line for each in problems)])),
         "citations": references.bibtex(summary.citations).split("\n\n") * bool(summary.citations),
     }

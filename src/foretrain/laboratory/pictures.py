@@ -6,7 +6,6 @@ the PNG is taken: an SVG may hold scripts, and the folder may come from anybody.
 
 import base64
 import io
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +23,7 @@ from foretrain.results.files import disk_errors, json_bytes, write_atomic
 
 FOLDER, FILE = "figures", "words.json"
 CLAIMS = "claims"  # the figure of the claims, which is drawn from the summary
-_MOST = 16 * 2**20  # bytes of a picture, and of all words
-_MOST_DOTS = 2**24
+_MOST = 2**24  # bytes of a picture, and of all words; dots of a picture
 
 
 class Words(Struct, frozen=True):
@@ -73,7 +71,7 @@ def read_png(folder: Path, name: str) -> bytes:
         content = read_file(folder / FOLDER / f"{name}.png", _MOST)
     except (OSError, StoreError):
         return b""
-    return content if 0 < math.prod(_size(content)) <= _MOST_DOTS else b""
+    return content if 0 < (size := _size(content))[0] * size[1] <= _MOST else b""
 
 
 def _size(png: bytes) -> tuple[int, int]:

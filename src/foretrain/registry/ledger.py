@@ -36,12 +36,8 @@ def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
     """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
     paths = list(paths) if written else []
-    edited = [
-        p
-        for p in paths
-        if written.get(_name(p), _checksum(read_file(p, MOST_TEXT)))
-        != _checksum(read_file(p, MOST_TEXT))
-    ]
+    now = {path: _checksum(read_file(path, MOST_TEXT)) for path in paths}
+    edited = [path for path in paths if written.get(_name(path), now[path]) != now[path]]
     if edited:
         names = ", ".join(map(_name, edited))
         raise StoreError(

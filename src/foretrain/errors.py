@@ -9,6 +9,7 @@ import difflib
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -57,9 +58,14 @@ def refuse_optimized_python() -> None:
         )
 
 
+# A value in quotes of more than 80 characters, of a path 300.
+_LONG = re.compile(r"([`'])(?:([^`'/]{80})[^`'/]+|([^`']{300})[^`']+)\1")
+_CUT = r"\1\2\3...\1"
+
+
 def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
     """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
-    line = f"Argument `{name}` must {rule}, but {got}."
+    line = f"Argument `{name}` must {rule}, but {_LONG.sub(_CUT, got)}."
     error = ArgumentError(" ".join((f"{line} {repair}" if repair else line).splitlines()))
     error.argument = name
     return error

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import sys
 import textwrap
@@ -12,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 _DIGITS, _MOST_DIGITS = 4, 9
+_STEERING = re.compile(r"[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _CLOSE = 1e-8  # values closer than this, relatively, are told apart by nobody
 
 
@@ -161,8 +163,9 @@ def print_folded(text: str, first: str = "", rest: str = "  ") -> None:
 
 
 def print_json(record) -> None:
-    """Print a JSON-ready record."""
-    print(json.dumps(record, indent=2, ensure_ascii=False))
+    """Print a JSON-ready record; what could steer a terminal or turn its lines is escaped."""
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    print(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def fold(text: str, width: float, first: str = "", rest: str = "  ") -> str:
@@ -213,7 +216,7 @@ def say(line: str) -> None:
     if sys.stderr is None or getattr(sys.stderr, "closed", False):
         return
     text = fold(line, columns()) if sys.stderr.isatty() else line
-    print(text, file=sys.stderr, flush=True)
+    print(encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
 def complain(line: str) -> None:
@@ -234,7 +237,7 @@ def encodable(text: str, encoding: str | None) -> str:
     r"""The text in characters that an encoding has, so that it can always be printed.
 
     Greek letters become their names, common signs and accents what they look like, anything else its code point, such as
-    ``\u2603``. Control characters other than line breaks become codes too: a claim's text cannot steer a terminal.
+    ``\u2603``. Control and format characters other than line breaks become codes too: no text can steer a terminal.
 
     Args:
         text: Any text.
@@ -252,7 +255,7 @@ def _fitting(character: str, encoding: str) -> str:
     code = character.encode("unicode_escape").decode()
     if character == "\n":
         return character
-    if unicodedata.category(character) in ("Cc", "Cs"):
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return " " if character == "\t" else code
     try:
         character.encode(encoding)

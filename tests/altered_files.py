@@ -31,13 +31,12 @@ MANIFEST = {
     "history": ["2 runs were kept"],
 }
 DEEP = "<deep>"
-ODD = st.sampled_from(
-    [
-        *(None, True, False, -1, 0, 1, 7, 10**9, 10**12, 10**30, -(10**30), 0.5, 1e308),
-        *("", "text", "é\n\0", "1", "a" * 2000, DEEP),
-        *([], {}, [[]], [1, 2, 3], {"a": {}}, [{}], {"": 1}),
-    ]
-)
+VALUES = [
+    *(None, True, False, -1, 0, 1, 7, 10**9, 10**12, 10**30, -(10**30), 0.5, 1e308),
+    *("", "text", "é\n\0", "1", "a" * 2000, DEEP),
+    *([], {}, [[]], [1, 2, 3], {"a": {}}, [{}], {"": 1}),
+]
+ODD = st.sampled_from(VALUES)
 
 
 def places(value, path=()):

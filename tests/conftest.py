@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import annotated
@@ -43,18 +44,10 @@ def pytest_configure(config):
         _compile_once()
 
 
-# Files of ten seconds and more: begun first, no core is idle at the end while another is at the last of them.
-LONG = set(
-    "analysis analyze benchmarks bumps_sentences cli compilation_cache conduct context coordinate_check critical_fraction "
-    "deadlock docs durability_of_sweeps embedding explain lanes learning_coefficient masked_rank_one mistakes "
-    "modular_transformer notebooks opened own_studies page_in_browser positions routing s_curves "
-    "simulated transformer translation xor".split()
-)
-
-
 def pytest_collection_modifyitems(items):
-    """Begin with the files that take long."""
-    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONG)
+    """Begin with files of large budgets: no core is idle at the end while another is at the last of them."""
+    long = tomllib.loads((processor.TESTS / "budgets.toml").read_text("utf-8"))["files"]
+    items.sort(key=lambda item: item.path.relative_to(processor.TESTS).as_posix() not in long)
 
 
 def pytest_collection_finish():
@@ -123,14 +116,9 @@ def make_routing(path):
 
 # Tests of what is durable, stored and drawn do it as users' runs do; in all others it would be half of the time.
 DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "test_stages"}
-DRAWN = {
-    "figures",
-    "report",
-    "test_own_studies",
-    "test_opened",
-    "test_prediction",
-    "test_hostile_folder",
-}
+DRAWN = set(
+    "figures report test_own_studies test_opened test_prediction test_hostile_folder".split()
+)
 
 
 @pytest.fixture(autouse=True, scope="module")

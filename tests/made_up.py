@@ -46,13 +46,9 @@ def runs(
 ) -> xr.Dataset:
     """A dataset of runs: arrays of shape (axes..., seed, own dims...) or anything that broadcasts to it.
 
-    Args:
-        axes: Axis to its values.
-        seeds: Number of seeds; 0 leaves the dim out, as in a theory that does not differ by seed.
-        variables: Name to array. Own dims are those of the vocabulary; their lengths are taken from the array's last dims.
-        step: Step numbers, where a variable has the dim ``step``.
-        outcome: Code, or array of shape (axes..., seed); None leaves outcome and steps_taken out (theory).
-        labels: Further coordinates, name to (dims, values).
+    No seeds leave that dim out, as in a theory that does not differ by seed. Own dims are those of the vocabulary, as long as
+    the array's last dims; `step` numbers the steps, `labels` are further coordinates, name to (dims, values). The outcome is
+    a code, or an array of shape (axes..., seed); None leaves outcome and steps_taken out (theory).
     """
     lead = {name: len(values) for name, values in axes.items()} | ({"seed": seeds} if seeds else {})
     arrays = {}
@@ -90,15 +86,9 @@ def grid(
 ) -> Grid:
     """A grid of the runs of some networks.
 
-    Args:
-        parameters: Those of the study.
-        axes: Axis to its values.
-        seeds: Number of seeds.
-        networks: Network to its variables, see `runs`, or to its runs; ``""`` is the study's own, and `theory` and `fits`
-            are what is predicted and fitted.
-        changes: Functions of arrays, by variable as in ``"loss"`` or by network and variable as in ``"flow/loss"``.
-        outcome: Outcomes of all runs, see `runs`.
-        **options: Those of `runs`.
+    A network stands as its variables, see `runs`, or as its runs; ``""`` is the study's own, and `theory` and `fits` are what
+    is predicted and fitted. Changes are functions of arrays, by variable as in ``"loss"`` or by network and variable as in
+    ``"flow/loss"``. Other arguments are those of `runs`.
     """
     networks = spoil(networks, changes or {})
     data = {
@@ -155,14 +145,11 @@ def verdicts(study: str | Path, whole: Grid, id: str = "") -> dict[str, list[Cla
     claims: dict[str, list[Claim]] = {}
     cells: dict[tuple[str, ...], list[Grid]] = {}
     for sentence in catalogue.load(study).sentences:
-        if id not in ("", sentence.id):
-            continue
         along = sentence.along
-        if along not in cells:
+        if id in ("", sentence.id) and along not in cells:
             cells[along] = [cell.along(*along) for cell in whole.cells(keep=along)]
-        for cell in cells[along]:
-            claim = judge(sentence, cell)
-            if claim is not None:
+        for cell in cells[along] if id in ("", sentence.id) else ():
+            if (claim := judge(sentence, cell)) is not None:
                 claims.setdefault(sentence.id, []).append(claim)
     return claims
 

@@ -82,15 +82,8 @@ def grokking(script, tmp_path):
 
 
 def image_routing(script, tmp_path):
-    sizes = {
-        "domains": 2,
-        "trained": 1,
-        "images": 300,
-        "truncation": 0.3,
-        "duration": 1,
-        "epoch-steps": 2,
-    }
-    script.main([f"--{name}={value}" for name, value in sizes.items()])
+    sizes = "--domains=2 --trained=1 --images=300 --truncation=0.3 --duration=1 --epoch-steps=2"
+    script.main(sizes.split())
 
 
 def interaction_basis(script, tmp_path):
@@ -150,13 +143,8 @@ def s_curves(script, tmp_path):
 
 
 def sampler_choice(script, tmp_path):
-    for name in (
-        "default",
-        "exchange 0.5",
-        "exchange 2",
-        "baoab",
-    ):  # others are the same functions again
-        del script.SAMPLERS[name]
+    for name in ("default", "exchange 0.5", "exchange 2", "baoab"):
+        del script.SAMPLERS[name]  # others are the same functions again
     script.main(["w⁴"], 1, 0.01, 40_000)
 
 
@@ -172,38 +160,14 @@ def side_by_side(script, tmp_path):
 
 
 def translation(script, tmp_path):
-    script.SCALES, script.FRACTIONS, script.SEEDS, script.LANES, script.MOST = (
-        (0.1,),
-        (1.0,),
-        1,
-        3,
-        40,
-    )
+    script.SCALES, script.FRACTIONS = (0.1,), (1.0,)
+    script.SEEDS, script.LANES, script.MOST = 1, 3, 40
     script.main(2, 2, 2)
 
 
-SMALLEST = {
-    run.__name__: run
-    for run in (
-        degeneracy_defaults, equal_verdicts, estimates, gpu, grokking, image_routing, interaction_basis, judging,
-        lanes, nuts, parallelograms, results, routing, s_curves, sampler_choice, scaling, side_by_side,
-        translation,
-    )
-}  # fmt: skip
-
-
-# `verdict_changes` holds words alone.
 # Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = {
-    "estimates",
-    "gpu",
-    "lanes",
-    "grokking",
-    "nuts",
-    "sampler_choice",
-    "side_by_side",
-    "translation",
-}
+LONG = "estimates gpu lanes grokking nuts sampler_choice side_by_side translation".split()
+# `verdict_changes` holds words alone.
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})
 
 
@@ -212,6 +176,4 @@ NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"}
     [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in NAMES],
 )
 def test_the_script_runs_at_its_smallest_size(name, tmp_path):
-    if name in ("interaction_basis", "s_curves"):
-        pytest.importorskip("torch")
-    SMALLEST[name](load(name), tmp_path)
+    globals()[name](load(name), tmp_path)

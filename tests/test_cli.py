@@ -32,11 +32,6 @@ def run(capsys, *arguments):
             ["--trained-outputs", "9"],
             "Argument `--trained-outputs` must be between 1 and `domains` = 7, but is 9.",
         ),
-        (["--trained-outputs", "0"], "Argument `--trained-outputs` must be at least 1, but is 0."),
-        (
-            ["--hidden-width", "-5"],
-            "Argument `--hidden-width` must be between 4 and 4096, but is -5.",
-        ),
         (
             ["--hidden-width", "6.5"],
             "Argument `--hidden-width` must be a whole number, but is `6.5`.",
@@ -45,14 +40,8 @@ def run(capsys, *arguments):
         (["--init-scale", "small"], "Argument `--init-scale` must be a number, but is `small`."),
         (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
         (["--mask", "circlant"], "Did you mean `circulant`?"),
-        (["--seeds", "0"], "Argument `--seeds` must be between 1 and 10000000, but is 0."),
-        (
-            ["--root-seed", "-1"],
-            "Argument `--root-seed` must be between 0 and 2147483647, but is -1.",
-        ),
         (["--shard", "3/2"], "Argument `--shard` must be between 1 and 2, but is 3."),
         (["--shard", "half"], "Argument `--shard` must be i/n, such as 2/8, but is `half`."),
-        (["--workers", "-1"], "Argument `--workers` must be between 0 and 4096, but is -1."),
         (["--preset", "papr"], "Did you mean `paper`?"),
     ],
 )
@@ -87,9 +76,6 @@ def test_options_may_stand_before_the_study(capsys, tmp_path):
     out = ["--out", tmp_path / "routing", "--workers", "1", "--quiet", "--seeds", "2"]
     assert run(capsys, "run", *out, "one-mode", "--steps", "20")[0] == 0
     assert (tmp_path / "routing" / "summary.json").exists()
-    code, _, err = run(capsys, "run", "one-mode", "--step", "20")
-    assert code == 2
-    assert "Did you mean `--steps`?" in err
     code, _, err = run(capsys, "run", "--steps", "20", "one-mode")
     assert code == 2
     assert "must name the study before its options, but has `--steps` first" in err
@@ -256,26 +242,6 @@ def test_a_missing_or_broken_config_is_named(capsys, tmp_path):
         (
             "study = 'routing'\nseeds = 10000000\n[axes]\ninit_scale = [0.1, 0.2]",
             "`axes` must make at most 10,000,000 runs, but make 20,000,000. Try --yes.",
-        ),
-        ("study = 3", "`study` must name a study or the file of one, but is 3"),
-        ("study = 'routing'\nparameters = 3", "`parameters` must be a table, `[parameters]`"),
-        ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`"),
-        ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),
-        (
-            "study = 'routing'\n[parameters]\ninit_scale = " + 400 * "9",
-            "`init_scale` must be below 1.8e308 in size",
-        ),
-        (
-            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1, to = 0.5, number = 3, scael = 'log'}",
-            "but has `scael`. Did you mean `scale`?",
-        ),
-        (
-            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1, to = 0.5, number = 100000000000}",
-            "`init_scale.number` must be between 1 and 10000000",
-        ),
-        (
-            "study = 'routing'\n[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
-            "must stand in one of `[parameters]` and `[axes]`, but stands in both",
         ),
     ],
 )

@@ -186,18 +186,7 @@ def test_the_table_of_claims_names_every_reason_that_a_claim_can_have():
 def test_the_documentation_is_built_without_a_warning(tmp_path):
     for name in ("sphinx", "myst_nb", "furo", "latex2mathml"):
         pytest.importorskip(name, reason=f"{name} is not installed; it comes with foretrain[docs]")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-n",
-        "-W",
-        "-q",
-        "-b",
-        "html",
-        DOCS,
-        tmp_path / "html",
-    ]
+    command = [sys.executable, *"-m sphinx -n -W -q -b html".split(), DOCS, tmp_path / "html"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1700)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "html" / "theory" / "routing.html").read_text("utf-8")

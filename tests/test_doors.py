@@ -110,8 +110,3 @@ def test_an_unknown_option_is_refused_by_the_name_of_the_public_function(call, m
     with pytest.raises(ArgumentError) as caught:
         call()
     assert str(caught.value) == message
-
-
-def test_a_message_on_the_command_line_names_the_option_as_it_is_typed(capsys):
-    assert main(["run", "one-mode", "--init-scale", "small"]) == 2
-    assert "Argument `--init-scale` must be a number" in capsys.readouterr().err

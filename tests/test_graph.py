@@ -89,19 +89,13 @@ def test_a_cycle_is_named_in_the_direction_of_its_edges():
     assert set(itertools.pairwise(cycle)) == {("a", "b"), ("b", "c"), ("c", "a")}
 
 
-def test_a_loop_at_one_node_is_a_cycle():
-    with pytest.raises(ArgumentError, match="form no cycle, but form a > a"):
-        graph_from_dict(
-            {"nodes": {"x": 1, "a": 1}, "edges": {"in": ["x", "a"], "loop": ["a", "a"]}}
-        )
-
-
 @pytest.mark.parametrize(
     ("nodes", "edges", "message"),
     [
         ({"x": 2, "hidden": 3}, {"in": ["x", "hiden"]}, "`edges.in` .* Did you mean `hidden`"),
         ({"x": 2, "y": 3, "z": 1}, {"in": ["x", "y"]}, "`nodes.z` .* is isolated"),
         ({"x": 2, "y": 3}, {}, "`edges` must hold at least one edge"),
+        ({"x": 1, "a": 1}, {"in": ["x", "a"], "loop": ["a", "a"]}, "no cycle, but form a > a"),
         ({"x": 0, "y": 3}, {"in": ["x", "y"]}, "`nodes.x` must be at least 1, but is 0"),
         ({"x": 2.5, "y": 3}, {"in": ["x", "y"]}, "`nodes.x` must be a whole number"),
         ({"x": 2, "y": 3}, {"x": ["x", "y"]}, "`x` is used twice, in nodes and in edges"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.explain.kernel.kernel_forecast import NEAR
+from foretrain.explain.kernel.kernel_prediction import NEAR
 from foretrain.explain.shares import FLOOR
 from foretrain.study import Exact, NotApplicable, claim
 

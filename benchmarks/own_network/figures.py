@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.explain.kernel.kernel_forecast import NEAR, WILL_DO, WILL_NOT
+from foretrain.explain.kernel.kernel_prediction import NEAR, WILL_DO, WILL_NOT
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels
 from foretrain.quantities.cell import Cell

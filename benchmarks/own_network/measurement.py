@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.claims.interval import interval
 from foretrain.explain.explain import gap_shares
-from foretrain.explain.kernel.kernel_forecast import kernel_forecast
+from foretrain.explain.kernel.kernel_prediction import kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import described
 from foretrain.explain.shares import bounded, lost
@@ -27,7 +27,7 @@ SAID = {"will do": 0, "cannot be said": 1, "not to be trusted": 2, "diverges": 3
 def measure(p, seed):
     """Causes of a planted network, or what is said of any one."""
     if p.kind == "drawn":
-        return forecast_and_miss(drawn(generator(seed, "network")), p.starts)
+        return prediction_and_miss(drawn(generator(seed, "network")), p.starts)
     causes = () if p.plant == "nothing" else tuple(p.plant.split(", "))
 
     def network(without=""):
@@ -61,17 +61,17 @@ def run_of(simulator):
     return simulator.run(run_corner(simulator.training)).train
 
 
-def forecast_and_miss(network, number):
+def prediction_and_miss(network, number):
     """The verdict before training, and by how much the predicted curves miss."""
     simulator = simulator_for(network, number)
     kernels = [kernel(simulator, start) for start in range(number)]
-    forecast, _ = kernel_forecast(kernels, simulator.rows, simulator.at)
+    prediction, _ = kernel_prediction(kernels, simulator.rows, simulator.at)
     run = run_of(simulator)
-    arrays = {"said": SAID[forecast.verdict], "correction": np.nan, "miss_along": np.nan}
-    if forecast.correction is not None:
-        arrays["correction"] = forecast.correction.measured
-        arrays["miss_along"] = largest_difference(forecast.along, run)
-    return arrays | {"miss": largest_difference(forecast.train, run)}
+    arrays = {"said": SAID[prediction.verdict], "correction": np.nan, "miss_along": np.nan}
+    if prediction.correction is not None:
+        arrays["correction"] = prediction.correction.measured
+        arrays["miss_along"] = largest_difference(prediction.along, run)
+    return arrays | {"miss": largest_difference(prediction.train, run)}
 
 
 def largest_difference(curves, run):

@@ -165,14 +165,14 @@ def print_json(record) -> None:
     print(json.dumps(record, indent=2, ensure_ascii=False))
 
 
-def fold(text: str, width: int, first: str = "", rest: str = "  ") -> str:
+def fold(text: str, width: float, first: str = "", rest: str = "  ") -> str:
     """A text in lines of at most so many columns, broken between words alone; `first` and `rest` stand before its lines.
 
     A longer word, such as the path of a file, has a longer line.
     """
     return textwrap.fill(
         text,
-        width,
+        width,  # type: ignore[arg-type]  # infinite for one line
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,

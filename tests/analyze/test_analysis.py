@@ -4,7 +4,6 @@ import functools
 from dataclasses import replace
 from itertools import pairwise, permutations
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,11 +13,10 @@ from foretrain.degeneracy.counts import free_directions
 from foretrain.degeneracy.counts.grams import Grams
 from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum
 from foretrain.degeneracy.counts.unit_costs import slope_shift
-from foretrain.degeneracy.function import as_function, function_of
+from foretrain.degeneracy.function import as_function
 from foretrain.degeneracy.interactions import rewiring, wiring
 from foretrain.degeneracy.interactions.wiring import wired
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.sampled import effective_parameters
 from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.errors import ArgumentError
 
@@ -139,19 +137,15 @@ def check_wiring(result):
     ]
 
 
-def check_cut(network):
-    """A fifth module cuts a chain: the cut is that edge's logarithm, once."""
-    made, _ = wired(network, SHIFTED, EPS, number=5)
-    labels = made.modules.by_layer(made.graph.sizes)
-    (mode,) = {k for part in pairwise(labels) for k in range(4) if part[0][k] != part[1][k]}
-    assert made.modules.cut == pytest.approx(LOGS[mode])
-
-
 def test_every_line_of_the_page_says_what_is_known(result):
     check_costs(result)
     check_counts(result)
     check_wiring(result)
-    check_cut(PLANTED)
+    # A fifth module cuts a chain: the cut is that edge's logarithm, once.
+    parted, _ = wired(PLANTED, SHIFTED, EPS, number=5)
+    labels = parted.modules.by_layer(parted.graph.sizes)
+    (mode,) = {k for part in pairwise(labels) for k in range(4) if part[0][k] != part[1][k]}
+    assert parted.modules.cut == pytest.approx(LOGS[mode])
     assert set(dict_of(result)) == {
         "The network",
         "Effective parameters",
@@ -261,21 +255,22 @@ def test_labels_that_do_not_fit_are_refused():
         analyze(network, X, y=np.zeros(64, int), loss="mse", seconds=0)
 
 
-def sampled(network, x, y=None, sampler=sampled_parameters):
+def sampled(network, x, y=None):
     """An analysis that samples by so many gradients, the same on every machine."""
     with pytest.MonkeyPatch.context() as change:
-        counted = functools.partial(sampler, gradients=400_000)
+        counted = functools.partial(sampled_parameters, gradients=400_000)
         change.setattr("foretrain.analyze.analysis.sampled_parameters", counted)
         return analyze(network, x, EPS, y=y)
 
 
-def check_samples(labelled, sampler=sampled_parameters):
+@pytest.mark.parametrize("labelled", [False, True])
+def test_sampling_says_what_curvature_says_where_the_loss_is_quadratic(labelled):
     """Three linear weights: beta, prior, data and scales of the chains are those of the costs, with labels, too."""
     weights, x = np.array([[1.5, -0.5, 0.1]]), X[:, :3] * [1.0, 0.3, 0.05]
     y = x @ weights.T + RANDOM.standard_normal((64, 1)) if labelled else None
     if labelled:  # the best weights for these labels, so that the loss has its minimum there
         weights = np.linalg.lstsq(x, y, rcond=None)[0].T
-    result = sampled(perceptron([weights], None, "identity"), x, y, sampler)
+    result = sampled(perceptron([weights], None, "identity"), x, y)
     for eps, value, error in zip(
         result.sampled.eps, result.sampled.value, result.sampled.error, strict=True
     ):
@@ -284,73 +279,6 @@ def check_samples(labelled, sampler=sampled_parameters):
     rows = dict_of(result)["Effective parameters"]
     assert all(" ± " in row[-1] for row in rows)
     assert sum("sampling and curvature agree" in line for line in differences(result)) == 3
-
-
-def check_basins():
-    """Two basins apart, the one at the weights stiffer: no number is trusted, and the page says why."""
-
-    def apply(w, x):
-        far = jnp.clip((w[0] / 1.5) ** 2, 0, 1)
-        stiff = jnp.sqrt(1 - 0.95 * far)
-        return x * jnp.concatenate([8**0.5 * w[:1] * (w[:1] - 1.5), stiff * w[1:]])
-
-    both = function_of(apply, np.array([0.0, 1.0, 0, 0, 0, 0]), np.array([[1.0], [-1.0]]))
-    result = sampled(both, np.array([[1.0], [-1.0]]))
-    assert not result.sampled.trusted[-2:].any()
-    assert all(
-        row[-1] == "not trusted: see Trust" for row in dict_of(result)["Effective parameters"][1:]
-    )
-    assert sum("chains disagree" in line for line in result.doubts) >= 2
-
-
-@pytest.mark.parametrize("labelled", [False, True])
-def test_sampling_says_what_curvature_says_where_the_loss_is_quadratic(labelled):
-    check_samples(labelled)
-
-
-@pytest.mark.slow
-def test_two_basins_are_not_trusted_but_are_where_all_chains_begin_at_the_weights(monkeypatch):
-    check_basins()
-    begin = effective_parameters._Walk._cooled
-
-    def inside(walk, beta, seconds):
-        walk.outside, walk.hot = 0 * walk.outside, beta
-        return begin(walk, beta, seconds)
-
-    monkeypatch.setattr(effective_parameters._Walk, "_cooled", inside)
-    with pytest.raises(AssertionError):
-        check_basins()
-
-
-@pytest.mark.slow
-def test_samples_are_not_those_of_curvature_with_another_beta_or_with_draws_of_the_warm_up(
-    monkeypatch,
-):
-    def colder(made, scales, **options):  # by the number of parameters
-        other = sampled_parameters(made, [eps / 3 for eps in scales], **options)
-        return replace(other, eps=np.array(scales))
-
-    with pytest.raises(AssertionError):
-        check_samples(False, colder)
-    judge = effective_parameters._Walk._judged
-
-    def counted(walk, draws, beta, most):  # one draw in fifty is from before chains were cooled
-        hot = draws.loss.copy()
-        early = slice(None, max(hot.shape[1] // 50, 1))
-        hot[-len(walk.outside) :, early] += walk.dimension / (2 * walk.first)
-        return judge(walk, draws._replace(loss=hot), beta, most)
-
-    begin = effective_parameters._Walk._cooled
-
-    def cooled(walk, beta, seconds):
-        result = begin(walk, beta, seconds)
-        walk.first = min(getattr(walk, "first", beta), beta)
-        return result
-
-    monkeypatch.setattr(effective_parameters._Walk, "_judged", counted)
-    monkeypatch.setattr(effective_parameters._Walk, "_cooled", cooled)
-    with pytest.raises(AssertionError):
-        check_samples(False)
 
 
 def test_weights_that_are_no_minimum_of_the_loss_are_not_trusted():

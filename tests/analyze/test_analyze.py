@@ -33,24 +33,34 @@ X = RANDOM.standard_normal((60, 3))
 
 @pytest.fixture
 def folder(tmp_path):
-    for number, by in enumerate((0.0, 0.1)):
-        arrays = {f"{at}.weight": w + by for at, w in enumerate(WEIGHTS)}
-        np.savez(tmp_path / f"m{number}.npz", **arrays)
+    for number in range(2):
+        save(tmp_path / f"m{number}.npz", [w + 0.1 * number for w in WEIGHTS])
     np.save(tmp_path / "x.npy", X)
     return tmp_path
 
 
+def save(path, weights):
+    path.parent.mkdir(exist_ok=True)
+    np.savez(path, **{f"{at}.weight": weight for at, weight in enumerate(weights)})
+
+
+def run(folder, models, *words, data="x.npy"):
+    """Code of the command, of models and data in a folder, without samples and progress."""
+    files = [str(folder / model) for model in models.split()]
+    always = ["--data", str(folder / data), "--seconds", "0", "--quiet"]
+    return main(["analyze", *files, *always, *map(str, words)])
+
+
 def test_a_model_is_analysed_told_and_shown(folder, capsys):
-    words = [str(folder / "m0.npz"), str(folder / "m1.npz"), "--data", str(folder / "x.npy")]
-    words += ["--noise-scale", "seeds", "--seconds", "0", "--quiet", "--out", str(folder / "out")]
-    assert main(["analyze", *words]) == 0
+    words = ["m0.npz m1.npz", "--noise-scale", "seeds", "--out", folder / "out"]
+    assert run(folder, *words) == 0
     said = capsys.readouterr().out
     for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "not sampled"):
         assert text in said
     page = (folder / "out" / "analysis.html").read_text("utf-8")
     assert "data:image/svg+xml" in page
     assert "Trust" in page
-    assert main(["analyze", *words, "--json"]) == 0
+    assert run(folder, *words, "--json") == 0
     numbers = json.loads(capsys.readouterr().out)
     assert numbers == json.loads((folder / "out" / "analysis.json").read_text("utf-8"))
     assert numbers["parameters"] == 25
@@ -70,27 +80,14 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
     np.savez(tmp_path / "t.npz", **kept)
     symbols = np.indices((5, 5)).reshape(2, -1).T
     np.save(tmp_path / "x.npy", symbols)
-    words = [
-        str(tmp_path / "t.npz"),
-        "--data",
-        str(tmp_path / "x.npy"),
-        "--seconds",
-        "0",
-        "--quiet",
-    ]
-    assert main(["analyze", *words, "--out", str(tmp_path / "out")]) == 0
+    assert run(tmp_path, "t.npz", "--out", tmp_path / "out") == 0
     said = capsys.readouterr().out
-    result = transformer_freedom(of_arrays(kept), pairs(5))
-    for text in (
-        "10 - 6 - 6 - 6 - 5",
-        "queries and keys",
-        f"no answer  {result.free}",
-        "none at the",
-    ):
+    free = transformer_freedom(of_arrays(kept), pairs(5)).free
+    for text in ("10 - 6 - 6 - 6 - 5", "queries and keys", f"no answer  {free}", "none at the"):
         assert text in said
     for data, says in ((symbols + 1, "whole numbers from 0 to 4"), (pairs(4), "10 columns")):
         np.save(tmp_path / "x.npy", data)
-        assert main(["analyze", *words]) == 2
+        assert run(tmp_path, "t.npz") == 2
         assert says in capsys.readouterr().err
     for change, says in (
         ({"outward": np.ones((1, 3, 4))}, "have shape (1, 3, 3)"),
@@ -98,7 +95,7 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
         ({"widen": np.ones((3, 4))}, "have 3 axes"),
     ):
         np.savez(tmp_path / "t.npz", **(kept | change))
-        assert main(["analyze", *words]) == 2
+        assert run(tmp_path, "t.npz") == 2
         assert says in capsys.readouterr().err
     with pytest.raises(ArgumentError, match="has no `state_embedding`"):
         arrays({})
@@ -110,15 +107,8 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
 def test_a_stored_run_of_the_study_is_read(tmp_path):
     small = {"symbols": 5, "embedding_dim": 3, "hidden_width": 4, "steps": 50, "compared": False}
     small |= {"decoder_learning_rate": 0.01, "decoder_decay": 1.0}
-    result = foretrain.run(
-        "modular-transformer",
-        **small,
-        seeds=1,
-        keep_state="end",
-        out=tmp_path / "r",
-        quiet=True,
-        workers=1,
-    )
+    small |= {"seeds": 1, "keep_state": "end", "out": tmp_path / "r", "quiet": True, "workers": 1}
+    result = foretrain.run("modular-transformer", **small)
     network = of_arrays(arrays(result.simulation.isel(seed=0)))
     assert network.params[0]["embedding"].shape == (5, 3)
 
@@ -148,10 +138,8 @@ def test_a_pure_function_is_analysed_as_the_network_that_it_is():
 
     by_function = foretrain.analyze(apply, WEIGHTS, X, noise_scale=1e-3, seconds=0)
     by_network = foretrain.analyze(perceptron(WEIGHTS), X, noise_scale=1e-3, seconds=0)
-    for one in (by_function, by_network):
-        assert one.costs.effective(1e-3)[0] == pytest.approx(
-            by_network.costs.effective(1e-3)[0], rel=1e-9
-        )
+    numbers = [one.costs.effective(1e-3)[0] for one in (by_function, by_network)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
     (*_, (name, rank)) = tables(by_function)[0].rows
     assert (name, rank.split(",")[0]) == ("rank of the Jacobian", "rank 18 of 25")
     assert by_function.wiring is None
@@ -165,23 +153,21 @@ def test_a_pure_function_is_analysed_as_the_network_that_it_is():
 
 def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, capsys):
     for step, by in ((100, 1.0), (9, 0.1), (20, 0.4)):
-        arrays = {f"{at}.weight": by * w for at, w in enumerate(WEIGHTS)}
-        np.savez(folder / f"step-{step}.npz", **arrays)
-    words = [str(path) for path in sorted(folder.glob("step-*.npz"))]
-    words += ["--data", str(folder / "x.npy"), "--wiring", "--quiet", "--out", str(folder / "out")]
-    assert main(["analyze", *words]) == 0
+        save(folder / f"step-{step}.npz", [by * w for w in WEIGHTS])
+    names = "step-100.npz step-20.npz step-9.npz"
+    assert run(folder, names, "--wiring", "--out", folder / "out") == 0
     said = capsys.readouterr().out
-    assert (
-        "Free directions, all: 7 at every moment." in said
-    )  # a scale of all weights frees nothing
+    # A scale of all weights frees nothing.
+    assert "Free directions, all: 7 at every moment." in said
     assert "Modules" in said
     table = said.partition("\nmoment")[2].splitlines()
     assert [line.split()[0] for line in table[1:4]] == ["9", "20", "100"]
     assert "N changes most between" in said
-    part = foretrain.analyze(words[:3], folder / "x.npy", part="1")
+    models = [folder / name for name in names.split()]
+    part = foretrain.analyze(models, folder / "x.npy", part="1")
     assert part.doubts[-1] == "Part: 1 alone: 10 of 25 parameters move."
     assert part.by_source()["all"].tolist() == [2, 2, 2]
-    result = foretrain.analyze(words[:3], folder / "x.npy", noise_scale=0.01)
+    result = foretrain.analyze(models, folder / "x.npy", noise_scale=0.01)
     # A network of a larger scale has larger costs, so that more of it counts; the last is the one that all are held to.
     assert (np.diff(result.effective[:, 1]) > 0).all()
     assert result.distance[-1] == 0
@@ -228,10 +214,7 @@ def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
 )
 def test_a_moment_is_the_number_behind_its_word(tmp_path, names, moments):
     for name, by in zip(names, (1.0, 2.0), strict=True):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        np.savez(
-            tmp_path / f"{name}.npz", **{f"{at}.weight": by * w for at, w in enumerate(WEIGHTS)}
-        )
+        save(tmp_path / f"{name}.npz", [by * w for w in WEIGHTS])
     np.save(tmp_path / "x.npy", X)
     result = foretrain.analyze([tmp_path / f"{name}.npz" for name in names], tmp_path / "x.npy")
     assert result.moments.tolist() == moments
@@ -250,11 +233,10 @@ def test_the_variance_between_models_is_unbiased_and_needs_several_that_differ()
 
 
 def test_what_does_not_fit_is_one_line(folder, capsys):
-    words = [str(folder / "m0.npz"), str(folder / "m1.npz"), "--data", str(folder / "x.npy")]
-    assert main(["analyze", words[0], "--data", str(folder / "none.npy")]) == 2
-    assert main(["analyze", words[0], "--data", words[3], "--noise-scale", "small"]) == 2
+    assert run(folder, "m0.npz", data="none.npy") == 2
+    assert run(folder, "m0.npz", "--noise-scale", "small") == 2
     np.save(folder / "wide.npy", np.zeros((9, 4)))
-    assert main(["analyze", words[0], "--data", str(folder / "wide.npy"), "--quiet"]) == 2
+    assert run(folder, "m0.npz", data="wide.npy") == 2
     assert "columns" in capsys.readouterr().err
 
 
@@ -334,18 +316,16 @@ def test_modularity_is_told_beside_that_of_rewired_graphs(folder, capsys):
     assert result.wiring.chance.shape == (10,)
     assert result.wiring.modules.modularity > result.wiring.chance.max()
     assert not any("rewired" in line for line in result.doubts)
-    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "0", "--quiet"]
-    assert main(["analyze", *words, "--out", str(folder / "out")]) == 0
+    assert run(folder, "m0.npz", "--out", folder / "out") == 0
     assert "of 10 rewired graphs" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, capsys):
     (folder / "file").write_text("")
-    words = [str(folder / "none.npz"), "--data", str(folder / "x.npy"), "--quiet", "--out"]
     for out in (folder / "file", folder / "file" / "deeper"):
-        assert main(["analyze", *words, str(out)]) == 2
+        assert run(folder, "none.npz", "--out", out) == 2
         assert "Cannot write" in capsys.readouterr().err
-    assert main(["analyze", *words, str(folder / "new" / "deeper")]) == 2  # now of the model
+    assert run(folder, "none.npz", "--out", folder / "new" / "deeper") == 2  # now of the model
     assert "none.npz" in capsys.readouterr().err
     assert not (folder / "new").exists()
 

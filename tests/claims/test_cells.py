@@ -48,8 +48,7 @@ def test_the_worst_verdict_stands_for_all():
 
 
 def test_a_range_leaves_out_what_is_not_defined():
-    claims = [made("a", [1.0], (0, 1)), made("a", [math.nan], (0, 2))]
-    group = CellClaims("a", tuple(claims))
+    group = CellClaims("a", (made("a", [1.0], (0, 1)), made("a", [math.nan], (0, 2))))
     assert group.range("measured") == (1.0, 1.0)
     assert all(math.isnan(end) for end in group.range("predicted"))
     assert group.allowed is None

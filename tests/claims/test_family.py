@@ -31,10 +31,9 @@ def test_p_of_a_fraction_is_exact(agree, n):
     if agree:
         assert p_value(fraction(agree, n, (low * (1 - 1e-9), 1))) == pytest.approx(LEVEL, rel=1e-5)
     if agree < n:
-        held = fraction(agree, n, (0, high * (1 + 1e-9)))
-        missed = fraction(agree, n, (high * (1 + 1e-9), 1))
-        assert held.verdict == HOLDS
-        assert missed.verdict == FAILS
+        edge = high * (1 + 1e-9)
+        held, missed = fraction(agree, n, (0, edge)), fraction(agree, n, (edge, 1))
+        assert (held.verdict, missed.verdict) == (HOLDS, FAILS)
         assert p_value(held) == p_value(missed) == pytest.approx(LEVEL, rel=1e-5)
 
 

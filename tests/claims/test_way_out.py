@@ -41,9 +41,8 @@ def test_a_wide_interval_names_the_seeds_that_its_width_and_the_bound_ask_for():
 
 def test_a_measured_value_on_the_bound_is_settled_by_no_number_of_seeds():
     on_bound = made("a", [0.9, 1.0, 1.1], (1.0, math.inf))
-    assert open_reasons([on_bound]) == [
-        f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
-    ]
+    text = f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
+    assert open_reasons([on_bound]) == [text]
     off = made("a", [0.9, 1.0, 1.1], (0.95, math.inf))
     text = f"{ACROSS}; try --seeds {seeds_needed(off).seeds}, which settles 1 of 2"
     assert open_reasons([on_bound, off]) == [text]

@@ -233,32 +233,6 @@ def linear(weights, x):
     return x
 
 
-@pytest.fixture(scope="module")
-def rank_two():
-    """A deep linear network, all of its layers of rank 2, around which the Hessian has rank 36: twice Aoyagi's is 45."""
-    random = np.random.default_rng(0)
-    turns = [
-        np.linalg.qr(random.standard_normal((width, width)))[0][:, :2] for width in (10, 5, 5, 10)
-    ]
-    weights = [(turns[at + 1] * [1.2, 0.9]) @ turns[at].T for at in range(3)]
-    x = random.standard_normal((200, 10))
-    single = jax.tree.map(lambda leaf: jnp.asarray(leaf, "float32"), weights)
-    return behavioural(linear, single, jnp.asarray(x, "float32"), beta=1.0)
-
-
-@pytest.mark.slow
-def test_chains_leave_the_quadratic_neighbourhood_of_a_deep_linear_network_or_are_doubted(rank_two):
-    numbers = sampled_parameters(rank_two, [1e-2, 1e-4], seconds=40.0)
-    for value, error, trusted, checks in zip(
-        numbers.value, numbers.error, numbers.trusted, numbers.checks, strict=True
-    ):
-        assert checks.curvature == pytest.approx(36, abs=0.5)
-        assert not trusted or abs(value - 44.7) < 4 * error
-    assert numbers.value[0] == pytest.approx(44.6, abs=2.5)
-    hurried = sampled_parameters(rank_two, [1e-4], seconds=1.0)
-    assert not hurried.trusted[0]
-
-
 def test_a_basin_that_chains_from_the_start_do_not_leave_is_seen(monkeypatch):
     """With all chains from w* every check passes, and the value is that of one basin."""
 

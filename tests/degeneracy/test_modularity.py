@@ -14,7 +14,7 @@ from foretrain.degeneracy.interactions.modularity import (
     secant_freedom,
     secant_of_volumes,
 )
-from foretrain.degeneracy.interactions.rewiring import is_modular, modules
+from foretrain.degeneracy.interactions.rewiring import is_modular, modules, rewired
 from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
 
@@ -181,6 +181,23 @@ def test_the_affinity_of_a_layered_graph_and_labels_by_layer():
     parting = partition(weights, 2)
     assert [len(part) for part in parting.by_layer((3, 3, 1))] == [3, 3, 1]
     assert parting.by_layer((3, 3, 1))[0][2] == -1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(1, 9), st.floats(0.05, 1), st.integers(0, 99))
+def test_rewired_graphs_have_the_same_values_and_degrees(rows, columns, density, seed):
+    random = np.random.default_rng(seed)
+    part = random.random((rows, columns)) * (random.random((rows, columns)) < density)
+    made = rewired(part, random)
+    np.testing.assert_array_equal(np.sort(made, axis=None), np.sort(part, axis=None))
+    for axis in (0, 1):
+        np.testing.assert_array_equal((made > 0).sum(axis), (part > 0).sum(axis))
+
+
+def test_what_is_below_the_scale_is_no_edge():
+    part = np.array([[0.5, 1e-9], [1e-9, 0.5]])
+    assert modules([part], 1e-3, draws=2)[1].shape == (2,)
+    assert (modules([np.zeros((2, 2))], 1e-3, draws=2)[1] == 0).all()
 
 
 def test_planted_blocks_are_more_modular_than_rewired_and_random_graphs_are_not():

@@ -1,9 +1,5 @@
 """Networks whose activations have positions, against sums over all of them and against networks that have none."""
 
-import resource
-import sys
-import time
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -216,22 +212,6 @@ def test_data_without_positions_are_refused():
         interaction_basis(SMALL, X[:, 0])
     with pytest.raises(ArgumentError, match="3 columns"):
         interaction_basis(SMALL, X[:, :, :2])
-
-
-@pytest.mark.slow
-def test_a_block_of_four_heads_and_64_positions_takes_less_than_two_minutes_and_two_gigabytes():
-    """1,024 tokens of 64 coordinates: basis by every position, exactly, and edges by five points."""
-    network = transformer(inputs=64, d=64, heads=4, hidden=256, outputs=64)
-    x = np.random.default_rng(0).standard_normal((16, 64, 64))
-    began = time.process_time()
-    basis = interaction_basis(network, x, kind="local", centre=True)
-    graph = interaction_graph(network, x, basis, points=5)
-    assert time.process_time() - began < 120
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 2**10
-    )
-    assert peak < 2e9
-    assert graph.sizes == [64] * 5
 
 
 @pytest.mark.parametrize("loss", ["mse", "kl"])

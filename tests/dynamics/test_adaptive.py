@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.dynamics.adaptive import Clock, attempt
+from foretrain.dynamics.adaptive import Clock, attempt, fixed_step
 
 
 def go(velocity, position, inputs, attempts, *, size=1e-2, relative=1e-8, absolute=1e-12):
@@ -60,3 +60,18 @@ def test_a_step_with_an_error_just_below_one_is_followed_by_a_shorter_one(x64):
     assert float(clock.time) == 0.1
     assert float(position) < 1
     assert float(clock.step_size) == pytest.approx(0.1 * 0.9 * 0.8**-0.2, rel=1e-6)
+
+
+def test_the_fixed_step_is_of_fifth_order(x64):
+    # The harmonic oscillator over time 10, far above rounding; the order is approached from above.
+    counts = np.array([64, 128, 256, 512])
+    turn = lambda x, _: jnp.array([x[1], -x[0]])  # noqa: E731
+    step = jax.jit(lambda x, size: fixed_step(turn, x, None, size))
+    errors = []
+    for count in counts:
+        position = jnp.array([1.0, 0.0])
+        for _ in range(count):
+            position = step(position, 10.0 / count)
+        errors.append(np.abs(np.array(position) - [np.cos(10), -np.sin(10)]).max())
+    slope = np.polyfit(np.log(10.0 / counts), np.log(errors), 1)[0]
+    assert slope == pytest.approx(5, abs=0.3)

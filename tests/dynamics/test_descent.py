@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from foretrain.dynamics import descent
-from foretrain.errors import ArgumentError
 
 
 def train(name, weights, gradient, steps, rate, decay=0.0, **options):
@@ -69,8 +68,3 @@ def test_memory_has_the_precision_of_the_weights():
     floating = [x for x in jax.tree.leaves(memory) if jnp.issubdtype(x.dtype, jnp.floating)]
     assert floating
     assert all(x.dtype == jnp.float32 for x in floating)
-
-
-def test_an_unknown_optimiser_is_refused_with_the_nearest():
-    with pytest.raises(ArgumentError, match=r"`optimizer` must be one of .* Did you mean `adam`"):
-        descent.optimizer("adamv", 0.1)

@@ -10,15 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import planted
 import pytest
-from jax.flatten_util import ravel_pytree
 
-from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.network import is_perceptron
-from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.elsewhere import adapters
 from foretrain.errors import ArgumentError, StoreError
-from foretrain.networks import transformer
 from foretrain.tasks.array_files import read_npy
 
 
@@ -182,27 +178,3 @@ def test_files_that_cannot_be_used_are_refused_in_a_line(tmp_path):
     ):
         with pytest.raises(ArgumentError, match=says):
             adapters.of_arrays(arrays)
-
-
-@pytest.mark.slow
-def test_the_transformer_and_the_freedom_of_its_heads():
-    """Only the product of value and output matrices acts: d_head^2 free directions for its one head."""
-    random = np.random.default_rng(0)
-    dim, symbols = 4, 6
-    weights = transformer.draw(random, dim, 5, 1, 8)
-    embedding = random.normal(size=(symbols, dim))
-    network, x = of_arrays(weights._asdict() | {"embedding": embedding}), pairs(symbols)
-    with jax.enable_x64(True):
-        exact = transformer.logits(weights, embedding)
-    np.testing.assert_allclose(
-        evaluated(network, x)[0][-1].reshape(symbols, symbols, 8), exact, atol=1e-12
-    )
-    # Of the Jacobian the columns of values, (dim, the last third of `inward`), and of `outward`.
-    start, rebuilt = ravel_pytree(network.params)
-    place = rebuilt(np.arange(start.size, dtype=np.float32))[1]
-    columns = np.concatenate(
-        [np.asarray(place["inward"])[:, 2 * dim :].ravel(), np.asarray(place["outward"]).ravel()]
-    ).astype(int)
-    part = jacobian(network, x)[:, columns]
-    values = np.linalg.svd(part, compute_uv=False)
-    assert 2 * dim**2 - (values > 1e-8 * values[0]).sum() >= dim**2

@@ -7,8 +7,7 @@ import pytest
 
 from foretrain.elsewhere.curves import Measured, read_measured
 from foretrain.errors import ForetrainError
-from foretrain.explain.compare_curves import compare_curves
-from foretrain.explain.curve_comparison import curve_comparison
+from foretrain.explain.curve_comparison import compare_curves, curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
 
 EXPORT = (

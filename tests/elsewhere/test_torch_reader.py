@@ -74,16 +74,6 @@ class Encoder(nn.Module):
         return self.layer(x, src_mask=self.mask, is_causal=True).flatten(1)
 
 
-class Attention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
-
-    def forward(self, x):
-        """Batch, tokens, coordinates."""
-        return self.attention(x, x, x)[0].flatten(1)
-
-
 def convolution():
     return nn.Sequential(
         nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2, padding=1),
@@ -102,12 +92,6 @@ def pointwise():
     kinds = [nn.LeakyReLU(0.2), nn.GELU(), nn.GELU("tanh"), nn.Sigmoid(), nn.Tanh(), nn.ELU(), nn.Softplus(),
              nn.Hardswish(), nn.ReLU6(), nn.Mish(), nn.PReLU(), nn.LogSoftmax(-1)]  # fmt: skip
     return nn.Sequential(nn.Linear(4, 6), *kinds)
-
-
-def row():
-    return nn.Sequential(
-        nn.Conv1d(3, 4, 3, padding=1, dilation=2), nn.MaxPool1d(2), nn.AvgPool1d(2), nn.AdaptiveAvgPool1d(1), nn.Flatten()
-    )  # fmt: skip
 
 
 class Recurrent(nn.Module):
@@ -144,10 +128,8 @@ KINDS = {
     "convolution": (convolution, (3, 9, 9)),
     "pools": (pools, (3, 10, 10)),
     "pointwise": (pointwise, (4,)),
-    "row": (row, (3, 12)),
     "language": (Language, None),
     "encoder": (Encoder, (5, 8)),
-    "attention": (Attention, (5, 8)),
 }
 
 
@@ -354,14 +336,3 @@ def test_data_that_a_module_does_not_take_are_refused_in_a_line():
             ArgumentError, match=r"`model` must answer the data, but fails at .*py, line"
         ):
             of_torch(module, data)
-
-
-def test_a_file_names_a_module(tmp_path):
-    from foretrain.elsewhere.own_model import own_model
-
-    code = "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(3, 2)"
-    (tmp_path / "mine.py").write_text(code)
-    x = RANDOM.standard_normal((5, 3))
-    function = own_model(tmp_path / "mine.py:model", x).function(x)
-    assert function.names == ("bias", "weight")
-    assert function.network is not None

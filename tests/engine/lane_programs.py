@@ -51,27 +51,7 @@ def passenger(
     number: int, *, rate=0.05, scale=0.5, growth=0.0, tolerance=0.0, max_steps=50
 ) -> Passenger:
     """A run known by its number, which is its seed as well."""
-    inputs = {
-        "rate": np.float64(rate),
-        "scale": np.float64(scale),
-        "growth": np.float64(growth),
-        "tolerance": np.float64(tolerance),
-        "root_seed": 3,
-        "seed": number,
-        "max_steps": max_steps,
-    }
+    inputs = {"rate": rate, "scale": scale, "growth": growth, "tolerance": tolerance}
+    inputs = {name: np.float64(value) for name, value in inputs.items()}
+    inputs |= {"root_seed": 3, "seed": number, "max_steps": max_steps}
     return Passenger(f"{number:032x}", inputs)
-
-
-def assert_same_bits(one, other) -> None:
-    """Fail unless two finished runs are equal to the bit, nan included."""
-    for name in ("identity", "outcome", "steps_taken", "note"):
-        assert getattr(one, name) == getattr(other, name), name
-    arrays = [
-        {"steps": run.steps, **run.curves, **{f"final {n}": v for n, v in run.finals.items()}}
-        for run in (one, other)
-    ]
-    assert arrays[0].keys() == arrays[1].keys()
-    for name, value in arrays[0].items():
-        assert value.dtype == arrays[1][name].dtype, name
-        assert value.tobytes() == arrays[1][name].tobytes(), name

@@ -28,16 +28,6 @@ singular_value = {from = 0.1, to = 1.0, number = 8}
 """
 
 
-def test_sbatch_script_runs_every_shard_once(tmp_path):
-    script = sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12, cores=2)
-    assert script.startswith("#!/bin/bash\n")
-    assert "#SBATCH --array=1-12\n" in script
-    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 2" in script
-    assert f"'{tmp_path}/a b.toml'" in script
-    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
-    assert done.returncode == 0, done.stderr
-
-
 def log_of(script):
     """Name of the log as SLURM reads it: quotes and backslashes first, then the doubled percent signs."""
     line = next(line for line in script.splitlines() if line.startswith("#SBATCH --output="))
@@ -45,32 +35,39 @@ def log_of(script):
     return argument.removeprefix("--output=").replace("%%", "%")
 
 
-def test_the_log_of_a_script_lies_beside_any_folder(tmp_path):
+def test_sbatch_script_runs_every_shard_once_with_its_log_beside_any_folder(tmp_path):
     folder = tmp_path / "50% of 'it', \"so\" #1"
-    script = sbatch_script("routing", tmp_path / "a.toml", folder, 2)
-    assert "50%% of" in script
+    script = sbatch_script("routing", tmp_path / "a b.toml", folder, 12)
+    assert script.startswith("#!/bin/bash\n")
+    assert "#SBATCH --array=1-12\n" in script
+    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 4" in script
+    assert f"'{tmp_path}/a b.toml'" in script
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
     assert log_of(script) == f"{folder}.slurm-%A-%a.log"
     assert f"--out {shlex.quote(str(folder))}" in script
-
-
-def test_the_log_of_a_script_lies_in_a_folder_that_exists(tmp_path):
     script = sbatch_script("routing", tmp_path / "a.toml", tmp_path / "not" / "yet", 2)
     assert log_of(script) == f"{tmp_path}/yet.slurm-%A-%a.log"
     assert not (tmp_path / "not").exists()
 
 
-@pytest.mark.parametrize("name", ["a\\b", "a\nb"])
-def test_a_log_that_slurm_cannot_name_is_refused(tmp_path, name):
-    with pytest.raises(ForetrainError, match="`out` must have no backslash and no line break"):
-        sbatch_script("routing", tmp_path / "a.toml", tmp_path / name, 2)
+@pytest.mark.parametrize(
+    ("name", "shards", "message"),
+    [
+        ("a\\b", 2, "`out` must have no backslash and no line break"),
+        ("a\nb", 2, "`out` must have no backslash and no line break"),
+        ("a", 0, "`shards` must be at least 1, but is 0"),
+    ],
+)
+def test_a_log_that_slurm_cannot_name_and_no_shards_are_refused(tmp_path, name, shards, message):
+    with pytest.raises(ForetrainError, match=message):
+        sbatch_script("routing", tmp_path / "a.toml", tmp_path / name, shards)
 
 
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
-        ("", ""),
         ("--keep-state no --checkpoint-every 60", ""),
-        ("--keep-state end", "--keep-state end "),
         (
             "--yes --retry-failed --checkpoint-every 5 --keep-state all",
             "--yes --checkpoint-every 5.0 --keep-state all --retry-failed ",
@@ -112,15 +109,13 @@ def stranger():
 # Half a second is granted to answer, and one more to give up.
 @pytest.mark.parametrize(
     "address",
-    ["nonsense", "http://127.0.0.1:9", "tcp://127.0.0.1:9", "tcp://no.such.invalid:1", "tls://a:1"],
+    [
+        *("nonsense", "http://127.0.0.1:9", "tcp://127.0.0.1:9", "tcp://no.such.invalid:1"),
+        *("tls://a:1", b"", b"HTTP/1.0 400 Bad Request\r\n\r\n", bytes(64)),
+    ],
 )
-def test_an_address_that_does_not_answer_is_named(address):
-    refused(address)
-
-
-@pytest.mark.parametrize("message", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n", bytes(64)])
-def test_an_address_that_speaks_no_dask_is_named(stranger, message):
-    refused(stranger(message))
+def test_an_address_that_does_not_answer_or_speaks_no_dask_is_named(stranger, address):
+    refused(stranger(address) if isinstance(address, bytes) else address)
 
 
 def test_a_scheduler_is_asked_from_within_an_event_loop():
@@ -144,25 +139,18 @@ def refused(address):
 @pytest.mark.slow
 def test_nothing_follows_the_line_that_names_a_silent_scheduler(stranger):
     pytest.importorskip("distributed")
-    code = (
-        "import sys\n"
-        "from foretrain.engine import cluster\n"
-        "from foretrain.errors import ForetrainError\n"
-        "for address in sys.argv[1:]:\n"
-        "    try:\n"
-        "        cluster.connected(address, timeout=0.5)\n"
-        "    except ForetrainError as error:\n"
-        "        print(error)\n"
-    )
-    addresses = [
-        "nonsense",
-        "http://127.0.0.1:99",
-        stranger(b""),
-        stranger(b"HTTP/1.0 400\r\n\r\n"),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *addresses], text=True, capture_output=True, timeout=60
-    )
+    code = """import sys
+from foretrain.engine import cluster
+from foretrain.errors import ForetrainError
+for address in sys.argv[1:]:
+    try:
+        cluster.connected(address, timeout=0.5)
+    except ForetrainError as error:
+        print(error)
+"""
+    addresses = "nonsense", "http://127.0.0.1:99", stranger(b""), stranger(b"HTTP/1.0 400\r\n\r\n")
+    command = [sys.executable, "-c", code, *addresses]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == len(addresses)
 
@@ -179,23 +167,10 @@ def test_a_client_of_a_scheduler_is_kept_and_a_worker_is_refused():
             cluster.connected(local.workers[0].address)
 
 
-def test_shards_are_refused_outside_their_range(tmp_path):
-    with pytest.raises(ForetrainError, match="`shards` must be at least 1, but is 0"):
-        sbatch_script("routing", tmp_path, tmp_path, 0)
-
-
 def sweep(config, out, *options):
-    command = [
-        sys.executable,
-        "-m",
-        "foretrain",
-        "sweep",
-        str(config),
-        "--out",
-        str(out),
-        "--quiet",
-    ]
-    return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [sys.executable, "-m", "foretrain", "sweep", str(config), "--out", str(out)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*command, "--quiet", *options], **pipes)
 
 
 @pytest.mark.slow
@@ -212,7 +187,11 @@ def test_killed_workers_and_clients_lose_nothing_and_change_no_bit(tmp_path):
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as local:
         first = sweep(config, tmp_path / "out", "--scheduler", local.scheduler_address)
-        wait_for_segments(tmp_path / "out", first)
+        while not list(
+            (tmp_path / "out").glob("journal/*.npz")
+        ):  # so that the kill comes in the middle
+            assert first.poll() is None, first.stderr.read().decode()
+            time.sleep(0.1)
         assert unfinished(tmp_path / "out")
         first.send_signal(signal.SIGKILL)
         first.wait()
@@ -230,14 +209,3 @@ def test_killed_workers_and_clients_lose_nothing_and_change_no_bit(tmp_path):
 def unfinished(folder):
     """Number of runs that the folder does not hold yet."""
     return 32 - len(journal.scan(folder).identities)
-
-
-def wait_for_segments(folder, process, seconds=120):
-    """Wait until some runs are durable, so that the kill comes in the middle."""
-    for _ in range(10 * seconds):
-        if process.poll() is not None:
-            raise AssertionError(process.stderr.read().decode())
-        if list(folder.glob("journal/*.npz")):
-            return
-        time.sleep(0.1)
-    raise AssertionError("nothing was finished in time")

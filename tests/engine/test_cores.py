@@ -31,12 +31,9 @@ def hold(tmp_path, monkeypatch):
     started = []
 
     def start(count):
-        process = subprocess.Popen(
-            [sys.executable, "-c", HOLDER, str(count)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        command = [sys.executable, "-c", HOLDER, str(count)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = subprocess.Popen(command, text=True, **pipes)
         started.append(process)
         return process, eval(process.stdout.readline())
 

@@ -64,32 +64,13 @@ def all_cores(tmp_path_factory):
 
 def run_unpinned(command, environment):
     """Run a command on all cores of the machine, as a user would, and not on the one core of this test process."""
-    return subprocess.run(
-        [sys.executable, "-c", UNPIN, *command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-
-
-@pytest.mark.slow
-def test_from_the_command_line(tmp_path, all_cores):
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
-    command = [sys.executable, "-m", "foretrain", "run", "routing", "--seeds=3", *flags]
-    done = run_unpinned([*command, f"--out={tmp_path / 'out'}"], all_cores)
-    assert done.returncode == 0, done.stderr
+    whole = [sys.executable, "-c", UNPIN, *command]
+    return subprocess.run(whole, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param(TOY % None, id="workers"),
-        pytest.param(TOY % 0, id="in-this-process", marks=pytest.mark.slow),
-        pytest.param(PYTHON, id="routing", marks=pytest.mark.slow),
-    ],
+    "code", [TOY % None, TOY % 0, PYTHON], ids=["workers", "in-this-process", "routing"]
 )
 def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, code):
     here = str(Path(__file__).parent)

@@ -92,7 +92,6 @@ def test_runs_of_a_dead_worker_are_redone_then_set_apart_then_failed():
     worker = Worker(None, group=group, queued={5}, entered={1, 2}, left={3})
     assert recall(worker, deaths) == []
     assert sorted(group.waiting) == [1, 2, 3, 5]
-    assert worker.idle
 
     group.waiting.clear()
     assert recall(Worker(None, group=group, entered={1}, queued={2}), deaths) == []
@@ -107,10 +106,7 @@ def test_runs_of_a_dead_worker_are_redone_then_set_apart_then_failed():
     group.waiting.append(0)
     assert share(group, idle, [busy, idle]) == []
     assert recall(Worker(None, group=group, entered={1}, alone=True), deaths) == [1]
-
-
-def test_runs_that_a_dead_worker_made_durable_are_not_redone():
-    group = group_of(4)
+    # What it made durable is not redone.
     group.waiting.clear()
     assert recall(Worker(None, group=group, entered={0}, left={1, 2}), {}, {1}) == []
     assert sorted(group.waiting) == [0, 2]

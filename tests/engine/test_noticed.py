@@ -78,23 +78,22 @@ def test_of_many_files_a_hundred_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "read",
-    [
-        lambda: os.environ["SOME_THING"],
-        lambda: os.environ.get("SOME_THING"),
-        lambda: os.getenv("SOME_THING"),
-        lambda: "SOME_THING" in os.environ,
-    ],
+    "read", [lambda n: os.environ[n], os.environ.get, os.getenv, lambda n: n in os.environ]
 )
 def test_a_variable_that_the_study_reads_is_named_and_not_what_it_holds(
     tmp_path, monkeypatch, read
 ):
     monkeypatch.setenv("SOME_THING", "secret")
-    assert noticed(tmp_path, read) == ["$SOME_THING"]
+    assert noticed(tmp_path, lambda: read("SOME_THING")) == ["$SOME_THING"]
 
 
-def test_variables_that_python_packages_and_foretrain_read_are_left_out(tmp_path):
+def test_what_python_packages_and_foretrain_read_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("matplotlib.get_cachedir", lambda: str(tmp_path / "fonts"))
+    (tmp_path / "fonts").mkdir()
+    (tmp_path / "fonts" / "list.json").touch()
+
     def call():
+        (tmp_path / "fonts" / "list.json").read_text()
         Path("~").expanduser()
         tempfile.mkdtemp(dir=tmp_path)
         np.show_config(mode="dicts")

@@ -193,17 +193,11 @@ def test_a_gpu_that_cannot_begin_is_left_out_and_said(scripted, tmp_path, monkey
     monkeypatch.setattr(scripted, "dies", True)
     monkeypatch.setattr(scripted, "rates", {CPU: 1.0, GPU: 1.0})
     remarks = set()
-    done = toy.sweep(
-        tmp_path / "out",
-        seeds=20,
-        parameters=WIDTHS,
-        workers=1,
-        progress=lambda now: remarks.add(now.remark),
-    )
+    heard = {"progress": lambda now: remarks.add(now.remark)}
+    done = toy.sweep(tmp_path / "out", seeds=20, parameters=WIDTHS, workers=1, **heard)
     assert (done.ran, done.backends) == (60, (CPU,))
-    assert remarks - {""} == {
-        "The GPU is left out, its worker ended before its first run (no GPU)."
-    }
+    line = "The GPU is left out, its worker ended before its first run (no GPU)."
+    assert remarks - {""} == {line}
 
 
 @pytest.mark.slow

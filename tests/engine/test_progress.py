@@ -11,14 +11,8 @@ import toy_sweep
 
 
 def test_what_is_to_be_done_is_said_with_the_number_of_programs():
-    start = Progress(
-        "starting",
-        groups=3,
-        total=120,
-        stored=20,
-        predicted_steps=3.2e6,
-        places="2 workers",
-    )
+    known = {"stored": 20, "predicted_steps": 3.2e6, "places": "2 workers"}
+    start = Progress("starting", groups=3, total=120, **known)
     assert describe(start) == (
         "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
     )
@@ -36,9 +30,8 @@ def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(l
         if (found := forecast.left(now, left)) is not None:
             said[now] = found
     assert said, "it is known at last"
-    wrong = [
-        now for now, left in said.items() if not (100 - now) / 2 - 5 <= left <= 2 * (100 - now) + 5
-    ]
+    ends = {now: 100 - now for now in said}
+    wrong = [t for t, left in said.items() if not ends[t] / 2 - 5 <= left <= 2 * ends[t] + 5]
     # While it is slow nothing tells that it will not stay so. The mean speed alone is wrong until 34 s and 90 s.
     assert max(wrong, default=0) <= 1.1 * late + 1
     assert min(said) < 3
@@ -46,9 +39,7 @@ def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(l
 
 def test_the_coordinator_sleeps_while_its_workers_work(tmp_path):
     heard = []
-    done = toy_sweep.sweep(
-        tmp_path, seeds=1, parameters={"width": 2}, workers=None, progress=heard.append
-    )
+    done = toy_sweep.sweep(tmp_path, seeds=1, parameters={"width": 2}, progress=heard.append)
     # It says how far it is five times a second, and at the start and the end.
     assert len(heard) <= 5 * (done.wall_time_s + 1) + 2
 
@@ -56,13 +47,8 @@ def test_the_coordinator_sleeps_while_its_workers_work(tmp_path):
 @pytest.mark.slow
 def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(tmp_path):
     heard = []
-    done = toy_sweep.sweep(
-        tmp_path,
-        seeds=3,
-        parameters={"width": (2, 3), "longest": 40},
-        workers=1,
-        progress=heard.append,
-    )
+    given = {"width": (2, 3), "longest": 40}
+    done = toy_sweep.sweep(tmp_path, seeds=3, parameters=given, workers=1, progress=heard.append)
     first, last = heard[0], heard[-1]
     assert (first.phase, first.groups, first.total, first.finished) == ("starting", 2, 6, 0)
     assert first.predicted_steps > 0

@@ -86,10 +86,8 @@ def program(parameters):
                 "second": jax.random.orthogonal(second, width, (4,), dtype)[0, 0],
             }
         else:
-            shapes = [(width, INPUTS), (width,)]
-            weights = dict(
-                zip(("first", "second"), streams.normals(first, shapes, dtype), strict=True)
-            )
+            drawn = streams.normals(first, [(width, INPUTS), (width,)], dtype)
+            weights = dict(zip(("first", "second"), drawn, strict=True))
         return weights, optimizer(inputs).init(weights), noise, jnp.zeros((), jnp.int32)
 
     def optimizer(inputs):

@@ -55,25 +55,23 @@ def finish(process, timeout=60):
     return process.returncode, json.loads(out) if out else None, err
 
 
+def _state(pid):
+    """State of a process and id of its parent; "X" where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return "X", ""
+
+
 def children(pid):
     """Process ids of the living children of a process."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid and fields[0] not in "ZX":
-            found.append(int(stat.parent.name))
-    return sorted(found)
+    numbers = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+    return sorted(one for one in numbers if _state(one)[1] == str(pid) and alive(one))
 
 
 def alive(pid):
     """Return True where a process lives."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    return _state(pid)[0] not in "ZX"
 
 
 def folded(folder, seeds=4, **parameters):

@@ -56,14 +56,19 @@ def corner_runs_of(folder, number=3, **options):
     return CornerRuns(simulator_of(own, number), partial(training, **options), folder)
 
 
+@pytest.fixture(autouse=True)
+def _no_trial(monkeypatch):
+    monkeypatch.setattr(CornerRuns, "_trial", (1e-6, 0.0))
+
+
 @pytest.fixture
 def refuse(monkeypatch):
     """Refuse to train from the call on."""
 
-    def refused(*_, **__):
+    def refused(*_):
         raise KeyboardInterrupt
 
-    return lambda: monkeypatch.setattr(Simulator, "run", refused)
+    return lambda: monkeypatch.setattr(Simulator, "train", refused)
 
 
 def assert_equal(curves, other):
@@ -112,15 +117,15 @@ def test_an_explanation_that_is_interrupted_goes_on_and_ends_with_the_same_bits(
 ):
     options = {"learning_rate": 0.1, "steps": 20, "seeds": 2}
     whole = foretrain.explain(apply, init, X, Y, **options, out=tmp_path / "whole")
-    run, left = Simulator.run, iter(range(5))
+    train, left = Simulator.train, iter(range(5))
 
-    def interrupted(*given, **options):
+    def interrupted(*given):
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return run(*given, **options)
+        return train(*given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Simulator, "run", interrupted)
+        patched.setattr(Simulator, "train", interrupted)
         with pytest.raises(KeyboardInterrupt):
             foretrain.explain(apply, init, X, Y, **options, out=tmp_path / "part")
     stored = set(scan(tmp_path / "part").identities)

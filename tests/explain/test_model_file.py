@@ -42,8 +42,15 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_command_explains_and_writes_a_page(folder, capsys):
-    command = "explain model.py data.npz --steps 20 --batch-size 4 --seeds 2 --out made"
-    assert main(command.split()) == 0
+    command = "explain model.py data.npz --steps 20 --batch-size 4 --seeds 2 --from-zero --out made"
+    assert main(f"{command} --shard 1/2".split()) == 0
+    out, err = capsys.readouterr()
+    assert out == "This part is done; the last part to finish explains the whole.\n"
+    assert "Time: about " in err
+    assert "Memory: at most " in err
+    assert main(["show", "made"]) == 2
+    assert "which prints them again if it is called as before" in capsys.readouterr().err
+    assert main(f"{command} --shard 2/2".split()) == 0
     out, err = capsys.readouterr()
     assert "Said before training: " in err
     assert "share of all parts" in out

@@ -63,7 +63,6 @@ def test_a_schedule_gives_the_rate_of_every_step():
         ({"batch_size": 11}, "`batch_size` must be between 1 and 10, but is 11"),
         ({"learning_rate": -1}, "`learning_rate` must be greater than 0"),
         ({"learning_rate": lambda step: np.nan}, "`learning_rate` must be finite"),
-        ({"steps": "many"}, "`steps` must be a whole number"),
         ({"optimizer": "lion"}, "`optimizer` must be one of"),
         ({"loss": "hinge"}, "`loss` must be one of"),
         ({"loss": lambda outputs, y: outputs}, "`loss` must return one number"),
@@ -75,16 +74,9 @@ def test_a_schedule_gives_the_rate_of_every_step():
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_one_line(change, words):
-    given = {
-        "apply": apply,
-        "init": init,
-        "x": X,
-        "y": Y,
-        "learning_rate": 0.1,
-        "steps": 2,
-    } | change
+    whole = {"apply": apply, "init": init, "x": X, "y": Y, "learning_rate": 0.1, "steps": 2}
     with pytest.raises(ForetrainError, match=words):
-        described(**given)
+        described(**whole | change)
 
 
 def test_an_init_that_ignores_its_key_is_refused(x64):

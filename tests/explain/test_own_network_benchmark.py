@@ -10,7 +10,7 @@ import pytest
 from made_up import check, runs
 
 import foretrain
-from foretrain.explain.shares import FLOOR, shapley_shares
+from foretrain.explain.shares import FLOOR
 from foretrain.plans import catalogue
 from foretrain.plans.author import words
 from foretrain.plans.grid import Grid
@@ -70,21 +70,6 @@ def test_coverage_is_the_fraction_of_groups_that_contain_the_mean_of_the_others(
     assert (
         measurement.coverage(np.r_[np.full(4, 10.0), np.full(4, 90.0)] + np.tile([0, 1], 4), 4) == 0
     )
-
-
-def test_causes_have_a_share_for_every_start():
-    random = np.random.default_rng(0)
-    game = {
-        frozenset(one): random.uniform(0, 1, (5, 7)) for one in ((), ("a",), ("b",), ("a", "b"))
-    }
-    found = shapley_shares(game, ("a", "b"), np.ones(5))
-    assert all(np.isclose(one.each.mean(), one.share.measured) for one in found.causes)
-
-
-def test_seeds_draw_every_kind_of_network_and_activation():
-    words = [networks._network(np.random.default_rng(seed), 6)[2] for seed in range(60)]
-    for kind in ("x", *networks.KINDS[1:], *networks.ACTIVATIONS):
-        assert sum(kind in one.split() for one in words) > 2
 
 
 def test_the_planted_networks_begin_at_zero(x64):

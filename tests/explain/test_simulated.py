@@ -5,12 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.errors import ForetrainError
 from foretrain.explain import simulated
-from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
-from foretrain.explain.kernel.sharpness import sharpness
+from foretrain.explain.kernel.kernel_recursion import Kernel, diverged, sharpness
 from foretrain.explain.own_network import batches, described, starts
-from foretrain.explain.simulated import Corner, Simulator, corners, enough_substeps, log_spaced
+from foretrain.explain.simulated import Corner, Simulator, enough_substeps, log_spaced
 
 RANDOM = np.random.default_rng(0)
 X, X_TEST = RANDOM.standard_normal((12, 4)), RANDOM.standard_normal((5, 4))
@@ -117,15 +115,6 @@ def test_the_number_of_substeps_makes_the_flow(x64):
     assert (np.abs(here - there) <= 1e-3 * here[:, :1]).all()
 
 
-def test_corners_share_programs_of_one_shape(x64):
-    *_, simulator = made(batch_size=4, steps=5)
-    for step in (False, True):
-        for small in (1, 2):
-            simulator.run(Corner(True, True, step, batches=True), small)
-    assert len(simulator._programs) == 1
-    assert next(iter(simulator._programs.values()))._cache_size() == 1
-
-
 def test_small_steps_in_single_precision_are_the_same_flow(x64, monkeypatch):
     """Rounding of 20 x 8 gradients in single precision, each a few 1e-7 of the loss, is below 1e-4 of it."""
     monkeypatch.setattr(simulated, "SINGLE", 0)
@@ -181,13 +170,6 @@ def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
     assert np.allclose(np.log2(np.divide(corrected[:-1], corrected[1:])), 2, atol=0.25)
 
 
-def test_only_small_steps_of_plain_descent_are_corrected(x64):
-    for options, step in (({"optimizer": "momentum"}, False), ({}, True)):
-        *_, simulator = made(**options)
-        with pytest.raises(ForetrainError, match="can be corrected"):
-            simulator.run(Corner(step=step), corrected=True)
-
-
 def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
     training, drawn, *_, simulator = made(batch_size=4)
     for corner in (Corner(output=False), REAL._replace(output=False)):
@@ -197,20 +179,6 @@ def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
     before = jax.vmap(lambda w: apply(w, X))(drawn)[0]
     *_, other = made(1, y=Y + np.asarray(before), batch_size=4)
     assert np.allclose(other.run(REAL).train[0], curves.train[0], rtol=1e-10)
-
-
-def test_with_the_output_there_are_twice_as_many_corners(x64):
-    training, *_ = made(batch_size=4)
-    both = corners(training, from_zero=True)
-    assert len(both) == len(set(both)) == 32
-    assert both[16:] == corners(training)
-    assert not any(corner.output for corner in both[:16])
-
-
-def test_adam_has_no_small_steps(x64):
-    *_, simulator = made(optimizer="adam")
-    with pytest.raises(ForetrainError, match="cannot be made small"):
-        simulator.run(Corner())
 
 
 def test_a_linear_network_of_one_layer_is_its_kernel(x64):
@@ -228,9 +196,3 @@ def test_a_linear_network_of_one_layer_is_its_kernel(x64):
     kernel = Kernel(training, drawn[0])
     assert np.allclose(simulator.run(REAL).train[0], kernel.predicted(rows[0], simulator.at).train)
     assert kernel.movement(kernel.values_at(simulator.run(REAL).weights[0])) < 1e-12
-
-
-def test_the_kernel_moves_nothing_where_weights_stay(x64):
-    training, drawn, *_ = made()
-    kernel = Kernel(training, start(drawn, 0))
-    assert kernel.movement(kernel.values_at(start(drawn, 0))) == 0

@@ -10,7 +10,7 @@ from made_claims import made
 from foretrain.figures import Drawing
 from foretrain.figures.links import links
 from foretrain.laboratory.judge import judged
-from foretrain.laboratory.per_seed import per_seed
+from foretrain.laboratory.page import per_seed
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.study import claim, define, parameter

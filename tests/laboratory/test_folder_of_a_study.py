@@ -12,13 +12,22 @@ from foretrain.plans import catalogue
 from foretrain.study import define
 
 
-@pytest.mark.slow
-def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, tmp_path, capsys):
+@pytest.fixture
+def finished(study, tmp_path, capsys):
+    """The file of a study, and a folder of its runs."""
     file, out = study(), tmp_path / "out"
     assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    capsys.readouterr()
+    return file, out
+
+
+@pytest.mark.slow
+def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(
+    finished, tmp_path, capsys
+):
+    file, out = finished
     (tmp_path / "elsewhere").mkdir()
     moved = shutil.move(file, tmp_path / "elsewhere" / "tiny.py")
-    capsys.readouterr()
     assert main(["report", str(out)]) == 0
     one_line(capsys.readouterr().err, f"not at {file} any more")
     assert main(["run", str(moved), *RUN, "--out", str(out)]) == 0
@@ -30,11 +39,9 @@ def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, 
 
 
 @pytest.mark.slow
-def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp_path, capsys):
-    file, out = study(), tmp_path / "out"
-    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(finished, tmp_path, capsys):
+    file, out = finished
     moved = file.rename(tmp_path / "other.py")
-    capsys.readouterr()
     assert main(["report", str(out)]) == 0
     one_line(capsys.readouterr().err, "Try foretrain report with --study and the place")
     more = ["run", str(moved), *RUN, "--seeds", "3", "--out", str(out)]
@@ -59,12 +66,10 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp
 
 
 @pytest.mark.slow
-def test_a_place_of_other_code_is_remembered_and_told_to_be_that(study, tmp_path, capsys):
-    file, out = study(), tmp_path / "out"
-    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+def test_a_place_of_other_code_is_remembered_and_told_to_be_that(finished, tmp_path, capsys):
+    file, out = finished
     other = tmp_path / "other.py"
     other.write_text(file.read_text().replace("w * (1 - inputs", "w * (0.9 - inputs"))
-    capsys.readouterr()
     assert main(["report", str(out), "--study", str(other)]) == 0
     told = capsys.readouterr().err
     assert f"remembers that its study is at {other}. Its runs were made by other code (" in told
@@ -91,13 +96,11 @@ def contents(folder):
     ],
 )
 def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by_report(
-    study, tmp_path, capsys, old, new, message
+    study, finished, capsys, old, new, message
 ):
-    out = tmp_path / "out"
-    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
+    _, out = finished
     before = contents(out)
     changed = study(old, new)
-    capsys.readouterr()
     assert main(["report", str(out), "--study", str(changed)]) == 2
     told = capsys.readouterr().err
     one_line(told, message)
@@ -108,13 +111,11 @@ def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by
 
 @pytest.mark.slow
 def test_results_that_hold_runs_are_not_replaced_by_none_where_the_journal_is_gone(
-    study, tmp_path, capsys
+    finished, capsys
 ):
-    out = tmp_path / "out"
-    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
+    _, out = finished
     shutil.rmtree(out / "journal")
     before = contents(out)
-    capsys.readouterr()
     assert main(["report", str(out)]) == 2
     one_line(capsys.readouterr().err, "holds none of the runs of its plan, but the results")
     assert contents(out) == before

@@ -8,13 +8,14 @@ import copy
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import repeat
+from dataclasses import dataclass
+from itertools import chain, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 from mutations.golden import predicted, told
 from mutations.plant import Mutation, doubled, mutations
 
@@ -41,7 +42,8 @@ class Noticed:
     """Fate of one mutation."""
 
     study: str
-    mutation: Mutation
+    kind: str  #: and `what`, as of the `Mutation`
+    what: str
     by: tuple[str, ...]  #: labels of the claims that held and fail now; () where no verdict notices
     golden: bool  #: whether the digest stored of small sizes tells the same error in the theory
 
@@ -49,21 +51,14 @@ class Noticed:
 def run(study: str, folder: Path, **changed: Any) -> Grid:
     """Run a study at its size here, but for the options that are changed, in this process."""
     size = SIZES.get(study) or {"seeds": SEEDS, **PRESETS[study]}
-    options = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in {**size, **changed}.items()
-    }
-    return foretrain.run(study, **options, out=folder, workers=0, quiet=True).grid
+    return foretrain.run(study, **{**size, **changed}, out=folder, workers=0, quiet=True).grid
 
 
 def doubled_rates(grid: Grid) -> dict[str, Any]:
     """Return the learning rates of a grid, each twice as large."""
     names = [name for name in vars(grid.parameters) if name.endswith(_RATES)]
     given = {name: grid.axes.get(name, getattr(grid.parameters, name)) for name in names}
-    return {
-        name: tuple(2 * one for one in value) if isinstance(value, tuple) else 2 * value
-        for name, value in given.items()
-    }
+    return {name: (2 * np.asarray(value)).tolist() for name, value in given.items()}
 
 
 def verdicts(study: Study, grid: Grid, among: Collection[str]) -> dict[str, str]:
@@ -91,15 +86,11 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
         among = {id for id, reads in reading.items() if _may_notice(one, reads)}
         if one.reads and not among & holding:
             continue
-        changed = one.plant(grid)
-        after = verdicts(known, changed, among)
-        by = tuple(
-            name
-            for name, verdict in after.items()
-            if verdict == FAILS and before.get(name, HOLDS) == HOLDS
-        )
+        after = verdicts(known, one.plant(grid), among)
+        failing = (name for name, verdict in after.items() if verdict == FAILS)
+        by = tuple(name for name in failing if before.get(name, HOLDS) == HOLDS)
         golden = bool(one.predicts) and (one.kind, one.what) in tells
-        found.append(Noticed(study, one, by, golden))
+        found.append(Noticed(study, one.kind, one.what, by, golden))
     return found
 
 
@@ -129,8 +120,8 @@ def _watched() -> Iterator[set[str]]:
 def of_study(study: str, folder: Path) -> list[Noticed]:
     """Run a study and plant all mutations in it; one that is `predicted_only` is not run, and theory alone is planted in."""
     if study in PREDICTED_ONLY:
-        theory = [one for one in mutations(predicted(study)) if one.predicts]
-        return [Noticed(study, one, (), (one.kind, one.what) in told(study)) for one in theory]
+        theory = [(m.kind, m.what) for m in mutations(predicted(study)) if m.predicts]
+        return [Noticed(study, *names, (), names in told(study)) for names in theory]
     grid = run(study, folder / study)
     planted = list(mutations(grid))
     if catalogue.load(study).trains and (rates := doubled_rates(grid)):
@@ -142,19 +133,7 @@ def of_all(folder: Path) -> list[Noticed]:
     """Do the same for every study of the catalogue, two at a time."""
     names = catalogue.names()
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        return [one for found in pool.map(_without_grids, names, repeat(folder)) for one in found]
-
-
-def _without_grids(study: str, folder: Path) -> list[Noticed]:
-    return [
-        replace(one, mutation=replace(one.mutation, plant=_planted))
-        for one in of_study(study, folder)
-    ]
-
-
-def _planted(grid: Grid) -> Grid:
-    """Stand in the place of what was planted, which holds the arrays of a grid."""
-    return grid
+        return list(chain.from_iterable(pool.map(of_study, names, repeat(folder))))
 
 
 def stored(folder: Path) -> list[Noticed]:
@@ -169,18 +148,18 @@ def report(found: list[Noticed]) -> list[str]:
     for study in dict.fromkeys(one.study for one in found):
         here = [one for one in found if one.study == study]
         lines.append(f"{study}: {_shares(here)}")
-        for kind in dict.fromkeys(one.mutation.kind for one in here):
-            lines.append(f"  {kind}: {_shares([one for one in here if one.mutation.kind == kind])}")
-        silent = [one.mutation for one in here if not one.by]
+        lines += _by_kind(here, "  ")
+        silent = [one for one in here if not one.by]
         lines += [f"  no verdict notices: {one.kind}, {one.what}" for one in silent]
-    for kind in dict.fromkeys(one.mutation.kind for one in found):
-        lines.append(f"{kind}: {_shares([one for one in found if one.mutation.kind == kind])}")
-    return [*lines, f"All: {_shares(found)}"]
+    return [*lines, *_by_kind(found), f"All: {_shares(found)}"]
+
+
+def _by_kind(found: list[Noticed], margin: str = "") -> list[str]:
+    kinds = dict.fromkeys(one.kind for one in found)
+    return [f"{margin}{kind}: {_shares([m for m in found if m.kind == kind])}" for kind in kinds]
 
 
 def _shares(found: list[Noticed]) -> str:
-    verdict, either = (
-        sum(bool(one.by) for one in found),
-        sum(bool(one.by or one.golden) for one in found),
-    )
+    verdict = sum(bool(one.by) for one in found)
+    either = sum(bool(one.by or one.golden) for one in found)
     return f"{verdict} of {len(found)} by a verdict, {either} by a verdict or the stored prediction"

@@ -37,20 +37,25 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
     for name, values in grid.theory.data_vars.items():
         for kind, what, changed in _of_array(values):
             if _differs(values, changed):
-                plant = partial(_theory, name=name, values=changed)
+                plant = partial(_with, part="theory", arrays={name: changed})
                 yield Mutation(kind, f"{name} {what}", plant, str(name))
-    if any(_differs(values, _rolled(values, "seed")) for values in _by_seed(grid.theory)):
-        yield Mutation("runs", "those of another seed", _exchanged)
+    by_seed = [values for values in grid.theory.values() if values.sizes.get("seed", 0) > 1]
+    if any(_differs(values, _rolled(values, "seed")) for values in by_seed):
+        # The runs of each seed stand in the place of those of the next; start, theory and labels stay.
+        yield Mutation("runs", "those of another seed", partial(_in_all, change=_next_seed))
+    runs = grid.simulation
     for name, kind, what, changed in _misread(grid):
-        if _differs(grid.simulation[name], changed):
-            plant = partial(_read, name=name, values=changed)
+        if _differs(runs[name], changed):
+            plant = partial(_with, part="simulation", arrays={name: changed})
             yield Mutation(kind, f"{name} {what}", plant, reads=name)
-    for name, source in _leaks(grid.simulation):
-        if _differs(grid.simulation[name], grid.simulation[source]):
-            what = f"{name} is {source}"
-            yield Mutation("leak", what, partial(_leaked, name=name, source=source))
-    if any(_cut_short(runs) for runs in (grid.simulation, *grid.variants.values())):
-        yield Mutation("truncated", "nothing changes after half of the steps", _truncated)
+    for name, source in _leaks(runs):
+        if _differs(runs[name], runs[source]):
+            arrays = {name: runs[name].copy(data=runs[source].values)}
+            plant = partial(_with, part="simulation", arrays=arrays)
+            yield Mutation("leak", f"{name} is {source}", plant)
+    if any(_cut_short(network) for network in (runs, *grid.variants.values())):
+        what = "nothing changes after half of the steps"
+        yield Mutation("truncated", what, partial(_in_all, change=_halved))
 
 
 def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
@@ -79,19 +84,10 @@ def _rolled(values: xr.DataArray, dim: str) -> xr.DataArray:
     return values.copy(data=np.roll(values.values, 1, values.get_axis_num(dim)))
 
 
-def _by_seed(theory: xr.Dataset) -> list[xr.DataArray]:
-    return [values for values in theory.data_vars.values() if values.sizes.get("seed", 0) > 1]
-
-
 def _at_another_time(values: xr.DataArray) -> xr.DataArray:
-    place = values.get_axis_num("step")
-    number = values.sizes["step"]
-    index = np.minimum(CLOCK * np.arange(number), number - 1)
-    low = np.floor(index).astype(int)
-    share = (index - low).reshape([-1 if axis == place else 1 for axis in range(values.ndim)])
-    first = values.values.take(low, place)
-    second = values.values.take(np.minimum(low + 1, number - 1), place)
-    return values.copy(data=np.where(share > 0, (1 - share) * first + share * second, first))
+    place, at = values.get_axis_num("step"), np.arange(values.sizes["step"])
+    read = np.apply_along_axis(lambda row: np.interp(CLOCK * at, at, row), place, values.values)
+    return values.copy(data=read)
 
 
 def _differs(values: xr.DataArray, changed: xr.DataArray) -> bool:
@@ -103,25 +99,18 @@ def _differs(values: xr.DataArray, changed: xr.DataArray) -> bool:
     return bool(np.linalg.norm(one - other) >= 0.999 * LEAST * np.linalg.norm(one) > 0)
 
 
-def _theory(grid: Grid, name: str, values: xr.DataArray) -> Grid:
-    return replace(grid, theory=grid.theory.assign({name: values}))
+def _with(grid: Grid, part: str, arrays: dict) -> Grid:
+    return replace(grid, **{part: getattr(grid, part).assign(arrays)})
 
 
-def _exchanged(grid: Grid) -> Grid:
-    """Put the runs of each seed in the place of those of the next; start, theory and labels stay."""
-    variants = {name: _next_seed(runs) for name, runs in grid.variants.items()}
-    return replace(grid, simulation=_next_seed(grid.simulation), variants=variants)
+def _in_all(grid: Grid, change: Callable[[xr.Dataset], xr.Dataset]) -> Grid:
+    variants = {name: change(runs) for name, runs in grid.variants.items()}
+    return replace(grid, simulation=change(grid.simulation), variants=variants)
 
 
 def _next_seed(runs: xr.Dataset) -> xr.Dataset:
-    moved = {
-        name: _rolled(values, "seed") for name, values in runs.items() if "seed" in values.dims
-    }
-    return runs.assign(moved)
-
-
-def _read(grid: Grid, name: str, values: xr.DataArray) -> Grid:
-    return replace(grid, simulation=grid.simulation.assign({name: values}))
+    by_seed = {name: values for name, values in runs.items() if "seed" in values.dims}
+    return runs.assign({name: _rolled(values, "seed") for name, values in by_seed.items()})
 
 
 def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -133,16 +122,6 @@ def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
             if name != rest and source in runs and runs[source].dims == runs[name].dims:
                 yield name, source
                 break
-
-
-def _leaked(grid: Grid, name: str, source: str) -> Grid:
-    runs = grid.simulation
-    return _read(grid, name, runs[name].copy(data=runs[source].values))
-
-
-def _truncated(grid: Grid) -> Grid:
-    variants = {name: _halved(runs) for name, runs in grid.variants.items()}
-    return replace(grid, simulation=_halved(grid.simulation), variants=variants)
 
 
 def _cut_short(runs: xr.Dataset) -> bool:
@@ -163,12 +142,11 @@ def _halved(runs: xr.Dataset) -> xr.Dataset:
 
 def doubled(grid: Grid, faster: Grid) -> Mutation:
     """The mutation of code that trains at twice the rate that it says: runs at that rate, labelled as those of the grid."""
-    names = {name: _labelled(faster.network(name), grid.network(name)) for name in grid.variants}
+    variants = {name: _labelled(faster.network(name), grid.network(name)) for name in grid.variants}
     runs = _labelled(faster.simulation, grid.simulation)
+    parts = {"simulation": runs, "variants": variants, "fits": faster.fits}
     return Mutation(
-        "rate",
-        "every learning rate is twice what it says",
-        lambda whole: replace(whole, simulation=runs, variants=names, fits=faster.fits),
+        "rate", "every learning rate is twice what it says", lambda whole: replace(whole, **parts)
     )
 
 

@@ -5,12 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.graph import graph_from_dict
-from foretrain.networks.gated import (
-    example_loss,
-    forward,
-    initial_weights,
-    statistics_gradient,
-)
+from foretrain.networks.gated import example_loss, forward, initial_weights, statistics_gradient
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
 
@@ -80,22 +75,12 @@ def test_flow_leaves_the_balance_of_every_hidden_node_unchanged(seed):
 
 
 def test_a_hand_computed_output_with_gates_on_nodes_and_edges():
-    graph = graph_from_dict(
-        {
-            "nodes": {"x": 1, "h": 2, "y": 1},
-            "edges": {"in": ["x", "h"], "out": ["h", "y"], "skip": ["x", "y"]},
-        }
-    )
-    weights = {
-        "in": np.array([[2.0], [3.0]]),
-        "out": np.array([[1.0, -1.0]]),
-        "skip": np.array([[7.0]]),
-    }
-    gates = {
-        "in": np.array([1.0, 1.0, 0.5]),
-        "h": np.array([1.0, 0.0, 1.0]),
-        "y": np.array([1.0, 1.0, 2.0]),
-    }
+    edges = {"in": ["x", "h"], "out": ["h", "y"], "skip": ["x", "y"]}
+    graph = graph_from_dict({"nodes": {"x": 1, "h": 2, "y": 1}, "edges": edges})
+    weights = {"in": [[2.0], [3.0]], "out": [[1.0, -1.0]], "skip": [[7.0]]}
+    weights = {name: np.array(rows) for name, rows in weights.items()}
+    gates = {"in": [1.0, 1.0, 0.5], "h": [1.0, 0.0, 1.0], "y": [1.0, 1.0, 2.0]}
+    gates = {name: np.array(row) for name, row in gates.items()}
     x = np.array([[1.0], [1.0], [2.0]])
     found = forward(graph, weights, {"x": x}, gates)["y"]
     np.testing.assert_array_equal(found[:, 0], [7 - 1, 7, 2 * (14 - 1)])

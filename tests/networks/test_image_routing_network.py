@@ -42,23 +42,16 @@ def test_statistics_give_the_gradient_of_all_samples(shared):
     images, labels = data(shared)
     bases, scales, targets, residual = statistics(images, labels)
     weights = start()
-    turned = weights._replace(
-        encoders=jnp.einsum(
-            "ihd,idr->ihr", weights.encoders, np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
-        )
-    )
+    bases = np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
+    turned = weights._replace(encoders=jnp.einsum("ihd,idr->ihr", weights.encoders, bases))
     found = network.negative_gradient(turned, scales, targets, PAIRS)
     loss = lambda w: network.minibatch_loss((w, None), images, None, labels, PAIRS, 1.0, "squared")  # noqa: E731
     expected = jax.jit(jax.grad(loss))(weights)
-    encoders = jnp.einsum(
-        "ihr,idr->ihd", found.encoders, np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
-    )
+    encoders = jnp.einsum("ihr,idr->ihd", found.encoders, bases)
     for one, other in zip(found._replace(encoders=encoders), expected, strict=True):
         np.testing.assert_allclose(one, -other, atol=1e-13)
-    mean = routing.mean_over(
-        PAIRS, network.excess_errors(turned, scales, targets) + residual[:, None]
-    )
-    np.testing.assert_allclose(mean, loss(weights), rtol=1e-12)
+    errors = network.excess_errors(turned, scales, targets) + residual[:, None]
+    np.testing.assert_allclose(routing.mean_over(PAIRS, errors), loss(weights), rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -83,17 +76,13 @@ def test_evaluation_agrees_with_a_plain_loop_over_routes():
     weights = start()
     losses, accuracy = network.evaluate(weights, None, images, None, labels, 0.05, "cross_entropy")
     leaky = lambda x: np.where(x > 0, x, 0.05 * x)  # noqa: E731
-    for i in range(DOMAINS):
-        for j in range(DOMAINS):
-            output = (
-                leaky(leaky(images[i] @ weights.encoders[i].T) @ weights.hidden.T)
-                @ weights.decoders[j].T
-            )
-            chances = np.exp(output) / np.exp(output).sum(1, keepdims=True)
-            assert losses[i, j] == pytest.approx(
-                -np.log(chances[np.arange(SAMPLES), labels]).mean(), rel=1e-10
-            )
-            assert accuracy[i, j] == pytest.approx((output.argmax(1) == labels).mean())
+    for i, j in np.ndindex(DOMAINS, DOMAINS):
+        second = leaky(leaky(images[i] @ weights.encoders[i].T) @ weights.hidden.T)
+        output = second @ weights.decoders[j].T
+        chances = np.exp(output) / np.exp(output).sum(1, keepdims=True)
+        loss = -np.log(chances[np.arange(SAMPLES), labels]).mean()
+        assert losses[i, j] == pytest.approx(loss, rel=1e-10)
+        assert accuracy[i, j] == pytest.approx((output.argmax(1) == labels).mean())
 
 
 def test_the_authors_decoders_have_the_variance_of_their_fans():

@@ -1,7 +1,6 @@
 import numpy as np
 
-from foretrain.networks.routing_start import orthogonal_stack, orthogonal_start
-from foretrain.streams import Seed, generator
+from foretrain.networks.routing_start import orthogonal_stack
 
 
 def test_all_singular_values_are_one_whichever_side_is_longer():
@@ -18,10 +17,3 @@ def test_the_law_is_that_of_haar():
     assert np.abs((drawn**2).mean(0) - 1 / 3).max() < 5 * np.sqrt(4 / 45 / 4000)
     # QR alone gives entry (0, 0) a fixed sign; a Haar matrix does not prefer one.
     assert abs(np.sign(drawn[:, 0, 0]).mean()) < 5 / np.sqrt(4000)
-
-
-def test_a_seed_gives_the_same_start():
-    one, other = (orthogonal_start(generator(Seed(1, 2), "weights"), 3, 8, 4, 7) for _ in range(2))
-    for first, second in zip(one, other, strict=True):
-        assert np.array_equal(first, second)
-    assert [part.shape for part in one] == [(3, 8, 4), (8, 8), (3, 7, 8)]

@@ -57,11 +57,9 @@ def test_gradient_is_that_of_the_note_s_block_loss(network, loss_mask, block, fe
 def test_translation_is_routing_with_one_hot_items(network):
     weights, trained = network
     words = jnp.eye(WORDS)[None] / np.sqrt(WORDS)
-    for got, expected in zip(
-        negative_gradient(weights, trained),
-        routing.negative_gradient(weights, words, words, trained),
-        strict=True,
-    ):
+    slopes = negative_gradient(weights, trained)
+    routed = routing.negative_gradient(weights, words, words, trained)
+    for got, expected in zip(slopes, routed, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(
         pair_errors(maps(weights)), routing.pair_errors(weights, words, words), rtol=1e-12
@@ -69,15 +67,13 @@ def test_translation_is_routing_with_one_hot_items(network):
 
 
 def test_the_same_draw_is_rescaled_and_is_the_same_in_both_precisions(x64):
-    small, large = (
-        random_weights(jax.random.key(5), LANGUAGES, WORDS, WIDTH, scale, jnp.float32)
-        for scale in (0.01, 1.0)
+    small, large, wide = (
+        random_weights(jax.random.key(5), LANGUAGES, WORDS, WIDTH, scale, jnp.dtype(floats))
+        for scale, floats in ((0.01, "float32"), (1.0, "float32"), (1.0, "float64"))
     )
-    for one, other in zip(small, large, strict=True):
+    for one, other, exact in zip(small, large, wide, strict=True):
         np.testing.assert_allclose(100 * one, other, rtol=1e-6)
-    wide = random_weights(jax.random.key(5), LANGUAGES, WORDS, WIDTH, 1.0, jnp.dtype("float64"))
-    for one, other in zip(large, wide, strict=True):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(other, exact)
     entries = np.concatenate([np.ravel(x) for x in large])
     # 145 normal entries: their standard deviation is 1 within four standard errors of 1/sqrt(2 n).
     assert entries.std() == pytest.approx(1, abs=4 / np.sqrt(2 * entries.size))

@@ -13,7 +13,7 @@ from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import initial_weights
 from foretrain.predict.from_random import growing_strengths
 from foretrain.predict.predict import predict, rank
-from foretrain.predict.prediction import Ensemble, first_below
+from foretrain.predict.prediction import first_below
 from foretrain.predict.training import _verdict, train_beside
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
@@ -169,14 +169,6 @@ def test_verdicts_can_come_out_each_way():
     never = np.full(5, np.inf)
     assert _verdict(never, nothing, 0.1)[3] == _verdict(nothing, never, 0.1)[3] == "differs"
     assert _verdict(never, never, 0.1)[3] == "agrees"
-
-
-def test_curves_of_several_networks_stay_at_their_last_loss():
-    times = np.array([0.0, 1, 2])
-    both = Ensemble(((times, np.array([4.0, 2, 1])), (2 * times, np.array([4.0, 2, 0]))))
-    np.testing.assert_allclose(both.at(np.array([0.0, 2, 9])), [[4, 1, 1], [4, 2, 0]])
-    np.testing.assert_allclose(both.time_to(2.0), [1, 2])
-    np.testing.assert_allclose(both.half_times(), [0.75, 2])
 
 
 def test_decoupled_weights_are_not_trained():

@@ -7,7 +7,7 @@ from legible import troubles
 
 import foretrain
 from foretrain.cli import main
-from foretrain.errors import ArgumentError, FolderError
+from foretrain.errors import ArgumentError
 from foretrain.predict.files import read_candidates
 from foretrain.predict.graph_figure import draw_graph
 from foretrain.predict.predict import predict, rank
@@ -42,9 +42,6 @@ RACE = {
         "own2-y2": ["own2", "y2"],
     },
 }
-
-
-SIDES = {"in": lambda n: ["x", f"h{n}"], "out": lambda n: [f"h{n}", "y"]}
 
 
 def of(data, **options):
@@ -229,35 +226,6 @@ def test_the_graph_is_drawn_with_what_its_edges_come_to():
     drawn = [line for line in ax.get_lines() if len(line.get_xdata()) > 1]
     colours = [line.get_color() for line in drawn]
     assert (len(colours), len({*colours})) == (len(prediction.reduction.graph.edges), 2)
-
-
-def test_a_graph_of_very_many_nodes_is_not_drawn():
-    edges = {f"{side}{n}": ends(n) for n in range(41) for side, ends in SIDES.items()}
-    nodes = {"x": 2, "y": 1, **{f"h{n}": 2 for n in range(41)}}
-    graph = foretrain.graph.graph_from_dict({"nodes": nodes, "edges": edges})
-    data = GatedData(graph, {"x": np.eye(2)}, {"y": np.ones((2, 1))})
-    assert of(data).answer().drawings["graph"] is None
-
-
-def test_in_a_notebook_a_prediction_is_said_once():
-    page = of(xor(1))._repr_html_()
-    assert page.count("Residual") == page.count("<img ") == page.count("half of the way") == 1
-    assert "print()" not in page
-
-
-def test_a_prediction_that_cannot_be_written_leaves_the_one_before_whole(files, monkeypatch):
-    prediction = foretrain.predict("graph.toml", "halves.npz")
-    before = prediction.answer().write(files / "one")[0].read_text()
-
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    answer = foretrain.predict("graph.toml", "open.npz").answer()
-    with pytest.raises(FolderError):
-        answer.write(files / "one")
-    assert (files / "one" / "prediction.json").read_text() == before
-    assert not list((files / "one").glob(".*"))
 
 
 def test_a_data_file_may_stand_under_two_graphs(files):

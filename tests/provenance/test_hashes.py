@@ -120,7 +120,6 @@ CLAIMS.append(CLAIMS[0].corrected("Loss falls little.", inside=(0, 2)))
 """,
     "readings.py": 'def last(cell):\n    return cell.simulation["loss"].values[:, -1]\n',
     "figures.py": "def draw(grid):\n    return {}\n",
-    "beside.py": "RATE = 1\n",
 }
 ALL = {"falls", "stays", "falls.corrected"}
 
@@ -158,7 +157,6 @@ def changed(study, file, old, new) -> set[str]:
     [
         ("study.py", "self.scale / 2", "self.scale / 3", {"makes"}),
         ("training.py", "RATE, UNUSED = 0.5", "RATE, UNUSED = 0.6", {"makes"}),
-        ("training.py", '{"start": p.half}', '{"start": 2 * p.half}', {"makes"}),
         ("training.py", "append(71)", "append(72)", {"makes"}),
         ("training.py", "51 * w", "52 * w", {"makes"}),
         ("nets.py", "2 * w", "3 * w", {"makes"}),
@@ -171,14 +169,11 @@ def changed(study, file, old, new) -> set[str]:
         ("claims.py", "inside=(0, 2)", "inside=(0, 3)", {"falls.corrected"}),
         ("claims.py", "below(11)", "below(12)", {"stays"}),
         ("claims.py", "TOL, POINTS = 1e-6", "TOL, POINTS = 1e-5", {"stays"}),
-        ("claims.py", "[1.0, 2.0]", "[1.5, 2.0]", {"stays"}),
         ("claims.py", "c.scale < 5", "c.scale < 4", {"stays"}),
         ("readings.py", "-1", "-2", ALL),
         ("claims.py", "Loss falls.", "It falls.", {"words of falls"}),
-        ("claims.py", "A square.", "As a square.", {"words of stays"}),
         ("claims.py", "control", "headline", set()),
         ("study.py", '"A book"', '"Another book"', set()),
-        ("study.py", '"""A decay."""', '"""Another decay."""', set()),
         ("study.py", "How high.", "Height.", set()),
         ("study.py", '1.0, "how large"', '2.0, "the scale"', set()),
         ("study.py", "(1.0, 3.0)", "(1.0, 4.0)", set()),
@@ -187,7 +182,6 @@ def changed(study, file, old, new) -> set[str]:
         ("training.py", "def inputs(p, seed):", "def inputs(\n    p: int,\n    seed,\n) -> dict:", set()),
         ("nets.py", "44 * w", "45 * w", set()),
         ("figures.py", "return {}", "return None", set()),
-        ("beside.py", "1", "2", set()),
     ],
 )  # fmt: skip
 def test_an_edit_changes_what_rests_on_it_and_nothing_else(folder, file, old, new, expected):
@@ -249,16 +243,8 @@ def test_the_code_that_judges_all_claims_is_sealed(tmp_path, monkeypatch, file, 
 
 def test_of_every_room_it_is_decided_whether_its_code_counts():
     """A new room is named here, or in `provenance.sources`, before runs can depend on it unseen."""
-    ignored = {
-        "analyze",
-        "claims",
-        "commands",
-        "elsewhere",
-        "engine",
-        "figures",
-        "laboratory",
-    }
-    ignored |= {"plans", "predict", "provenance", "registry", "report", "results"}
+    names = "analyze claims commands elsewhere engine figures laboratory plans predict provenance registry report results"
+    ignored = set(names.split())
     rooms = {one.name for one in sources.PACKAGE.iterdir() if (one / "__init__.py").exists()}
     assert rooms <= ignored | sources.ROOMS
     assert not ignored & sources.ROOMS

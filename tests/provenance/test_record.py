@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,11 +91,8 @@ def test_of_a_folder_without_a_seal_the_seeds_alone_are_told():
 
 
 def test_verdicts_of_several_cells_are_counted():
-    class Judged:
-        def __init__(self, id, verdict):
-            self.id, self.verdict = id, verdict
-
-    found = [Judged("a", "holds"), Judged("a", "fails"), Judged("a", "holds"), Judged("b", "fails")]
+    rows = ("a", "holds"), ("a", "fails"), ("a", "holds"), ("b", "fails")
+    found = [SimpleNamespace(id=id, verdict=verdict) for id, verdict in rows]
     assert verdicts(found) == {"a": "2 holds, 1 fails", "b": "fails"}
 
 
@@ -128,10 +126,9 @@ def test_a_theory_changed_after_a_look_is_told_everywhere_also_when_it_is_change
     file = results.parent / "mine.py"
     before = file.read_text()
     assert summary(results)["remarks"] == []
-    file.write_text(
-        before.replace('return {"strength": strength', 'return {"strength": 1.05 * strength')
-    )
-    assert file.read_text() != before
+    other = before.replace('return {"strength": strength', 'return {"strength": 1.05 * strength')
+    assert other != before
+    file.write_text(other)
     foretrain.rebuild(results, file)
     line = "The theory was changed after the first run"
     assert summary(results)["remarks"][0] == f"{line}."

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import foretrain
+from foretrain.errors import ForetrainError
 from foretrain.plans import catalogue
 
 STUDY = '''"""A decay."""
@@ -43,10 +44,7 @@ def program(p):
 
         return shrink(inputs, w)
 
-    def observe(inputs, w):
-        return {"loss": w**2}
-
-    return Program(lambda inputs: inputs["start"], step, observe)
+    return Program(lambda inputs: inputs["start"], step, lambda inputs, w: {"loss": w**2})
 '''
 
 
@@ -61,16 +59,16 @@ def nothing_leaks():
 
 def written(folder: Path, factor: float, name: str = "mine.py") -> Path:
     (folder / "tools").mkdir(parents=True)
-    (folder / name).write_text(STUDY)
-    (folder / "helper.py").write_text(
-        f"FACTOR = {factor}\n\n\ndef shrink(inputs, w):\n    return w * inputs['factor']\n"
-    )
-    (folder / "tools" / "__init__.py").write_text("")
-    (folder / "tools" / "more.py").write_text(
-        "from helper import FACTOR\n\n\ndef start(number):\n    return FACTOR + number\n"
-    )
-    (folder / "random.py").write_text("1 / 0  # hides nothing of the standard library\n")
-    (folder / "numpyy.py").write_text("1 / 0  # nobody asks for it\n")
+    texts = {
+        name: STUDY,
+        "helper.py": f"FACTOR = {factor}\n\n\ndef shrink(inputs, w):\n    return w * inputs['factor']\n",
+        "tools/__init__.py": "",
+        "tools/more.py": "from helper import FACTOR\n\n\ndef start(number):\n    return FACTOR + number\n",
+        "random.py": "1 / 0  # hides nothing of the standard library\n",
+        "numpyy.py": "1 / 0  # nobody asks for it\n",
+    }
+    for file, text in texts.items():
+        (folder / file).write_text(text)
     return folder / name
 
 
@@ -97,11 +95,9 @@ def test_a_study_and_what_it_imports_run_from_anywhere(tmp_path):
     elsewhere.mkdir()
     (elsewhere / "helper.py").write_text("1 / 0\n")
     words = [sys.executable, "-m", "foretrain", "run", str(file), "--seeds", "2", "--quiet"]
+    words += ["--workers", "0", "--out", str(tmp_path / "out"), "--shard"]
     for part in ("1/2", "2/2"):
-        words_of_part = [*words, "--workers", "0", "--shard", part, "--out", str(tmp_path / "out")]
-        done = subprocess.run(
-            words_of_part, cwd=elsewhere, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*words, part], cwd=elsewhere, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
     result = foretrain.open(tmp_path / "out")
     np.testing.assert_allclose(last(result)[0], (0.5 * 0.5**20) ** 2, rtol=1e-4)
@@ -112,9 +108,8 @@ def test_a_helper_that_changes_is_read_again_and_is_other_code(tmp_path):
     before = catalogue.load(file)
     code = before.code
     assert catalogue.load(file) is before
-    (file.parent / "helper.py").write_text(
-        (file.parent / "helper.py").read_text().replace("0.5", "0.6")
-    )
+    helper = file.parent / "helper.py"
+    helper.write_text(helper.read_text().replace("0.5", "0.6"))
     after = catalogue.load(file)
     assert after.inputs(after.Parameters(), foretrain.study.Seed(0, 0))["factor"] == 0.6
     assert after.code != code
@@ -123,7 +118,5 @@ def test_a_helper_that_changes_is_read_again_and_is_other_code(tmp_path):
 def test_a_helper_that_raises_is_told_with_its_line(tmp_path):
     file = written(tmp_path / "a", 0.5)
     (file.parent / "helper.py").write_text("FACTOR = 1\n1 / 0\n")
-    with pytest.raises(
-        foretrain.errors.ForetrainError, match=r"helper\.py, line 2: ZeroDivisionError"
-    ):
+    with pytest.raises(ForetrainError, match=r"helper\.py, line 2: ZeroDivisionError"):
         _ = catalogue.load(file).Parameters

@@ -80,12 +80,9 @@ def test_a_source_names_its_document():
     assert document_of("derived in docs") == OWN
 
 
-def test_an_empty_registry_is_no_site(tmp_path):
+def test_an_empty_registry_is_no_site_and_a_page_of_somebody_else_is_not_replaced(tmp_path):
     with pytest.raises(FolderError, match="holds no record"):
         publish([], tmp_path)
-
-
-def test_a_page_of_somebody_else_is_not_replaced(tmp_path):
     (tmp_path / "index.html").write_text("my own page")
     with pytest.raises(FolderError, match="was not made by foretrain publish"):
         publish([RECORD], tmp_path)

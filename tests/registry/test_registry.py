@@ -57,13 +57,11 @@ def test_a_file_that_is_no_record_is_one_line(tmp_path):
         place(tmp_path, "made-up", "../up")
 
 
-def test_without_a_registry_a_command_says_where_it_is(tmp_path, capsys):
+def test_without_a_registry_or_a_record_a_command_says_so_in_a_line(tmp_path, capsys):
     assert main(["registry", "list", "--registry", str(tmp_path / "none")]) == 2
     assert "it stands in foretrain's repository" in capsys.readouterr().err
     assert main(["registry", "add", "--registry", str(tmp_path)]) == 2
-
-
-def test_a_study_that_is_not_in_the_registry_is_one_line(capsys):
+    capsys.readouterr()
     assert main(["registry", "list", "roting"]) == 2
     assert "Did you mean `routing`?" in capsys.readouterr().err
 
@@ -180,8 +178,11 @@ def test_what_the_document_costs_is_in_proportion_to_its_steps():
 
 
 def test_a_tally_counts_verdicts_by_size():
-    text = tally([sized({}), sized({"a": ("1", "2")}), sized(None)])
+    own = sized({}, study="one-mode")
+    text = tally([own, sized({"a": ("1", "2")}), sized(None)])
     # Of three sentences one is exact, and one is open.
-    assert "9 verdicts on sentences of 1 study; 3 are evidence by themselves" in text
+    assert (
+        "9 verdicts on sentences of 1 study and 1 benchmark; 3 are evidence by themselves" in text
+    )
     for size in ("at the document's size", "at another size", "at a size that cannot be compared"):
         assert f"Of 3 {size}" in text

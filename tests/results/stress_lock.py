@@ -4,7 +4,6 @@
 often after one that was, how often it was refused, and how often another process was inside.
 """
 
-import contextlib
 import errno
 import os
 import random
@@ -19,8 +18,7 @@ from foretrain.results.lock import lock
 
 def turn(folder: Path, draw: random.Random) -> None:
     """Take the lock once, unless another process has it: leave a byte in a file of what was seen inside."""
-    lock_file, inside = folder / "sweep.lock", folder / "inside"
-    stale = lock_file.exists()
+    stale, inside = (folder / "sweep.lock").exists(), folder / "inside"
     try:
         with lock(folder, "sweep"):
             try:
@@ -29,8 +27,7 @@ def turn(folder: Path, draw: random.Random) -> None:
                 note(folder / "met")
             note(folder / ("after" if stale else "taken"))
             time.sleep(draw.choice([0, 0, 1e-4]))
-            with contextlib.suppress(FileNotFoundError):
-                inside.unlink()
+            inside.unlink(missing_ok=True)
             if draw.random() < 0.7:
                 os.kill(os.getpid(), signal.SIGKILL)  # the lock stays, and nobody is inside
     except FolderError:
@@ -39,9 +36,8 @@ def turn(folder: Path, draw: random.Random) -> None:
 
 def note(file: Path) -> None:
     """Add a byte to a file."""
-    descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-    os.write(descriptor, b".")
-    os.close(descriptor)
+    with file.open("ab", buffering=0) as out:
+        out.write(b".")
 
 
 def main(folder: Path, processes: int, turns: int) -> None:
@@ -59,13 +55,9 @@ def main(folder: Path, processes: int, turns: int) -> None:
         living.add(child)
     for _ in living:
         os.wait()
-    counts = (f"{name} {size(folder / name)}" for name in ("taken", "after", "refused", "met"))
-    print(", ".join(counts))
-
-
-def size(file: Path) -> int:
-    """Bytes of a file, 0 where there is none."""
-    return file.stat().st_size if file.exists() else 0
+    files = {name: folder / name for name in ("taken", "after", "refused", "met")}
+    sizes = {name: file.stat().st_size if file.exists() else 0 for name, file in files.items()}
+    print(", ".join(f"{name} {size}" for name, size in sizes.items()))
 
 
 def refuse(*args) -> None:

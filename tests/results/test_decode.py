@@ -15,82 +15,50 @@ from hypothesis import strategies as st
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode, metadata
-from foretrain.results.manifest import read_manifest
 from foretrain.results.result import open_result
-from foretrain.results.summary import parse, read_summary
+from foretrain.results.summary import parse
 
-CLAIM = {
-    "id": "zero-shot",
-    "statement": "A statement.",
-    "source": "eq. (1)",
-    "predicted": None,
-    "measured": 0.5,
-    "uncertainty": [0.4, None],
-    "allowed": [None, 1.0],
-    "verdict": "holds",
-    "seeds": 10,
-    "cell": {"init_scale": 0.1},
-    "along": {"rank": [1, 3]},
+KEPT = Path(__file__).parent.parent / "fixtures" / "store-v2"
+SUMMARY, ROOT, NODE = (
+    json.loads((KEPT / name).read_bytes())
+    for name in ("summary.json", "results.zarr/zarr.json", "results.zarr/simulation/loss/zarr.json")
+)
+SUMMARY |= {"config": PLAN["parameters"], "axes": PLAN["axes"], "looks": MANIFEST["looks"]}
+SUMMARY |= {"failures": {"ab": "it broke"}, "citations": ["saxe2022"]}
+ROOT["attributes"] |= {
+    "config": json.dumps(PLAN),
+    "label_names": {"/": [], "/simulation": ["seed"]},
 }
-SUMMARY = {
-    "schema": 2,
-    "study": "routing",
-    "config": PLAN["parameters"],
-    "axes": PLAN["axes"],
-    "seeds": 10,
-    "runs": {"converged": 9, "failed": 1},
-    "failures": {"ab": "it broke"},
-    "claims": [CLAIM, {**CLAIM, "id": "b"}],
-    "looks": MANIFEST["looks"],
-    "citations": ["saxe2022"],
-}
-ROOT = {
-    "attributes": {
-        "schema": 2,
-        "config": json.dumps(PLAN),
-        "hash": "abc",
-        "seeds": 10,
-        "root_seed": 0,
-        "versions": "{}",
-        "device": "cpu",
-        "label_names": {"/": [], "/simulation": ["seed"]},
-        "metadata_sha256": {"simulation/zarr.json": "ab", "simulation/loss/zarr.json": "cd"},
-        "root_sha256": "ef",
-    },
-    "zarr_format": 3,
-    "node_type": "group",
-}
-NODE = {
-    "shape": [10, 126],
-    "data_type": "float32",
-    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [10, 126]}},
-    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
-    "attributes": {"units": "1"},
-    "node_type": "array",
+ROOT["attributes"] |= {
+    "metadata_sha256": {"simulation/zarr.json": "ab", "simulation/loss/zarr.json": "cd"}
 }
 HOLDER = {"host": "a", "pid": 12, "started": "34", "boot": "b", "namespace": "pid:[1]"}
 
 
 def root_of(content, path):
-    try:
-        return metadata.attributes(metadata.root(content), path)
-    except ValueError as error:  # which the store puts into its own line
-        raise StoreError(f"{path}: {decode.line(error)}") from error
+    return metadata.attributes(metadata.root(content), path)
 
 
-def node_of(content, path):
-    try:
-        return metadata.node(content)
-    except ValueError as error:
-        raise StoreError(f"{path}: {decode.line(error)}") from error
+def named(function):
+    """The function of a content and a path, whose ValueError becomes a line that names the path, as in the store's own."""
+
+    def decoder(content, path):
+        try:
+            return function(content, path)
+        except StoreError:
+            raise
+        except ValueError as error:
+            raise StoreError(f"{path}: {decode.line(error)}") from error
+
+    return decoder
 
 
 # Kind of file: a valid content, and what decodes it.
 KINDS = {
     "manifest": (MANIFEST, decode.manifest),
     "summary": (SUMMARY, parse),
-    "store root": (ROOT, root_of),
-    "array": (NODE, node_of),
+    "store root": (ROOT, named(root_of)),
+    "array": (NODE, named(lambda content, path: metadata.node(content))),
     "configuration": (
         PLAN,
         lambda text, path: metadata.config(text.decode("utf-8", "replace"), path),
@@ -152,6 +120,7 @@ TEXTS = {
 NEWER = {
     "manifest": [{"schema": 3}, {"plan": {**PLAN, "schema": 3}}],
     "summary": [{"schema": 3, "claims": "blue"}],
+    "store root": [{"attributes": {"schema": 3}}],
 }
 
 
@@ -180,20 +149,6 @@ def test_a_newer_schema_is_refused(kind, new):
 def test_any_bytes_are_named(kind, content):
     with pytest.raises(StoreError):
         KINDS[kind][1](content, "the-file.json")
-
-
-@settings(max_examples=30)
-@given(manifest=mutated(MANIFEST), summary=mutated(SUMMARY))
-def test_reading_a_folder_ends_in_a_value_or_a_line(tmp_path_factory, manifest, summary):
-    folder = tmp_path_factory.mktemp("folder")
-    (folder / "manifest.json").write_bytes(manifest)
-    (folder / "summary.json").write_bytes(summary)
-    for read in (read_manifest, read_summary):
-        with Told(str(folder), (StoreError, FolderError)):
-            read(folder)
-
-
-KEPT = Path(__file__).parent.parent / "fixtures" / "store-v2"
 
 
 @pytest.mark.slow

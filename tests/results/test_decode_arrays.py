@@ -49,11 +49,8 @@ def sealed(found, comment=True):
     """An npz file of these arrays; the checksum of a segment is made to fit."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=True, **found)
-    return (
-        reseal(buffer.getvalue()[:-2] + (64).to_bytes(2, "little"))
-        if comment
-        else buffer.getvalue()
-    )
+    content = buffer.getvalue()
+    return reseal(content[:-2] + (64).to_bytes(2, "little")) if comment else content
 
 
 def reseal(content):
@@ -92,10 +89,8 @@ def mutated_members(draw, found):
         elif change == "cut":
             values = values[: draw(st.integers(0, len(values)))] if values.ndim else values
         elif change == "rename":
-            other = draw(
-                st.sampled_from(["loss", "curves/", "curves/a", "finals/loss/index", "x/y"])
-            )
-            found[other] = values
+            others = ["loss", "curves/", "curves/a", "finals/loss/index", "x/y"]
+            found[draw(st.sampled_from(others))] = values
         if change == "leave out":
             del found[name]
         else:
@@ -119,27 +114,18 @@ def check_segment(content, folder):
         fold(folder, layout, memory=1e6)
 
 
-@settings(max_examples=60)
+@pytest.mark.parametrize("altered", ["arrays", "bits", "header"])
+@settings(max_examples=80)
 @given(data=st.data())
-def test_a_segment_written_on_purpose_is_read_or_named(segment, tmp_path_factory, data):
-    content = sealed(data.draw(mutated_members(members(segment))))
-    check_segment(content, tmp_path_factory.mktemp("folder"))
-
-
-@settings(max_examples=100)
-@given(data=st.data())
-def test_a_segment_with_flipped_bits_whose_checksum_fits_is_read_or_named(
-    segment, tmp_path_factory, data
-):
-    content = reseal(data.draw(torn(segment[:-64])))
-    check_segment(content, tmp_path_factory.mktemp("folder"))
-
-
-@settings(max_examples=100)
-@given(data=st.data())
-def test_a_segment_with_another_header_is_read_or_named(segment, tmp_path_factory, data):
-    header = data.draw(mutated(HEADER))
-    content = sealed({**members(segment), "header": np.frombuffer(header, np.uint8)})
+def test_a_segment_whose_checksum_fits_is_read_or_named(segment, tmp_path_factory, altered, data):
+    whole = members(segment)
+    if altered == "bits":
+        content = reseal(data.draw(torn(segment[:-64])))
+    elif altered == "header":
+        header = np.frombuffer(data.draw(mutated(HEADER)), np.uint8)
+        content = sealed({**whole, "header": header})
+    else:
+        content = sealed(data.draw(mutated_members(whole)))
     check_segment(content, tmp_path_factory.mktemp("folder"))
 
 

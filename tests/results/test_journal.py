@@ -29,20 +29,15 @@ def make_run(number, observations=3, *, width=2, dtype=np.float32, note=""):
 
 
 def assert_same_run(run, other):
-    assert (run.identity, run.outcome, run.steps_taken, run.note) == (
-        other.identity,
-        other.outcome,
-        other.steps_taken,
-        other.note,
-    )
+    for name in ("identity", "outcome", "steps_taken", "note"):
+        assert getattr(run, name) == getattr(other, name)
     np.testing.assert_array_equal(run.steps, other.steps)
     for held, expected in ((run.curves, other.curves), (run.finals, other.finals)):
         assert set(held) == set(expected)
         for name in held:
-            expected_values = np.asarray(expected[name])
-            assert held[name].dtype == expected_values.dtype
-            assert held[name].shape == expected_values.shape
-            assert held[name].tobytes() == expected_values.tobytes()
+            mine, theirs = held[name], np.asarray(expected[name])
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            assert mine.tobytes() == theirs.tobytes()
 
 
 def read(folder):
@@ -51,15 +46,6 @@ def read(folder):
 
 def segment_names(folder):
     return sorted(os.listdir(folder / "journal"))
-
-
-def test_what_is_appended_is_read_back_to_the_bit(tmp_path):
-    runs = [make_run(n, observations=1 + n % 5, width=1 + n % 3) for n in range(20)]
-    writer = Writer(tmp_path, "worker-0")
-    for start in range(0, 20, 7):
-        writer.append(runs[start : start + 7])
-    for run, expected in zip(read(tmp_path), runs, strict=True):
-        assert_same_run(run, expected)
 
 
 arrays = st.sampled_from([np.float32, np.float64, np.int32, np.bool_])
@@ -83,20 +69,10 @@ def finished_runs(draw):
         if draw(st.booleans()):
             curves["a"] = values((observations, draw(st.integers(0, 2))), "a")
         if draw(st.booleans()):
-            finals["b"] = values(
-                tuple(draw(st.lists(st.integers(0, 2), min_size=1, max_size=1))), "b"
-            )
-        runs.append(
-            FinishedRun(
-                identity=f"run{number}",
-                outcome=draw(st.integers(0, 5)),
-                steps_taken=draw(st.integers(0, 2**40)),
-                steps=np.arange(observations),
-                curves=curves,
-                finals=finals,
-                note=draw(st.text(max_size=5)),
-            )
-        )
+            finals["b"] = values((draw(st.integers(0, 2)),), "b")
+        outcome, taken = draw(st.integers(0, 5)), draw(st.integers(0, 2**40))
+        steps, note = np.arange(observations), draw(st.text(max_size=5))
+        runs.append(FinishedRun(f"run{number}", outcome, taken, steps, curves, finals, note))
     return runs
 
 
@@ -176,10 +152,11 @@ def test_a_foreign_file_is_listed_and_does_no_harm(tmp_path):
     Writer(tmp_path, "w").append([make_run(0)])
     np.savez(tmp_path / "journal" / "mine.npz", weights=np.zeros(3))
     (tmp_path / "journal" / "empty.npz").touch()
+    (tmp_path / "journal" / "folder.npz").mkdir()
     (tmp_path / "journal" / "notes.txt").write_text("not looked at")
     found = scan(tmp_path)
     assert found.identities == [f"{0:032x}"]
-    assert set(found.damaged) == {"mine.npz", "empty.npz"}
+    assert set(found.damaged) == {"mine.npz", "empty.npz", "folder.npz"}
 
 
 def test_left_overs_of_a_killed_writer_are_not_read_and_are_removed_by_the_next(tmp_path):
@@ -203,22 +180,15 @@ def test_a_full_disk_leaves_no_part_of_the_segment_and_says_so(tmp_path, monkeyp
     def full(*arguments):
         raise OSError(number, os.strerror(number))
 
+    # A view of the content stands where writing begins.
+    place, name = (files.os, "fsync") if call == "fsync" else (files, "memoryview")
     with monkeypatch.context() as patch:
-        if call == "fsync":
-            patch.setattr(files.os, "fsync", full)
-        else:
-            patch.setattr(files, "memoryview", full, raising=False)  # stands where writing begins
+        patch.setattr(place, name, full, raising=False)
         with pytest.raises(FolderError, match=r"^The disk that holds .* is full\.[^\n]*$"):
             writer.append([make_run(1)])
     assert segment_names(tmp_path) == ["w-00000001.npz"]
     writer.append([make_run(1)])
     assert len(scan(tmp_path).identities) == 2
-
-
-def test_a_file_where_the_journal_should_be_is_named(tmp_path):
-    (tmp_path / "journal").touch()
-    with pytest.raises(FolderError, match=r"Cannot write .*journal"):
-        Writer(tmp_path, "w")
 
 
 @pytest.mark.parametrize(
@@ -233,10 +203,6 @@ def test_a_file_where_the_journal_should_be_is_named(tmp_path):
             "same number of axes",
         ),
         ([FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.array(["s"])})], "must hold numbers"),
-        (
-            [FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.ones(1, np.longdouble)})],
-            "must hold numbers",
-        ),
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_writing(tmp_path, runs, message):
@@ -275,11 +241,3 @@ def test_every_run_carries_the_hash_of_the_code_and_the_backend_that_made_it(tmp
 def test_a_note_that_utf_8_cannot_hold_costs_no_run(tmp_path):
     Writer(tmp_path, "w").append([make_run(0, note="no file \udcff")])
     assert list(scan(tmp_path).notes.values()) == ["no file ?"]
-
-
-def test_only_the_named_segments_are_read(tmp_path):
-    names = [Writer(tmp_path, worker).append([make_run(0)]).name for worker in "ab"]
-    (tmp_path / "journal" / names[0]).write_bytes(b"")
-    damaged = {}
-    assert [found.name for found in segments(tmp_path, damaged, only={names[1]})] == names[1:]
-    assert damaged == {}

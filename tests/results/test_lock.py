@@ -147,29 +147,22 @@ HOLDER = {"host": socket.gethostname(), "pid": 1, "started": "1"}
 @pytest.mark.parametrize(
     "content",
     [
-        *("", "{", "[]", '{"pid": 3}', "[" * 3000, "x" * 10**5),
+        *(None, "", "{", "[]", '{"pid": 3}', "[" * 3000, "x" * 10**5),
         *(json.dumps(HOLDER | odd) for odd in ({"pid": -1}, {"pid": 10**30}, {"pid": "1"})),
         *(json.dumps(HOLDER | odd) for odd in ({"host": 3}, {"started": 1}, {"boot": []})),
     ],
 )
-def test_an_unreadable_lock_is_refused_and_says_how_to_remove_it(tmp_path, content):
-    (tmp_path / "sweep.lock").write_text(content)
-    with (
-        pytest.raises(FolderError, match=r"cannot be read.*delete .*sweep\.lock"),
-        lock(tmp_path, "sweep"),
-    ):
-        pass
-    with pytest.raises(FolderError, match=r"cannot be read.*delete .*sweep\.lock"):
-        refuse_living(tmp_path, lambda name: True)
-
-
-def test_a_folder_in_place_of_a_lock_is_refused(tmp_path):
-    (tmp_path / "sweep.lock").mkdir()
-    for attempt in (
-        lambda: lock(tmp_path, "sweep").__enter__(),
-        lambda: refuse_living(tmp_path, bool),
-    ):
-        with pytest.raises(FolderError, match=r"^[^\n]*sweep\.lock[^\n]*$"):
+def test_an_unreadable_lock_or_a_folder_in_its_place_is_refused_and_says_how_to_remove_it(
+    tmp_path, content
+):
+    path, message = tmp_path / "sweep.lock", r"^[^\n]*cannot be read.*delete .*sweep\.lock"
+    if content is None:
+        path.mkdir()
+        message = r"^[^\n]*sweep\.lock[^\n]*$"
+    else:
+        path.write_text(content)
+    for attempt in (lock(tmp_path, "sweep").__enter__, lambda: refuse_living(tmp_path, bool)):
+        with pytest.raises(FolderError, match=message):
             attempt()
 
 
@@ -180,11 +173,8 @@ def test_a_lock_that_was_removed_and_taken_by_another_is_left_alone(tmp_path):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with (
-        pytest.raises(FolderError, match=r"Cannot write .*gone/sweep\.lock"),
-        lock(tmp_path / "gone", "sweep"),
-    ):
-        pass
+    with pytest.raises(FolderError, match=r"Cannot write .*gone/sweep\.lock"):
+        lock(tmp_path / "gone", "sweep").__enter__()
 
 
 RACE = textwrap.dedent(

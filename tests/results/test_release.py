@@ -24,10 +24,6 @@ def folder(request, tmp_path):
     return tmp_path / request.param
 
 
-def test_the_fixture_is_small(folder):
-    assert (FIXTURES / f"{folder.name}.zip").stat().st_size < 60_000
-
-
 def test_it_has_its_root_and_nothing_of_it_is_in_doubt(folder, capsys):
     assert root_of(folder) == RELEASES[folder.name]
     assert warnings(folder, foretrain.open(folder).claims) == []

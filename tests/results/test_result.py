@@ -77,9 +77,7 @@ def test_an_empty_result_has_empty_parts():
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(
-        FolderError, match=r"holds no results of foretrain: there is no results\.zarr"
-    ):
+    with pytest.raises(FolderError, match=r"no results of foretrain: there is no results\.zarr"):
         open_result(tmp_path)
     with pytest.raises(FolderError, match="There is no folder"):
         open_result(tmp_path / "nowhere")

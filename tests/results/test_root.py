@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims.claim import Claim
-from foretrain.claims.contradiction import as_it_follows, follows
+from foretrain.claims.claim import Claim, as_it_follows, follows
 from foretrain.cli import main
 from foretrain.laboratory.compare import compare
 from foretrain.laboratory.index import write_index
@@ -40,9 +39,8 @@ def folder(tmp_path):
     write_manifest(folder, {"plan": PLAN, "seal": SEAL, "looks": looks})
     simulation = xr.Dataset({"loss": (("seed", "step"), np.arange(6000.0).reshape(3, 2000))})
     write_tree(folder, make_tree(simulation=simulation, claims=[CLAIM]))
-    write_summary(
-        folder, Summary(study="s", seeds=3, claims=(CLAIM,), looks=tuple(looks), seal=SEAL)
-    )
+    given = {"claims": (CLAIM,), "looks": tuple(looks), "seal": SEAL}
+    write_summary(folder, Summary(study="s", seeds=3, **given))
     return folder
 
 
@@ -125,9 +123,7 @@ def test_a_run_that_is_under_way_adds_to_the_manifest_and_raises_no_alarm(folder
 
 
 def test_a_value_altered_behind_an_old_checksum_is_noticed_where_every_byte_is_read(folder):
-    chunk = next(
-        file for file in (folder / "results.zarr/simulation/loss/c").rglob("*") if file.is_file()
-    )
+    chunk = next(f for f in (folder / "results.zarr/simulation/loss/c").rglob("*") if f.is_file())
     content = bytearray(chunk.read_bytes())
     content[len(content) // 2] ^= 1  # the four bytes at its end stay
     chunk.write_bytes(content)

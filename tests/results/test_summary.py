@@ -13,13 +13,7 @@ import xarray as xr
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
-from foretrain.results.summary import (
-    Summary,
-    count_outcomes,
-    read_summary,
-    versions,
-    write_summary,
-)
+from foretrain.results.summary import Summary, count_outcomes, read_summary, versions, write_summary
 from foretrain.vocabulary import OUTCOMES
 
 SUMMARY = Summary(
@@ -30,15 +24,17 @@ SUMMARY = Summary(
     failures={"abc": "the worker died three times"},
     claims=(
         Claim(
-            "a",
-            "A statement.",
-            "eq. (1)",
-            predicted=math.nan,
-            measured=1.05,
-            uncertainty=(1.0, 1.1),
-            allowed=(0.0, math.inf),
-            verdict="holds",
-            seeds=2,
+            *(
+                "a",
+                "A statement.",
+                "eq. (1)",
+                math.nan,
+                1.05,
+                (1.0, 1.1),
+                (0.0, math.inf),
+                "holds",
+                2,
+            ),
             cell={"init_scale": 0.1, "mask": "circulant", "biases": True},
             left_out=1,
             along={"rank": (1, 3)},
@@ -97,10 +93,7 @@ def test_versions_are_those_installed_and_import_nothing():
         "import sys; from foretrain.results.summary import versions; versions();"
         "print({'jax', 'diffrax', 'optax', 'zarr'} & set(sys.modules))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "set()"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
 
 
 def test_outcomes_are_counted_by_name():

@@ -57,7 +57,7 @@ def test_decay_alone_moves_weights_along_directions_of_zero_variance():
 def test_fewest_edges_keep_the_loss_below_the_scale():
     random = np.random.default_rng(0)
     network, x = measurement.drawn(random, (3, 4, 5), "relu", True), random.normal(size=(200, 3))
-    for basis in all_bases(network, x, few=True, names=("global", "neurons")).values():
+    for basis in all_bases(network, x, names=("global", "neurons")).values():
         kept = scales.fewest_edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
         sizes = [a.size * b.size for a, b in zip(basis.layers, basis.layers[1:], strict=False)]
         assert kept[0] <= sum(sizes)

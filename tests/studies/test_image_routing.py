@@ -75,7 +75,7 @@ def test_flow_by_statistics_and_small_steps_of_all_images_agree():
 
 def test_rotated_domains_have_the_statistics_of_rotated_images():
     data = images.digits(0.2, np.random.default_rng(0))
-    domains = image_domains.rotated(data, 3, 180.0)
+    domains = image_domains.divided(data, 3, "rotation", 180.0)
     turned = images.flatten(images.rotate(data.train_images, 60.0))
     np.testing.assert_allclose(domains.inputs[0] @ domains.maps[1].T, turned, atol=1e-5)
     found = image_domains.statistics(domains)
@@ -106,7 +106,7 @@ def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
 
 
 def test_projected_images_lack_no_more_than_is_said():
-    data = image_domains.rotated(images.digits(0.2, np.random.default_rng(0)), 2, 90.0)
+    data = image_domains.divided(images.digits(0.2, np.random.default_rng(0)), 2, "rotation", 90.0)
     found = image_domains.statistics(data)
     part = image_domains.truncated(found, 0.1)
     lost = 1 - (part.scales**2).sum(1) / (found.scales**2).sum(1)

@@ -61,7 +61,7 @@ def test_where_all_symbols_are_treated_alike_each_direction_of_the_input_has_one
     first, second = random.standard_normal((2, p))
     inward = np.concatenate([turned(first), turned(second)], 1)
     network, x = perceptron([inward, turned(random.standard_normal(p))], None, "tanh"), pairs(p)
-    bases = all_bases(network, x, names=study.BASES, centre=True, few=True)
+    bases = all_bases(network, x, names=study.BASES, centre=True)
     measured = measurement.frequencies(network, x, bases, random)
     np.testing.assert_allclose(measured["frequency_share"][[0, 1, 3], 0], 1, atol=1e-8)
     assert (measured["frequency_share"][[2, 4], 0] < 0.8).all()  # any direction, or one symbol each

@@ -161,7 +161,7 @@ def test_the_range_of_a_loser_follows_from_the_step_and_the_closed_form():
 
 
 def followed(p, steps):
-    """What is observed of one run after every step."""
+    """Give the observations of one run after every step."""
     import jax
 
     program, given = training.program(p), {**traced(p), **training.inputs(p, Seed(0, 0))}

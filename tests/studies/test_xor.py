@@ -184,9 +184,6 @@ def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():
 def test_a_gated_network_may_be_the_study_s_own(tmp_path):
     values = {"network": "gated", "hidden_width": 8, "learning_rate": 0.1, "steps": 300}
     result = foretrain.run("xor", seeds=2, workers=0, quiet=True, out=tmp_path / "a", **values)
-    assert {claim.id for claim in result.claims} == {
-        "decoupled",
-        "closed-form",
-        "gated-unfitted",
-    }
+    ids = {"decoupled", "closed-form", "gated-unfitted", "predicted-starts"}
+    assert {claim.id for claim in result.claims} == ids
     assert not (result.path / "figures" / "cell-types.svg").exists()

@@ -2,7 +2,6 @@ import itertools
 
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.theory.aoyagi import chosen, deep_linear
 
 
@@ -66,8 +65,3 @@ def test_layers_may_be_turned_round_and_wide_ones_cost_nothing():
     # A hidden layer that is wide enough leaves the coefficient of the map itself.
     assert deep_linear((4, 100, 3), 2) == (6.0, 1)
     assert deep_linear((4, 3), 2) == (6.0, 1)
-
-
-def test_what_does_not_fit_is_refused():
-    with pytest.raises(ArgumentError, match="at least two numbers, but has 1"):
-        deep_linear((3,), 0)

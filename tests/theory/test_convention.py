@@ -37,23 +37,13 @@ SYNONYMS = {
 REFUSED = {name: right for right, wrong in SYNONYMS.items() for name in wrong.split()}
 
 
-def names_of(function):
-    return f"{function.__module__}.{function.__name__}", list(
-        inspect.signature(function).parameters
-    )
-
-
-def test_arguments_have_one_name_each():
+def test_arguments_have_one_name_each_and_start_times_or_rate_and_steps_come_first():
     assert len(FUNCTIONS) > 150
     for function in FUNCTIONS:
-        who, names = names_of(function)
+        who = f"{function.__module__}.{function.__name__}"
+        names = list(inspect.signature(function).parameters)
         for name in names:
             assert name not in REFUSED, f"{who}: use `{REFUSED[name]}` for `{name}`"
-
-
-def test_the_start_or_state_comes_first_then_times_or_rate_and_steps():
-    for function in FUNCTIONS:
-        who, names = names_of(function)
         for name in {"start", "state", "states"} & {*names}:
             assert names[0] == name or who.endswith(".time_of_probability"), who
         kind = who.rpartition(".")[2].split("_")

@@ -34,12 +34,10 @@ def gated(units=3):
 
 
 def test_loss_of_the_four_pathways_is_that_of_what_they_answer():
-    assert loss_of(np.zeros(4)) == pytest.approx(0.5)
     assert loss_of(np.full(4, LEARNED)) == pytest.approx(0, abs=1e-15)
     strengths = np.array([[0.1, 0.5, 0.2, 0.9], [0.0, 1.0, 0.7, 0.3]])
-    answers = (
-        np.sqrt(2) * strengths
-    )  # to an example of length root two, in the direction of its target
+    # To an example of length root two, in the direction of its target.
+    answers = np.sqrt(2) * strengths
     np.testing.assert_allclose(loss_of(strengths), ((1 - answers) ** 2).mean(-1) / 2, rtol=1e-14)
 
 

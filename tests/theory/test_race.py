@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.theory.pathways import race
 from foretrain.training.routing import items_task
 
@@ -50,15 +49,6 @@ def test_euler_steps_converge_to_the_flow_at_first_order():
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     # The order differs from 1 by a term proportional to the step.
     np.testing.assert_allclose(orders, 1, atol=0.02)
-
-
-def test_authors_time_is_eight_times_the_papers_at_their_size():
-    assert race.authors_time_scale(7, 4, 7) == 8
-
-
-def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`input_variances` must have one value per singular"):
-        race.descent((0.1, 0.1), 0.1, 1, SINGULAR, VARIANCE[:2], FACTORS)
 
 
 def test_a_hidden_weight_that_starts_at_or_below_its_saddle_never_arrives():

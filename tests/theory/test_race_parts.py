@@ -5,8 +5,6 @@ from foretrain.errors import ArgumentError
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.masks import circulant, random_rows
-from foretrain.theory.pathways import race_parts
-from foretrain.theory.pathways.race import routing_factors
 from foretrain.theory.pathways.race_parts import (
     domain_similarity,
     from_random,
@@ -18,7 +16,6 @@ from foretrain.theory.pathways.race_parts import (
     race_loss,
     similarity,
 )
-from foretrain.theory.pathways.race_schemes import clock_at, random_scheme
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
@@ -36,13 +33,6 @@ def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution()
     np.testing.assert_allclose(found.cosine[0], 0, atol=1e-6)
     np.testing.assert_allclose(found.gain[-1], S / D, rtol=1e-12)
     assert race_loss(found.gain, S, D, 0.5)[-1] == pytest.approx(0.25)
-
-
-def test_the_clock_is_that_of_the_race():
-    for gain in (0.3, 3.0, 13.0):
-        clock = clock_at([random_scheme(0.2, routing_factors(7))], gain)
-        found = race_parts._tau(np.array(gain), 0.2, 7)
-        assert float(found) == pytest.approx(clock * 0.2 / 7, rel=1e-9)
 
 
 def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
@@ -81,10 +71,8 @@ def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
     # Small weights: the second half-learning time is later by the ratio of the singular values over domains.
     late = np.linspace(0, 4000, 4001)
     halves = [
-        late[
-            np.argmax(race_gains(1e-2, late, 6, part * S[:1], D[:1])[:, 0] > part * S[0] / D[0] / 2)
-        ]
-        for part in (1.0, share)
+        late[np.argmax(race_gains(1e-2, late, 6, [signal], D[:1])[:, 0] > signal / D[0] / 2)]
+        for signal in (S[0], share * S[0])
     ]
     assert halves[1] / halves[0] == pytest.approx(1 / share, rel=0.02)
 
@@ -103,8 +91,6 @@ def test_refuses_masks_for_which_it_is_not_derived():
     pairs = random_rows(5, 2, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match="`trained_pairs` must be biregular, but is not"):
         from_random(0.2, TIMES, pairs, S, D)
-    with pytest.raises(ArgumentError, match="`init_scale`"):
-        race(scale=-1.0)
 
 
 @pytest.mark.parametrize("cosine", [1.0, np.array([0.9, 0.5, 0.2, 0.0])])

@@ -109,9 +109,11 @@ def test_refuses_what_cannot_race():
     factors = race_factors(4, 4)
     with pytest.raises(ArgumentError, match=r"`start\[0\]` must not be zero"):
         decoupled_scheme((0.0, 0.1), factors)
-    with pytest.raises(ArgumentError, match="`gain` must be above that of the start"):
-        clock_at([decoupled_scheme((1.0, 1.0), factors)], 0.5)
-    with pytest.raises(ArgumentError, match="`schemes` must hold one that grows"):
-        clock_at([decoupled_scheme((0.1, -0.9), RaceFactors(1.0, 1.0))], 0.5)
-    with pytest.raises(ArgumentError, match="`schemes` must hold at least one"):
-        clock_at([], 0.5)
+    still = decoupled_scheme((0.1, -0.9), RaceFactors(1.0, 1.0))
+    for schemes, match in (
+        ([decoupled_scheme((1.0, 1.0), factors)], "`gain` must be above that of the start"),
+        ([still], "`schemes` must hold one that grows"),
+        ([], "`schemes` must hold at least one"),
+    ):
+        with pytest.raises(ArgumentError, match=match):
+            clock_at(schemes, 0.5)

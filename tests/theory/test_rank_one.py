@@ -105,7 +105,7 @@ def test_user_errors_name_the_argument():
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])
 def test_plateau_begins_and_ends_where_the_loss_says(weight_decay):
     start = reduce(*draw(1))
-    found = plateau(start, level=0.1, weight_decay=weight_decay)
+    found = plateau(start, weight_decay=weight_decay)
     assert 0 < found.start < found.end
     ends = loss(rank_one.flow(start, [found.start, found.end], weight_decay))
     np.testing.assert_allclose(ends, [1.1, 0.9], atol=1e-9)

@@ -62,14 +62,17 @@ def test_small_random_weights_follow_the_reduction_from_their_growing_part():
 
 def test_starts_that_do_not_fit_are_refused():
     reduction = find_reduction(gather_statistics(xor(2)))
-    with pytest.raises(ArgumentError, match=r"has `in9`\. Did you mean"):
-        decoupled_start({"in9": 0.1}, reduction)
-    with pytest.raises(ArgumentError, match=r"`start\.out1` must be given"):
-        decoupled_start({f"in{k}": 0.1 for k in range(1, 5)}, reduction)
     names = [edge.name for edge in reduction.graph.edges]
-    with pytest.raises(ArgumentError, match=r"`start\.in1` must be a number or have shape \(1,\)"):
-        decoupled_start({**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]}, reduction)
-    with pytest.raises(ArgumentError, match=r"`start` must be a number or have shape \(8, 1\)"):
-        decoupled_start(np.ones(3), reduction)
+    for start, match in (
+        ({"in9": 0.1}, r"has `in9`\. Did you mean"),
+        ({f"in{k}": 0.1 for k in range(1, 5)}, r"`start\.out1` must be given"),
+        (
+            {**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]},
+            r"`start\.in1` must be a number or have",
+        ),
+        (np.ones(3), r"`start` must be a number or have shape \(8, 1\)"),
+    ):
+        with pytest.raises(ArgumentError, match=match):
+            decoupled_start(start, reduction)
     with pytest.raises(ArgumentError, match="`times` must ascend"):
         flow(0.1, np.array([1.0, 0.5]), reduction)

@@ -54,14 +54,15 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     part = options.pop("part", None)
     known_options("foretrain.analyze", options, analysis.analyze)
     whole = is_network(model)
-    params, rest = ((), arrays) if whole else (arrays[:1], arrays[1:])
+    apply: Any = model
+    rest = arrays if whole else arrays[1:]
     if "y" in options and len(rest) == 1:
         rest = (*rest, options.pop("y"))
     if not (whole or callable(model)) or not 1 <= len(rest) <= 2:
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     x, *y = rest
-    function = function_from(model, x) if whole else function_of(model, params[0], x)
+    function = function_from(model, x) if whole else function_of(apply, arrays[0], x)
     function = _part(function, part) if part else function
     return analysis.analyze(function, x, y=y[0] if y else None, **options)
 

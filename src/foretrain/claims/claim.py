@@ -15,7 +15,7 @@ the document has it, and a second one, which names the first in `corrects`, stat
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from foretrain.errors import argument_error
 from foretrain.words import cell_label
@@ -92,9 +92,6 @@ class Claim:
         for name in ("uncertainty", "allowed"):
             if fields[name] is not None:
                 fields[name] = [_json_number(end) for end in fields[name]]
-        fields["along"] = {name: list(ends) for name, ends in self.along.items()}
-        if self.size is not None:
-            fields["size"] = {name: list(values) for name, values in self.size.items()}
         return fields
 
 
@@ -139,3 +136,26 @@ def unmet(claims: Iterable[Claim]) -> list[Claim]:
     claims = list(claims)
     mended = {(c.corrects, cell_label(c.cell)) for c in claims if c.verdict == HOLDS}
     return [c for c in claims if c.verdict == FAILS and (c.id, cell_label(c.cell)) not in mended]
+
+
+def follows(claim: Claim) -> str:
+    """The verdict that measured value, interval and allowed interval of a claim make; "" where they contradict each other."""
+    if claim.uncertainty is None:
+        return verdict_of((claim.measured, claim.measured), claim.allowed)
+    # An end that is not finite is stored as none; the judge has taken it for no bound.
+    low, high = (
+        end if math.isfinite(end) else side * math.inf
+        for end, side in zip(claim.uncertainty, (-1, 1), strict=True)
+    )
+    if not (math.isnan(claim.measured) or low <= claim.measured <= high):
+        return ""
+    return verdict_of((low, high), claim.allowed)
+
+
+def as_it_follows(claim: Claim) -> Claim:
+    """A claim that was read, with the verdict that follows; one that has none for a reason stays so."""
+    right = follows(claim)
+    if claim.verdict == right or (claim.verdict in (INCONCLUSIVE, NOT_CLAIMED) and claim.reason):
+        return claim
+    reason = f"the file says `{claim.verdict}`, which does not follow from the numbers beside it"
+    return replace(claim, verdict=right or INCONCLUSIVE, reason=reason)

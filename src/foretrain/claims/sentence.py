@@ -1,16 +1,7 @@
 """A sentence: what a claim says, what it allows and the quantity that it judges, before there is a run to judge.
 
-A study's ``claims.py`` lists its sentences as rows over quantities::
-
-    CLAIMS = [
-        claim(
-            "larger-first",
-            "Modes with larger singular values are learned first.",
-            lambda c: order(c.mode_strength, c.mode_singular_value),
-            near=1, inside=(0.95, 1), rank="headline", source=PAPER + "section 3.1",
-            why="One pair in twenty may be swapped by the random start.",
-        ),
-    ]
+A study's ``claims.py`` lists its sentences, ``CLAIMS = [claim("larger-first", words, quantity, inside=..., why=...)]``; see
+``docs/extending.md``.
 
 The quantity is a function of a cell (`foretrain.quantities.cell.Cell`) that gives one value per seed. Everything else is
 data, fixed before the first run and sealed by a hash. `near`, `inside` and `where` may be functions of the cell, which then

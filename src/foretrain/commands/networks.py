@@ -38,6 +38,9 @@ def _explain(arguments):
 
     options = _typed(arguments)
     finding = explain_files(arguments.model, arguments.data, cores=cores, tell=say, **options)
+    if finding is None:
+        print("This part is done; the last part to finish explains the whole.")
+        return
     arguments.out = finding.folder
     _answer(finding, arguments)
 
@@ -64,7 +67,7 @@ def _compare(arguments):
 
     options, find = _typed(arguments, "out"), foretrain.compare
     if arguments.first.suffix.lower() in TABLES:
-        from foretrain.explain.compare_curves import compare_curves as find
+        from foretrain.explain.curve_comparison import compare_curves as find
     elif options:
         name, value = next(iter(options.items()))
         raise argument_error(name, "be left out beside folders of results", f"is {value}")
@@ -136,6 +139,7 @@ COMMANDS = {
             **_COLUMNS,
             "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
             "--out": "folder of results and the page; default runs/explain-<hash>",
+            "--shard": "i/n: only the i-th of n parts of the training, for many machines on one folder",
             "--json": JSON,
         },
     ),

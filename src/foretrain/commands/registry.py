@@ -7,11 +7,6 @@ from foretrain.errors import argument_error, one_of
 from foretrain.words import duration, laid, print_text, room
 
 
-def _registry(arguments):
-    action = one_of("action", arguments.action, list(_ACTIONS))
-    return _ACTIONS[action](arguments)
-
-
 def _add(arguments):
     from foretrain.registry.measure import commit_of_package, measure
     from foretrain.registry.record import write
@@ -38,8 +33,7 @@ def _list(arguments):
         if not arguments.targets or record.study in arguments.targets:
             facts = (str(record.seeds), duration(record.cost), record.commit, record.renewed)
             judged = [row.verdict for row in rows(record.claims)]
-            counts = ((name, judged.count(name)) for name in VERDICTS)
-            counted = ", ".join(f"{number} {name}" for name, number in counts if number)
+            counted = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
 
@@ -67,9 +61,8 @@ def _check_small(registry, records):
     from foretrain.registry.record import write
     from foretrain.registry.renew import renewed, small_runs
 
-    commit = commit_of_package() if records else ""
+    commit, agree = commit_of_package() if records else "", True
     studies = list(dict.fromkeys(record.study for record in records))
-    agree = True
     for number, (study, checksums) in enumerate(small_runs(studies), 1):
         for record in (record for record in records if record.study == study):
             new, lines = renewed(record, checksums, commit)
@@ -77,8 +70,8 @@ def _check_small(registry, records):
             if not lines:
                 write(registry, new)
                 lines = [f"renewed {new.renewed}." if new.renewed else "its small run is stored."]
-            head = f"[{number}/{len(studies)}] {study}, {record.size}: "
-            print("\n".join(head + line for line in lines), flush=True)
+            for line in lines:
+                print(f"[{number}/{len(studies)}] {study}, {record.size}: {line}", flush=True)
             agree &= _named_changed(new)
     return agree
 
@@ -140,7 +133,11 @@ def _wanted(arguments, what):
     return arguments.targets
 
 
-_ACTIONS = {"add": _add, "list": _list, "check": _check, "render": _render}
+def _registry(arguments):
+    actions = {"add": _add, "list": _list, "check": _check, "render": _render}
+    return actions[one_of("action", arguments.action, list(actions))](arguments)
+
+
 _REGISTRY = "its folder; default registry"
 COMMANDS = {
     "registry": (

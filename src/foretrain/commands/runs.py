@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import foretrain
 from foretrain.commands.studies import JSON, STUDY
@@ -9,12 +10,12 @@ from foretrain.errors import argument_error
 from foretrain.plans.options import FIELDS, split, words
 from foretrain.words import complain, outcome, print_folded
 
-_FOLDER = "folder of results"
-_EXPLAIN = "print what would run, seconds and memory, and leave"
+_FOLDER = {"folder": "folder of results"}
 _JUDGED = {
     "-v --verbose": "every claim, why it allows what it does, its source",
     "--check": "exit with 1 if a claim fails",
 }
+_RUN = {"--explain": "print what would run, seconds and memory, and leave"} | _JUDGED
 _ROOT = 32  # digits of a root that fit into a line
 # A script of shards says these itself.
 _OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
@@ -39,25 +40,21 @@ def _run(arguments):
 
 def _sweep(arguments):
     from foretrain.laboratory.conduct import data_from, folder_of
+    from foretrain.laboratory.sbatch import sbatch_script
     from foretrain.plans.config import read_sweep
 
-    if arguments.emit_sbatch is not None:
-        from foretrain.laboratory.sbatch import sbatch_script
-
-        plan, out = read_sweep(arguments.config, arguments.yes)
-        folder = folder_of(plan, arguments.out or out)
-        typed = vars(arguments)
-        if arguments.data_dir is not None:
-            typed["data_dir"] = arguments.data_dir.resolve()
-        again = words(typed, (name for name in typed if name in FIELDS and name not in _OF_SHARD))
-        shards = arguments.emit_sbatch
-        script = sbatch_script(plan.study.name, arguments.config, folder, shards, options=again)
-        print(script, end="")
-        return None
     options = split(vars(arguments))[0]
     with data_from(options.data_dir, options.out):
         plan, out = read_sweep(arguments.config, options.yes)
-    return _conducted(plan, replace(options, out=options.out or out), arguments)
+    options = replace(options, out=options.out or out)
+    if arguments.emit_sbatch is None:
+        return _conducted(plan, options, arguments)
+    if options.data_dir is not None:
+        options = replace(options, data_dir=Path(options.data_dir).resolve())
+    again = words(vars(options), (name for name in FIELDS if name not in _OF_SHARD))
+    folder, shards = folder_of(plan, options.out), arguments.emit_sbatch
+    print(sbatch_script(plan.study.name, arguments.config, folder, shards, again), end="")
+    return None
 
 
 _READ = {
@@ -180,20 +177,18 @@ def _report(arguments):
 
     folder, out = arguments.folder, arguments.out
     if not os.path.exists(folder / "manifest.json") and results_below(folder):
-        print(f"Page: {write_index(folder, out)}")
-        return
-    if out is not None:
-        print(f"Page: {page_of_stored(folder, out, arguments.study)}")
-        return
-    try:
-        foretrain.rebuild(folder, arguments.study, quiet=False)
-    except UnknownStudyError as error:
-        page = page_of_stored(folder)
-        complain(f"Nothing was judged or drawn anew. {error}")
+        page = write_index(folder, out)
+    elif out is not None:
+        page = page_of_stored(folder, out, arguments.study)
     else:
-        page = folder / FILE_NAME
+        try:
+            foretrain.rebuild(folder, arguments.study, quiet=False)
+            page = folder / FILE_NAME
+        except UnknownStudyError as error:
+            page = page_of_stored(folder)
+            complain(f"Nothing was judged or drawn anew. {error}")
+        _tell_troubles(folder)
     print(f"Page: {page}")
-    _tell_troubles(folder)
 
 
 def _export(arguments):
@@ -208,8 +203,7 @@ COMMANDS = {
         {
             "study": STUDY,
             "--config": "TOML file with parameters; flags take precedence",
-            "--explain": _EXPLAIN,
-            **_JUDGED,
+            **_RUN,
         },
     ),
     "sweep": (
@@ -217,16 +211,15 @@ COMMANDS = {
         "run a study over the grid of a TOML file",
         {
             "config": "TOML file: study, fixed parameters, axes, seeds",
-            "--explain": _EXPLAIN,
             "--emit-sbatch": "print a SLURM array script of so many shards",
-            **_JUDGED,
+            **_RUN,
         },
     ),
     "show": (
         _show,
         "print the claims of a folder of results",
         {
-            "folder": _FOLDER,
+            **_FOLDER,
             **_JUDGED,
             "--markdown": "the claims alone, as a Markdown table",
             "--json": JSON,
@@ -236,7 +229,7 @@ COMMANDS = {
         _report,
         "rebuild figures and page from stored results, or an index of many",
         {
-            "folder": _FOLDER,
+            **_FOLDER,
             "--study": "path of the study, where it has moved or has another name now",
             "--out": "folder for a page of what is stored; nothing is judged anew or written beside the results",
         },
@@ -245,8 +238,8 @@ COMMANDS = {
         _export,
         "write results for other tools",
         {
-            "folder": _FOLDER,
-            "--to": "netcdf, csv, parquet or trackio",
+            **_FOLDER,
+            "--to": "netcdf, csv or parquet",
             "--out": "file or folder to write; default beside the results",
         },
     ),

@@ -33,15 +33,11 @@ class Pass:
     by_preactivations: list[np.ndarray | None]
 
 
-def batches(network: Network, x: np.ndarray, batch: int | None = None) -> Iterator[np.ndarray]:
-    """Parts of the data, in order.
-
-    A part has `batch` examples; None takes as many as 256 MiB hold the derivatives of.
-    """
+def batches(network: Network, x: np.ndarray) -> Iterator[np.ndarray]:
+    """Parts of the data, in order, each of as many examples as 256 MiB hold the derivatives of."""
     x = examples(network, x)
-    if batch is None:
-        wide = [t * d for t, d in shapes(network, x, False)]
-        batch = max(1, _ROOM // (16 * wide[-1] * sum(wide)))
+    wide = [t * d for t, d in shapes(network, x, False)]
+    batch = max(1, _ROOM // (16 * wide[-1] * sum(wide)))
     for start in range(0, len(x), batch):
         yield x[start : start + batch]
 
@@ -54,16 +50,12 @@ def passed(network: Network, x: np.ndarray) -> Pass:
 def evaluated(network: Network, x: np.ndarray) -> tuple[list, list]:
     """Activations and preactivations of one batch without derivatives, as in `Pass`."""
     layers, before = _evaluated(network, x)
-    return _all_flat(layers), _all_flat(before)
+    return _flat(layers), _flat(before)
 
 
-def _all_flat(some):
-    return [None if f is None else _flat(f) for f in some]
-
-
-def _flat(f):
-    """(n, d) or (n, T, d) to (n T, d)."""
-    return f.reshape(-1, f.shape[-1])
+def _flat(values):
+    """Each (n, d) or (n, T, d) as (n T, d)."""
+    return [None if f is None else f.reshape(-1, f.shape[-1]) for f in values]
 
 
 def _evaluated(network, x):
@@ -115,10 +107,11 @@ def _by_jax(network, x):
                 by_f.append(pulled.reshape(-1, *pulled.shape[2:]))
                 by_p.append(None)
                 continue
-            here, inner = _pull_back(section)(_precise(network.params[at]), _flat(f), by_f[-1])
+            (rows,), params = _flat([f]), _precise(network.params[at])
+            here, inner = _pull_back(section)(params, rows, by_f[-1])
             by_f.append(np.asarray(here))
             by_p.append(None if inner is None else np.asarray(inner))
-    return Pass(_all_flat(layers), _all_flat(before), by_f[::-1], by_p[::-1])  # pyright: ignore[reportArgumentType]
+    return Pass(_flat(layers), _flat(before), by_f[::-1], by_p[::-1])  # pyright: ignore[reportArgumentType]
 
 
 @lru_cache(64)

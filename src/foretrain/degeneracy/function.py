@@ -187,7 +187,11 @@ def function_of(
     network: Network | None = None,
     notes: Iterable[str] = (),
 ) -> Function:
-    """A `Function` that was tried on data; arguments and errors as of `Function` and `Function.check`."""
+    """A `Function` that was tried on data; arguments and errors as of `Function` and `Function.check`.
+
+    >>> function_of(lambda params, x: x @ params["w"], {"w": np.ones((3, 2))}, np.eye(3)).size
+    6
+    """
     function = Function(apply, params, network, tuple(notes))
     function.check(x)
     return function

@@ -51,10 +51,7 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Sections, from the input on, and the parameters of each.
-
-    There is a section for each layer but the first, and as many params, leaves by name, empty for a section without.
-    """
+    """Sections, from the input on, one for each layer but the first, and the parameters of each, leaves by name."""
 
     sections: tuple[Section, ...]
     params: tuple[Params, ...]
@@ -88,6 +85,9 @@ def perceptron(
     activation: str | Sequence[str] = "relu",
 ) -> Network:
     """Linear layers with a nonlinearity after each but the last.
+
+    >>> size(perceptron([np.ones((4, 3)), np.ones((2, 4))], [np.ones(4), None], "tanh"))
+    24
 
     There is one of the `weights`, (out, in), for each section; biases are (out,), or None for a section without; `activation`
     is one name, or one for each section.

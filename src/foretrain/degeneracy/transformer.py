@@ -33,15 +33,12 @@ def arrays(run: Mapping[str, Any]) -> dict[str, np.ndarray]:
     `run` is one seed and cell of `modular-transformer` that kept its state (``keep_state="end"``), with the variables
     ``state_embedding`` and ``state_decoder_*``, or these arrays under their own names.
     """
-    leaves = {}
+    stored = {name: [p + name for p in ("", *_STORED) if p + name in run] for name in NAMES}
     for name in NAMES:
-        full = (name, *(prefix + name for prefix in _STORED))
-        stored = next((key for key in full if key in run), None)
-        if stored is None:
+        if not stored[name]:
             rule = "hold the state of a transformer, as of a run with keep_state='end'"
             raise argument_error("run", rule, f"has no `{STATE}{name}`")
-        leaves[name] = np.asarray(run[stored])
-    return leaves
+    return {name: np.asarray(run[keys[0]]) for name, keys in stored.items()}
 
 
 def of_arrays(named: Mapping[str, Any]) -> Network:
@@ -102,8 +99,7 @@ def one_hot(network: Network, x: Any, name: str = "x") -> np.ndarray:
     if bad.any():
         rule = f"hold symbols, whole numbers from 0 to {symbols - 1}"
         raise argument_error(name, rule, f"holds {x[bad][0]:g}")
-    unit = np.eye(symbols)
-    return np.concatenate([unit[x[:, at].astype(int)] for at in range(2)], 1)
+    return np.eye(symbols)[x.astype(int)].reshape(len(x), -1)
 
 
 def _embedded(params, f):

@@ -11,12 +11,7 @@ _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
 
 
 class Clock(NamedTuple):
-    """The solver's position in time.
-
-    Attributes:
-        time: Time of the flow so far, a scalar.
-        step_size: What it will try next, a scalar.
-    """
+    """The solver's time of the flow so far, and the step that it will try next, scalars."""
 
     time: Any
     step_size: Any

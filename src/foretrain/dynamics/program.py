@@ -4,33 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from foretrain.vocabulary import (
-    COMPUTED,
-    CONVERGED,
-    DIVERGED,
-    FAILED,
-    OUT_OF_STEPS,
-    OUTCOMES,
-    RUNNING,
-    STALLED,
-)
-
-__all__ = [
-    "COMPUTED",
-    "CONVERGED",
-    "DIVERGED",
-    "FAILED",
-    "KEEP_STATE",
-    "OUTCOMES",
-    "OUT_OF_STEPS",
-    "RUNNING",
-    "STALLED",
-    "Completed",
-    "Inputs",
-    "Program",
-    "State",
-    "completed",
-]
+from foretrain.vocabulary import COMPUTED as COMPUTED
+from foretrain.vocabulary import CONVERGED as CONVERGED
+from foretrain.vocabulary import DIVERGED as DIVERGED
+from foretrain.vocabulary import FAILED as FAILED
+from foretrain.vocabulary import OUT_OF_STEPS as OUT_OF_STEPS
+from foretrain.vocabulary import OUTCOMES as OUTCOMES
+from foretrain.vocabulary import RUNNING as RUNNING
+from foretrain.vocabulary import STALLED as STALLED
 
 State = Any
 Inputs = dict[str, Any]

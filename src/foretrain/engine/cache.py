@@ -23,10 +23,7 @@ _DIGITS = 16
 
 
 class CompilationCache:
-    """The cache of this process, from when it is made until `close`.
-
-    Attributes:
-        misses: Programs that were compiled.
+    """The cache of this process, from when it is made until `close`; `misses` counts the programs that were compiled.
 
     Where the folder cannot be written nothing is kept, which costs time only.
     """
@@ -93,8 +90,11 @@ class CompilationCache:
             if total > _MOST_BYTES or digest != _digest(content):
                 path.unlink(missing_ok=True)
             elif name not in known:
-                _link(path, content, self._own / name)
                 known.add(name)
+                try:
+                    os.link(path, self._own / name)
+                except OSError:  # a file system without hard links, or deleted just now
+                    (self._own / name).write_bytes(content)
         return known
 
 
@@ -103,13 +103,6 @@ def _age(path):
         return -path.stat().st_mtime
     except FileNotFoundError:
         return 0.0
-
-
-def _link(path, content, link):
-    try:
-        os.link(path, link)
-    except OSError:  # a file system without hard links, or deleted just now
-        link.write_bytes(content)
 
 
 def _digest(content):

@@ -37,9 +37,7 @@ def choose_lanes(
 
     A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose
     states fit into the cache are timed on copies of `sample`. Where lanes move in turn, more than the fewest gain nothing.
-
-    Raises:
-        TooLarge: not even three lanes fit into memory, with the estimate.
+    Raises `TooLarge`, with the estimate, where not even three lanes fit into memory.
     """
     kind = "cpu" if jax.default_backend() == "cpu" else "gpu"
     with arithmetic(program.precision):
@@ -62,12 +60,12 @@ def choose_lanes(
     if kind == "cpu":
         most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))
     usual = max(FEWEST, min(_DEFAULT[kind], most))
-    candidates = [lanes for lanes in _CANDIDATES[kind] if lanes <= most // 2]
-    few = not candidates or usual < _DEFAULT[kind]
-    if few and not timed:
+    many = most // 2 if usual == _DEFAULT[kind] else 0
+    candidates = [lanes for lanes in _CANDIDATES[kind] if lanes <= many]
+    if not candidates and not timed:
         return usual, 0.0
     speed = {usual: _lane_steps_per_second(program, sample, shared, usual)}
-    if few or steps / workers / speed[usual] < _LONG_S:
+    if not candidates or steps / workers / speed[usual] < _LONG_S:
         return usual, speed[usual]
     for lanes in candidates:
         speed.setdefault(lanes, _lane_steps_per_second(program, sample, shared, lanes))

@@ -85,15 +85,13 @@ def _decode(members, wanted) -> dict[str, InFlight]:
     curves = {n.removeprefix("curves/"): v for n, v in members.items() if n.startswith("curves/")}
     for values in (step, observations):
         fits = values.shape == (len(identities),) and values.dtype == np.int64
-        if not fits or values.min(initial=0) < 0:
-            raise ValueError("a count of steps is missing, negative or of another kind")
-    if observations.max(initial=0) > 2**40:
-        raise ValueError("a run has more observations than a file can hold")
+        if not fits or values.min(initial=0) < 0 or values.max(initial=0) > 2**40:
+            raise ValueError("a count is missing, negative, too large or of another kind")
     ends = np.cumsum(observations).tolist()
-    if any(leaf.ndim < 1 or len(leaf) != len(identities) for leaf in states):
-        raise ValueError("a leaf of the states has another length than the runs")
-    if any(values.ndim < 1 or len(values) != ends[-1] for values in curves.values()):
-        raise ValueError("a curve has another length than the runs' observations")
+    wanted_lengths = [(leaf, len(identities)) for leaf in states]
+    wanted_lengths += [(values, ends[-1]) for values in curves.values()]
+    if any(values.ndim < 1 or len(values) != length for values, length in wanted_lengths):
+        raise ValueError("a leaf or a curve has another length than the runs say")
     begins = [0, *ends]
     return {
         identity: InFlight(

@@ -63,10 +63,10 @@ def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
 
 
 def _refusal(scheduler: str, timeout: float) -> str | None:
-    """Why an address is none of a scheduler, or None if it is one.
+    """Reason why an address is none of a scheduler, or None if it is one.
 
-    A `Client` that cannot connect leaves threads and tracebacks behind, so that the address is asked first: on a thread
-    with an event loop of its own, since the caller may be inside one, and one that may stay behind in a slow look-up.
+    A `Client` that cannot connect leaves threads and tracebacks behind, so that the address is asked first: on a thread of its
+    own, since the caller may be inside an event loop, and one that may stay behind in a slow look-up.
     """
     outcome: list[str | None] = []
     silent = f"silent for {timeout:g} s"
@@ -109,11 +109,7 @@ def execute_on(
 ) -> list[Execution]:
     """Run a plan in four shards for each thread of a dask.distributed cluster whose workers share the folder.
 
-    Returns:
-        What `run_shard` returned, for every shard. A task on a lost worker is tried again up to five times.
-
-    Raises:
-        ForetrainError: a shard failed for good.
+    A task on a lost worker is tried again up to five times; a shard that fails for good is a `ForetrainError`.
     """
     from distributed import as_completed
 

@@ -131,9 +131,8 @@ class Coordinator:
             process = InProcess(number, setup, self._answers)
         else:
             process = Process(number, setup, self._answers, place)
-        worker = Worker(process, slot, process.backend)
-        self.living[number] = worker
-        self.started.append(worker)
+        self.living[number] = Worker(process, slot, process.backend)
+        self.started.append(self.living[number])
 
     def _work(self):
         while self._left():
@@ -171,8 +170,7 @@ class Coordinator:
                     self._assign(worker, group)
             if worker.group is None or not worker.ready or worker.group.lanes is None:
                 continue
-            if worker.alone and worker.idle:
-                worker.alone = False
+            worker.alone &= not worker.idle
             taken = share(worker.group, worker, list(self.living.values()))
             if taken:
                 worker.queued.update(taken)
@@ -320,15 +318,12 @@ class Coordinator:
         self._killers += 1
 
     def _end(self):
+        orderly = sys.exc_info()[0] in (None, KeyboardInterrupt)
         for worker in self.living.values():
-            if worker.idle and not worker.ready:
-                worker.process.kill()  # it compiles what nobody needs any more
-        processes = [worker.process for worker in self.living.values()]
-        orderly = sys.exc_info()[0] is None or sys.exc_info()[0] is KeyboardInterrupt
-        for process in processes:
-            process.stop() if orderly else process.kill()
-        for process in processes if orderly else ():
-            process.wait()
+            compiles = worker.idle and not worker.ready  # what nobody needs any more
+            worker.process.stop() if orderly and not compiles else worker.process.kill()
+        for worker in self.living.values() if orderly else ():
+            worker.process.wait()
 
     def _say(self, phase):
         """Tell the progress of the sweep."""

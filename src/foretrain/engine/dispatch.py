@@ -196,9 +196,8 @@ def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ())
     Runs it had begun are redone from their checkpoints; if a second worker dies with one, it is set apart and done
     alone, so that it takes no other down with it; a third time it has failed.
     """
-    group, failed = worker.group, []
-    if group is None:
-        return failed
+    group: Any = worker.group
+    failed = []
     again = sorted(number for number in worker.queued | worker.left if number not in durable)
     for number in sorted(number for number in worker.entered if number not in durable):
         deaths[number] = deaths.get(number, 0) + 1
@@ -216,7 +215,6 @@ def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ())
         if deaths[sample] >= DEATHS:
             group.waiting.remove(sample)
             failed.append(sample)
-    worker.queued, worker.entered, worker.left = set(), set(), set()
     return failed
 
 

@@ -10,7 +10,7 @@ import heapq
 import math
 import queue
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -99,13 +99,9 @@ class Trial:
 def estimate(
     plan: Plan, left: Sequence[Run], *, workers: int | None = None, conclude_s: float = 0.0
 ) -> Estimate:
-    """Estimate the time and memory of runs that are left of a plan.
+    """Estimate the time and memory of the runs that are left of a plan, at least one, and of `conclude_s` to judge and draw.
 
-    Args:
-        plan: The plan.
-        left: Its runs that are to be made, at least one; none ends earlier than the study's ``estimate`` says.
-        workers: Workers that the user asks for.
-        conclude_s: Seconds to predict, judge and draw.
+    None of the runs ends earlier than the study's ``estimate`` says.
 
     Raises:
         TooLarge: three lanes of a program do not fit into memory.
@@ -178,9 +174,16 @@ def _trials(
     number = order[0]
     with TemporaryDirectory() as folder:
         process = Process(0, setup_message(plan, Path(folder), "trial", place), answers, place)
+
+        def opened(group: Group, run: Run) -> dict[str, Any]:
+            changes = overrides(run.parameters, group.parameters)
+            sample = [0, run.identity, changes, run.seed.number, ""]
+            process.send(group_message(group, 0, [sample], workers, trial=False, estimate=True))
+            return _answer(process, answers)
+
         try:
             for number in (order[position] for position in chosen):
-                trials[number] = _trial(process, answers, plan, left, groups[number], workers)
+                trials[number] = _trial(plan, left, groups[number], opened)
             process.stop()  # it keeps what it has compiled
             process.wait()
             return trials, False
@@ -193,12 +196,7 @@ def _trials(
 
 
 def _trial(
-    process: Process,
-    answers: queue.SimpleQueue,
-    plan: Plan,
-    left: Sequence[Run],
-    group: Group,
-    workers: int,
+    plan: Plan, left: Sequence[Run], group: Group, opened: Callable[[Group, Run], dict[str, Any]]
 ) -> Trial:
     """Open a group with its longest run, or its shortest on the host, and once more, now compiled, with the next to it."""
     # The first runs are those of the network itself; variants beside it may end at once.
@@ -206,10 +204,7 @@ def _trial(
     pair = [left[number] for number in (order * 2)[:2]]
     first = second = {}
     for run in pair:
-        changes = overrides(run.parameters, group.parameters)
-        sample = [0, run.identity, changes, run.seed.number, ""]
-        process.send(group_message(group, 0, [sample], workers, trial=False, estimate=True))
-        second = _answer(process, answers)
+        second = opened(group, run)
         first = first or second
         if second["open_s"] > _SHORT_S and not second["rate"]:
             break

@@ -32,10 +32,7 @@ class Waiting(NamedTuple):
 class Host:
     """Computes one run after another; stands where `foretrain.engine.lanes.Lanes` stands for runs that are trained.
 
-    Args:
-        study: The study whose ``measure`` and ``posterior`` are asked.
-        failed: ``failed(identity, error)``: the record of a run that has raised.
-        along_step: As in `by_step`.
+    ``failed(identity, error)`` is the record of a run that has raised; for `along_step` see `by_step`.
     """
 
     lanes = 1
@@ -106,7 +103,7 @@ def by_step(
     """Part what a run computed into step numbers, arrays along ``step``, with ``step`` in front, and all others.
 
     Args:
-        arrays: What was computed, by name.
+        arrays: Name to array.
         along_step: Name of every variable with a dim ``step`` to the position of that dim.
         steps: Known step numbers, shape (step,); where there are none, they are 0, 1, ...
 

@@ -49,11 +49,7 @@ def moves_in_turn(program: Completed) -> bool:
 
 
 class Kernel:
-    """A program over lanes.
-
-    Args:
-        program: The program of one static signature.
-        rows: Most strides a chunk may have; the observations of a chunk are kept on the device until it ends.
+    """A program over lanes; the observations of a chunk, of `rows` strides at most, are kept on the device until it ends.
 
     All methods must be called inside ``arithmetic(program.precision)``.
     """
@@ -146,10 +142,9 @@ class Kernel:
         return state, step, outcome, row, record
 
     def _stride_in_turn(self, inputs, state, moves, shared):
-        """A stride of one lane after the other; a frozen one is passed over, and what stands for it says nothing.
+        """State, what fell out of the steps, observation and whether it is done, of one lane after the other.
 
-        Returns:
-            state, what fell out of the steps, observation and whether it is done, with lanes first.
+        A frozen lane is passed over, and what stands for it says nothing.
         """
         program = self.program
 

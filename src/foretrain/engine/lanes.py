@@ -62,14 +62,9 @@ class _Seat:
 class Lanes:
     """A fixed number of lanes of one program; fewer than three are refused with an `ArgumentError`.
 
-    Args:
-        program: The program of one static signature.
-        shared: Inputs common to all runs.
-        lanes: Number of lanes.
+    `shared` holds the inputs common to all runs. Of `strides_paid`, which counts idle and frozen lanes too, the runs have used
+    `strides_done`: the ratio is the occupancy.
 
-    Attributes:
-        strides_done: Strides of all runs so far.
-        strides_paid: Strides of all lanes so far, idle and frozen ones included; the ratio is the occupancy.
     Cost: five compilations, at the first `advance`. Memory on the device is that of `bytes_per_lane` for every lane.
     """
 
@@ -78,7 +73,7 @@ class Lanes:
         self.program = program
         self.strides_done = self.strides_paid = 0
         self._wide = program.precision == "float64"
-        with self._precision():
+        with arithmetic(self.program.precision):
             self._shared = jax.device_put({k: self._cast(v) for k, v in shared.items()})
         self._waiting: deque[Passenger] = deque()
         # Inputs and initial states on the device, and the rows of them that wait for a lane, as (row, seat, step).
@@ -105,13 +100,8 @@ class Lanes:
         return bool(self.waiting or self.riding)
 
     def board(self, passengers: Iterable[Passenger]) -> None:
-        """Add runs to the end of the queue.
-
-        Raises:
-            ValueError: the inputs of a run differ from those of the first in names, shapes or dtypes; the runs before
-                it have boarded.
-        """
-        with self._precision():
+        """Add runs to the end of the queue, up to the first whose inputs have other names, shapes or dtypes: a ValueError."""
+        with arithmetic(self.program.precision):
             for passenger in passengers:
                 inputs = {name: self._cast(value) for name, value in passenger.inputs.items()}
                 for name in ("root_seed", "seed"):
@@ -124,7 +114,7 @@ class Lanes:
     def advance(self) -> list[FinishedRun]:
         """Fill the free lanes, move all lanes on by one chunk of at most half a second, and return what is done."""
         began = time.perf_counter()
-        with self._precision():
+        with arithmetic(self.program.precision):
             finished = self._fill()
             if self.riding:
                 before = time.perf_counter()
@@ -138,7 +128,7 @@ class Lanes:
         """Every run in a lane, to be gone on with later; those that wait are not included."""
         if not self.riding:
             return []
-        with self._precision():
+        with arithmetic(self.program.precision):
             leaves = [
                 np.asarray(_data(leaf)) for leaf in jax.tree.leaves(take(self._state, self._every))
             ]
@@ -153,9 +143,6 @@ class Lanes:
             if seat is not None
         ]
 
-    def _precision(self):
-        return arithmetic(self.program.precision)
-
     def _cast(self, value):
         array = np.asarray(value)
         if array.dtype.kind == "f":
@@ -167,24 +154,23 @@ class Lanes:
         if self._kernel is None:
             self._open(inputs, shapes)
         elif shapes != self._shapes:
-            name = next(
-                n for n in {**shapes, **self._shapes} if shapes.get(n) != self._shapes.get(n)
-            )
+            known = self._shapes
+            name = next(n for n in {**shapes, **known} if shapes.get(n) != known.get(n))
             raise ValueError(
                 f"Input `{name}` must have the same shape and dtype in all runs of one static signature, "
-                f"but is {shapes.get(name)} after {self._shapes.get(name)}."
+                f"but is {shapes.get(name)} after {known.get(name)}."
             )
 
     def _fits(self, checkpoint):
         """Return True if the checkpoint has the shapes of this program's state; another is not used."""
         if checkpoint is None:
             return False
-        state = [_plain_shape(leaf) for leaf in jax.tree.leaves(self._state_shape)]
+        state = [jax.eval_shape(_data, leaf) for leaf in jax.tree.leaves(self._state_shape)]
         rows = checkpoint.step // self.program.observe_every + 1
         curves = {n: ((rows, *x.shape), x.dtype) for n, x in self._observed_shape.items()}
-        return state == [(leaf.shape, leaf.dtype) for leaf in checkpoint.state] and curves == {
-            name: (curve.shape, curve.dtype) for name, curve in checkpoint.curves.items()
-        }
+        stored = {name: (curve.shape, curve.dtype) for name, curve in checkpoint.curves.items()}
+        leaves = [(leaf.shape, leaf.dtype) for leaf in checkpoint.state]
+        return [(leaf.shape, leaf.dtype) for leaf in state] == leaves and curves == stored
 
     def _open(self, inputs, shapes):
         self._state_shape, self._observed_shape = shapes_of(self.program, inputs, self._shared)
@@ -325,11 +311,6 @@ def _data(leaf):
     """A leaf of a state, of a random key its data."""
     is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
-
-
-def _plain_shape(leaf):
-    plain = jax.eval_shape(_data, leaf)
-    return plain.shape, plain.dtype
 
 
 def _like(shape, array: Any):

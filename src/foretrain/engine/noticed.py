@@ -34,9 +34,10 @@ class Noticed:
     """The names of what a study has read; files in the folder of the results are left out."""
 
     def __init__(self, results: Path):
-        self._left_out = tuple(
-            os.path.join(os.path.abspath(path), "") for path in _folders(results)
-        )
+        installed = {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}
+        installed |= {place for place in sys.path if "site-packages" in place}
+        folders = [results, cache_folder(), Path(__file__).parents[1], *_SYSTEM, *installed]
+        self._left_out = tuple(os.path.join(os.path.abspath(path), "") for path in folders)
         self._opened: set[str] = set()
         self._known: set[str] = set()
         self._variables: set[str] = set()
@@ -79,13 +80,12 @@ class Noticed:
 
     def new(self) -> list[str]:
         """Return what was read since the last call: paths of files, and names of variables behind a ``$``."""
-        jax = sys.modules.get("jax")
-        compiled = (jax and jax.config.jax_compilation_cache_dir) or os.devnull
-        files = (
-            path
-            for path in self._opened - self._known
-            if os.path.isfile(path) and not path.startswith(os.path.join(compiled, ""))
-        )
+        jax, matplotlib = sys.modules.get("jax"), sys.modules.get("matplotlib")
+        compiled = jax and jax.config.jax_compilation_cache_dir
+        fonts = matplotlib and matplotlib.get_cachedir()  # their list, of another worker perhaps
+        caches = tuple(os.path.join(folder, "") for folder in (compiled, fonts) if folder)
+        unknown = self._opened - self._known
+        files = (p for p in unknown if os.path.isfile(p) and not p.startswith(caches))
         names = {*files, *(f"${name}" for name in self._variables)}
         new = sorted(names - self._named)[: _MOST - len(self._named)]
         self._named |= {*new}
@@ -120,9 +120,3 @@ def _install() -> None:
             _active(*arguments)
 
     sys.addaudithook(listen)
-
-
-def _folders(results: Path) -> Iterator[str | Path]:
-    yield from (results, cache_folder(), Path(__file__).parents[1], *_SYSTEM)
-    yield from {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}
-    yield from (place for place in sys.path if "site-packages" in place)

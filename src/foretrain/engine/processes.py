@@ -30,20 +30,14 @@ _STOP_S = 30.0
 _TAIL = 4000
 
 
-def setup_message(
-    plan: Plan,
-    folder: Path,
-    worker: str,
-    place: Place,
-    *,
-    checkpoint_every: float = math.inf,
-    keep_state: str = "no",
-    here: bool = False,
-) -> dict[str, Any]:
-    """Return the ``setup`` message of a worker of this name at a place; `here` stands for the calling process."""
+def setup_message(plan: Plan, folder: Path, worker: str, place: Place, **how) -> dict[str, Any]:
+    """Return the ``setup`` message of a worker of this name at a place.
+
+    `how` may have `checkpoint_every` (s), `keep_state`, and `here`, which is True for the calling process.
+    """
     with words(plan.study):
-        along = {"along_step": positions("step"), "keep_state": keep_state, "here": here}
-    return along | {
+        along_step = positions("step")
+    return {"checkpoint_every": math.inf, "keep_state": "no", "here": False} | {
         "study": catalogue.describe(plan.study),
         "code": plan.study.code,
         "data": plan.data,
@@ -52,7 +46,8 @@ def setup_message(
         "worker": worker,
         "backend": place.backend,
         "core": place.core.number if place.backend == CPU else None,
-        "checkpoint_every": checkpoint_every,
+        "along_step": along_step,
+        **how,
     }
 
 
@@ -119,9 +114,7 @@ class Process:
 class InProcess:
     """The calling process as its own worker, for debugging: one core, exceptions of the engine come through.
 
-    Raises:
-        ArgumentError: JAX already runs in this process on several cores, where two batched decompositions at once
-            can block each other for good.
+    A process whose JAX runs on several cores is refused, where two batched decompositions at once can block each other.
     """
 
     def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue):

@@ -42,12 +42,7 @@ class Forecast:
         self._ends: deque[tuple[float, float]] = deque()
 
     def left(self, now_s: float, estimate_s: float) -> float | None:
-        """The estimate, or None where earlier ones tell another end.
-
-        Args:
-            now_s: Seconds since the first step.
-            estimate_s: Seconds left as it seems now.
-        """
+        """The estimate, `now_s` seconds after the first step, or None where earlier ones tell another end."""
         if not self._ends or now_s - self._ends[-1][0] >= _APART * now_s:
             self._ends.append((now_s, now_s + estimate_s))
         while self._ends[0][0] < now_s / 2:

@@ -59,12 +59,7 @@ _MISTAKES = (Exception, SystemExit)  # of an author: what their code may raise
 
 
 class Session:
-    """The work of a worker, apart from how messages come and go.
-
-    Args:
-        setup: The message of `foretrain.engine.processes.setup_message`.
-        say: Takes each answer, a JSON-ready dictionary.
-    """
+    """The work of a worker, set up by a ``setup`` message; `say` takes each answer, a JSON-ready dictionary."""
 
     def __init__(self, setup: dict, say: Callable[[dict], None]):
         self._setup, self._folder = setup, Path(setup["folder"])
@@ -82,7 +77,7 @@ class Session:
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
         # Runs in a lane that compute something on the host, too.
         self._on_host: dict[str, Waiting] = {}
-        self._lanes: Any = None  # Lanes of the group, or a `Host`
+        self._lanes: Any = self._host()  # or Lanes of the group
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
         self._reported = self._saved = time.monotonic()
@@ -93,7 +88,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """True if a turn would do anything but wait."""
-        return bool(self._queue or self._unwritten or (self._lanes and self._lanes.busy))
+        return bool(self._queue or self._unwritten or self._lanes.busy)
 
     def handle(self, message: dict) -> None:
         """Take in a ``group`` or ``runs`` message."""
@@ -104,8 +99,6 @@ class Session:
 
     def turn(self) -> None:
         """Move everything on by one chunk, and write what is due."""
-        if self._lanes is None:
-            return
         began = time.monotonic()
         if self._queue or self._lanes.busy:
             try:
@@ -144,7 +137,7 @@ class Session:
     def save(self) -> None:
         """Checkpoint the runs under way."""
         self._saved = time.monotonic()
-        if riding := self._lanes.in_flight() if self._lanes else []:
+        if riding := self._lanes.in_flight():
             checkpoint.write(self._folder, self._setup["worker"], riding)
 
     def close(self) -> None:
@@ -230,8 +223,6 @@ class Session:
         return None
 
     def _steps_here(self):
-        if self._lanes is None:
-            return 0
         return self._lanes.strides_done * (self._program.observe_every if self._program else 1)
 
     def _board(self):

@@ -43,7 +43,8 @@ def execute(
     """Run what the folder does not hold yet of a plan, or of one shard of it.
 
     It can be killed at any moment and called again: finished runs are kept (those of the last second excepted), runs
-    under way go on from their last checkpoint, and the result is the same to the bit.
+    under way go on from their last checkpoint, and the result is the same to the bit. Diverged and failed runs are results too
+    and raise nothing.
 
     Args:
         plan: What to run.
@@ -56,9 +57,6 @@ def execute(
         again: Identities of runs that are trained again although the folder holds them.
         claimed: Called once the part of the grid is this process's own, before anything else is done.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
-
-    Returns:
-        What was done. Diverged and failed runs are results too and raise nothing.
 
     Raises:
         ArgumentError: an argument is out of range.

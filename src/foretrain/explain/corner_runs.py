@@ -10,8 +10,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.program import FAILED
+from foretrain.engine.dispatch import TRIAL_S
+from foretrain.engine.estimate import Estimate
+from foretrain.engine.places import usual_workers
 from foretrain.engine.processes import check_can_run_here
 from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, ForetrainError
@@ -27,6 +30,7 @@ from foretrain.explain.own_network import Training
 from foretrain.explain.simulated import (
     FEW,
     STAGES,
+    Corner,
     Curves,
     Simulation,
     Simulator,
@@ -37,6 +41,7 @@ from foretrain.explain.simulated import (
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.stages import stages
 from foretrain.laboratory.stages import training as shown
+from foretrain.machine import peak_memory, usable_cores
 from foretrain.plans import catalogue
 from foretrain.plans.define import define
 from foretrain.plans.parameters import parameter
@@ -46,6 +51,9 @@ from foretrain.results.log import warnings_logged
 from foretrain.results.manifest import claim_folder
 from foretrain.results.segment import runs_of
 
+_START_S = 1.2  # of a worker: Python, JAX and XLA
+_DRAW_S = 3.0  # of tables, pictures and page
+_PROGRAMS = 2e8  # bytes of compiled programs, tables and pictures
 _WORTH_S = 30.0  # seconds of simulations from which processes of their own are worth their start
 _FIRST_ORDER = 2.0  # gradients that one of a network to first order is worth, as measured
 _CORRECTED = 3.0  # the same of a step of the corrected flow
@@ -83,16 +91,15 @@ class CornerRuns:
     cores: Set[int] | None = None
     quiet: bool = True
     _curves: dict[Simulation, Curves] = field(default_factory=dict)
-    _pace: float = 0.0  # seconds of one gradient of all examples, as `_gradients` counts
 
     def __post_init__(self):
         training = self.simulator.training
-        share = training.batch_size / len(training.x)
+        share, single = training.batch_size / len(training.x), 0.5 if self.simulator.large else 1.0
         self._study = define(
             "explain",
             Parameters=Parameters,
             measure=partial(_measure, self.source),
-            estimate=partial(_gradients, share),
+            estimate=partial(_gradients, share, single),
         )
         try:
             catalogue.describe(self._study)
@@ -114,39 +121,25 @@ class CornerRuns:
         return training_hash(self.simulator)
 
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
-        """Curves of simulations; those that the folder holds are read.
+        """Curves of simulations; those that the folder lacks are trained.
 
         Raises:
-            ForetrainError: A network cannot be held to first order, or raises; the text has the line.
+            ForetrainError: The network raises, or cannot be held to first order; the text has the line.
             FolderError: The folder is in use, or holds another training.
         """
-        missing = [
-            simulation
-            for simulation in dict.fromkeys(simulations)
-            if simulation not in self._curves
-        ]
+        missing = [simulation for simulation in simulations if simulation not in self._curves]
         if missing:
-            self._execute(self._plan([simulation.name for simulation in missing]))
+            self.train_part(missing)
         return {simulation: self._curves[simulation] for simulation in simulations}
 
-    def _plan(self, names: Sequence[str]) -> Plan:
-        number = len(self.simulator.rows)
-        values = {"corner": list(names), "training": self._identity, "starts": number}
-        return make_plan(self._study, values, seeds=1)
+    def train_part(self, simulations: Sequence[Simulation], part: tuple[int, int] = (1, 1)) -> bool:
+        """Train what the folder lacks of the i-th of n parts of simulations; return True if it holds all of all parts then."""
+        plan, again, left = self._left(simulations)
 
-    def _execute(self, plan: Plan) -> None:
-        wanted = {run.identity: run.parameters for run in runs(plan)}
-        stored = scan(self.folder)
-        code = plan.study.code
-        again = [
-            name
-            for name, outcome in zip(stored.identities, stored.outcomes, strict=True)
-            if name in wanted and (outcome == FAILED or stored.code_of(name) != code)
-        ]
-        left = [p for name, p in wanted.items() if name in again or name not in stored.identities]
-        gradients = sum(map(plan.study.estimate, left))
-        here = self._runs_here(gradients)
-        began = time.monotonic()
+        def claimed() -> None:
+            home.record(self.folder, self._whole(plan))
+
+        here = _runs_here(self._seconds(left) / part[1])
         with ExitStack() as stack:
             tell = stack.enter_context(stages(quiet=self.quiet))
             stack.enter_context(warnings_logged(self.folder))
@@ -155,33 +148,96 @@ class CornerRuns:
                 plan,
                 self.folder,
                 workers=0 if here else None,
-                on=None if here else _backend(),
+                on=None if here else ("cpu" if jax.default_backend() == "cpu" else "gpu"),
+                shard=part,
                 again=again,
-                claimed=lambda: self._record(plan),
+                claimed=claimed,
                 progress=None if self.quiet else shown(tell),
             )
-        if left and here:
-            self._pace = (time.monotonic() - began) / gradients
-        self._read(wanted)
+        self._read({run.identity: run.parameters for run in runs(plan)})
+        return self._curves.keys() >= {*simulations}
 
-    def _runs_here(self, gradients: float) -> bool:
-        """True for runs of seconds, where the engine can compute in this process."""
-        if self._pace * gradients > _WORTH_S:
-            return False
-        try:
-            check_can_run_here()
-        except ArgumentError:
-            return False
-        return True
+    def outlook(self, simulations: Sequence[Simulation], before_s: float, parts: int) -> list[str]:
+        """Say how long one of some parts of simulations that the folder lacks will take, and how much memory.
 
-    def _record(self, plan: Plan) -> None:
-        """Write the plan into the manifest, with the simulations that stand there."""
+        The prediction has taken `before_s` seconds; the regime, of as many kernels, takes about as many.
+        """
+        left = self._left(simulations)[-1][::parts]
+        if not left:
+            return []
+        before, run_s = peak_memory(), self._seconds(left)
+        here = _runs_here(run_s)
+        with _on(self.cores):
+            workers = 1 if here else usual_workers(len(left), usable_cores())
+        programs = {}
+        for p in left:
+            simulation = simulation_of(p.corner)
+            program = simulation._replace(corner=simulation.corner._replace(step=True), substeps=1)
+            programs.setdefault(program, []).append(self._trial[1] * _order(simulation))
+        open_s = min(sum(map(min, programs.values())), sum(map(sum, programs.values())) / workers)
+        whole = Estimate(
+            run_s=run_s / workers,
+            open_s=open_s + _START_S * (not here),
+            conclude_s=before_s + _DRAW_S,
+            workers=workers,
+            worker=peak_memory() - before * here,
+            here=before + _PROGRAMS,
+            tried=1,
+            kinds=len(left),
+            core_s=run_s + workers * open_s + before_s,
+        )
+        return [f"Time: {whole.time}.", f"Memory: {whole.memory}."]
+
+    def _plan(self, names: Sequence[str]) -> Plan:
+        number = len(self.simulator.rows)
+        values = {"corner": list(names), "training": self._identity, "starts": number}
+        return make_plan(self._study, values, seeds=1)
+
+    def _left(self, simulations: Sequence[Simulation]) -> tuple[Plan, list[str], list[Parameters]]:
+        """The plan of simulations, the runs that the folder holds of it but not well, and the parameters of all it lacks."""
+        plan = self._plan([simulation.name for simulation in simulations])
+        home.joined(self.folder, self._whole(plan))  # refuses another training
+        wanted, stored = {run.identity: run.parameters for run in runs(plan)}, scan(self.folder)
+        again = [
+            name
+            for name, outcome in zip(stored.identities, stored.outcomes, strict=True)
+            if name in wanted and (outcome == FAILED or stored.code_of(name) != plan.study.code)
+        ]
+        done = set(stored.identities) - {*again}
+        return plan, again, [p for name, p in wanted.items() if name not in done]
+
+    def _seconds(self, left: Sequence[Parameters]) -> float:
+        """Seconds of one core that simulations take once they are compiled."""
+        if not left:
+            return 0.0
+        steps = self.simulator.training.steps
+        return self._trial[0] * steps * sum(map(self._study.estimate, left))
+
+    @cached_property
+    def _trial(self) -> tuple[float, float]:
+        """Seconds of a gradient of all examples from one start, and of compiling a program, by small steps of no size."""
+        simulator = self.simulator
+        still = {"learning_rates": np.zeros(1), "optimizer": "sgd", "momentum": 0.0}
+        training = replace(simulator.training, **still)
+        trial = Simulator(training, simulator.starts, simulator.rows[:, :1], np.arange(2))
+        trial.large = False
+        seconds, substeps = [], 1
+        while len(seconds) < 2 or seconds[-1] < TRIAL_S:
+            substeps = 8 ** max(0, len(seconds) - 1)
+            began = time.process_time()
+            trial.run(Corner(True, True), substeps)
+            seconds.append(time.process_time() - began)
+        gradients = STAGES * substeps * len(simulator.rows)
+        return seconds[-1] / gradients, max(0.0, seconds[0] - seconds[1])
+
+    def _whole(self, plan: Plan) -> Plan:
+        """A plan with the simulations that stand in the manifest."""
         stored = home.stored_plan(self.folder)
-        if stored is not None and "corner" in stored["parameters"]:
-            names = stored["axes"].get("corner", [stored["parameters"]["corner"]])
-            new = plan.axes.get("corner", (plan.parameters.corner,))
-            plan = self._plan(list(dict.fromkeys([*names, *new])))
-        home.record(self.folder, plan)
+        if stored is None or "corner" not in stored["parameters"]:
+            return plan
+        names = stored["axes"].get("corner", [stored["parameters"]["corner"]])
+        new = plan.axes.get("corner", (plan.parameters.corner,))
+        return self._plan(list(dict.fromkeys([*names, *new])))
 
     def _read(self, wanted: dict[str, Parameters]) -> None:
         tree = jax.tree.structure(self.simulator.starts)
@@ -196,6 +252,14 @@ class CornerRuns:
                 weights = jax.tree.unflatten(tree, leaves) if leaves else None
                 curves = Curves(arrays["train"], arrays.get("test"), weights)
                 self._curves[simulation_of(wanted[run.identity].corner)] = curves
+
+
+def _runs_here(seconds: float) -> bool:
+    """True for runs of seconds, where the engine can compute in this process."""
+    with suppress(ArgumentError):
+        check_can_run_here()
+        return seconds <= _WORTH_S
+    return False
 
 
 def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[str, np.ndarray]:
@@ -217,19 +281,21 @@ def _leaf(number: int) -> str:
     return f"weight{number}"
 
 
-def _gradients(share: float, p: Parameters) -> float:
-    """Gradients of all examples for every step of a simulation; `share` is that of a minibatch."""
+def _gradients(share: float, single: float, p: Parameters) -> float:
+    """Gradients of all examples for every step of a simulation.
+
+    `share` is that of a minibatch, `single` what one of small steps is worth.
+    """
     simulation = simulation_of(p.corner)
-    corner = simulation.corner
-    stages = 1.0 if corner.step else STAGES * simulation.substeps
-    stages *= _CORRECTED if simulation.corrected else 1.0
-    order = 1.0 if corner.layers and corner.gates else _FIRST_ORDER
+    stages = 1.0 if simulation.corner.step else single * STAGES * simulation.substeps
     starts = FEW if simulation.few else p.starts
-    return stages * order * (share if corner.batches else 1.0) * starts
+    return stages * _order(simulation) * (share if simulation.corner.batches else 1.0) * starts
 
 
-def _backend() -> str:
-    return "cpu" if jax.default_backend() == "cpu" else "gpu"
+def _order(simulation: Simulation) -> float:
+    """Gradients of the network that one of a simulation is worth."""
+    real = simulation.corner.layers and simulation.corner.gates
+    return (1.0 if real else _FIRST_ORDER) * (_CORRECTED if simulation.corrected else 1.0)
 
 
 @contextmanager
@@ -249,26 +315,6 @@ def _on(cores: Set[int] | None) -> Iterator[None]:
 def training_hash(simulator: Simulator) -> str:
     """Hash (32 hex digits) of all that makes the curves of a training."""
     training, starts = simulator.training, simulator.starts
-    identity = hashlib.sha256()
-    options = training.optimizer, training.momentum, training.weight_decay, jax.__version__
-    identity.update(json.dumps([*options, str(jax.tree.structure(starts))]).encode())
-    identity.update(_gradient_text(training, starts).encode())
-    examples = training.x, training.y, training.x_test, training.y_test
-    for leaf in (
-        *examples,
-        training.learning_rates,
-        simulator.rows,
-        simulator.at,
-        *jax.tree.leaves(starts),
-    ):
-        array = np.asarray([] if leaf is None else leaf)
-        identity.update(f"{array.dtype}{array.shape}".encode())
-        identity.update(np.ascontiguousarray(array).tobytes())
-    return identity.hexdigest()[:32]
-
-
-def _gradient_text(training: Training, starts: Any) -> str:
-    """The lowered program of one start's loss and gradient."""
 
     def loss(w, x, y):
         return training.loss(training.apply(w, x), y)
@@ -278,4 +324,14 @@ def _gradient_text(training: Training, starts: Any) -> str:
 
     with jax.enable_x64(True):
         program = jax.jit(jax.value_and_grad(loss))
-        return program.lower(jax.tree.map(shape, starts), training.x, training.y).as_text()
+        text = program.lower(jax.tree.map(shape, starts), training.x, training.y).as_text()
+    options = training.optimizer, training.momentum, training.weight_decay, jax.__version__
+    words = json.dumps([*options, str(jax.tree.structure(starts))]) + text
+    identity = hashlib.sha256(words.encode())
+    examples = training.x, training.y, training.x_test, training.y_test
+    schedule = training.learning_rates, simulator.rows, simulator.at
+    for leaf in (*examples, *schedule, *jax.tree.leaves(starts)):
+        array = np.asarray([] if leaf is None else leaf)
+        identity.update(f"{array.dtype}{array.shape}".encode())
+        identity.update(np.ascontiguousarray(array).tobytes())
+    return identity.hexdigest()[:32]

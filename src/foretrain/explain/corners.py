@@ -87,8 +87,11 @@ def walk(
 
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
-        body = inner(equation)
-        if body is None:
+        inlined = (
+            equation.primitive.name in _INLINED
+        )  # a function with a rule of its own is one equation
+        body = inlined and (equation.params.get("jaxpr") or equation.params.get("call_jaxpr"))
+        if not body:
             values = results(jaxpr, equation, operands)
         else:
             values = walk(body.jaxpr, body.consts, operands, constant, results)
@@ -102,14 +105,15 @@ def _constant(value):
 
 def _results(layers, gates, jaxpr, equation, operands):
     """Results of one equation, each (value at w, value at u, leaves of w it depends on), as its arguments are."""
-    at_w, at_u, depends = zip(*operands, strict=True) if operands else ((), (), ())
+    at_w, at_u, depends = (tuple(operand[at] for operand in operands) for at in range(3))
     on, name = frozenset().union(*depends), equation.primitive.name
     function = equation_function(jaxpr, equation)
     if not on:
         values_u = values_w = function(*at_u)
     elif name in _REFUSED:
         raise ForetrainError(_refusal(equation))
-    elif layers if _of_layers(name, depends) else gates:
+    # A product of two values that depend on different leaves, each on some, is one of layers.
+    elif layers if name in _PRODUCTS and all(depends) and not depends[0] & depends[1] else gates:
         values_u, values_w = function(*at_u), function(*at_w)
     else:
         floats = [jnp.issubdtype(jnp.result_type(value), jnp.inexact) for value in at_u]
@@ -126,11 +130,6 @@ def _results(layers, gates, jaxpr, equation, operands):
     return [(*pair, on) for pair in zip(values_w, values_u, strict=True)]
 
 
-def _of_layers(name, depends):
-    """True for a product of two values that depend on different leaves, each on some."""
-    return name in _PRODUCTS and all(depends) and not depends[0] & depends[1]
-
-
 def equation_function(jaxpr, equation):
     """One equation as a function of all its arguments, literals too, giving a list."""
     own = list(dict.fromkeys(atom for atom in equation.invars if not isinstance(atom, Literal)))
@@ -141,13 +140,6 @@ def equation_function(jaxpr, equation):
     )
     function = jaxpr_as_fun(ClosedJaxpr(single, []))
     return lambda *arguments: function(*(arguments[at] for at in places))
-
-
-def inner(equation):
-    """The closed jaxpr that a call stands for, None of anything else; a function with a rule of its own is one equation."""
-    if equation.primitive.name not in _INLINED:
-        return None
-    return equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
 
 
 def _refusal(equation):

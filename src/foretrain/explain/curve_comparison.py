@@ -8,13 +8,15 @@ s^2 the variance over starts. Its square is a ratio whose parts have the same me
 theory, whatever the curves are and however their times depend on each other. Each start has such a distance from all others.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 
 import numpy as np
 
-from foretrain.elsewhere.curves import Measured
-from foretrain.errors import argument_error
+from foretrain.elsewhere.curves import Measured, read_measured
+from foretrain.errors import StoreError, argument_error, path_argument, real
 from foretrain.explain.shares import bounded
 from foretrain.report.answer import Finding
 
@@ -46,8 +48,7 @@ class CurveComparison(Finding):
         measured: The runs, at the steps that are compared: about evenly spaced in log time.
         later: Number of their steps after the last one that was predicted, which are not compared.
         at: Steps of the theories' curves, shape (time,).
-        curves: Losses of every theory, shape (start, time).
-        distances: One per theory.
+        curves: Losses of every theory, shape (start, time); `distances` likewise one per theory.
         run: The theory that is the training itself, where it was trained.
         ratio: Measured loss at the first step over that of the first theory there.
         outside: True if the measured loss there is none that a start has.
@@ -67,19 +68,66 @@ class CurveComparison(Finding):
         """The theory with the smallest miss."""
         return min(self.distances, key=lambda name: self.distances[name].miss)
 
-    @property
-    def starts(self) -> int:
-        """Number of starts of a theory."""
-        return len(next(iter(self.curves.values())))
 
-    @property
-    def diverges(self) -> bool:
-        """True if a measured run diverges, and no start of the training itself."""
-        if self.run is None:
-            return False
-        losses = self.curves[self.run]
-        bounded_starts = (losses < 2 * losses[:, 0].mean()).all()  # False where one is not a number
-        return bool(bounded_starts) and not np.isfinite(self.measured.losses).all()
+def compare_curves(
+    curves: str | PathLike | Sequence[str | PathLike],
+    folder: str | PathLike,
+    *,
+    learning_rate: float | str | None = None,
+    step_column: str | None = None,
+    loss_column: str | None = None,
+) -> CurveComparison:
+    """Compare runs made elsewhere with what `foretrain explain` or `foretrain predict` has stored, without training anything.
+
+    Args:
+        curves: One file of curves or several, see `foretrain.elsewhere.curves.read_measured`.
+        folder: A folder that either has written.
+        learning_rate: Of the measured runs; for a prediction of `foretrain predict`, whose time is step x rate.
+        step_column, loss_column: Names of columns of the files.
+
+    Raises:
+        ArgumentError: A file, a column or the learning rate cannot be used.
+        StoreError: The folder holds neither, or a record that cannot be read.
+    """
+    files = [curves] if isinstance(curves, str | PathLike) else curves
+    measured = read_measured(*files, step_column=step_column, loss_column=loss_column)
+    folder = path_argument("second", folder)
+    at, theories = _stored(folder, learning_rate)
+    return curve_comparison(measured, at, theories, RUN if RUN in theories else None)
+
+
+def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Steps and the losses of every theory that a folder holds."""
+    names = "explanation.json", "prediction.json"
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        raise StoreError(
+            f"`{folder}` holds neither {' nor '.join(names)}: make one by `foretrain explain` or `predict`."
+        )
+    try:
+        record = json.loads(path.read_text("utf-8"))
+        if "losses" in record:
+            losses = {name: _array(rows) for name, rows in record["losses"].items()}
+            return np.array(record["steps"]), losses
+        if learning_rate is None:
+            rule = "be the learning rate of the measured runs"
+            got = "is not given, and the prediction's time is step x rate"
+            raise argument_error("learning_rate", rule, got)
+        pace = real("learning_rate", learning_rate, above=0)
+        if "candidates" in record:
+            raise argument_error("second", "hold one prediction", "ranks several candidates")
+        losses = {"the prediction": _array([record["loss"]])}
+        if "trained" in record:
+            losses["networks trained beside it"] = _array(record["trained"]["loss"])
+        return np.array(record["times"]) / pace, losses
+    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise StoreError(
+            f"The record of `{folder}` cannot be read: {type(error).__name__}. Make it again by foretrain explain or predict."
+        ) from None
+
+
+def _array(rows):
+    return np.array([[np.inf if loss is None else loss for loss in row] for row in rows], float)
 
 
 def curve_comparison(

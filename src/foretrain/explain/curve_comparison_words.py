@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from foretrain.explain.curve_comparison import CurveComparison
 from foretrain.explain.curve_comparison_figures import measured_and_expected
 from foretrain.report.answer import Answer, Table
@@ -58,7 +60,7 @@ def sentences(comparison: CurveComparison) -> list[str]:
     if comparison.outside and abs(comparison.ratio - 1) > _SAME_START:
         lines.append(
             f"At step {steps[0]} the measured loss is {number(comparison.ratio, 3)} times the expected one, "
-            f"outside those of all {count(comparison.starts, 'start')}: "
+            f"outside those of all {count(len(next(iter(comparison.curves.values()))), 'start')}: "
             "is it the same loss (the mean over examples; of half the squared error), of the same examples and start?"
         )
     lines += _same_training(comparison)
@@ -79,14 +81,16 @@ def _same_training(comparison):
     """Return the sentence that says if the runs can be those of the training, where it was trained from several starts."""
     if comparison.run is None:
         return []
-    if comparison.diverges:
-        return [
-            "The measured losses are those of another training than the one described: they diverge, and no start does."
-        ]
+    verdict = "The measured losses are those of another training than the one described"
+    starts = comparison.curves[comparison.run]
+    if (
+        not np.isfinite(comparison.measured.losses).all()
+        and (starts < 2 * starts[:, 0].mean()).all()
+    ):
+        return [f"{verdict}: they diverge, and no start does."]
     distance = comparison.distances[comparison.run]
     if distance.spreads is None or distance.farthest is None:
         return []
-    verdict = "The measured losses are those of another training than the one described"
     if distance.spreads <= distance.farthest:
         verdict = "The measured losses can be those of such starts"
     return [

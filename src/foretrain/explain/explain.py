@@ -7,8 +7,8 @@ sees all examples. Shapley's value of each says what part of the gap between the
 
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -21,11 +21,11 @@ from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.curve_comparison import curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
 from foretrain.explain.explanation import Checks, Explanation
-from foretrain.explain.explanation_words import forecast_words
+from foretrain.explain.explanation_words import prediction_words
 from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
-from foretrain.explain.kernel.kernel_forecast import KernelForecast, kernel_forecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction, kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
-from foretrain.explain.own_network import Training, described, whole_number
+from foretrain.explain.own_network import Training, described
 from foretrain.explain.regime import Regime, regime
 from foretrain.explain.shares import Shares, lost, shapley_shares
 from foretrain.explain.simulated import (
@@ -37,10 +37,11 @@ from foretrain.explain.simulated import (
     compared,
     corners,
     enough_substeps,
+    first_substeps,
     run_corner,
     simulator_of,
-    substep_search,
 )
+from foretrain.laboratory.conduct import part_of
 
 PREDICTED = "the prediction of the kernel at the start"
 
@@ -51,7 +52,7 @@ def explain(
     x,
     y,
     *,
-    seeds: int | str = 16,
+    seeds: int = 16,
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
@@ -78,28 +79,33 @@ def explain(
         ...     return jax.random.normal(key, (4, 1))
         >>> explanation = foretrain.explain(
         ...     apply, init, x, x[:, :1], learning_rate=1e-4, steps=20, seeds=2)
-        >>> explanation.forecast.verdict, explanation.regime.name
+        >>> explanation.prediction.verdict, explanation.regime.name
         ('will do', 'lazy')
     """
     known_options("foretrain.explain", described_by, explain, described)
     for name in ("learning_rate", "steps"):
         if name not in described_by:
             raise argument_error(name, "be given to foretrain.explain", "is not")
-    options: Any = {"seeds": seeds, "from_zero": from_zero, "tell": tell, "measured": measured}
-    return explained(described(apply, init, x, y, **described_by), out=out, **options)
+    training = described(apply, init, x, y, **described_by)
+    explanation = explained(
+        training, seeds=seeds, from_zero=from_zero, tell=tell, measured=measured, out=out
+    )
+    assert explanation is not None, "without shards all is trained"
+    return explanation
 
 
 def explained(
     training: Training,
     *,
-    seeds: int | str = 16,
+    seeds: int = 16,
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
     out: str | PathLike | None = None,
     source: Callable[[], Training] | None = None,
     cores: Set[int] | None = None,
-) -> Explanation:
+    shard: str | tuple[int, int] | None = None,
+) -> Explanation | None:
     """Predict a training, run it, and say which assumption of theory its deviation is due to; all in float64.
 
     Args:
@@ -107,16 +113,22 @@ def explained(
         seeds: Number of starts, each with minibatches of its own.
         from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
             random, becomes a cause. Twice as many corners.
-        tell: Called with a line when the prediction stands; without it no progress is shown either.
+        tell: Called with lines when the prediction stands: it, and how long the training will take and how much memory;
+            without it no progress is shown either.
         measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`; they are compared
             with the prediction before training, and with all curves after it.
         out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
             of this training is not trained again, also after a kill.
         source: Makes the training in a worker; by default it is sent there.
         cores: As of `foretrain.explain.corner_runs.CornerRuns`.
+        shard: As of `foretrain.plans.options.Options`. The last part to finish trains what only its end tells is needed.
+
+    Returns:
+        The explanation, or None where runs of other shards are still missing.
 
     Raises:
-        ArgumentError: `seeds` breaks its rule, the starts do not differ, or `measured` has no two steps of the training.
+        ArgumentError: `seeds` or `shard` breaks its rule, the starts do not differ, or `measured` has no two steps of the
+            training.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
         TooLarge: The kernel does not fit.
@@ -125,23 +137,30 @@ def explained(
     Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; and three
         kernels a start, of four of them three more, as many gradients each as there are outputs.
     """
-    began = time.monotonic()
-    number = integer("seeds", whole_number(seeds), minimum=1, maximum=1000)
+    began, began_s = time.monotonic(), time.process_time()
+    number = integer("seeds", 1 if training.single else seeds, minimum=1, maximum=1000)
+    part = part_of(shard)
     simulator = simulator_of(training, number)
     runs = CornerRuns(
         simulator,
-        source or partial(_same, training),
+        source or partial(replace, training),
         None if out is None else path_argument("out", out),
         cores,
         quiet=tell is None,
     )
     folder = runs.folder
-    kernels = [Kernel(training, _start(simulator.starts, k)) for k in range(number)]
-    forecast = twins = None
+    kernels = [Kernel(training, simulator.start(k)) for k in range(number)]
+    prediction = twins = None
     if not training.adaptive:
-        forecast, twins = kernel_forecast(kernels, simulator.rows, simulator.at)
-    if tell is not None and forecast is not None:
-        _tell_before(tell, forecast, measured, simulator.at)
+        prediction, twins = kernel_prediction(kernels, simulator.rows, simulator.at)
+    wanted = corners(training, from_zero=from_zero)
+    planned = _planned(simulator, wanted, prediction)
+    if tell is not None:
+        _tell_before(tell, prediction, measured, simulator.at)
+        for line in runs.outlook(planned, time.process_time() - began_s, part[1]):
+            tell(line)
+    if part != (1, 1) and not runs.train_part(planned, part):
+        return None
     run = Simulation(run_corner(training))
     ends = runs.train([run])[run]
     kept = np.flatnonzero(~lost(ends.train)).tolist()
@@ -149,10 +168,9 @@ def explained(
         raise ForetrainError(
             "The network itself diverges from every start: try a smaller `learning_rate`."
         )
-    weights = [_start(ends.weights, k) for k in kept]
+    weights = [jax.tree.map(lambda leaf, k=k: leaf[k], ends.weights) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
-    wanted = corners(training, from_zero=from_zero)
-    substeps, curves = _trained(simulator, runs.train, wanted, forecast, state)
+    substeps, curves = _trained(simulator, runs.train, wanted, prediction, state)
     train = {corner: curves[corner].train for corner in wanted}
     tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
     return Explanation(
@@ -161,61 +179,61 @@ def explained(
         at=simulator.at,
         train=train,
         test=tests or None,
-        forecast=forecast,
+        prediction=prediction,
         regime=state,
-        extra=extra_curves(simulator, runs.train, forecast, state, substeps),
+        extra=extra_curves(simulator, runs.train, prediction, state, substeps),
         shares=gap_shares(training, train),
         test_shares=gap_shares(training, tests) if tests else None,
-        checks=_checks(simulator, kernels, forecast, train),
+        checks=_checks(simulator, kernels, prediction, train),
         substeps=substeps,
         seconds=time.monotonic() - began,
         folder=folder,
-        single=simulator.large and forecast is not None,
+        single=simulator.large and prediction is not None,
         measured=measured,
     )
 
 
-def _same(training: Training) -> Training:
-    return training
-
-
-def _start(stacked: Any, at: int) -> Any:
-    """Weights of one start."""
-    return jax.tree.map(lambda leaf: leaf[at], stacked)
-
-
-def _tell_before(tell, forecast, measured, at):
+def _tell_before(tell, prediction, measured, at):
     """Tell what can be said before training."""
-    tell(f"Said before training: {forecast_words(forecast)}")
-    if measured is not None and not forecast.diverging:
-        for line in sentences(curve_comparison(measured, at, {PREDICTED: forecast.train})):
+    if prediction is None:
+        return
+    tell(f"Said before training: {prediction_words(prediction)}")
+    if measured is not None and not prediction.diverging:
+        for line in sentences(curve_comparison(measured, at, {PREDICTED: prediction.train})):
             tell(line)
+
+
+def _planned(simulator, wanted, prediction) -> list[Simulation]:
+    """The simulations of all corners, if the first number of substeps that is tried makes the flow."""
+    if prediction is None:
+        return [Simulation(corner) for corner in wanted]
+    substeps = first_substeps(prediction.edge.measured)
+    every = [Simulation(corner, 1 if corner.step else substeps) for corner in wanted]
+    return list(dict.fromkeys([*every, *compared(substeps, few=simulator.large)]))
 
 
 def _trained(
     simulator: Simulator,
     train: Train,
     wanted: Sequence[Corner],
-    forecast: KernelForecast | None,
+    prediction: KernelPrediction | None,
     state: Regime,
 ) -> tuple[int, dict[Corner, Curves]]:
     """The number of substeps that makes the flow, and the curves of all corners.
 
     Simulations are trained in as few calls as can be, for each starts workers.
     """
-    own = [Simulation(corner) for corner in wanted if corner.step]
-    if forecast is None:
-        return 1, {simulation.corner: curves for simulation, curves in train(own).items()}
-    edge, few = forecast.edge.measured, simulator.large
-    first = [
-        simulation for n in islice(substep_search(edge), 1) for simulation in compared(n, few=few)
-    ]
-    train([*own, *first])
-    substeps = enough_substeps(train, edge, few=few)
-    flows = [Simulation(corner, substeps) for corner in wanted if not corner.step]
-    also = [] if uncorrected(simulator.training, forecast, state) else [corrected_flow(substeps)]
-    curves = train([*own, *flows, *also])
-    return substeps, {simulation.corner: curves[simulation] for simulation in (*own, *flows)}
+    every = [Simulation(corner) for corner in wanted if corner.step]
+    substeps, corrected = 1, []
+    if prediction is not None:
+        edge, few = prediction.edge.measured, simulator.large
+        train([*every, *compared(first_substeps(edge), few=few)])
+        substeps = enough_substeps(train, edge, few=few)
+        every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
+        if not uncorrected(simulator.training, prediction, state):
+            corrected = [corrected_flow(substeps)]
+    curves = train([*every, *corrected])
+    return substeps, {simulation.corner: curves[simulation] for simulation in every}
 
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
@@ -231,7 +249,7 @@ def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Share
     return shapley_shares(game, names, curves[run_corner(training)][:, 0])
 
 
-def _checks(simulator, kernels, forecast, train):
+def _checks(simulator, kernels, prediction, train):
     training = simulator.training
     run = train[run_corner(training)]
 
@@ -240,13 +258,13 @@ def _checks(simulator, kernels, forecast, train):
         return float(off[np.isfinite(off)].max())
 
     plain = worst(run[:1], simulator.plain[None])
-    if forecast is None:
+    if prediction is None:
         return Checks(None, None, plain)
     closed = recursion = None
     if training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
-    if not forecast.diverging:
+    if not prediction.diverging:
         here = train[Corner(step=True, batches=training.in_batches)]
-        recursion = worst(here, forecast.train)
+        recursion = worst(here, prediction.train)
     return Checks(closed, recursion, plain)

@@ -8,13 +8,12 @@ import numpy as np
 
 from foretrain.claims.interval import Interval
 from foretrain.elsewhere.curves import Measured
-from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.extra_curves import ExtraCurve
-from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
 from foretrain.explain.shares import Shares, largest_difference
-from foretrain.explain.simulated import Corner, run_corner
+from foretrain.explain.simulated import Corner, cause_name, corner_name, run_corner
 from foretrain.lazy import xr
 from foretrain.report.answer import Finding
 
@@ -41,19 +40,15 @@ class Explanation(Finding):
     """A network predicted, trained, and compared; ``print`` shows its tables, a notebook its summary.
 
     Attributes:
-        training: What was trained.
         weights: Number of weights.
         at: Steps at which losses were taken, shape (time,).
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
-        forecast: The prediction before training; None of Adam.
-        regime: The regime of the training.
+        prediction: Made before training; None of Adam.
         extra: Curves beyond the corners, with the conditions under which they are drawn.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
-        checks: Independent ways to the same curves.
         substeps: Number into which every own step was cut for the flow.
+        folder: Of results; it holds the curves of every corner.
         single: True if small steps are in single precision.
-        seconds: Time taken.
-        folder: Folder of results, which holds the curves of every corner.
         measured: Runs of the same training made elsewhere, if there are any.
     """
 
@@ -62,7 +57,7 @@ class Explanation(Finding):
     at: np.ndarray
     train: Mapping[Corner, np.ndarray]
     test: Mapping[Corner, np.ndarray] | None
-    forecast: KernelForecast | None
+    prediction: KernelPrediction | None
     regime: Regime
     extra: tuple[ExtraCurve, ...]
     shares: Shares
@@ -91,29 +86,25 @@ class Explanation(Finding):
         """Number of starts."""
         return len(self.train[self.run])
 
-    def miss(self, corner: Corner, split: str = "train") -> Interval:
+    def miss(self, corner: Corner) -> Interval:
         """Largest difference of a corner from the run as of `foretrain.explain.shares.largest_difference`."""
-        curves = self.train if split == "train" else self.test
-        assert curves is not None
-        return largest_difference(curves[corner], curves[self.run])
+        return largest_difference(self.train[corner], self.train[self.run])
 
     def dataset(self) -> "xr.Dataset":
         """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""
-        corners = list(self.train)
-        names = [corner_name(self.training, corner) for corner in corners]
-        causes = {"value": self.shares.causes}
-        data = {"loss": (("corner", "seed", "step"), np.stack([self.train[c] for c in corners]))}
-        if self.test is not None:
-            data["test_loss"] = (data["loss"][0], np.stack([self.test[c] for c in corners]))
-        if self.test_shares is not None:
-            causes["test_value"] = self.test_shares.causes
-        coords = {"corner": names, "seed": np.arange(self.starts), "step": self.at}
+        names = [corner_name(self.training, corner) for corner in self.train]
+        axes = {"seed": np.arange(self.starts), "step": self.at}
         rate = self.training.learning_rates[0]
-        whole = xr.Dataset(data, coords, {"learning_rate": rate, "substeps": self.substeps})
-        for name, parts in causes.items():
-            if parts:
-                words = [cause_name(self.training, cause.name) for cause in parts]
-                axes = {"cause": words, "seed": coords["seed"], "step": self.at}
-                values = np.stack([cause.values for cause in parts])
-                whole[name] = xr.DataArray(values, axes, tuple(axes))
+        whole = xr.Dataset(attrs={"learning_rate": rate, "substeps": self.substeps})
+        splits = ("", self.train, self.shares), ("test_", self.test, self.test_shares)
+        for prefix, curves, shares in splits:
+            if curves is None or shares is None:
+                continue
+            rows = {"loss": ("corner", names, [*curves.values()])}
+            if shares.causes:
+                words = [cause_name(self.training, cause.name) for cause in shares.causes]
+                rows["value"] = "cause", words, [cause.values for cause in shares.causes]
+            for name, (dim, labels, values) in rows.items():
+                coords = {dim: labels, **axes}
+                whole[prefix + name] = xr.DataArray(np.stack(values), coords, tuple(coords))
         return whole

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.curve_comparison import CurveComparison
 from foretrain.explain.curve_comparison_figures import measured_line
 from foretrain.explain.explanation import Explanation
+from foretrain.explain.simulated import Corner, cause_name, corner_name
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
     INK,
@@ -23,7 +23,7 @@ _CORNERS = (
     "Mean training loss over starts of every set of assumptions that are kept: the kernel holds layers and gates to first "
     "order, gates frozen the gates alone, layers apart the layers alone, the network nothing. Cut at twice the first loss."
 )
-_COLOURS = {"layers": "vermillion", "gates": "green", "step": "purple", "batches": "orange"}
+_COLOURS = dict(zip(Corner._fields, "vermillion green purple orange sky".split(), strict=True))
 
 
 def run_and_parts(explanation: Explanation, measured: CurveComparison | None) -> Drawing:
@@ -76,9 +76,9 @@ def _losses(ax, explanation, curves, column):
     flow = np.minimum(curves[explanation.theory], 2 * first)
     name = corner_name(explanation.training, explanation.theory)
     ax.plot(at, flow.mean(0), **theory_line(linestyle=":"), label=name)
-    forecast = explanation.forecast
-    if forecast is not None and not forecast.diverging:
-        predicted = forecast.train if column == 0 else forecast.test
+    prediction = explanation.prediction
+    if prediction is not None and not prediction.diverging:
+        predicted = prediction.train if column == 0 else prediction.test
         ax.plot(at, predicted.mean(0), **theory_line(), label="predicted before training")
     ax.set(xscale="log", ylim=(0, None))
 
@@ -95,9 +95,9 @@ def _parts(ax, explanation, shares):
 
 
 def _caption(explanation):
-    forecast = explanation.forecast
+    prediction = explanation.prediction
     missing = ""
-    if forecast and forecast.diverging:
+    if prediction and prediction.diverging:
         missing = " No curve is predicted: the linearised network diverges."
     return (
         f"Above: the loss over {explanation.starts} starts; dotted the theory in which every assumption is kept; dashed the "

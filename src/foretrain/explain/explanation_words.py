@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.interval import Interval
-from foretrain.explain.corner_names import cause_name, corner_name
 from foretrain.explain.curve_comparison import RUN, CurveComparison, curve_comparison
 from foretrain.explain.curve_comparison_words import numbers as comparison_numbers
 from foretrain.explain.curve_comparison_words import sentences, table
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.explanation_figures import every_corner, run_and_parts
-from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.shares import FLOOR, Shares, largest_difference, lost
-from foretrain.explain.simulated import Corner
+from foretrain.explain.simulated import Corner, cause_name, corner_name
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count, duration, number
 
@@ -69,16 +68,16 @@ def compared(explanation: Explanation) -> CurveComparison | None:
     return curve_comparison(explanation.measured, explanation.at, curves, RUN)
 
 
-def forecast_words(forecast: KernelForecast) -> str:
+def prediction_words(prediction: KernelPrediction) -> str:
     """Return the verdict of a prediction before training in a sentence or two."""
     known = {
-        "edge": forecast.edge,
-        "movement": forecast.movement,
-        "correction": forecast.correction,
+        "edge": prediction.edge,
+        "movement": prediction.movement,
+        "correction": prediction.correction,
     }
     words = {name: "" if value is None else plus_minus(value) for name, value in known.items()}
-    starts = {"diverging": forecast.diverging, "starts": len(forecast.train)}
-    return _VERDICTS[forecast.verdict].format(**words, **starts)
+    starts = {"diverging": prediction.diverging, "starts": len(prediction.train)}
+    return _VERDICTS[prediction.verdict].format(**words, **starts)
 
 
 def head_lines(explanation: Explanation) -> list[str]:
@@ -92,19 +91,21 @@ def head_lines(explanation: Explanation) -> list[str]:
     losses += (
         "" if explanation.test is None else f", of the test from {_ends(explanation.test[run])}"
     )
-    forecast = explanation.forecast
+    prediction = explanation.prediction
     before = "nothing, for Adam's steps are no recursion of the kernel."
+    movement, edge = plus_minus(regime.movement), plus_minus(regime.edge)
     gates = "" if regime.gates is None else f", {regime.gates.measured:.1%} of gates changed"
-    if regime.twin_gates is not None:
-        gates += f" (linearised {regime.twin_gates.measured:.1%})"
+    if (twin := regime.twin) is not None:
+        movement += f" (linearised {number(twin.movement.measured, 2)})"
+        edge += f" (linearised {number(twin.edge.measured, 2)})"
+        gates += "" if twin.gates is None else f" (linearised {twin.gates.measured:.1%})"
     return [
         f"{explanation.weights:,} weights, {len(training.x)} examples, {training.steps} steps of {training.optimizer} "
         f"at rate {rate}, {batch}; {count(explanation.starts, 'start')}.",
         f"Trained: {losses}.",
-        f"Said before training: {before if forecast is None else forecast_words(forecast)}",
-        f"Regime: {regime.name}, {_REGIMES[regime.name]}. The kernel moved by {plus_minus(regime.movement)}"
-        f"{_twin(regime.twin_movement)}, rate times sharpness over two ended at {plus_minus(regime.edge)}"
-        f"{_twin(regime.twin_edge)}{gates}.",
+        f"Said before training: {before if prediction is None else prediction_words(prediction)}",
+        f"Regime: {regime.name}, {_REGIMES[regime.name]}. The kernel moved by {movement}, rate times sharpness over two "
+        f"ended at {edge}{gates}.",
     ]
 
 
@@ -116,8 +117,8 @@ def miss_table(explanation: Explanation) -> Table:
         for name, corner in shown(explanation).items()
     ]
     for curve in explanation.extra:
-        if curve.train is not None:
-            miss = miss_words(curve.train, explanation.train[explanation.run][: len(curve.train)])
+        if not isinstance(losses := curve.losses, str):
+            miss = miss_words(losses, explanation.train[explanation.run][: len(losses)])
             rows.append((f"{curve.kind}: {curve.name}", miss, *[""] * (len(splits) - 1)))
     head = ("", "miss", "miss on the test")[: 1 + len(splits)]
     return Table("Largest difference from the run, over the loss at the start", head, rows)
@@ -132,7 +133,7 @@ def shown(explanation: Explanation) -> dict[str, Corner]:
     named = {}
     for corner in sorted(chosen - {explanation.run}, key=sum):
         if corner in explanation.train:
-            trained = corner not in predicted or explanation.forecast is None
+            trained = corner not in predicted or explanation.prediction is None
             kind = "explained" if trained else "predicted"
             named[f"{kind}: {corner_name(explanation.training, corner)}"] = corner
     return named
@@ -181,9 +182,9 @@ def trust_lines(explanation: Explanation) -> list[str]:
         if explanation.single:
             lines.append("Small steps are in single precision, all else in double.")
     lines += [
-        f"Not {curve.kind}: {curve.name}, for {curve.why}."
+        f"Not {curve.kind}: {curve.name}, for {curve.losses}."
         for curve in explanation.extra
-        if curve.why
+        if isinstance(curve.losses, str)
     ]
     away = int(lost(explanation.train[explanation.run]).sum())
     if away:
@@ -204,7 +205,7 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
     training, regime = explanation.training, explanation.regime
     losses = {**shown(explanation), RUN: explanation.run}
     record = {
-        "said_before": None if explanation.forecast is None else explanation.forecast.verdict,
+        "said_before": None if explanation.prediction is None else explanation.prediction.verdict,
         "regime": regime.name,
         "kernel_movement": _interval(regime.movement),
         "edge": _interval(regime.edge),
@@ -250,10 +251,6 @@ def miss_words(curves: np.ndarray, run: np.ndarray) -> str:
     if (lost(curves) & ~lost(run)).any():
         return "diverges"
     return plus_minus(largest_difference(curves, run))
-
-
-def _twin(value: Interval | None) -> str:
-    return "" if value is None else f" (linearised {number(value.measured, 2)})"
 
 
 def _ends(losses: np.ndarray) -> str:

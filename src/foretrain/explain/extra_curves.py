@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.explain.kernel.kernel_forecast import KernelForecast
+from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.linear_twin import linear_twin
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
@@ -25,20 +25,18 @@ class ExtraCurve:
     Attributes:
         kind: ``predicted`` or ``explained``.
         name: Of the theory.
-        train: Losses, shape (start, time), perhaps of the first starts alone; None where a condition does not hold.
-        why: The condition that does not hold; empty where all do.
+        losses: Of training, shape (start, time), perhaps of the first starts alone; or the condition that does not hold.
     """
 
     kind: str
     name: str
-    train: np.ndarray | None
-    why: str = ""
+    losses: np.ndarray | str
 
 
 def extra_curves(
     simulator: Simulator,
     train: Train,
-    forecast: KernelForecast | None,
+    prediction: KernelPrediction | None,
     regime: Regime,
     substeps: int,
 ) -> tuple[ExtraCurve, ...]:
@@ -47,18 +45,16 @@ def extra_curves(
     Cost: of the corrected flow, three times that of the flow of the network.
     """
     curves = []
-    if forecast is not None and forecast.along is not None:
-        curves.append(ExtraCurve("predicted", "kernel along its way, own steps", forecast.along))
+    if prediction is not None and prediction.along is not None:
+        curves.append(ExtraCurve("predicted", "kernel along its way, own steps", prediction.along))
     twin = linear_twin(simulator.training, simulator.starts, simulator.at)
-    losses, why = (None, twin) if isinstance(twin, str) else (twin, "")
-    curves.append(ExtraCurve("predicted", "linear twin, own steps", losses, why))
-    losses, why = None, uncorrected(simulator.training, forecast, regime)
-    if not why:
+    curves.append(ExtraCurve("predicted", "linear twin, own steps", twin))
+    corrected = uncorrected(simulator.training, prediction, regime)
+    if not corrected:
         simulation = corrected_flow(substeps)
-        losses = train([simulation])[simulation].train
-        if lost(losses).any():
-            losses, why = None, "it diverges"
-    curves.append(ExtraCurve("explained", "network, flow of L + rate/4 |grad L|^2", losses, why))
+        corrected = train([simulation])[simulation].train
+        corrected = "it diverges" if lost(corrected).any() else corrected
+    curves.append(ExtraCurve("explained", "network, flow of L + rate/4 |grad L|^2", corrected))
     return tuple(curves)
 
 
@@ -67,13 +63,13 @@ def corrected_flow(substeps: int) -> Simulation:
     return Simulation(Corner(True, True), substeps, corrected=True)
 
 
-def uncorrected(training: Training, forecast: KernelForecast | None, regime: Regime) -> str:
+def uncorrected(training: Training, prediction: KernelPrediction | None, regime: Regime) -> str:
     """The condition for the corrected flow that does not hold; empty where all do."""
-    if training.optimizer != "sgd" or forecast is None:
+    if training.optimizer != "sgd" or prediction is None:
         return "the steps are not those of plain descent"
     if training.in_batches:
         return "it says nothing of minibatches"
-    share = max(regime.edge.measured, forecast.edge.measured)
+    share = max(regime.edge.measured, prediction.edge.measured)
     if not share <= CORRECTED:
         return f"the rate times the sharpness over two comes to {share:.2g}, and may be {CORRECTED} at most"
     return ""

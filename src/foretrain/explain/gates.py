@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from foretrain.explain.corners import equation_function, walk
 
@@ -94,8 +95,6 @@ class _Chains:
 
     def _slopes(self, function, operands, point):
         """Slopes of the results by the first value of the chain, at one of the points; None of what is no real number."""
-        import numpy as np
-
         values = tuple(getattr(operand, f"at_{point}") for operand in operands)
 
         def tangent(operand, value):

@@ -28,36 +28,30 @@ def linear_twin(training: Training, starts: Any, at: np.ndarray) -> np.ndarray |
 
     `starts` are weights with a leading axis of starts. Cost: at every step three products of squares of inputs plus outputs.
     """
-    refused = _refused(training, starts)
-    if refused:
-        return refused
-    first = next(iter(jax.tree.leaves(starts)))
-    drawn = [jax.tree.map(lambda leaf, k=k: leaf[k], starts) for k in range(len(first))]
-    factors = [_factor(training, weights) for weights in drawn]
-    if None in factors:
-        return "the network is not two layers without biases whose odd part is linear"
-    evens = [_even(training, weights) for weights in drawn]
-    if max(evens) > _ROUNDING and not _symmetric(training.x, training.y):
-        return "the data are not symmetric: not every x with y has -x with -y"
-    if max(evens) > SMALL:
-        return f"the even part of the network at the start is {max(evens):.2g} of the loss, and it must be below {SMALL}"
-    return np.stack(
-        [_recursion(training, weights, c, at) for weights, c in zip(drawn, factors, strict=True)]
-    )
-
-
-def _refused(training, starts):
-    """Why a training has no such recursion, or nothing."""
+    leaves = jax.tree.leaves(starts)
+    shapes = [np.shape(leaf)[1:] for leaf in leaves]
     if training.loss_name != "mse" or training.optimizer != "sgd":
         return "the loss is not squared, or the optimizer not plain descent"
     if training.in_batches:
         return "minibatches of symmetric data are not symmetric"
     if training.x.ndim != 2 or training.y.ndim != 2:
         return "inputs and outputs are not vectors"
-    leaves = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(starts)]
-    if len(leaves) != 2 or any(len(shape) != 2 for shape in leaves) or leaves[0][1] != leaves[1][0]:
+    if [len(shape) for shape in shapes] != [2, 2] or shapes[0][1] != shapes[1][0]:
         return "the network has not two matrices of weights, (input, unit) and (unit, output), and no others"
-    return None
+    drawn = [jax.tree.map(lambda leaf, k=k: leaf[k], starts) for k in range(len(leaves[0]))]
+    factors = [_factor(training, weights) for weights in drawn]
+    if None in factors:
+        return "the network is not two layers without biases whose odd part is linear"
+    parts = (_parts(training, weights, training.x) for weights in drawn)
+    shares = [(even**2).sum() / ((odd + even - training.y) ** 2).sum() for odd, even in parts]
+    largest = float(max(shares))  # half the mean square of the even part over the loss
+    if largest > _ROUNDING and not _symmetric(training.x, training.y):
+        return "the data are not symmetric: not every x with y has -x with -y"
+    if largest > SMALL:
+        return f"the even part of the network at the start is {largest:.2g} of the loss, and it must be below {SMALL}"
+    return np.stack(
+        [_recursion(training, weights, c, at) for weights, c in zip(drawn, factors, strict=True)]
+    )
 
 
 def _factor(training, weights):
@@ -88,12 +82,6 @@ def _parts(training, weights, x):
     with jax.enable_x64(True):
         plus, minus = (np.asarray(training.apply(weights, signed)) for signed in (x, -x))
     return (plus - minus) / 2, (plus + minus) / 2
-
-
-def _even(training, weights):
-    """Half the mean square of the even part over the loss."""
-    odd, even = _parts(training, weights, training.x)
-    return float((even**2).sum() / ((odd + even - training.y) ** 2).sum())
 
 
 def _symmetric(x, y):

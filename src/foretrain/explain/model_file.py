@@ -1,6 +1,5 @@
 """An explanation from files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-import os
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -20,81 +19,79 @@ def explain_files(
     model: str | PathLike,
     data: str | PathLike,
     *,
-    loss: str | None = None,
     measured: Sequence[str | PathLike] | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
-    out: str | PathLike | None = None,
-    seeds: int | str = 16,
+    seeds: int = 16,
     from_zero: bool = False,
+    out: str | PathLike | None = None,
     cores: Set[int] | None = None,
     tell: Callable[[str], object] | None = None,
+    shard: str | None = None,
     **options: Any,
-) -> Explanation:
+) -> Explanation | None:
     """Explain the network of a Python file on the examples of an npz file.
 
     Args:
-        model: As of `foretrain.elsewhere.own_model.own_model`; a Python file may define ``loss(outputs, y)`` and
-            ``learning_rate(step)``, too.
-        data: An .npz file of ``x``, ``y``, and perhaps ``x_test`` and ``y_test``; or an .npy file of ``x``, with `labels`.
-        loss: By default the file's, else ``mse``.
+        model, data: As of `described_files`.
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.elsewhere.curves.read_measured`.
         step_column, loss_column: Names of their columns.
-        out, from_zero, cores, tell: As of `foretrain.explain.explain.explained`.
-        seeds: Number of starts; one where the model has no more.
-        **options: Of `foretrain.explain.own_network.described`; a `learning_rate` of None is the file's. Also `labels`, an
-            .npy file of ``y``.
+        seeds, from_zero, out, cores, tell, shard: As of `foretrain.explain.explain.explained`.
+        **options: Of `described_files`.
 
     Raises:
-        ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explain`.
+        ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explained`.
         StoreError: The data cannot be read.
     """
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
-    named = {"model": model, "data": data, "labels": options.pop("labels", None)}
-    options["loss"] = loss
-    training, single = described_files(**named, **options)
-    paths = {name: path and os.path.abspath(path) for name, path in named.items()}
+    source = partial(described_files, model, data, **options)
     return explained(
-        training,
-        seeds=1 if single else seeds,
+        source(),
+        seeds=seeds,
         from_zero=from_zero,
+        tell=tell,
         measured=runs,
         out=out,
-        source=partial(_training_of, {**paths, **options}),
+        source=source,
         cores=cores,
-        tell=tell,
+        shard=shard,
     )
 
 
-def _training_of(files: dict[str, Any]) -> Training:
-    """The training of two files, made again in a worker."""
-    return described_files(**files)[0]
-
-
 def described_files(
-    model: str | PathLike, data: str | PathLike, loss: str | None, **options: Any
-) -> tuple[Training, bool]:
-    """The training of two files, and whether its network has a single start; arguments are those of `explain_files`."""
-    network, arrays = _files(model, data, loss, options)
-    training = described(network.apply, network.init, **arrays, **options)
-    return replace(training, notes=network.notes), network.single
+    model: str | PathLike,
+    data: str | PathLike,
+    *,
+    labels: str | PathLike | None = None,
+    loss: str | None = None,
+    learning_rate: float | str | None = None,
+    **options: Any,
+) -> Training:
+    """Describe the training of files.
 
-
-def _files(model, data, loss, options):
-    """The network and the arrays of two files; sets the loss and the learning rate of `options`."""
-    arrays = read_examples(data, options.pop("labels", None))
+    Args:
+        model: As of `foretrain.elsewhere.own_model.own_model`; a Python file may define ``loss(outputs, y)`` and
+            ``learning_rate(step)``, too.
+        data: An .npz file of ``x``, ``y``, and perhaps ``x_test`` and ``y_test``; or an .npy file of ``x``.
+        labels: An .npy file of ``y``, beside an .npy file of ``x``.
+        loss: By default the file's, else ``mse``.
+        learning_rate: By default the file's.
+        **options: Of `foretrain.explain.own_network.described`.
+    """
+    arrays = read_examples(data, labels)
     if "y" not in arrays:
         repair = "An .npz file holds it beside `x`; an .npy file is named by --labels."
         raise argument_error("data", "hold the array `y`", f"has {', '.join(arrays)}", repair)
     network = own_model(model, arrays["x"])
-    if options.get("learning_rate") is None:
-        if "learning_rate" not in network.functions:
-            got = "neither an option nor `model` gives it"
-            repair = nearest("rate", ["learning_rate"]) if "rate" in network.functions else ""
-            raise argument_error("learning_rate", "be given", got, repair)
-        options["learning_rate"] = network.functions["learning_rate"]
-    options["loss"] = loss or network.functions.get("loss", "mse")
-    return network, arrays
+    functions = network.functions
+    if learning_rate is None and "learning_rate" not in functions:
+        got = "neither an option nor `model` gives it"
+        repair = nearest("rate", ["learning_rate"]) if "rate" in functions else ""
+        raise argument_error("learning_rate", "be given", got, repair)
+    rate = functions["learning_rate"] if learning_rate is None else learning_rate
+    options |= {"learning_rate": rate, "loss": loss or functions.get("loss", "mse")}
+    training = described(network.apply, network.init, **arrays, **options)
+    return replace(training, notes=network.notes, single=network.single)

@@ -25,7 +25,6 @@ from foretrain.errors import (
 from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
-LOSSES = ("mse", "cross_entropy")
 _ROOT = 0
 
 
@@ -46,6 +45,7 @@ class Training:
         momentum: Of the optimizer ``momentum``, 0 of every other.
         weight_decay: As of `foretrain.dynamics.descent.optimizer`.
         notes: Lines that a reader of its results must know, such as how its starts are drawn.
+        single: True if there is one start alone.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -62,6 +62,7 @@ class Training:
     momentum: float
     weight_decay: float
     notes: tuple[str, ...] = ()
+    single: bool = False
 
     @property
     def steps(self) -> int:
@@ -86,8 +87,8 @@ def described(
     y,
     *,
     learning_rate: float | str | Callable,
-    steps: int | str,
-    batch_size: int | str | None = None,
+    steps: int,
+    batch_size: int | None = None,
     loss: str | Callable = "mse",
     optimizer: str = "sgd",
     momentum: float | str = 0.9,
@@ -132,9 +133,9 @@ def described(
             if array.shape[1:] != other.shape[1:]:
                 rule = f"have examples of shape {other.shape[1:]}"
                 raise argument_error(name, rule, f"has {array.shape[1:]}")
-    steps = integer("steps", whole_number(steps), minimum=1)
-    size = examples if batch_size is None else whole_number(batch_size)
-    mean = _LOSSES[one_of("loss", loss, LOSSES)] if isinstance(loss, str) else loss
+    steps = integer("steps", steps, minimum=1)
+    size = examples if batch_size is None else batch_size
+    mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
     training = Training(
         apply,
         init,
@@ -179,6 +180,17 @@ def batches(training: Training, number: int) -> np.ndarray:
     return rows[:, : training.steps]
 
 
+def observed(step: Callable, read: Callable, state: Any, at: np.ndarray) -> tuple[Any, Any]:
+    """The state after ``step(number, state)`` up to the last of the steps `at`, and ``read(state)`` at each of them."""
+
+    def segment(state, ends):
+        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
+        return state, read(state)
+
+    ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
+    return jax.lax.scan(segment, state, ends)
+
+
 def _mse(outputs, y):
     return ((outputs - y) ** 2).sum() / (2 * len(outputs))
 
@@ -189,14 +201,6 @@ def _cross_entropy(outputs, y):
 
 
 _LOSSES = {"mse": _mse, "cross_entropy": _cross_entropy}
-
-
-def whole_number(value):
-    """The number that a text spells; anything else as it is, to be refused with its name."""
-    try:
-        return int(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def _data(name, value):

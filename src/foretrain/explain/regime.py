@@ -1,8 +1,7 @@
 """The regime that a training was in: lazy, rich, at the edge of stability, or undecided.
 
-Four numbers are read at the end of training, each beside its null, the same of the linearised network in the same steps and
-batches: how far the kernel has moved, the rate times the sharpness over two, how many gates have changed, and how unequally
-the layers have grown.
+Three numbers are read at the end of training, each beside its null, the same of the linearised network in the same steps and
+batches: how far the kernel has moved, the rate times the sharpness over two, and how many gates have changed.
 """
 
 from collections.abc import Sequence
@@ -22,29 +21,31 @@ EDGE = 0.97, 1.04
 
 
 @dataclass(frozen=True)
-class Regime:
-    """Numbers at the end of training, over starts; of the network and of its linearised twin.
+class Numbers:
+    """Numbers at the end of training, over starts.
+
+    Attributes:
+        movement: Change of the kernel relative to the kernel at the start.
+        edge: Last rate times sharpness over two (1 + momentum), 1 being the edge of stability.
+        gates: Share of the gates, of units times training examples, that have changed; None of networks without any.
+    """
+
+    movement: Interval
+    edge: Interval
+    gates: Interval | None
+
+
+@dataclass(frozen=True)
+class Regime(Numbers):
+    """Numbers of the network, and the regime that they name.
 
     Attributes:
         name: ``lazy``, ``rich``, ``edge`` or ``undecided``.
-        movement: Change of the kernel relative to the kernel at the start; `twin_movement` at the twin's last weights.
-        edge: Last rate times sharpness over two (1 + momentum), 1 being the edge of stability; `twin_edge` likewise.
-        gates: Share of the gates, of units times training examples, that have changed; None of networks without any;
-            `twin_gates` likewise, at the twin's last weights.
-        balance: Largest difference between what layers have gained in squared weights, over the sum of what they have gained
-            or lost: 0 where all have grown alike, as under the flow of a network with linear or rectified units. None
-            of networks with one layer; `twin_balance` likewise.
+        twin: Numbers at the last weights of the linearised network; None where it diverges.
     """
 
     name: str
-    movement: Interval
-    twin_movement: Interval | None
-    edge: Interval
-    twin_edge: Interval | None
-    gates: Interval | None
-    twin_gates: Interval | None
-    balance: Interval | None
-    twin_balance: Interval | None
+    twin: Numbers | None
 
 
 def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] | None) -> Regime:
@@ -55,38 +56,32 @@ def regime(kernels: Sequence[Kernel], ends: Sequence[Any], twins: Sequence[Any] 
         ends: The network's weights at the end, one per start.
         twins: Those of the linearised network; None where it diverges.
     """
-    training = kernels[0].training
-    rate = float(training.learning_rates[-1])
-
-    def read(ends, linearised):
-        if ends is None:
-            return None, None, None, None
-        pairs = list(zip(kernels, ends, strict=True))
-        balances = [_imbalance(kernel.start, end) for kernel, end in pairs]
-        edges = [
-            edge_share(training, kernel.start, end, linearised=linearised, learning_rate=rate)
-            for kernel, end in pairs
-        ]
-        movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
-        gates = [_gate_changes(training, kernel.start, end) for kernel, end in pairs]
-        known = [None if None in values else _mean(values) for values in (gates, balances)]
-        return _mean(movements), _mean(edges), *known
-
-    movement, edge, gates, balance = read(ends, False)
-    twin_movement, twin_edge, twin_gates, twin_balance = read(twins, True)
-    assert movement is not None
-    assert edge is not None
-    interval_ends = movement.low, movement.high
-    low, high = (end if np.isfinite(end) else movement.measured for end in interval_ends)
+    run = _numbers(kernels, ends, linearised=False)
+    interval_ends = run.movement.low, run.movement.high
+    low, high = (end if np.isfinite(end) else run.movement.measured for end in interval_ends)
     name = "undecided"
-    if not training.in_batches and EDGE[0] <= edge.measured <= EDGE[1]:
+    if not kernels[0].training.in_batches and EDGE[0] <= run.edge.measured <= EDGE[1]:
         name = "edge"
     elif high < LAZY:
         name = "lazy"
     elif low > RICH:
         name = "rich"
-    return Regime(
-        name, movement, twin_movement, edge, twin_edge, gates, twin_gates, balance, twin_balance
+    twin = None if twins is None else _numbers(kernels, twins, linearised=True)
+    return Regime(run.movement, run.edge, run.gates, name, twin)
+
+
+def _numbers(kernels, ends, *, linearised):
+    training, pairs = kernels[0].training, list(zip(kernels, ends, strict=True))
+    rate = float(training.learning_rates[-1])
+    edges = [
+        edge_share(training, kernel.start, end, linearised=linearised, learning_rate=rate)
+        for kernel, end in pairs
+    ]
+    movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
+    with jax.enable_x64(True):
+        gates = [float(_gates(training)(kernel.start, end)) for kernel, end in pairs]
+    return Numbers(
+        _mean(movements), _mean(edges), _mean(gates) if np.isfinite(gates).all() else None
     )
 
 
@@ -96,22 +91,6 @@ def _mean(values):
     return interval(values) if finite else Interval(np.inf, np.nan, np.nan, "none")
 
 
-def _gate_changes(training, start, end):
-    """The share of gates that have changed, None without any."""
-    with jax.enable_x64(True):
-        share = float(_gates(training)(start, end))
-    return share if np.isfinite(share) else None
-
-
 @lru_cache(maxsize=2)
 def _gates(training):
     return jax.jit(lambda start, end: changed_gates(training.apply, start, end, training.x))
-
-
-def _imbalance(start, end):
-    pairs = zip(jax.tree.leaves(start), jax.tree.leaves(end), strict=True)
-    layers = [(np.asarray(u), np.asarray(w)) for u, w in pairs if np.ndim(u) > 1]
-    gains = np.array([float((w**2).sum() - (u**2).sum()) for u, w in layers])
-    if len(gains) < 2 or not np.abs(gains).sum() > 0:
-        return None
-    return float((gains.max() - gains.min()) / np.abs(gains).sum())

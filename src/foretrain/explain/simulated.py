@@ -12,7 +12,7 @@ Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |gra
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
@@ -25,7 +25,7 @@ import numpy as np
 from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
-from foretrain.explain.own_network import Training, batches, starts
+from foretrain.explain.own_network import Training, batches, observed, starts
 from foretrain.plans.place import place
 
 STAGES = 4
@@ -60,24 +60,37 @@ def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
 
     With `from_zero` twice as many, those without the output at the start first.
     """
-    steps = (True,) if training.adaptive else (False, True)
-    sizes = (False, True) if training.in_batches else (False,)
-    outputs = (False, True) if from_zero else (True,)
-    every = product(outputs, (False, True), (False, True), steps, sizes)
-    return [
-        Corner(layers, gates, step, batches, output)
-        for output, layers, gates, step, batches in every
-    ]
+    both = (False, True)
+    steps = (True,) if training.adaptive else both
+    outputs = both if from_zero else (True,)
+    every = product(outputs, both, both, steps, both if training.in_batches else (False,))
+    return [Corner(*others, output) for output, *others in every]
+
+
+def cause_name(training: Training, field: str) -> str:
+    """The name of a cause, given the field of `Corner`."""
+    return {
+        "layers": "layers learn together",
+        "gates": "gates move",
+        "step": "the step's size and momentum" if training.momentum else "the step's size",
+        "batches": "minibatches",
+        "output": "output at the start",
+    }[field]
+
+
+def corner_name(training: Training, corner: Corner) -> str:
+    """The name of a corner: what is kept and given up."""
+    networks = ("kernel", "layers apart"), ("gates frozen", "network")
+    step = "own steps" if corner.step else "flow"
+    size = ", own batches" if corner.batches else ", all examples"
+    zero = "" if corner.output else ", from zero"
+    return f"{networks[corner.layers][corner.gates]}, {step}{size * training.in_batches}{zero}"
 
 
 class Simulation(NamedTuple):
-    """One training of all starts.
+    """One training of all starts, or of the first two alone if `few`.
 
-    Attributes:
-        corner: The assumptions that are given up.
-        substeps: Number into which small steps cut an own step; 1 for own steps.
-        corrected: True for small steps of the corrected flow.
-        few: True for the first two starts alone.
+    Small steps cut an own one into `substeps`, which are 1 for own steps, and may be those of the `corrected` flow.
     """
 
     corner: Corner
@@ -133,6 +146,10 @@ class Simulator:
         self.large = weights * training.batch_size >= SINGLE
         self._programs = {}
 
+    def start(self, number: int) -> Any:
+        """Weights of one start."""
+        return jax.tree.map(lambda leaf: leaf[number], self.starts)
+
     @cached_property
     def few(self) -> "Simulator":
         """The simulator of the first two starts alone."""
@@ -149,9 +166,7 @@ class Simulator:
         }
 
     def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
-        """Curves of a corner; `substeps` cut its small steps, and do nothing to own ones.
-
-        The small steps of plain descent may be those of the `corrected` flow.
+        """Curves of a corner; only small steps of plain descent may be `corrected`, and Adam has none.
 
         Raises:
             ForetrainError: The network cannot be held to first order, or raises; the text has the line.
@@ -159,10 +174,6 @@ class Simulator:
         Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
         """
         small = not corner.step
-        if small and self.training.adaptive:
-            raise ForetrainError("Adam's steps cannot be made small: leave its step real.")
-        if corrected and (self.training.optimizer != "sgd" or not small):
-            raise ForetrainError("Only small steps of plain descent can be corrected.")
         batched = corner.batches and self.training.in_batches
         single = small and self.large
         program = self._program(corner, batched, corrected, single)
@@ -199,8 +210,7 @@ class Simulator:
     def plain(self) -> np.ndarray:
         """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
         with jax.enable_x64(True):
-            start = jax.tree.map(lambda leaf: leaf[0], self.starts)
-            return np.asarray(plain_run(self.training, start, self.rows[0])[1])[self.at]
+            return np.asarray(plain_run(self.training, self.start(0), self.rows[0])[1])[self.at]
 
 
 def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:
@@ -216,16 +226,12 @@ def log_spaced(steps: int, number: int = 60) -> np.ndarray:
     return np.unique(np.r_[0, np.round(np.geomspace(1, steps, number))]).astype(int)
 
 
-def substep_search(share: float) -> Iterator[int]:
-    """Numbers of substeps that are tried one after the other; each is compared with its double.
+def first_substeps(share: float) -> int:
+    """The number of substeps that is tried first: each is a quarter of the way to the edge.
 
-    `share` is the rate times the sharpness at the start over two, 1 at the edge: the first substep is a quarter of the way
-    to the edge.
+    `share` is the rate times the sharpness at the start over two, 1 at the edge.
     """
-    substeps = max(1, int(np.ceil(2 * share / _STEP)))
-    while substeps <= _MOST:
-        yield substeps
-        substeps *= 2
+    return max(1, int(np.ceil(2 * share / _STEP)))
 
 
 def compared(substeps: int, *, few: bool) -> list[Simulation]:
@@ -237,14 +243,15 @@ def compared(substeps: int, *, few: bool) -> list[Simulation]:
 def enough_substeps(train: Train, share: float, *, few: bool) -> int:
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
-    From the first number of `substep_search` it doubles until the training curves of half as many agree to a thousandth of the
+    From `first_substeps` it doubles until the training curves of half as many agree to a thousandth of the
     loss at the start; of two starts alone if `few`.
 
     Raises:
         ForetrainError: 64 are not enough.
     """
     curves: dict[Simulation, Curves] = {}
-    for substeps in substep_search(share):
+    substeps = first_substeps(share)
+    while substeps <= _MOST:
         simulations = compared(substeps, few=few)
         curves |= train([simulation for simulation in simulations if simulation not in curves])
         losses = [np.nan_to_num(curves[simulation].train, nan=np.inf) for simulation in simulations]
@@ -252,6 +259,7 @@ def enough_substeps(train: Train, share: float, *, few: bool) -> int:
         worst = max(float((np.abs(half - whole) / half[:, :1]).max()) for half, whole in pairs)
         if worst < _AGREE:
             return substeps
+        substeps *= 2
     raise ForetrainError(
         f"The flow of this network is too stiff: more than {_MOST} substeps a step. Try a smaller `learning_rate`."
     )
@@ -314,15 +322,10 @@ def _trained(
             return train, None
         return train, training.loss(network(w, start, training.x_test), training.y_test)
 
-    def segment(state, ends):
-        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
-        return state, losses(state[0])
-
     memory = jax.tree.map(jnp.zeros_like, start)
     if training.adaptive:
         memory = descent.start(training.optimizer, start)
-    ends = jnp.asarray(np.stack([np.r_[0, at[:-1]], at], 1))
-    (w, _), (train, test) = jax.lax.scan(segment, (start, memory), (ends[:, 0], ends[:, 1]))
+    (w, _), (train, test) = observed(step, lambda state: losses(state[0]), (start, memory), at)
     return train, test, w
 
 

@@ -1,9 +1,7 @@
 """The figures: labelled results in, pictures out.
 
-A study's own figures are in its ``figures.py``, which defines ``draw(grid) -> {name: Drawing}``: file name (without
-ending) to drawing, in the order they are shown. It makes them with `foretrain.figures.style.panels` and `finished`, and
-draws what is in the grid; it never trains, computes theory or reads files. A study without such a file gets those of
-`foretrain.figures.curves`. Nothing here needs pyplot or a screen.
+A study declares its own, see `foretrain.quantities.panels`; one that declares none gets those of `foretrain.figures.curves`.
+A figure draws what is in the grid: it never trains, computes theory or reads files. Nothing here needs pyplot or a screen.
 """
 
 import csv

@@ -54,7 +54,7 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     used = [name for name in (panel.across, panel.by, panel.x) if name in known]
     part, words = grid.first(used)
     if panel.across in known:
-        values = _chosen(part, panel.across, panel.most)
+        values = list(curves.some(part.values(panel.across), panel.most).values())
         names = _named(part, panel.across, values)
         places = [
             (name, {panel.across: value}, {}) for name, value in zip(names, values, strict=True)
@@ -88,7 +88,9 @@ def _board(panel, part, chosen, at, title, words) -> Board:
     reads: set[str] = set()
     labels = {"x": "", "y": ""}
     networks = panel.of or {"": ""}
-    values = _chosen(part, panel.by, panel.most) if panel.by in known else [None]
+    values: list[Any] = [None]
+    if panel.by in known:
+        values = list(curves.some(part.values(panel.by), panel.most).values())
     names = [""] if values == [None] else _named(part, panel.by, values)
     ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
     ramp = [to_hex(shade) for shade in shades(len(values))] if ordered else _COLOURS
@@ -233,10 +235,6 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
     samples = curves.by_seed(values.rename({dim: "step"}) if dim != "step" else values)
     outcome = data.get("outcome") if dim == "step" and hasattr(data, "get") else None
     return x, curves.held_to_end(samples, outcome, {}), label
-
-
-def _chosen(part: Grid, name: str, most: int) -> list[Any]:
-    return list(curves.some(part.values(name), most).values())
 
 
 def _named(part: Grid, name: str, values: list[Any]) -> list[str]:

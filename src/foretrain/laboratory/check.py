@@ -31,12 +31,9 @@ from foretrain.vocabulary import lookup, positions
 
 
 class Problems(list[str]):
-    """Lines on what a study lacks; printed one below the other.
+    """Lines on what a study lacks; printed one below the other."""
 
-    Attributes:
-        seconds: Time that the first run took to be measured or sampled; None where nothing is, or it raised.
-    """
-
+    #: Time that the first run took to be measured or sampled; None where nothing is, or it raised.
     seconds: float | None = None
 
     def __str__(self) -> str:
@@ -64,11 +61,10 @@ def check(study: str | Path | Study) -> Problems:
 
 def _lacks(study: Study, plan: Plan) -> Problems:
     p, lines = plan.parameters, Problems()
-    for name in ("steps", "observe_every") if study.trains else ():
-        if name not in rules(study.Parameters):
-            lines.append(
-                f"`Parameters` must have a field `{name}`, but has none. Inherit it from foretrain.study.Run."
-            )
+    fields = ("steps", "observe_every") if study.trains else ()
+    for name in (name for name in fields if name not in rules(study.Parameters)):
+        repair = "Inherit it from foretrain.study.Run."
+        lines.append(f"`Parameters` must have a field `{name}`, but has none. {repair}")
     if lines:
         return lines
 
@@ -84,12 +80,12 @@ def _lacks(study: Study, plan: Plan) -> Problems:
     observed = attempt("program", lambda: _traced(study, p)) or {}
     sizes: dict[str, int] = {}
     for name, shape in observed.items():
-        sizes |= attempt("program", lambda name=name, shape=shape: _fits(name, shape)) or {}
+        sizes |= attempt("program", partial(_fits, name, shape)) or {}
     began = time.perf_counter()
     arrays = attempt("first run", lambda: computed(study, p, Seed(plan.root_seed, 0))) or {}
     lines.seconds = time.perf_counter() - began if arrays else None
     for name, array in arrays.items():
-        sizes |= attempt("first run", lambda name=name, array=array: _holds(name, array)) or {}
+        sizes |= attempt("first run", partial(_holds, name, array)) or {}
         observed[name] = array.shape
     step = attempt(
         "first run", lambda: by_step(arrays, positions("step"), study.stored_steps(p))[0]
@@ -110,7 +106,7 @@ def _lacks(study: Study, plan: Plan) -> Problems:
             f"{', '.join(map(str, theory.data_vars))}: nothing can be compared."
         )
     for name in common:
-        attempt("predict", lambda name=name: _as_long(name, theory[name], sizes))
+        attempt("predict", partial(_as_long, name, theory[name], sizes))
     cell = dataclasses.replace(cell, theory=theory)
     swept = {name for name, values in plan.axes.items() if len(values) > 1}
     for sentence in sentences:
@@ -133,8 +129,7 @@ def _labelled(study: Study, p: Any, sizes: dict[str, int], step: np.ndarray | No
     largest = dict(sizes)
     if any(length != sizes.get(dim, length) for dim, length in lengths.values()):
         for overrides in study.variants(p).values():
-            changes = {name: value for name, value in overrides.items() if name != "seeds"}
-            other = dataclasses.replace(p, **changes)
+            other = dataclasses.replace(p, **{k: v for k, v in overrides.items() if k != "seeds"})
             host = {name: array.shape for name, array in computed(study, other, Seed(0, 0)).items()}
             for name, shape in (_traced(study, other) | host).items():
                 for dim, size in _fits(name, shape).items():
@@ -176,6 +171,9 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     """Name of all that a program observes or ends with to its shape, ``step`` in front of what is observed."""
     import jax
 
+    def shapes(tree: Any) -> list[str]:
+        return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
+
     bare = study.program(p)
     if bare is None and study.computes:
         return {}
@@ -184,26 +182,24 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     program = completed(bare, p)
     with arithmetic(program.precision):
         inputs = [_inputs(study, p, number, program.precision) for number in range(2)]
-        shapes = [{name: value.shape for name, value in arrays.items()} for arrays in inputs]
-        if shapes[0] != shapes[1]:
-            name = next(
-                n for n in {**shapes[0], **shapes[1]} if shapes[0].get(n) != shapes[1].get(n)
-            )
-            raise StudyError(
-                f"Input `{name}` must have one shape in all seeds, but has {shapes[0].get(name)} and {shapes[1].get(name)}."
-            )
+        here, there = [{name: value.shape for name, value in arrays.items()} for arrays in inputs]
+        for name in here | there:
+            if (shape := here.get(name)) != (other := there.get(name)):
+                raise StudyError(
+                    f"Input `{name}` must have one shape in all seeds, but has {shape} and {other}."
+                )
         state = jax.eval_shape(program.init, inputs[0])
         later = jax.eval_shape(program.step, inputs[0], state)
-        if _shapes(state) != _shapes(later):
+        if shapes(state) != shapes(later):
             raise StudyError(
                 "A step must return a state of the shapes and dtypes that `init` gives, but does not: "
-                f"{_shapes(state)} becomes {_shapes(later)}."
+                f"{shapes(state)} becomes {shapes(later)}."
             )
         seen = jax.eval_shape(program.observe, inputs[0], state)
         jax.eval_shape(program.done, inputs[0], state, seen)
         end = jax.eval_shape(program.finish, inputs[0], state)
     curves = {name: (-1, *leaf.shape) for name, leaf in seen.items()}
-    return {**curves, **{name: tuple(leaf.shape) for name, leaf in end.items()}}
+    return curves | {name: tuple(leaf.shape) for name, leaf in end.items()}
 
 
 def _holds(name: str, array: np.ndarray) -> dict[str, int]:
@@ -220,24 +216,13 @@ def _inputs(study: Study, p: Any, number: int, precision: str) -> dict[str, np.n
     values = {**study.inputs(p, Seed(0, number)), **study.shared(p)}
     values |= {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
     arrays = {name: np.asarray(value) for name, value in values.items()}
-    return {
-        name: value.astype(precision) if value.dtype.kind == "f" else value
-        for name, value in arrays.items()
-    }
-
-
-def _shapes(tree: Any) -> list[str]:
-    import jax
-
-    return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
+    return {n: v.astype(precision) if v.dtype.kind == "f" else v for n, v in arrays.items()}
 
 
 def _fits(name: str, shape: tuple[int, ...], *, measured: bool = False) -> dict[str, int]:
     """Return the size of each dim, but for ``step`` of what a program observes, where it is -1 and stands first.
 
-    Raises:
-        VocabularyError: a variable is not declared.
-        StudyError: it has other dims than declared.
+    Raises `VocabularyError` for a variable that is not declared, `StudyError` where it has other dims than declared.
     """
     declared = lookup(name).dims
     if declared is None:
@@ -245,7 +230,6 @@ def _fits(name: str, shape: tuple[int, ...], *, measured: bool = False) -> dict[
     placed = measured or (shape[:1] == (-1,)) == (declared[:1] == ("step",))
     if len(declared) != len(shape) or not placed:
         dims = tuple("step" if size == -1 else size for size in shape)
-        raise StudyError(
-            f"Variable `{name}` must have dims {declared}, as it is declared, but has shape {dims}."
-        )
+        rule = f"must have dims {declared}, as it is declared"
+        raise StudyError(f"Variable `{name}` {rule}, but has shape {dims}.")
     return {dim: size for dim, size in zip(declared, shape, strict=True) if size >= 0}

@@ -1,6 +1,5 @@
 """Two results side by side: differences of what was asked, and of the verdicts."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,15 +53,10 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     names = list(dict.fromkeys([*judged[0], *judged[1]]))
     claims = {name: (judged[0].get(name), judged[1].get(name)) for name in names}
     lines = tuple(line for folder in folders for line in warnings(folder))
-    return Comparison(folders, summaries, tuple(_differences(*summaries)), claims, lines)
-
-
-def _differences(first: Summary, second: Summary) -> Iterator[tuple[str, str, str]]:
-    facts = [_facts(first), _facts(second)]
-    for item in dict.fromkeys([*facts[0], *facts[1]]):
-        pair = [fact.get(item, ABSENT) for fact in facts]
-        if pair[0] != pair[1]:
-            yield item, pair[0], pair[1]
+    left, right = map(_facts, summaries)
+    pairs = ((item, left.get(item, ABSENT), right.get(item, ABSENT)) for item in left | right)
+    differences = tuple(pair for pair in pairs if pair[1] != pair[2])
+    return Comparison(folders, summaries, differences, claims, lines)
 
 
 def _facts(summary: Summary) -> dict[str, str]:

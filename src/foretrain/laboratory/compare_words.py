@@ -42,10 +42,7 @@ def answer(comparison: Comparison) -> Answer:
         for name in shown
     ]
     columns = ("claim", *_SIDES, "value first", "value second")
-    judged = [
-        {group.id: group.claims for group in gather(summary.claims)}
-        for summary in comparison.summaries
-    ]
+    judged = [{g.id: g.claims for g in gather(s.claims)} for s in comparison.summaries]
     return Answer(
         name="comparison",
         title=" and ".join(_names(comparison)),
@@ -80,11 +77,10 @@ def _shown(comparison):
 
 
 def _numbers(comparison):
+    items = ("item", *_SIDES)
     return {
         "folders": list(comparison.folders),
-        "differences": [
-            dict(zip(("item", *_SIDES), line, strict=True)) for line in comparison.differences
-        ],
+        "differences": [dict(zip(items, line, strict=True)) for line in comparison.differences],
         "claims": {
             name: [row and {"verdict": row.verdict, "measured": row.measured} for row in pair]
             for name, pair in comparison.claims.items()
@@ -143,10 +139,9 @@ def _sections(comparison, judged) -> str:
     return markup.render(
         "report/comparison.html",
         names=names,
-        strips=[
-            (name, verdicts({"claims": summary.claims}))
-            for name, summary in zip(names, comparison.summaries, strict=True)
-        ],
+        strips=zip(
+            names, (verdicts({"claims": s.claims}) for s in comparison.summaries), strict=True
+        ),
         claims=claims,
         curves=curves(both) if both else None,
     )

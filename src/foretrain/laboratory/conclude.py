@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,9 +48,7 @@ def conclude(
 
     Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
     its traceback in ``log.txt``, and costs nothing else.
-
-    Raises:
-        FolderError: the journal holds none of the plan's runs, while the store that would be replaced holds some.
+    Raises `FolderError` where the journal holds none of the plan's runs, while the store that would be replaced holds some.
     """
     problems: list[Problem] = []
     tell(Stage("Reading", of="runs"))
@@ -84,11 +82,9 @@ def _refuse_to_lose(folder: Path, whole: Grid) -> None:
         return
     try:
         stored = open_result(folder)
-    except StoreError:  # it is damaged
-        return
-    except FolderError:
-        # It cannot be read, and may hold more than what would replace it.
-        if os.path.exists(folder / NAME):
+    except (FolderError, StoreError) as error:
+        # What is damaged is replaced; what cannot be read may hold more than what would replace it.
+        if isinstance(error, FolderError) and os.path.exists(folder / NAME):
             raise
         return
     if lost := _done((stored.simulation, *map(stored.variant, stored.variants))):
@@ -109,9 +105,6 @@ def _protect(whole: Grid) -> None:
             variable.values.flags.writeable = False
 
 
-_PARTS = ("simulation", "variants", "theory", "fits")
-
-
 class _Writing:
     """Store and summary of a plan's runs, and the writing of both."""
 
@@ -126,18 +119,14 @@ class _Writing:
         self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
 
     def write(
-        self,
-        claims: list[Claim] | tuple[Claim, ...],
-        problems: list[Problem],
-        *,
-        store: bool = True,
+        self, claims: Sequence[Claim], problems: list[Problem], *, store: bool = True
     ) -> None:
         """Write summary and, unless it has been, store with these claims."""
         plan, whole, folder = self._plan, self._whole, self._folder
         common = {name: getattr(plan, name) for name in ("hash", "seeds", "root_seed")}
         common |= {"versions": versions(), "device": self._device}
         if store:
-            parts = {name: getattr(whole, name) for name in _PARTS}
+            parts = {n: getattr(whole, n) for n in ("simulation", "variants", "theory", "fits")}
             attrs = attributes(config=plan.as_dict(), **common)
             tree = make_tree(**parts, claims=claims, attrs=attrs)
             with patient_lock(folder, "fold", 600):
@@ -152,7 +141,6 @@ class _Writing:
             counts.update(count_outcomes(data))
             # A cell that lacks a variant has no runs of it: nothing is missing there.
             counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
-        counts = +counts
         journal, manifest, card = self._journal, self.manifest, plan.study.card
         looks = manifest.get("looks", [])
         write_summary(
@@ -168,7 +156,7 @@ class _Writing:
                 data=plan.data,
                 wall_time_s=self._wall_time_s,
                 created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-                runs=dict(counts),
+                runs=dict(+counts),
                 failures=journal.notes,
                 codes=dict(journal.codes),
                 backends=journal.backends,

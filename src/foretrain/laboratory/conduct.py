@@ -13,6 +13,7 @@ import numpy as np
 from foretrain.engine.cluster import connected, execute_on
 from foretrain.engine.sweep import check_options, check_shard, execute
 from foretrain.errors import (
+    FolderError,
     StoreError,
     TooLarge,
     argument_error,
@@ -32,7 +33,7 @@ from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_r
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.log import warnings_logged
-from foretrain.results.manifest import check_writable, claim_folder
+from foretrain.results.manifest import check_writable, claim_folder, read_manifest
 from foretrain.results.result import Result
 from foretrain.results.root import altered
 from foretrain.results.summary import read_summary
@@ -127,11 +128,11 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     how: dict[str, Any] = {
         name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")
     }
-    part = _shard(options.shard)
+    part = part_of(options.shard)
     check_options(workers=options.workers, **how)
-    retrain, keep, data_dir, quiet = options.retrain, options.keep, options.data_dir, options.quiet
-    if retrain and keep:
+    if options.retrain and options.keep:
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
+    data_dir, quiet = options.data_dir, options.quiet
     folder = claim_folder(folder_of(plan, options.out))
     seeds, plan = plan.seeds, home.joined(folder, plan)
     if plan.seeds > seeds and not quiet:
@@ -139,18 +140,14 @@ def conduct(plan: Plan, options: Options) -> Result | None:
     with data_from(data_dir, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
         journal, lines = scan(folder), []
         if not options.out and options.keep_state == "no" and (missing := _missing(plan, journal)):
-            taken = take(folder, plan, missing)
-            lines += [
-                f"{count(n, 'run was', 'runs were')} taken from {f}." for f, n in taken.items()
-            ]
-            journal = scan(folder) if taken else journal
-            if not quiet:
-                for line in lines:
-                    say(line)
-        again, line = _other_code(folder, plan, journal, retrain=retrain, keep=keep)
+            for place, number in take(folder, plan, missing).items():
+                lines.append(f"{count(number, 'run was', 'runs were')} taken from {place}.")
+                if not quiet:
+                    say(lines[-1])
+            journal = scan(folder) if lines else journal
+        again, line = _other_code(folder, plan, journal, options)
         lines += [line] if line else []
-        if options.retry_failed:
-            again |= _failed(journal)
+        again |= _failed(journal) if options.retry_failed else set()
         if not again and (result := _finished(folder, plan, journal)):
             if (home.stored_plan(folder) or {}).get("where") != plan.study.where:
                 home.record(folder, plan)  # the file of the study has moved
@@ -210,7 +207,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
 def data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterator[None]:
     """Let the data of this run be found: where it is said, else where the folder remembers, else where it always was."""
     if data_dir is None and folder is not None and not os.environ.get(DATA_VARIABLE):
-        data_dir = home.data_dir(path_argument("out", folder))
+        data_dir = (read_manifest(path_argument("out", folder)) or {}).get("data_dir") or None
     if data_dir is None:
         yield
         return
@@ -225,16 +222,12 @@ def data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterato
             os.environ[DATA_VARIABLE] = before
 
 
-def _other_code(
-    folder: Path, plan: Plan, journal: Scan, *, retrain: bool, keep: bool
-) -> tuple[set[str], str]:
+def _other_code(folder: Path, plan: Plan, journal: Scan, options: Options) -> tuple[set[str], str]:
     """Which runs that other code has made are to be trained again, and the line for the history of the folder.
 
     Those that failed are: it may have been the code. Others are kept or trained again as the user says, and the folder
     remembers it; where nothing is said, nothing is added to them.
-
-    Raises:
-        FolderError: runs are to be added to those of other code, and nothing is said.
+    Raises `FolderError` where runs are to be added to those of other code, and nothing is said.
     """
     code = plan.study.code
     makers = {id: journal.code_of(id) for id in journal.identities}
@@ -245,12 +238,15 @@ def _other_code(
         return failed, ""
     codes = ", ".join(sorted({maker or "unknown" for maker in left.values()}))
     what = f"{len(left)} runs made by other code ({codes})"
-    if retrain:
+    if options.retrain:
         return failed | left.keys(), f"{what} were trained again by {code}."
-    if keep:
+    if options.keep:
         return failed, f"{what} were kept beside those of {code}."
-    if _missing(plan, journal):
-        home.refuse_other_code(folder, left.values(), code)
+    if _missing(plan, journal) and (known := sorted({*left.values()} - {""})):
+        raise FolderError(
+            f"Argument `out` must be a folder of runs made by the present code, but {folder} holds runs made by other code "
+            f"({', '.join(known)}; now {code}). Try --retrain to train them again, or --keep to mix them knowingly."
+        )
     say(f"{folder} holds {what} than the present ({code}).")
     return failed, ""
 
@@ -261,9 +257,8 @@ def _failed(journal: Scan) -> set[str]:
 
 def _finished(folder: Path, plan: Plan, journal: Scan) -> Result | None:
     """Return the result of a plan that is done; None where runs or anything made from them are missing or damaged."""
-    complete = all(
-        (folder / name).exists() for name in ("summary.json", "results.zarr", "report.html")
-    )
+    parts = ("summary.json", "results.zarr", "report.html")
+    complete = all((folder / name).exists() for name in parts)
     if not complete or (before := summary_of(folder)) is None or before.hash != plan.hash:
         return None
     if home.judged_otherwise(folder, plan) or altered(folder) or _missing(plan, journal):
@@ -275,13 +270,12 @@ def _finished(folder: Path, plan: Plan, journal: Scan) -> Result | None:
 
 
 def _missing(plan: Plan, journal: Scan) -> set[str]:
-    done = set(journal.identities)
-    return {run.identity for run in runs(plan)} - done
+    return {run.identity for run in runs(plan)}.difference(journal.identities)
 
 
-def _shard(value: Any) -> tuple[int, int]:
-    if value is None:
-        return 1, 1
+def part_of(value: Any) -> tuple[int, int]:
+    """Return the part i of n that the option `shard` names, or raise `ArgumentError`."""
+    value = "1/1" if value is None else value
     try:
         part, parts = map(int, value.split("/") if isinstance(value, str) else value)
     except (TypeError, ValueError):
@@ -292,9 +286,7 @@ def _shard(value: Any) -> tuple[int, int]:
 def rebuild(
     folder: str | Path, study: str | Path | Study | None = None, *, quiet: bool = True
 ) -> Result:
-    """Fold, judge and draw again from what a folder holds, without training.
-
-    Of a folder without a plan only the page is written again.
+    """Fold, judge and draw again from what a folder holds, without training; without a plan there only the page.
 
     Args:
         folder: Folder of results.
@@ -324,8 +316,7 @@ def rebuild(
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)
         others = sorted(journal.codes.keys() - {code := plan.study.code, ""})
+        line = f"{folder} remembers that its study is at {plan.study.where}."
         remark = f" Its runs were made by other code ({', '.join(others)}; now {code})."
-        say(
-            f"{folder} remembers that its study is at {plan.study.where}.{remark if others else ''}"
-        )
+        say(line + (remark if others else ""))
     return result

@@ -16,23 +16,12 @@ from foretrain.results.manifest import edit_manifest, read_manifest
 
 
 def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
-    """Bring the missing runs of a plan into its folder from the folders beside it.
+    """Bring missing runs of a plan, named by identity, into its folder; return each folder to how many came from it.
 
-    A folder beside it is one called ``<study>-...`` whose plan has a value in common with this plan for every parameter. Only
-    runs of the present code are taken. A segment of the journal is linked, or copied where the disk has no links.
-
-    Args:
-        folder: Folder of the plan.
-        plan: What is asked.
-        missing: Identities of the runs that the folder lacks.
-
-    Returns:
-        Folder to the number of runs taken from it.
-
-    Raises:
-        FolderError: the disk refuses a file.
-
-    Cost: one reading of every journal beside the folder whose plan overlaps.
+    They come from folders beside it called ``<study>-...`` whose plan has a value in common with this plan for every
+    parameter. Only runs of the present code are taken. A segment of the journal is linked, or copied where the disk has no
+    links. Cost: one reading of every journal beside the folder whose plan overlaps.
+    Raises `FolderError` where the disk refuses a file.
     """
     wanted, taken = set(missing), {}
     for other in sorted(folder.parent.glob(f"{glob.escape(plan.study.name)}-*")):
@@ -44,7 +33,10 @@ def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
                 _bring(other, segment.name, folder)
                 ours |= new
         if ours:
-            _bring_lanes(other, folder)
+            # The bits of a run depend on the number of lanes, and the runs still to come must fit those taken.
+            lanes = (read_manifest(other) or {}).get("lanes", {})
+            with edit_manifest(folder) as manifest:
+                manifest["lanes"] = {**lanes, **manifest.get("lanes", {})}
             taken[other] = len(ours)
             wanted -= ours
     return taken
@@ -52,12 +44,11 @@ def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
 
 def _overlaps(other: Path, plan: Plan) -> bool:
     try:
-        stored = stored_plan(other)
+        stored = stored_plan(other) or {}
     except ForetrainError:  # it is damaged, or another program's
         return False
-    if stored is None or stored["study"] != plan.study.name:
-        return False
-    if stored["root_seed"] != plan.root_seed or stored.get("revision") != plan.study.revision:
+    wanted = (plan.study.name, plan.root_seed, plan.study.revision)
+    if tuple(map(stored.get, ("study", "root_seed", "revision"))) != wanted:
         return False
     theirs = {**{name: [value] for name, value in stored["parameters"].items()}, **stored["axes"]}
     own = {name: values_of(plan, name) for name in rules(plan.study.Parameters)}
@@ -78,10 +69,3 @@ def _bring(other: Path, name: str, folder: Path) -> None:
         with disk_errors(source):
             content = read_file(source)
         write_atomic(target, content)
-
-
-def _bring_lanes(other: Path, folder: Path) -> None:
-    """Copy the numbers of lanes: the bits of a run depend on them, and the runs still to come must fit those taken."""
-    lanes = (read_manifest(other) or {}).get("lanes", {})
-    with edit_manifest(folder) as manifest:
-        manifest["lanes"] = {**lanes, **manifest.get("lanes", {})}

@@ -94,10 +94,9 @@ def judged_otherwise(folder: Path, plan: Plan) -> bool:
 
 
 def changed_since(folder: Path, codes: Iterable[str]) -> list[str]:
-    """Say in a sentence which code of the study is not that of the last verdicts; [] where it is all the same.
+    """Say in a sentence which code of the study is not that of the last verdicts; [] where it is all the same or not known.
 
-    The files of the study are read, and none of them is run. Nothing is said of a study that is not there any more, nor
-    where the manifest cannot be read. `codes` are those that made the runs, as the summary of the folder has them.
+    The files of the study are read, and none of them is run. `codes` are those that made the runs, as the summary has them.
     """
     try:
         manifest = read_manifest(folder) or {}
@@ -110,14 +109,11 @@ def changed_since(folder: Path, codes: Iterable[str]) -> list[str]:
     codes = set(codes) - {""}
     now, then = static(study), looks[-1].get("seal", {})
     parts = ["makes the runs"] if codes and codes != {study.code} else []
-    parts += [what for name, what in _PARTS.items() if then.get(name, now[name]) != now[name]]
-    if not parts:
-        return []
+    words = {"predicts": "predicts", "judges": "judges", "rows": "states its claims"}
+    parts += [text for name, text in words.items() if then.get(name, now[name]) != now[name]]
     line = f"The code of the study that {', '.join(parts)} has changed since."
-    return [f"{line} Try foretrain report, for other runs foretrain run with --retrain."]
-
-
-_PARTS = {"predicts": "predicts", "judges": "judges", "rows": "states its claims"}
+    repair = "Try foretrain report, for other runs foretrain run with --retrain."
+    return [f"{line} {repair}"] if parts else []
 
 
 def _same(look: Look, seal: Mapping[str, Any]) -> bool:
@@ -125,21 +121,6 @@ def _same(look: Look, seal: Mapping[str, Any]) -> bool:
     return {**look.get("seal", {}), "commit": ""} == {**seal, "commit": ""}
 
 
-def data_dir(folder: Path) -> str | None:
-    """Return the place of the data of a folder's runs, None if the user has named none."""
-    return (read_manifest(folder) or {}).get("data_dir") or None
-
-
 def stored_plan(folder: Path) -> Mapping[str, Any] | None:
     """The plan of a folder as its manifest holds it, None if it has none."""
     return (read_manifest(folder) or {}).get("plan")
-
-
-def refuse_other_code(folder: Path, codes: Iterable[str], code: str) -> None:
-    """Refuse to add runs to a folder whose runs were made by other code; raises `FolderError` where there are such runs."""
-    others = sorted(set(codes) - {code, ""})
-    if others:
-        raise FolderError(
-            f"Argument `out` must be a folder of runs made by the present code, but {folder} holds runs made by other code "
-            f"({', '.join(others)}; now {code}). Try --retrain to train them again, or --keep to mix them knowingly."
-        )

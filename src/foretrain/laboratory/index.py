@@ -23,9 +23,8 @@ def results_below(folder: str | Path) -> list[Path]:
     results, level = [], [path_argument("folder", folder)]
     for _ in range(_DEPTH):
         below = [child for parent in level for child in _folders_in(parent)]
-        here = [child for child in below if os.path.exists(child / FILE)]
-        results += here
-        level = [child for child in below if child not in here]
+        results += [child for child in below if os.path.exists(child / FILE)]
+        level = [child for child in below if child not in results]
     return results
 
 
@@ -39,14 +38,9 @@ def _folders_in(parent: Path) -> list[Path]:
 
 
 def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Write ``index.html`` over the results below a folder; what cannot be read is named there and costs only itself.
+    """Write ``index.html`` over the results below a folder, into `out` or there; what cannot be read is named on it.
 
-    Args:
-        folder: The folder.
-        out: Folder for the page; by default `folder`.
-
-    Raises:
-        FolderError: there are no results below it, or it cannot be written.
+    Raises `FolderError` where there are no results below it, or the page cannot be written.
     """
     folder = path_argument("folder", folder)
     target = folder if out is None else path_argument("out", out)

@@ -66,12 +66,8 @@ def info(study: str | Path | Study) -> Info:
         "steps": sum(known.estimate(run.parameters) for run in wanted),
         "predicts": _binds(known, "theory", "predict"),
         "parameters": {
-            name: {
-                "meaning": rule.words,
-                "default": fields[name].default,
-                "choices": [*rule.choices],
-            }
-            for name, rule in rules(known.Parameters).items()
+            n: {"meaning": rule.words, "default": fields[n].default, "choices": [*rule.choices]}
+            for n, rule in rules(known.Parameters).items()
         },
         "claims": [_claim(sentence) for sentence in known.sentences],
         "figures": _figures(known),
@@ -122,15 +118,7 @@ def _draws(study: Study) -> str:
     return "Every variable that theory and simulation share, dashed over solid."
 
 
-def _cost(facts: Info) -> str:
-    if not facts["cost"]:
-        return ""
-    repair = f"foretrain run {facts['where'] or facts['study']} --explain tells it here, by a trial"
-    return f"about {facts['cost']} on two idle cores; {repair}"
-
-
 def _text(facts: Info, width: int) -> str:
-
     def wrapped(text, indent):
         return fold(text, width, " " * indent, " " * indent)
 
@@ -138,9 +126,10 @@ def _text(facts: Info, width: int) -> str:
     axes = (f"{name} ({count(len(values), 'value')})" for name, values in facts["axes"].items())
     variants = [name for name in facts["networks"] if name != "main"]
     size = f"{count(facts['runs'], 'run')} of {count(facts['seeds'], 'seed')}"
+    trial = f"foretrain run {facts['where'] or facts['study']} --explain tells it here, by a trial"
     rows = {
         "source": facts["source"],
-        "cost": _cost(facts),
+        "cost": facts["cost"] and f"about {facts['cost']} on two idle cores; {trial}",
         "size": size + (f", axes {', '.join(axes)}" if facts["axes"] else ""),
         "networks": f"its own, {', '.join(variants)}" if variants else "",
         "theory": "predicts" if facts["predicts"] else "none",

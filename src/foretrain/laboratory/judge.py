@@ -53,10 +53,8 @@ def judged(
     claims: dict[str, list[Claim]] = {sentence.id: [] for sentence in study.sentences}
     problems: dict[str, Problem] = {}
     document = document_values(study)
-    here = {
-        field.name: (getattr(grid.parameters, field.name),) for field in fields(grid.parameters)
-    }
-    here |= grid.axes
+    p = grid.parameters
+    here = {field.name: (getattr(p, field.name),) for field in fields(p)} | grid.axes
     reads: dict[str, str] = {}
     done = 0
     for along, sentences in groups.items():
@@ -68,8 +66,8 @@ def judged(
                     with without_copies():
                         claim = judge(sentence, laid)
                 except (Exception, SystemExit) as error:
-                    what = f"The sentence `{sentence.id}` raised"
-                    problems.setdefault(sentence.id, problem(what, error))
+                    raised = problem(f"The sentence `{sentence.id}` raised", error)
+                    problems.setdefault(sentence.id, raised)
                     continue
                 if claim is not None:
                     size = size_of(claim, here, document)

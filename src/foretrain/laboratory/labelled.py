@@ -36,13 +36,11 @@ def labelled(
 ) -> Grid:
     """Fold the journal of a folder into labelled runs and put theory and fits beside them.
 
-    Raises:
-        FolderError: a file of data that the runs have read holds something else now, which theory would read.
+    Raises `FolderError` where a file of data that the runs have read holds something else now, which theory would read.
     """
     if plan.data:
         refuse_changed(files(plan).values(), plan.data)
-    cell_list = dict(cells(plan.parameters, plan.axes))
-    study = plan.study
+    cell_list, study = dict(cells(plan.parameters, plan.axes)), plan.study
 
     def steps(variant):
         def of(index):
@@ -92,10 +90,7 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
         arrays = {name: np.asarray(values) for name, values in predicted[0].items()}
         step, *_ = by_step(arrays, positions("step"), step)
     if study.predicts_by_seed:
-        arrays = {
-            name: _by_seed(name, [of_seed.get(name) for of_seed in predicted])
-            for name in predicted[0]
-        }
+        arrays = {name: _by_seed(name, [of.get(name) for of in predicted]) for name in predicted[0]}
         return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
     return dataset(predicted[0], study.labels(p, step), step)
 
@@ -103,9 +98,7 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
 def _by_seed(name: str, values: list[Any]) -> np.ndarray:
     shapes = {None if array is None else _numbers(name, array).shape for array in values}
     if len(shapes) > 1:
-        got = " and ".join(
-            "is missing" if array is None else f"has shape {array}" for array in shapes
-        )
+        got = " and ".join("is missing" if s is None else f"has shape {s}" for s in shapes)
         raise VocabularyError(f"Variable `{name}` must have one shape for all seeds, but {got}.")
     return np.stack([np.asarray(array) for array in values])
 
@@ -128,9 +121,7 @@ def dataset(
 ) -> xr.Dataset:
     """Arrays as a dataset with the dims of the vocabulary; one dim more in front is ``seed``.
 
-    Raises:
-        VocabularyError: a variable is not declared, holds no real numbers, has neither its declared number of dims nor one
-            more, or another length along a dim than the steps or than a variable before it.
+    Raises `VocabularyError` where a variable is not declared, holds no real numbers, or has other dims or lengths along them.
     """
     variables, sizes = {}, {"step": step.size} if step.size else {}
     for name, values in arrays.items():

@@ -27,11 +27,9 @@ class Listing(tuple[Card, ...]):
                 lines.append(card.name)
                 first = indent = " " * 4
             cost = f"; about {card.cost}" if card.cost else ""
-            parts = ((card.summary, first), (f"{card.source}{cost}", indent))
-            note = (notes or {}).get(card.name)
-            for text, start in (*parts, *([(note, indent)] if note else [])):
-                finite = math.isfinite(width)
-                lines.append(fold(text, int(width), start, indent) if finite else start + text)
+            note = (notes or {}).get(card.name, "")
+            parts = (card.summary, first), (f"{card.source}{cost}", indent), (note, indent)
+            lines += [fold(text, width, start, indent) for text, start in parts if text]
         return "\n".join(lines)
 
 

@@ -77,16 +77,16 @@ class StudyResult(Result):
 
     def grid_of(self, plan: Plan) -> Grid:
         """The result as the grid of a plan, which is its own."""
-        known = {name: getattr(plan, name) for name in ("parameters", "axes", "seeds", "root_seed")}
-        return replace(self.stored_grid, **known)
+        names = ("parameters", "axes", "seeds", "root_seed")
+        return replace(self.stored_grid, **{name: getattr(plan, name) for name in names})
 
     @cached_property
     def stored_grid(self) -> Grid:
         """The result as a grid that knows axes and seeds alone: nothing of a study is loaded."""
         networks = {name: self.variant(name) for name in self.variants}
-        data = (self.simulation, networks, self.theory, self.fits)
         axes = {name: tuple(values) for name, values in self.config.get("axes", {}).items()}
-        return Grid(None, axes, int(self.simulation.sizes.get("seed", 1)), 0, *data)
+        seeds = int(self.simulation.sizes.get("seed", 1))
+        return Grid(None, axes, seeds, 0, self.simulation, networks, self.theory, self.fits)
 
     @cached_property
     def plan(self) -> Plan | None:

@@ -1,7 +1,8 @@
 """A sweep in words, before it runs."""
 
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from foretrain.engine.dispatch import make_groups
@@ -32,33 +33,24 @@ def describe(plan: Plan, folder: Path, workers: int | None = None) -> str:
     wanted = list(runs(plan))
     left = [run for run in wanted if run.identity not in journal]
     groups = make_groups(left, plan.study.estimate)
-    axes = [f"    {name}: {span(values)}" for name, values in plan.axes.items()]
-    work = (
-        f"  programs    {len(groups)} to compile",
-        f"  steps       about {sum(group.steps for group in groups):.2g} in all",
-    )
-    networks = ", ".join(name or "its own" for name in variants(plan))
-    return "\n".join(
-        [
-            f"{plan.study.name}: {plan.study.card.summary}",
-            f"  folder      {folder}",
-            f"  preset      {plan.preset}",
-            "  axes" + ("" if axes else "        none"),
-            *axes,
-            f"  seeds       {plan.seeds}",
-            f"  networks    {networks}",
-            f"  runs        {len(wanted)}, of which {len(wanted) - len(left)} are found done",
-            *(work if plan.study.trains else ()),
-            *(_cost(outlook(plan, left, workers)) if left else ()),
-            f"  sentences   {len(plan.study.sentences)}",
-        ]
-    )
-
-
-def _cost(whole: Estimate) -> Iterator[str]:
-    yield f"  time        {whole.time}"
-    if whole.worker:
-        yield f"  memory      {whole.memory}"
+    axes = "".join(f"\n    {name}: {span(values)}" for name, values in plan.axes.items())
+    rows = {
+        "folder": folder,
+        "preset": plan.preset,
+        "axes": axes or "none",
+        "seeds": plan.seeds,
+        "networks": ", ".join(name or "its own" for name in variants(plan)),
+        "runs": f"{len(wanted)}, of which {len(wanted) - len(left)} are found done",
+    }
+    if plan.study.trains:
+        rows["programs"] = f"{len(groups)} to compile"
+        rows["steps"] = f"about {sum(group.steps for group in groups):.2g} in all"
+    if left:
+        whole = outlook(plan, left, workers)
+        rows |= {"time": whole.time} | ({"memory": whole.memory} if whole.worker else {})
+    rows["sentences"] = len(plan.study.sentences)
+    lines = "".join(f"\n  {name:<12}{text}" for name, text in rows.items())
+    return re.sub(" +\n", "\n", f"{plan.study.name}: {plan.study.card.summary}{lines}")
 
 
 def outlook(plan: Plan, left: Sequence[Run], workers: int | None = None) -> Estimate:

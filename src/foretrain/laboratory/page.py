@@ -1,26 +1,34 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from foretrain import figures, references
+from foretrain.claims.claim import HOLDS, Claim
+from foretrain.claims.judge import measured
 from foretrain.figures import curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
-from foretrain.laboratory.per_seed import per_seed
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
+from foretrain.plans.study import Study
+from foretrain.quantities.cell import Cell
+from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.page import PageFigure, write
 from foretrain.results.files import write_atomic
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
+from foretrain.words import cell_label
 
 _THEORY = "theory.md"  # of a study of one's own
 _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
@@ -79,12 +87,12 @@ def write_page(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
     by_seed: dict[str, list[float]] = {}
-    if plan is not None and runs is not None:
-        ids = {id for picture in shown for id in picture.shows}
-        of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
-        by_seed = guarded("values of single seeds", problems, of_seeds, {})
     derived: list[Derivation] = []
     if plan is not None:
+        if runs is not None:
+            ids = {id for picture in shown for id in picture.shows}
+            of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
+            by_seed = guarded("values of single seeds", problems, of_seeds, {})
         derived = guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
         if target == result.path:
             pictures.write_words(target, drawn)
@@ -93,6 +101,30 @@ def write_page(
         derived = derivations(summary.study, [result.path / _THEORY])
     fields = _fields(summary, problems) | {"by_seed": by_seed}
     return write(target, fields, shown, numbers or None, derived)
+
+
+def per_seed(
+    study: Study, grid: Grid, claims: Iterable[Claim], shown: Collection[str]
+) -> dict[str, list[float]]:
+    """Return the label of each claim that does not hold and whose id is not among those shown to the values of its seeds.
+
+    An exact fact has one deviation for all seeds, and bounds are not values: they are left out.
+    """
+    wanted: dict[str, dict[str, str]] = {}
+    for claim in claims:
+        if claim.verdict != HOLDS and claim.id not in shown and claim.uncertainty is not None:
+            wanted.setdefault(claim.id, {})[cell_label(claim.cell)] = claim.label
+    known: dict[str, list[float]] = {}
+    for sentence in study.sentences:
+        labels = wanted.get(sentence.id, {})
+        for cell in grid.cells(keep=sentence.along) if labels else ():
+            label = labels.get(cell_label(cell.cell))
+            if label is None:
+                continue
+            values = measured(sentence, Cell(cell.along(*sentence.along)))
+            if isinstance(values, PerSeed) and values.upto is None:
+                known[label] = np.asarray(values.values, float).tolist()
+    return known
 
 
 def _keep_theory(folder: Path, plan: Plan) -> None:
@@ -106,12 +138,10 @@ def _keep_theory(folder: Path, plan: Plan) -> None:
 
 def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
     lines: list[str] = []
-    derived = derivations(plan.study.name, _derived_in(plan), lines)
-    known = {sentence.id for sentence in plan.study.sentences}
+    name, known = plan.study.name, {sentence.id for sentence in plan.study.sentences}
+    derived = derivations(name, _derived_in(plan), lines)
     for id in dict.fromkeys(id for section in derived for id in section.claims if id not in known):
-        lines.append(
-            f"A section derives `{plan.study.name}/{id}`, but the study has no such sentence."
-        )
+        lines.append(f"A section derives `{name}/{id}`, but the study has no such sentence.")
     problems += [Problem(line, f"{line}\n") for line in lines]
     return derived
 
@@ -126,12 +156,12 @@ def _derived_in(plan: Plan) -> list[Path]:
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:
     lines = [*summary.problems, *(problem.line for problem in problems)]
+    lost = summary.lost and summary.lost == sum(summary.runs.values())
     return {
         **asdict(summary),
+        "summary": f"{'Every run was lost. ' if lost else ''}{summary.summary}",
         "claims": [claim.as_dict() for claim in summary.claims],
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
         "problems": list(dict.fromkeys(lines)),
-        "citations": references.bibtex(summary.citations).split("\n\n")
-        if summary.citations
-        else [],
+        "citations": references.bibtex(summary.citations).split("\n\n") * bool(summary.citations),
     }

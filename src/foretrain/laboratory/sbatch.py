@@ -6,26 +6,24 @@ from pathlib import Path
 
 from foretrain.errors import argument_error, integer
 
+_CORES = 4  # of a task, each with one worker
+
 
 def sbatch_script(
     study: str,  # name of the study, for the name of the job
     config: Path,  # the sweep's TOML file
     folder: Path,  # folder of the results, on a file system that all nodes share
     shards: int,  # number of array tasks, at least 1
-    cores: int = 4,  # cores of a task, each with one worker
     # Further arguments of ``foretrain sweep``, such as ``("--keep-state", "end")``.
     options: Sequence[str] = (),
 ) -> str:
-    """A SLURM array script with one task per shard.
+    """Return the text of a SLURM array script with one task per shard, to be submitted with ``sbatch``.
 
-    Returns:
-        The text of the script, to be submitted with ``sbatch``. Time, memory and partition are the user's to set. The
-        logs go beside the folder, or into the nearest parent that exists: SLURM makes no folders for them.
-
-    Raises:
-        ArgumentError: `shards` or `cores` is less than 1, or SLURM has no way to write the name of the log.
+    Time, memory and partition are the user's to set. The logs go beside the folder, or into the nearest parent that exists:
+    SLURM makes no folders for them.
+    Raises `ArgumentError` where `shards` is less than 1, or SLURM has no way to write the name of the log.
     """
-    shards, cores = integer("shards", shards, minimum=1), integer("cores", cores, minimum=1)
+    shards = integer("shards", shards, minimum=1)
     config, folder = Path(config).resolve(), Path(folder).resolve()
     sweep = shlex.join(["foretrain", "sweep", str(config), "--out", str(folder), *options])
     return "\n".join(
@@ -33,14 +31,14 @@ def sbatch_script(
             "#!/bin/bash",
             f"#SBATCH --job-name=foretrain-{study}",
             f"#SBATCH --array=1-{shards}",
-            f"#SBATCH --cpus-per-task={cores}",
+            f"#SBATCH --cpus-per-task={_CORES}",
             "#SBATCH --mem-per-cpu=2G",
             "#SBATCH --time=24:00:00",
             f"#SBATCH --output={_log_name(folder)}",
             "#SBATCH --requeue",
             "# A task that is stopped or lost can be submitted again: it goes on where it was.",
             "# Whichever task finishes last folds, judges and writes the page; `foretrain report` does it again.",
-            f"{sweep} --shard ${{SLURM_ARRAY_TASK_ID}}/{shards} --workers {cores} --quiet",
+            f"{sweep} --shard ${{SLURM_ARRAY_TASK_ID}}/{shards} --workers {_CORES} --quiet",
             "",
         ]
     )

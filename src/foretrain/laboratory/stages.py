@@ -73,9 +73,9 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         if now.remark not in remarks:
             remarks.add(now.remark)
             say(now.remark)
-        if now.phase == "starting" and now.total > now.stored:
-            if _animated() or (now.trains and now.predicted_steps > _MANY_STEPS):
-                say(describe(now))
+        long = _animated() or (now.trains and now.predicted_steps > _MANY_STEPS)
+        if now.phase == "starting" and now.total > now.stored and long:
+            say(describe(now))
         parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
         if now.phase == "stopped":
             parts = ["stopping, what is done is kept"]
@@ -109,11 +109,7 @@ def _counted(stage):
 def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -> tuple[str, ...]:
     """A stage as a line of a terminal: its name, the part of the bar that is done, the rest of it, and a text.
 
-    Args:
-        stage: The stage.
-        columns: Width of the terminal; the line is shorter.
-        lasted_s: Seconds that the stage has taken so far, told where nobody knows the time left.
-        encoding: Encoding of the terminal.
+    The line is shorter than `columns`. What the stage has lasted is told where nobody knows the time left.
     """
     full, empty = ("━", "─") if encodable("━", encoding) == "━" else ("#", "-")
     name = f"{stage.name:<{_NAMES}}  "[: max(0, columns - _SPARE)]
@@ -130,7 +126,7 @@ def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -
 
 
 class Pace:
-    """When a log hears of a stage."""
+    """Times at which a log hears of a stage."""
 
     def __init__(self):
         self._next_s, self._name = _FIRST_S, ""
@@ -152,9 +148,6 @@ class _Shown:
         if self._now is None or self._now.name != now.name:
             self._since = time.monotonic()
         self._now = now
-
-    def close(self) -> None:
-        """Show no more."""
 
 
 class _Lines(_Shown):

@@ -10,7 +10,7 @@ from foretrain.laboratory.judge import Problem
 from foretrain.laboratory.opened import StudyResult, opened
 from foretrain.laboratory.page import write_page
 from foretrain.plans.author import loaded
-from foretrain.plans.plan import Plan, plan_from_dict
+from foretrain.plans.plan import plan_from_dict
 from foretrain.plans.study import Study
 from foretrain.report.page import FILE_NAME
 from foretrain.results.manifest import check_writable
@@ -22,7 +22,7 @@ from foretrain.words import say
 def page_of_stored(
     folder: str | Path, out: str | Path | None = None, study: str | Path | Study | None = None
 ) -> Path:
-    """Write the page of what can be read of a folder of results.
+    """Write the page of what can be read of a folder of results, and return it.
 
     Verdicts and numbers are those of ``summary.json``. Curves are drawn anew from the store, figures too where the study is
     of the catalogue or was named before; else the stored pictures are shown. What cannot be read has its line and is left out.
@@ -31,9 +31,6 @@ def page_of_stored(
         folder: Folder of results; with `out` nothing is written there.
         out: Folder for page and pictures; by default `folder`, where a page that is there stays.
         study: The study, where the folder cannot know where it is, or its code was not named before.
-
-    Returns:
-        The page.
 
     Raises:
         FolderError: there is no summary that can be read, or nothing can be written.
@@ -49,7 +46,11 @@ def page_of_stored(
     lines = warnings(folder)
     try:
         result = opened(folder, strict=False)
-        plan = _plan(folder, study, result) if out is not None else None
+        plan, stored = None, None if study is None else stored_plan(folder)
+        if out is not None and study is not None and stored is not None:
+            plan = plan_from_dict(stored, loaded(study).named(stored["study"]))
+        elif out is not None:
+            plan = result.plan
         grid = result.stored_grid if plan is None else result.grid_of(plan)
     except ForetrainError as error:
         lines.append(f"The store is not shown. {error}")
@@ -59,10 +60,3 @@ def page_of_stored(
     for problem in problems:
         say(problem.line)
     return page
-
-
-def _plan(folder: Path, study: str | Path | Study | None, result: StudyResult) -> Plan | None:
-    stored = None if study is None else stored_plan(folder)
-    if study is None or stored is None:
-        return result.plan
-    return plan_from_dict(stored, loaded(study).named(stored["study"]))

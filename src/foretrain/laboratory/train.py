@@ -3,7 +3,6 @@
 import dataclasses
 import keyword
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -21,7 +20,6 @@ from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.words import say
 
-_KINDS = (bool, int, float, str)
 _OWN = ("preset", "seeds", "shard", "scheduler", "retrain", "keep")  # options that are none here
 
 
@@ -81,13 +79,11 @@ def train(
     for axis, values in numbers.items():
         if not str(axis).isidentifier() or keyword.iskeyword(axis):
             raise argument_error("axes", "have names as in Python", f"has {axis!r}")
-        first = values
-        if isinstance(values, Iterable) and not isinstance(values, str):
-            first = next(iter(values), None)
-        kind = next((kind for kind in _KINDS if isinstance(first, kind)), float)
-        if kind is str or first is None or axis in ("steps", "observe_every", "precision"):
+        several = isinstance(values, Iterable) and not isinstance(values, str)
+        first: Any = next(iter(values), None) if several else values
+        if isinstance(first, str | None) or axis in ("steps", "observe_every", "precision"):
             raise argument_error(axis, "be a number or several", f"is {values!r}")
-        kind = float if kind is int else kind
+        kind = bool if isinstance(first, bool) else float
         fields.append((axis, kind, parameter(kind(first), "an axis of the grid")))
     Parameters = dataclasses.make_dataclass("Parameters", fields, bases=(Run,), frozen=True)
     whole = dataclasses.replace(program, observe_every=None, precision=None)
@@ -100,17 +96,12 @@ def train(
     result = conduct(plan, chosen)
     assert result is not None, "a run without shards is concluded"
     assert result.path is not None, "what was run has a folder"
-    _tell_failures(result.path)
+    summary = read_summary(result.path)
+    if summary.failures:
+        reason, failed = next(iter(summary.failures.values())), summary.runs.get("failed", 0)
+        total = sum(summary.runs.values())
+        line = f"{failed} of {total} runs failed: {reason} See {result.path / 'log.txt'}."
+        if failed == total:
+            raise ForetrainError(line)
+        say(line)
     return labelled(result.path, plan).simulation
-
-
-def _tell_failures(folder: Path) -> None:
-    summary = read_summary(folder)
-    if not summary.failures:
-        return
-    reason, failed = next(iter(summary.failures.values())), summary.runs.get("failed", 0)
-    total = sum(summary.runs.values())
-    line = f"{failed} of {total} runs failed: {reason} See {folder / 'log.txt'}."
-    if failed == total:
-        raise ForetrainError(line)
-    say(line)

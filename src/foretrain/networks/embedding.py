@@ -23,22 +23,16 @@ class Decoder(NamedTuple):
 
 def decoder_shapes(inputs: int, hidden: int, outputs: int) -> dict[str, tuple[int, ...]]:
     """Shape of every array by name."""
-    sizes = inputs, hidden, hidden, outputs
-    pairs = enumerate(pairwise(sizes), 1)
-    return {
-        name: shape
-        for number, (fan_in, fan_out) in pairs
-        for name, shape in ((f"weight_{number}", (fan_in, fan_out)), (f"bias_{number}", (fan_out,)))
-    }
+    pairs = pairwise((inputs, hidden, hidden, outputs))
+    shapes = (shape for fan_in, fan_out in pairs for shape in ((fan_in, fan_out), (fan_out,)))
+    return dict(zip(Decoder._fields, shapes, strict=True))
 
 
 def draw_decoder(random: np.random.Generator, inputs: int, hidden: int, outputs: int) -> Decoder:
     """PyTorch's law of linear layers: weights and biases uniform within 1 / sqrt(fan in)."""
     fans = (inputs, inputs, hidden, hidden, hidden, hidden)
-    shapes = decoder_shapes(inputs, hidden, outputs).values()
-    return Decoder(
-        *(random.uniform(-1, 1, s) / np.sqrt(fan) for s, fan in zip(shapes, fans, strict=True))
-    )
+    pairs = zip(decoder_shapes(inputs, hidden, outputs).values(), fans, strict=True)
+    return Decoder(*(random.uniform(-1, 1, shape) / np.sqrt(fan) for shape, fan in pairs))
 
 
 def decode(decoder: Decoder, joined):
@@ -84,14 +78,8 @@ def slopes(decoder: Decoder, joined, first, second, back):
         by_joined = (by_first * weight).sum(1, keepdims=True)
     else:
         by_weight, by_joined = joined.T @ by_first, by_first @ weight.T
-    by_decoder = Decoder(
-        by_weight,
-        by_first.sum(0),
-        first.T @ by_second,
-        by_second.sum(0),
-        back @ second,
-        back.sum(1),
-    )
+    inner = first.T @ by_second, by_second.sum(0)
+    by_decoder = Decoder(by_weight, by_first.sum(0), *inner, back @ second, back.sum(1))
     return by_decoder, by_joined
 
 

@@ -9,6 +9,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pickle
+import re
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ from foretrain.plans.card import Card, StudyError, read_card
 from foretrain.plans.study import ROLES, Study
 from foretrain.provenance import siblings
 
+_PATH = re.compile(r"\.py\Z|[/\\]|^\.\.?\Z")
 _FOLDER = Path(__file__).parents[1] / "studies"
 GROUP = "foretrain.studies"
 
@@ -55,7 +57,7 @@ def load(study: str | Path | Study) -> Study:
     """
     if isinstance(study, Study):
         return study
-    if isinstance(study, Path) or (isinstance(study, str) and _is_path(study)):
+    if isinstance(study, Path) or (isinstance(study, str) and _PATH.search(study)):
         return _from_path(Path(study))
     if not isinstance(study, str):
         raise argument_error("study", "name a study or the file of one", f"is {study!r}")
@@ -118,10 +120,6 @@ def restore(described: dict[str, str]) -> Study:
     study = Study(content["card"], lambda role: content["names"] if role == "study" else None)
     study.code = content["code"]
     return study
-
-
-def _is_path(text: str) -> bool:
-    return text.endswith(".py") or "/" in text or "\\" in text or text in (".", "..")
 
 
 def _from_path(path: Path) -> Study:

@@ -30,10 +30,9 @@ def command(plan: Plan) -> list[str]:
     words = ["foretrain", "run", plan.study.where or plan.study.name]
     for name, value in settings(plan).items():
         values = value if isinstance(value, tuple) else (value,)
-        words += [f"--{name.replace('_', '-')}", *map(_word, values)]
+        words += [
+            f"--{name.replace('_', '-')}",
+            *(str(value).lower() if isinstance(value, bool) else str(value) for value in values),
+        ]
     words += ["--seeds", str(plan.seeds)]
     return words + (["--root-seed", str(plan.root_seed)] if plan.root_seed else [])
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -195,14 +195,8 @@ def static_only(parameters):
 def guarded(parameters: Any, part: str) -> Any:
     """The parameters for a part of a study that many runs share, where a field that is not static is refused when read.
 
-    Such a field has its default there whatever the cell, so that what read it would be wrong without a word.
-
-    Args:
-        parameters: A study's ``Parameters``.
-        part: Name of the part, such as ``program``, for the message.
-
-    Returns:
-        Parameters whose static fields, properties and methods are those given. Reading any other field raises TypeError.
+    Such a field has its default there whatever the cell, so that what read it would be wrong without a word: reading it
+    raises TypeError, which names the part, such as ``program``.
     """
     copy = object.__new__(_guard(type(parameters), part))
     vars(copy).update(vars(parameters))

@@ -34,7 +34,7 @@ def predict(
     times: ArrayLike | None = None,
     approximate: bool = False,
     train: bool = False,
-    seeds: int | str = 5,
+    seeds: int = 5,
     learning_rate: float | str | None = None,
     label: str = "network",
     tell: Callable[[str], None] | None = None,
@@ -99,7 +99,7 @@ def predict(
         (True, 0.0)
     """
     scale = real("init_scale", init_scale, above=0)
-    seeds = _count(seeds)
+    seeds = integer("seeds", seeds, minimum=2, maximum=1000)
     if init_law is not None:
         one_of("init_law", init_law, LAWS)
     if learning_rate is not None:
@@ -185,14 +185,6 @@ def _all(candidates: Mapping[str, tuple[Any, Any]], options: Mapping[str, Any]) 
         except ReductionError as error:
             raise ReductionError(f"Candidate `{label}`: {error}") from None
     return predictions
-
-
-def _count(seeds: int | str) -> int:
-    try:
-        seeds = int(seeds) if isinstance(seeds, str) else seeds
-    except ValueError:
-        raise argument_error("seeds", "be a whole number", f"is `{seeds}`") from None
-    return integer("seeds", seeds, minimum=2, maximum=1000)
 
 
 def _graph(graph: Graph | Mapping | str | PathLike) -> Graph:

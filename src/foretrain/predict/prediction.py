@@ -21,7 +21,7 @@ SHORT = 1e-6
 
 
 @dataclass(frozen=True)
-class ModeForecast:
+class ModePrediction:
     """One mode on one path.
 
     Attributes:
@@ -191,7 +191,7 @@ class Prediction(Finding):
 
     label: str
     init_scale: float
-    modes: tuple[ModeForecast, ...]
+    modes: tuple[ModePrediction, ...]
     times: np.ndarray
     loss: np.ndarray
     initial_loss: float

@@ -9,7 +9,7 @@ import numpy as np
 
 from foretrain.predict.graph_figure import draw_graph, is_drawn
 from foretrain.predict.laws import start_words
-from foretrain.predict.prediction import ModeForecast, Prediction, Ranking, Reduced
+from foretrain.predict.prediction import ModePrediction, Prediction, Ranking, Reduced
 from foretrain.predict.prediction_figures import draw_prediction, draw_ranking
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count
@@ -287,7 +287,7 @@ def _modes(prediction: Prediction) -> Table:
     return Table("Modes", head, rows, rows[:_MODES_PRINTED], notes, _READING)
 
 
-def _mode_row(mode: ModeForecast) -> tuple[str, ...]:
+def _mode_row(mode: ModePrediction) -> tuple[str, ...]:
     span = []
     if mode.earliest is not None and mode.latest is not None:
         span.append(f"{_time(mode.earliest)} to {_time(mode.latest)}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from foretrain.errors import argument_error, finite_array
-from foretrain.predict.prediction import SHORT, ModeForecast, Prediction, first_below
+from foretrain.predict.prediction import SHORT, ModePrediction, Prediction, first_below
 from foretrain.tasks.statistics import Statistics
 from foretrain.theory.gated import gated_landscape, reduced_dynamics
 from foretrain.theory.gated.reduction import TOLERANCE, Reduction
@@ -81,7 +81,7 @@ def reduced_prediction(
     return Prediction(
         label=label,
         init_scale=float(strengths.max()),
-        modes=_forecast(reduction, followed, states),
+        modes=_modes(reduction, followed, states),
         times=times,
         loss=reduced_dynamics.loss(flow(times), reduction),
         initial_loss=initial,
@@ -219,9 +219,9 @@ def longest_time(reduction: Reduction, init_scale: float) -> float:
     return float(100 * (escape + end).max())
 
 
-def _forecast(
+def _modes(
     reduction: Reduction, times: np.ndarray, states: np.ndarray
-) -> tuple[ModeForecast, ...]:
+) -> tuple[ModePrediction, ...]:
     halves = reduced_dynamics.half_learning_times(states, times, reduction)
     end = np.concatenate([states[-1], np.ones((1, states.shape[2]))])
     carried = np.prod(end[reduction.path_edges], axis=1)
@@ -233,7 +233,7 @@ def _forecast(
 
 def mode_rows(
     reduction: Reduction, halves: np.ndarray, total: np.ndarray, carried: np.ndarray
-) -> tuple[ModeForecast, ...]:
+) -> tuple[ModePrediction, ...]:
     """Return records of every driven mode, those learned first in front.
 
     Args:
@@ -262,7 +262,7 @@ def mode_rows(
         contested = rivals[path, mode] > 1
         spread = None if several is None else several[:, path, mode]
         rows.append(
-            ModeForecast(
+            ModePrediction(
                 path=reduction.paths[path].name,
                 mode=int(mode) + 1,
                 singular_value=float(needed),

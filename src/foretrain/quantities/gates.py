@@ -75,13 +75,8 @@ def gate_agreement(
 def lead_of_fastest(times: np.ndarray, agreement: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Agreement of trained gates with the fastest gating, minus their agreement with the best of the others.
 
-    Args:
-        times: When a network with each gating learns, shape (..., gating); infinite for what is not asked about.
-        agreement: Of trained gates with each gating, shape (..., gating); nan for a network that diverged.
-        others: Which gatings count among the others, shape (..., gating).
-
-    Returns:
-        Shape (...).
+    All have shape (..., gating): when a network with each gating learns, infinite for what is not asked about; the agreement,
+    nan for a network that diverged; and which gatings count among the others.
     """
     # Gatings that are mirror images of each other are equally fast but for rounding.
     fastest = times <= times.min(-1, keepdims=True) * (1 + 1e-6)

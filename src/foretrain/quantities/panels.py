@@ -1,16 +1,7 @@
 """Figures as rows over quantities: which quantity is drawn against which axis, without a picture yet.
 
-A study's ``figures.py`` lists its figures::
-
-    FIGURES = {
-        "ratio": figure(
-            "Effective and real",
-            "Left: energy of pairs over its start. Right: distance from the frozen map.",
-            panel(lambda c: c.pair_energy / c.start.pair_energy, by="rate_ratio", scale="semilogy"),
-            panel(error, x="rate_ratio", by="output_dim", scale="loglog"),
-        ),
-        "task": drawn(draw_task),
-    }
+A study's ``figures.py`` lists its figures by name, ``FIGURES = {"ratio": figure(title, caption, panel(quantity, by=...))}``,
+or has a function draw one, ``drawn(draw_task)``; see ``docs/extending.md``.
 
 `foretrain.figures.drawings` makes pictures of them. Lines are thick with a band over seeds, theory is dashed over them, and
 labels of axes come from the vocabulary and from the parameters' symbols.

@@ -30,9 +30,7 @@ def concordance(x, y) -> float:
     Somers' D: concordant minus discordant pairs over all pairs that differ in y, of all groups together, so that a group of
     which most are "never" counts by the pairs it has.
 
-    Args:
-        x: Predictions, (..., sample); infinity is last.
-        y: What they are to order, likewise.
+    Predictions x and what they are to order have shape (..., sample); infinity is last.
 
     Somers (1962), A new asymmetric measure of association for ordinal variables, Am. Sociol. Rev. 27.
     """
@@ -47,13 +45,8 @@ def concordance(x, y) -> float:
 def jackknifed(statistic, *samples) -> np.ndarray:
     """One value per sample whose mean and spread are those of a statistic of all of them: Tukey's pseudo-values.
 
-    Args:
-        statistic: Of arrays (sample, ...), a number.
-        *samples: Arrays (sample, ...).
-
-    Returns:
-        n * statistic(all) - (n - 1) * statistic(all but one), shape (sample,). An interval of their mean is one of the
-        statistic, which needs many samples: it is rough below ten.
+    They are n * statistic(all) - (n - 1) * statistic(all but one), shape (sample,), of arrays (sample, ...). An interval of
+    their mean is one of the statistic, which needs many samples: it is rough below ten.
 
     Tukey (1958), Bias and confidence in not-quite large samples, Ann. Math. Stat. 29.
     """

@@ -70,12 +70,9 @@ def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
 
 
 def larger_first(times: xr.DataArray, sizes: xr.DataArray, ratio: float = 1.1) -> xr.DataArray:
-    """Return the fraction of pairs of modes of which the larger one is learned first; nan where no pair is so far apart.
+    """Return the fraction of pairs of modes, sizes apart by more than the ratio, of which the larger one is learned first.
 
-    Args:
-        times: When each mode is learned, with the dim ``mode``; nan for never.
-        sizes: With the dim ``mode``.
-        ratio: Smallest ratio of the sizes of a pair.
+    Times, nan for never, and sizes have the dim ``mode``; nan where no pair is so far apart.
     """
 
     def fraction(times, sizes):

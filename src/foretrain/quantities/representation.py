@@ -26,14 +26,8 @@ def domain_cosine(similarity, items: int) -> np.ndarray:
 def cross_domain_similarity(similarity, items: int) -> tuple[Any, Any]:
     """Return the mean cosine of representations across domains, of the same item and of different items.
 
-    Args:
-        similarity: Dot products of representations, with dims ``sample`` and ``sample_other``, or an array of shape
-            (..., sample, sample); samples ordered by domain, then item.
-        items: Number of items per domain.
-
-    Returns:
-        (same, different), without the two dims: means over pairs of different domains. Equal representations in all domains
-        give same = 1.
+    Both are means over pairs of different domains; equal representations in all domains give 1 for the same item. Arguments
+    are those of `domain_cosine`, with dims ``sample`` and ``sample_other`` where they are labelled.
     """
     return xr.apply_ufunc(
         lambda values: _across_domains(_cosine(values), items),

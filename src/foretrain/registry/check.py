@@ -9,7 +9,7 @@ from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError
 from foretrain.laboratory.conduct import conduct
 from foretrain.plans.options import Options
-from foretrain.plans.plan import Plan, grid, make_plan, variants
+from foretrain.plans.plan import grid, make_plan, variants
 from foretrain.plans.size import PAPER
 from foretrain.registry.measure import measure
 from foretrain.registry.present import plan_of
@@ -18,11 +18,9 @@ from foretrain.words import duration, number
 
 
 def compare(record: Record, again: Record) -> tuple[bool, list[str]]:
-    """Compare a record with one of a second run, sentence by sentence.
+    """Say if a record agrees with one of a second run, and in lines what was seen, sentence by sentence.
 
-    Returns:
-        If they agree, which is to the bit on the same machine type and within the record's intervals elsewhere; and what was
-        seen, in lines.
+    They agree if they do to the bit on the same machine type, and within the record's intervals elsewhere.
     """
     others = {claim.label: claim for claim in again.claims}
     lines = [_difference(claim, others.pop(claim.label, None)) for claim in record.claims]
@@ -54,9 +52,7 @@ def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) ->
     """Run what a record stands for again, and return the record of that; cost: what the record says.
 
     Results go to the folder `out`; by default they are thrown away.
-
-    Raises:
-        FolderError: the settings of the record now make other runs.
+    Raises `FolderError` where the settings of the record now make other runs.
     """
     plan = plan_of(record)
     if plan.hash != record.plan:
@@ -80,16 +76,12 @@ def paper_cost(known: Sequence[Record]) -> str:
         return ""
     record = min(smaller, key=lambda record: len(record.differs or ()))
     paper = make_plan(record.study, {}, preset=PAPER, yes=True)
-    (few, steps), (many, more) = _work(plan_of(record)), _work(paper)
-    ratio = more / steps
-    return (
-        f"{many} runs (here {few}), {number(ratio, 2)} times as many steps: about {duration(record.cost * ratio)} where this "
-        f"took {duration(record.cost)}, more where networks are larger"
+    few, many = (
+        [plan.study.estimate(r.parameters) for name in variants(plan) for _, r in grid(plan, name)]
+        for plan in (plan_of(record), paper)
     )
-
-
-def _work(plan: Plan) -> tuple[int, float]:
-    """Return the number of runs and of their steps."""
-    networks = [grid(plan, variant) for variant in variants(plan)]
-    steps = [plan.study.estimate(run.parameters) for network in networks for _, run in network]
-    return len(steps), sum(steps)
+    ratio = sum(many) / sum(few)
+    return (
+        f"{len(many)} runs (here {len(few)}), {number(ratio, 2)} times as many steps: about {duration(record.cost * ratio)} "
+        f"where this took {duration(record.cost)}, more where networks are larger"
+    )

@@ -29,12 +29,9 @@ _QUICK = "quick"
 
 
 def measure(folder: Path, size: str = "", commit: str = "") -> Record:
-    """Judge a folder's runs anew by the present code, and return the record of it.
+    """Judge the runs of a folder, from this machine or another, anew by the present code, and return the record of it.
 
-    Args:
-        folder: A folder of results, from this machine or another.
-        size: Name of the size; by default that of the preset.
-        commit: Commit of the code that judges.
+    The size is named as the preset unless `size` says otherwise; `commit` is that of the code that judges.
 
     Raises:
         FolderError: the runs are of other code, not all there, or were altered; a sentence or the theory raised; the study
@@ -115,18 +112,17 @@ def _size(plan: Plan) -> str:
 
 def command_of(plan: Plan) -> str:
     """Return the command line that makes the runs of a plan, by its preset where it has one, in foretrain's repository."""
-    words = ["--preset", plan.preset, "--seeds", str(plan.seeds)]
-    words += ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
-    if plan.preset in (OWN, _QUICK):
-        words = command(plan)[3:]
+    words = command(plan)[3:]
+    if plan.preset not in (OWN, _QUICK):
+        words = ["--preset", plan.preset, "--seeds", str(plan.seeds)]
+        words += ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
     return shlex.join(["foretrain", "run", named(plan.study), *words])
 
 
 def commit_of_package() -> str:
     """Return the last commit that touched foretrain's sources; "" where git knows none.
 
-    Raises:
-        FolderError: sources have been changed since.
+    Raises `FolderError` where sources have been changed since.
     """
     if git(_PACKAGE, "status", "--porcelain", "--", "."):
         raise FolderError(

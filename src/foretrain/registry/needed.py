@@ -29,9 +29,9 @@ def _stored(study: str, folder: Path | None) -> Iterator[tuple[str, int, Sequenc
 
 
 def needs(claims: Iterable[Claim]) -> dict[str, int | str]:
-    """Return id of each headline to the number of seeds for a verdict in four cases of five, or why no number is enough.
+    """Return id of each headline to the number of seeds for a verdict in four cases of five, the largest of its cells.
 
-    Of a headline in several cells it is the largest number.
+    Where no number is enough, it is the reason.
     """
     needed: dict[str, int | str] = {}
     for group in gather(claim for claim in claims if claim.rank == HEADLINE):
@@ -45,13 +45,7 @@ def lines(study: str, folder: Path | None = None) -> list[str]:
     """Return in lines how many seeds each headline of a study is likely to need; none where nothing is known of it.
 
     They are estimated from a folder of results; by default from that below ``runs`` with most seeds, else from the registry.
-
-    Args:
-        study: Name of the study, or the path of one's own.
-        folder: The folder.
-
-    Raises:
-        FolderError: the folder holds no results of the study.
+    The study is named, or is the path of one's own. Raises `FolderError` where the folder holds no results of the study.
     """
     name = Path(study).stem
     known = list(_stored(name, folder))

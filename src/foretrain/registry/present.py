@@ -14,11 +14,7 @@ HASHES = {"makes": "makes the runs", "predicts": "predicts", "judges": "judges"}
 
 
 def study_of(name: str) -> Study:
-    """Return foretrain's own study of a name: of the catalogue, or one in ``benchmarks``, which judges foretrain itself.
-
-    Raises:
-        ArgumentError: there is none of that name.
-    """
+    """Return foretrain's own study of a name, in the catalogue or in ``benchmarks``; raises `ArgumentError` without one."""
     path = BENCHMARKS / name.replace("-", "_")
     path = path if path.is_dir() else path.with_suffix(".py")
     inside = name not in catalogue.names() and path.exists()

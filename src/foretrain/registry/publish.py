@@ -121,13 +121,9 @@ def _printed(docs: Path | None) -> Any:
 
 def _unshown(table: Iterable[Line]) -> tuple[list[Line], list[Line]]:
     """Return the sentences without a verdict, and of the others those that speak of a part of the runs."""
-    open_ones, part = [], []
-    for line in table:
-        if line.row.verdict not in (HOLDS, FAILS):
-            open_ones.append(line)
-        elif line.among:
-            part.append(line)
-    return open_ones, part
+    rows, settled = [*table], (HOLDS, FAILS)
+    part = [line for line in rows if line.among and line.row.verdict in settled]
+    return [line for line in rows if line.row.verdict not in settled], part
 
 
 def _pictures(docs: Path, study: str, out: Path) -> list[tuple[str, str]]:

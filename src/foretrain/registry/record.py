@@ -57,10 +57,12 @@ class Record:
     judges: str  # hash of all that judges, words left out
     # How its hashes were renewed and the commit, such as "by its small run at 956934b8e1"; "" where they are those of then.
     renewed: str = ""
-    # What makes the verdicts worth less than if all had been fixed before.
-    remarks: tuple[str, ...] = ()
-    # Parameters and axes unlike the defaults.
-    settings: dict[str, Any] = field(default_factory=dict)
+    remarks: tuple[
+        str, ...
+    ] = ()  # what makes the verdicts worth less than if all had been fixed before
+    settings: dict[str, Any] = field(
+        default_factory=dict
+    )  # parameters and axes unlike the defaults
     runs: dict[str, int] = field(default_factory=dict)  # outcome to number of runs
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     checksums: dict[str, str] = field(default_factory=dict)  # part of the store to its checksum
@@ -124,11 +126,7 @@ def records(folder: Path, study: str = "*") -> list[Record]:
 
 
 def find(known: Iterable[Record], study: str, size: str = "") -> Record:
-    """Return the record of a study at a size, by default that of the default size, or its first.
-
-    Raises:
-        ArgumentError: there is none.
-    """
+    """Return the record of a study at a size, by default the default size or its first; raises `ArgumentError` if none."""
     known = list(known)
     sizes = {record.size: record for record in known if record.study == study}
     if not sizes:

@@ -14,6 +14,7 @@ Behind the colon stands ``measured`` (the default), ``low`` or ``high`` of its i
 parameter, derived, or of other runs.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,18 +37,14 @@ _HEAD = (
 
 
 def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
-    """Write the parts of pages that come from the registry, and return the pages that have changed.
-
-    Args:
-        pages: Markdown files, and folders of them.
-        records: All records.
+    """Write the parts of pages, Markdown files and folders of them, that come from the registry; return the changed pages.
 
     Raises:
         StoreError: a page names what the registry does not have.
         OSError: a page cannot be read.
     """
     written = []
-    for page in [file for named in pages for file in _files(named)]:
+    for page in itertools.chain(*map(_files, pages)):
         text = page.read_text(encoding="utf-8")
         try:
             new = rendered(text, records)
@@ -82,14 +79,11 @@ def markdown_table(record: Record) -> str:
     ranked = by_rank([line.row for line in lines(record)])
     table = [_row(row) for rows in ranked.values() for row in rows]
     heed = [f"- {remark}" for remark in record.remarks]
-    return "\n".join([_provenance(record), "", *_HEAD, *table, *(["", *heed] if heed else [])])
-
-
-def _provenance(record: Record) -> str:
     known = facts(record)
     known["Commit"] = f"commit {known['Commit']}"
     text = "; ".join(known[label] for label in ("Size", "Seeds", "Device", "Commit", "Cost"))
-    return f"Size `{record.size}`: {text}:\n`{record.command}`"
+    head = f"Size `{record.size}`: {text}:\n`{record.command}`"
+    return "\n".join([head, "", *_HEAD, *table, *(["", *heed] if heed else [])])
 
 
 def _row(row: Row) -> str:
@@ -134,6 +128,5 @@ def _in_form(text: str, percent: str, value: float) -> str:
         digits, _, power = f"{value:.{decimals}e}".partition("e")
         return f"{digits}e{int(power)}{percent}"
     new = f"{value:.{decimals}f}"
-    if text.lstrip("-").startswith("."):
-        new = re.sub(r"^(-?)0\.", r"\1.", new)
+    new = re.sub(r"^(-?)0\.", r"\1.", new) if text.lstrip("-").startswith(".") else new
     return f"{new}{percent}"

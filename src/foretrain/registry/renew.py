@@ -25,9 +25,7 @@ _PARTS = {"makes": "of the runs", "predicts": "of the prediction", "judges": "th
 def renewable(record: Record, *, every: bool = False) -> bool:
     """Say if small runs can renew a record: a hash has changed that they decide, or the record has no checksums of them yet.
 
-    Args:
-        record: The record.
-        every: Take a record of which nothing has changed, too, which then gets the checksums of this machine.
+    With `every` also a record of which nothing has changed, which then gets the checksums of this machine.
     """
     line = changed(record)
     if not line:
@@ -39,14 +37,11 @@ def small_checksums_now(name: str) -> Checksums:
     """Return the checksums of a study's small runs, from a process of its own that is pinned to one core.
 
     Cost: some seconds a small run.
-
-    Raises:
-        ForetrainError: the study has no small run, or that was not made to its end.
+    Raises `ForetrainError` where the study has no small run, or that was not made to its end.
     """
     if not presets_of(name):
-        raise ForetrainError(
-            f"The study `{name}` has no small run. Try writing one into small.toml."
-        )
+        repair = "Try writing one into small.toml."
+        raise ForetrainError(f"The study `{name}` has no small run. {repair}")
     paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, **_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-m", "foretrain.registry.small", study_of(name).where or name, name]
@@ -76,10 +71,8 @@ def small_runs(studies: Iterable[str]) -> Iterator[tuple[str, Checksums | str]]:
 def renewed(record: Record, now: Checksums | str, commit: str) -> tuple[Record, list[str]]:
     """Return a record renewed by small runs, or as it was beside a line for each part of them that differs.
 
-    Args:
-        record: The record; where nothing has changed since, it takes over the checksums.
-        now: Checksums of the small runs by the present code, or why there are none.
-        commit: Commit of the present code.
+    Where nothing has changed since, the record takes over the checksums. `now` holds those of the small runs by the present
+    code, of that commit, or says why there are none.
     """
     if isinstance(now, str):
         return record, [now]
@@ -107,10 +100,14 @@ def _differences(record: Record, now: Checksums) -> list[str]:
     for kind, what in _PARTS.items():
         if kind in record.small:
             before, after = record.small[kind], now[kind]
-            parts = [part for part in before | after if before.get(part) != after.get(part)]
-            lines += [f"{what} `{part}` {_how(part in before, part in after)}." for part in parts]
+            for part in before | after:
+                if before.get(part) != after.get(part):
+                    how = (
+                        "is new"
+                        if part not in before
+                        else "differs"
+                        if part in after
+                        else "is gone"
+                    )
+                    lines.append(f"{what} `{part}` {how}.")
     return lines
-
-
-def _how(before: bool, after: bool) -> str:
-    return "differs" if before and after else "is gone" if before else "is new"

@@ -12,24 +12,17 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def shipped(study: str = "*") -> list[Record]:
-    """Return the records that come with foretrain, or those of one study; none where there is no registry.
-
-    The registry lies in the package or in the repository.
-    """
+    """Return the records that come with foretrain, in the package or the repository, or of them those of one study."""
     inside = _PACKAGE / "verdicts"
     folder = inside if inside.is_dir() else _PACKAGE.parents[1] / FOLDER
     return records(folder, study) if folder.is_dir() else []
 
 
 def reached(known: Iterable[Record], most: int = 3) -> str:
-    """Return in words if a study was judged at its document's size, or in which parameters it differs where it was.
+    """Return in words if a study, of which all records are known, was judged at its document's size.
 
-    Args:
-        known: All records of the study.
-        most: Number of parameters that are named, at most.
-
-    Returns:
-        "yes", "not known: ...", "no: symbols 19 (document 53), and 2 parameters more", or "no: not in the registry".
+    The answer is "yes", "not known: ...", "no: symbols 19 (document 53), and 2 parameters more", of which `most` are named,
+    or "no: not in the registry".
     """
     sizes = [record.differs for record in known]
     if not sizes:

@@ -58,9 +58,7 @@ def small_run(preset: str, out: Path, study: str | Path = "") -> Result:
 def small_checksums(study: str | Path, name: str) -> Checksums:
     """Make the small runs of a study in this process, which is to be pinned to one core, and return their checksums.
 
-    Args:
-        study: Name of the study, or its path.
-        name: Name under which ``small.toml`` has its small runs.
+    The study is its name or its path; `name` is that under which ``small.toml`` has its small runs.
 
     Returns:
         "makes", "predicts" and "judges", as the hashes of a record are called, each to the checksum of every part; and

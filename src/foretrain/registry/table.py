@@ -9,6 +9,7 @@ from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
 from foretrain.claims.family import summary, uncounted
 from foretrain.claims.rows import Row, rows
+from foretrain.plans import catalogue
 from foretrain.registry.record import Record
 from foretrain.report.derivation import Derivation
 from foretrain.report.forest import Forest, forest
@@ -33,32 +34,28 @@ class Line:
     among: str  # the runs of which it speaks; "" for all
     anchor: str  # id of the line on the page of its study
     derived: int | None  # number of the section that derives it; None without one
-    # The measured value against what is allowed; None where nothing finite was measured.
-    forest: Forest | None
+    forest: Forest | None  # measured against allowed; None where nothing finite was measured
 
 
 def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
     """Return the table of a record, given the sections that derive its sentences."""
     groups = {group.id: group.claims for group in gather(record.claims)}
     known = {id: at for at, section in [*enumerate(sections)][::-1] for id in section.claims}
-    table = []
-    for row in rows(record.claims):
-        claims = groups[row.id]
-        size = "unknown" if record.differs is None else "other" if row.at else "document"
-        line = Line(
-            record,
-            row,
-            claims,
-            document_of(record.document),
-            claims[0].source,
-            size,
-            claims[0].among,
-            f"{record.size}-{row.id}",
-            known.get(row.id, known.get(row.corrects)),
-            forest(claims),
+    return [
+        Line(
+            record=record,
+            row=row,
+            claims=(claims := groups[row.id]),
+            document=document_of(record.document),
+            place=claims[0].source,
+            size="unknown" if record.differs is None else "other" if row.at else "document",
+            among=claims[0].among,
+            anchor=f"{record.size}-{row.id}",
+            derived=known.get(row.id, known.get(row.corrects)),
+            forest=forest(claims),
         )
-        table.append(line)
-    return table
+        for row in rows(record.claims)
+    ]
 
 
 def document_of(source: str) -> str:
@@ -71,9 +68,10 @@ def document_of(source: str) -> str:
 
 def facts(record: Record) -> dict[str, str]:
     """Return what is to be known of a record, label to text."""
-    size = "the document's size is not known"
-    if record.differs is not None:
-        size = size_text(record.differs) or "the document's size"
+    known = record.differs is not None
+    size = (
+        size_text(record.differs or {}) or f"the document's size{'' if known else ' is not known'}"
+    )
     root = f" of root {record.root_seed}" if record.root_seed else ""
     renewed = {"Renewed": record.renewed} if record.renewed else {}
     return {
@@ -98,7 +96,11 @@ def tally(records: Sequence[Record]) -> str:
         )
         for line in table
     )
-    studies = count(len({record.study for record in records}), "study", "studies")
+    known = {record.study for record in records}
+    others = len(known.difference(catalogue.names()))
+    studies = count(
+        len(known) - others, "study", "studies"
+    ) + f" and {count(others, 'benchmark')}" * bool(others)
     parts = [
         f"The registry holds {len(table)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
         "exact facts, controls, complements of a sentence that fails, or open."

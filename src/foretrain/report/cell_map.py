@@ -38,10 +38,10 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
         return None
     across = max(along, key=lambda name: len(along[name]))
     down = [name for name in along if name != across]
-    order = {
-        name: sorted(range(len(values)), key=_number_or_place(values))
-        for name, values in along.items()
-    }
+    order = {}
+    for name, values in along.items():
+        numbers = all(isinstance(value, int | float) for value in values)
+        order[name] = sorted(range(len(values)), key=values.__getitem__ if numbers else None)
     squares = []
     for y, fixed in enumerate(product(*(order[name] for name in down))):
         for x, at in enumerate(order[across]):
@@ -58,8 +58,3 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
         tuple(squares),
         f"left to right: {words[0]}" + (f"; top to bottom: {', '.join(words[1:])}" if down else ""),
     )
-
-
-def _number_or_place(values):
-    numbers = all(isinstance(value, int | float) for value in values)
-    return lambda at: values[at] if numbers else at

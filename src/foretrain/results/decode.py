@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from foretrain.claims.claim import Claim, claim_from_dict
-from foretrain.claims.contradiction import as_it_follows
+from foretrain.claims.claim import Claim, as_it_follows, claim_from_dict
 from foretrain.errors import StoreError
 
 SCHEMA = 2
@@ -166,7 +165,7 @@ class StoredClaim(Struct, kw_only=True):
 def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
     """Claims from plain values, such as the rows of a table, each a dictionary of the claim's fields.
 
-    Their verdicts are those that follow from their numbers, see `foretrain.claims.contradiction`.
+    Their verdicts are those that follow from their numbers, see `foretrain.claims.claim.follows`.
 
     Raises:
         StoreError: they are no claims.

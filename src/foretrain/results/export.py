@@ -1,4 +1,4 @@
-"""Results for other tools: netCDF, long tables as CSV or Parquet, or a logbook of Trackio."""
+"""Results for other tools: netCDF, or long tables as CSV or Parquet."""
 
 import importlib.util
 import json
@@ -11,12 +11,10 @@ import xarray as xr
 
 from foretrain.errors import FolderError, not_installed, one_of, path_argument
 from foretrain.results.files import refused
-from foretrain.results.logbook import write_logbook
 from foretrain.results.result import open_result
 
-FORMATS = ("netcdf", "csv", "parquet", "trackio")
-_NEEDS = {"netcdf": ("h5netcdf", "h5py"), "parquet": ("pyarrow",), "trackio": ("trackio",)}
-_NAMES = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet", "trackio": "trackio"}
+FORMATS = ("netcdf", "csv", "parquet")
+_NEEDS = {"netcdf": ("h5netcdf", "h5py"), "parquet": ("pyarrow",)}
 
 
 def export_folder(folder: str | Path, to: str, out: str | Path | None = None) -> list[Path]:
@@ -27,8 +25,7 @@ def export_folder(folder: str | Path, to: str, out: str | Path | None = None) ->
         to: "netcdf": one file with the same groups; "csv" or "parquet": a folder of long tables, one per group and
             set of dims (``simulation.seed-step.csv``), with a column for each dim, label and variable. A
             dim whose labels differ from cell to cell has two: ``mode``, the label, and ``mode_position``, its place,
-            from 0. Rows after the end of a run, where every variable is nan, are left out. "trackio": a folder with a
-            logbook of the verdicts and figures.
+            from 0. Rows after the end of a run, where every variable is nan, are left out.
         out: File or folder to make; default beside the results.
 
     Returns:
@@ -43,7 +40,8 @@ def export_folder(folder: str | Path, to: str, out: str | Path | None = None) ->
     """
     one_of("to", to, FORMATS)
     folder = path_argument("folder", folder)
-    path = folder / _NAMES[to] if out is None else path_argument("out", out)
+    name = "results.nc" if to == "netcdf" else to
+    path = folder / name if out is None else path_argument("out", out)
     for package in _NEEDS.get(to, ()):
         if importlib.util.find_spec(package) is None:
             raise not_installed(f"Export to `{to}`", package, "export")
@@ -53,9 +51,7 @@ def export_folder(folder: str | Path, to: str, out: str | Path | None = None) ->
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if to == "trackio":
-            write_logbook(result, temporary)
-        elif to == "netcdf":
+        if to == "netcdf":
             groups = {node.path: node.to_dataset(inherit=False) for node in result.tree.subtree}
             plain = {name: _plain(dataset) for name, dataset in groups.items()}
             xr.DataTree.from_dict(plain).to_netcdf(temporary, engine="h5netcdf")

@@ -16,6 +16,7 @@ from msgspec import Meta
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.files import json_bytes, read_file, unreadable, write_atomic
+from foretrain.results.manifest import read_manifest
 from foretrain.results.root import SUMMARY as FILE
 from foretrain.results.root import rooted
 
@@ -106,6 +107,8 @@ def read_summary(folder: Path) -> Summary:
         content = read_file(path)
     except FileNotFoundError as error:
         what = "holds none" if Path(folder).exists() else "does not exist"
+        if (read_manifest(folder) or {}).get("plan", {}).get("study") == "explain":
+            what = "holds those of foretrain explain, which prints them again if it is called as before"
         raise FolderError(f"Argument `folder` must hold results, but {folder} {what}.") from error
     except OSError as error:
         raise unreadable(path, error) from error

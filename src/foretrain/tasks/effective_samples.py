@@ -43,24 +43,12 @@ def compress(inputs: np.ndarray, targets: np.ndarray) -> EffectiveSamples:
     if not inputs.size:
         rule = "hold at least one sample of at least one number"
         raise argument_error("inputs", rule, f"has shape {inputs.shape}")
-    return from_statistics(
-        inputs.T @ inputs / samples,
-        targets.T @ inputs / samples,
-        float((targets**2).sum() / samples),
-    )
-
-
-def from_statistics(
-    input_correlation: np.ndarray, input_output_correlation: np.ndarray, output_power: float
-) -> EffectiveSamples:
-    """Effective samples of given statistics <x x^T> (input, input), <y x^T> (output, input) and <|y|^2>; see `compress`."""
-    variances, directions = np.linalg.eigh(input_correlation)
+    variances, directions = np.linalg.eigh(inputs.T @ inputs / samples)
     kept = np.flatnonzero(variances > FLAT * variances[-1])[::-1]
     roots = np.sqrt(variances[kept])
-    targets = input_output_correlation @ directions[:, kept] / roots
-    return EffectiveSamples(
-        directions[:, kept] * roots, targets, max(0.0, float(output_power - (targets**2).sum()))
-    )
+    effective = (targets.T @ inputs / samples) @ directions[:, kept] / roots
+    left = float((targets**2).sum() / samples) - (effective**2).sum()
+    return EffectiveSamples(directions[:, kept] * roots, effective, max(0.0, float(left)))
 
 
 def whiten(inputs: np.ndarray) -> np.ndarray:

@@ -105,7 +105,7 @@ def load_gated_data(path: str | PathLike, graph: Graph) -> GatedData:
     for name, array in read_npz(path).items():
         prefix, _, rest = name.partition(".")
         if prefix not in groups or not rest:
-            rule = "be `x.<node>`, `y.<node>` or `gate.<edge or node>`"
-            raise argument_error("data", f"hold arrays whose names are {rule[3:]}", f"has `{name}`")
+            names = "`x.<node>`, `y.<node>` or `gate.<edge or node>`"
+            raise argument_error("data", f"hold arrays whose names are {names}", f"has `{name}`")
         groups[prefix][rest] = array
     return GatedData(graph, groups["x"], groups["y"], groups["gate"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foretrain.errors import argument_error, integer, real
+from foretrain.errors import argument_error, real
 
 # Value of a feature by level, root first. The figures of the paper were made with the first, which
 # it does not mention: singular values of the outputs 13.6015, 6.4031, 3, 3. With unit weights they
@@ -17,20 +17,19 @@ LEVEL_WEIGHTS = {"authors": (6.0, 4.0, 3.0), "unit": (1.0, 1.0, 1.0)}
 
 
 def hierarchical_items(
-    weights: Sequence[float] = LEVEL_WEIGHTS["authors"], branching: int = 2
+    weights: Sequence[float] = LEVEL_WEIGHTS["authors"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The items of a tree.
+    """The items of a tree that branches by two.
 
-    Weights are the values of a feature by level, root first; a tree of depth d has d + 1 of them, and branching^d items.
+    Weights are the values of a feature by level, root first; a tree of depth d has d + 1 of them, and 2^d items.
     Inputs (item, item) are the identity, outputs (feature, item), float64, features ordered by level, root first.
     """
-    branching = integer("branching", branching, minimum=2)
     weights = [real("weights", weight) for weight in weights]
     if not weights:
         raise argument_error("weights", "have at least one level", "is empty")
-    items = branching ** (len(weights) - 1)
+    items = 2 ** (len(weights) - 1)
     levels = [
-        weight * np.kron(np.eye(branching**level), np.ones(items // branching**level))
+        weight * np.kron(np.eye(2**level), np.ones(items // 2**level))
         for level, weight in enumerate(weights)
     ]
     return np.eye(items), np.vstack(levels)

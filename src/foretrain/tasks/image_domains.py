@@ -50,31 +50,24 @@ class Statistics(NamedTuple):
     bases: np.ndarray
 
 
-def permuted(data: LabelledImages) -> Domains:
-    """Domains that differ by permutations of pixels and of labels: the plain images, gathered once."""
-    flat = [_rows(part)[None] for part in (data.train_images, data.heldout_images)]
-    return Domains(flat[0], data.train_labels, flat[1], data.heldout_labels, None, data.classes)
+def divided(data: LabelledImages, domains: int, transform: str, degrees: float) -> Domains:
+    """Domains made by "permutation" of pixels and labels: the plain images, gathered once; or by "rotation".
 
-
-def rotated(data: LabelledImages, domains: int, degrees: float) -> Domains:
-    """Domain i holds the images turned by ``degrees * i / domains``, as linear maps of the pixels.
-
-    Cost: M d^2 numbers for d pixels. Data that are no images raise `ArgumentError`.
+    Domain i then holds the images turned by ``degrees * i / domains``, as linear maps of the pixels: M d^2 numbers for d
+    pixels. Data that are no images raise `ArgumentError`.
     """
+    flat = [_rows(part)[None] for part in (data.train_images, data.heldout_images)]
+    plain = Domains(flat[0], data.train_labels, flat[1], data.heldout_labels, None, data.classes)
+    if transform != "rotation":
+        return plain
     shape = data.train_images.shape[1:]
     if len(shape) < 2:
         rule, repair = "be `permutation` for features", "Rotate the images first."
         raise argument_error("transform", rule, "is `rotation`", repair)
-    size = int(np.prod(shape))
-    basis = np.eye(size).reshape(size, *shape)
+    basis = np.eye(flat[0].shape[-1]).reshape(-1, *shape)
     # Row p of the turned basis is what pixel p becomes; its transpose maps images.
     maps = [_rows(image_tools.rotate(basis, degrees * i / domains)).T for i in range(domains)]
-    return permuted(data)._replace(maps=np.stack(maps))
-
-
-def divided(data: LabelledImages, domains: int, transform: str, degrees: float) -> Domains:
-    """Domains made by "permutation" or "rotation" of pixels."""
-    return rotated(data, domains, degrees) if transform == "rotation" else permuted(data)
+    return plain._replace(maps=np.stack(maps))
 
 
 def _rows(images) -> np.ndarray:

@@ -51,7 +51,6 @@ def load(
     data: str,
     heldout_fraction: float,
     generator: np.random.Generator,
-    data_dir: str | Path | None = None,
     features_file: str = "",
 ) -> LabelledImages:
     """Images or features by name: "digits", "mnist", "cifar10", or "features" from `features_file`."""
@@ -60,7 +59,7 @@ def load(
         return digits(*split)
     if data == "features":
         return features(features_file, *split)
-    return {"mnist": mnist, "cifar10": cifar10}[data](data_dir, *split)
+    return {"mnist": mnist, "cifar10": cifar10}[data](None, *split)
 
 
 def files(data: str, features_file: str = "") -> list[DataFile]:

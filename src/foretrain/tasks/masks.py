@@ -114,9 +114,9 @@ def draw(
     kind: str, domains: int, trained_outputs: int, generator: np.random.Generator
 ) -> np.ndarray:
     """Trained pairs of one of `MASKS`, shape (input_domain, output_domain), int8; circulants and islands draw nothing."""
-    if one_of("mask", kind, MASKS) in ("circulant", "islands"):
-        band = circulant if kind == "circulant" else islands
-        return band(domains, trained_outputs)
+    bands = {"circulant": circulant, "islands": islands}
+    if one_of("mask", kind, MASKS) in bands:
+        return bands[kind](domains, trained_outputs)
     law = random_rows if kind == "random_rows" else random_biregular
     return law(domains, trained_outputs, generator)
 

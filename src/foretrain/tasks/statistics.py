@@ -6,7 +6,7 @@ is stored is one matrix per bundle and one per pair of bundles with a common tar
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -154,7 +154,11 @@ class _Sums:
         self.samples += batch.samples
         for name, array in batch.targets.items():
             self.power[name] += float(np.sum(array**2))
-        gates = {kind: _path_gate(batch, kind) for kind in self.kinds}
+        ones = np.ones(batch.samples)
+        gates = {
+            kind: reduce(np.multiply, (batch.gates[name] for name in kind[1]), ones)
+            for kind in self.kinds
+        }
         open_on = {kind: np.flatnonzero(gate) for kind, gate in gates.items()}
         for kind in self.kinds:
             self.active[kind] += len(open_on[kind])
@@ -208,10 +212,3 @@ class _Sums:
 
 def _kind(bundle: Bundle) -> tuple[str, tuple[str, ...]]:
     return bundle.source, bundle.gates
-
-
-def _path_gate(batch: GatedData, kind) -> np.ndarray:
-    gate = np.ones(batch.samples)
-    for name in kind[1]:
-        gate = gate * batch.gates[name]
-    return gate

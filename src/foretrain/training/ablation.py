@@ -43,7 +43,6 @@ def all_bases(
     *,
     names: Sequence[str] = BASES,
     centre: bool = False,
-    few: bool = False,
 ) -> dict[str, InteractionBasis]:
     """Return bases of every layer, by name, all with the same output layer.
 
@@ -51,12 +50,12 @@ def all_bases(
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
     Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
-    `names` are some of `BASES`; `centre` and `few` are those of `interaction_basis`.
+    `names` are some of `BASES`; `centre` is that of `interaction_basis`.
     """
     for name in names:
         one_of("names", name, BASES)
     bases = {
-        kind: interaction_basis(network, data, kind=kind, centre=centre, few=few)
+        kind: interaction_basis(network, data, kind=kind, centre=centre, few=True)
         for kind in KINDS
         if kind == "global" or kind in names
     }
@@ -76,8 +75,8 @@ def all_bases(
                 rows = _read(chain, at, len(moment.mean), data, not centre)
                 _, values, directions = np.linalg.svd(rows, full_matrices=False)
                 below.append(LayerBasis(directions, directions.T, values**2, moment.mean))
-        layers_of = (*below, whole.layers[-1])
-        bases[name] = InteractionBasis(layers_of, name, whole.folded, whole.examples)
+        every = (*below, whole.layers[-1])
+        bases[name] = InteractionBasis(every, name, whole.folded, whole.examples)
     return {name: bases[name] for name in names}
 
 
@@ -95,32 +94,25 @@ def _read(chain, at, width, data, folded):
     return rows / np.sqrt(seen)
 
 
-def _losses(network, data, basis, counts, loss, held, section):
-    """Mean loss over examples, (count,), where ``section(at, step, f, count)`` stands for every section `at`.
-
-    `held` is how many numbers an example needs at a time, of the sizes of all layers.
-    """
+def _losses(network, data, basis, counts, loss, numbers, section):
+    """Mean loss, (count,), with ``section(at, step, f, count)`` for each section; an example takes `numbers(sizes)`."""
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(24 * held(sizes), BUDGET)):
+    for block in blocks(data, block_size(24 * numbers(sizes), BUDGET)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, count in enumerate(counts):
             f = values[0]
             for at, step in enumerate(chain):
                 f = section(at, step, f, count)
-            sums[number] += _loss(values[-1], f, loss)
+            if loss == "mse":
+                sums[number] += ((f - values[-1]) ** 2).sum()
+            else:
+                there, here = log_softmax(values[-1], -1), log_softmax(f, -1)
+                sums[number] += (np.exp(there) * (there - here)).sum()
     return sums / seen
-
-
-def _loss(reference, outputs, kind):
-    """Sum over examples."""
-    if kind == "mse":
-        return float(((outputs - reference) ** 2).sum())
-    there, here = log_softmax(reference, -1), log_softmax(outputs, -1)
-    return float((np.exp(there) * (there - here)).sum())
 
 
 def direction_curve(
@@ -133,21 +125,16 @@ def direction_curve(
 ) -> np.ndarray:
     """Return the behavioural loss against the number of directions kept, (count,).
 
-    Args:
-        network: The network.
-        data: Inputs (example, d_0), or a function that gives blocks of them.
-        basis: Of the network on these data.
-        counts: Numbers of most important directions that are kept in each of the layers; more than there are is all.
-        loss: "mse", the squared distance summed over outputs, or "kl" of the softmax; mean over examples.
-
-    Cost: for each count 4 n d² operations a layer.
+    `data` are inputs (example, d_0), or a function that gives blocks of them; `counts` numbers of most important directions
+    that are kept in each layer, more than there are being all; `loss` is "mse", the squared distance summed over outputs, or
+    "kl" of the softmax, mean over examples. Cost: for each count 4 n d² operations a layer.
     """
 
-    def projected(at, step, f, count):
+    def project(at, step, f, count):
         part = basis.layers[at].first(count)
         return step.values(part.activations(part.coordinates(f)))
 
-    return _losses(network, data, basis, counts, loss, sum, projected)
+    return _losses(network, data, basis, counts, loss, sum, project)
 
 
 def edge_curve(
@@ -161,9 +148,8 @@ def edge_curve(
 ) -> np.ndarray:
     """Return the behavioural loss against the number of strongest edges that are kept in each section, (count,).
 
-    Each direction of the next layer is computed from those directions alone to which it keeps an edge.
-
-    Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
+    Each direction of the next layer is computed from those directions alone to which it keeps an edge; arguments as of
+    `direction_curve`. Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
     """
     orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
 

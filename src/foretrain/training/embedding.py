@@ -1,17 +1,21 @@
 """The toy model of grokking: embeddings of symbols and a decoder learn an operation from some of its samples."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
-from foretrain.errors import argument_error
+from foretrain.errors import argument_error, finite_array
+from foretrain.networks.drawn import check_drawn
+from foretrain.networks.embedding import Decoder, decoder_shapes, draw_decoder
 from foretrain.plans.parameters import choice, default, parameter, size
-from foretrain.streams import Seed, key
-from foretrain.tasks.groups import OPERATIONS, Operation, training_size
+from foretrain.streams import Seed, generator, key
+from foretrain.tasks.array_files import read_npz
+from foretrain.tasks.data_files import DataFile, data
+from foretrain.tasks.groups import OPERATIONS, Operation, named, training_size
 from foretrain.theory.grokking import effective_loss, parallelograms
-from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
 from foretrain.training.phases import TwoRates, check_batch, phase, shares_right, two_rates
 from foretrain.vocabulary import declare
 
@@ -89,6 +93,9 @@ class Toy(TwoRates):
     observe_every: int = default(100)
 
 
+operation_of = cache(named)
+
+
 def operation(p: Toy) -> Operation:
     """Return the operation that is learned."""
     return operation_of(p.operation, p.symbols, ordered=p.ordered)
@@ -111,7 +118,8 @@ def check(p: Toy) -> None:
         raise argument_error("ordered", "go with operation `cyclic`", f"that is `{p.operation}`")
     training_size(operation(p), p.training_size)
     check_batch(p)
-    check_start_file(p, operation(p))
+    if p.start_file:  # that of the first seed is there and fits, before anything is trained
+        _imported(p, operation(p), Seed(0, 0), shapes(p, operation(p)))
 
 
 def labels(p: Toy) -> dict[str, Any]:
@@ -131,6 +139,85 @@ def shared(p: Toy) -> dict[str, np.ndarray]:
         "pair_first": first,
         "pair_second": second,
     }
+
+
+def shapes(p: Toy, operation: Operation) -> dict[str, tuple[int, ...]]:
+    """Shape of every array that a run starts from, but for its training samples."""
+    entries = p.embedding_dim if operation.commutative else p.embedding_dim**2
+    outputs = p.target_dim if p.objective == "regression" else operation.outcomes
+    return {
+        "embedding": (operation.symbols, entries),
+        **decoder_shapes(entries, p.hidden_width, outputs),
+        "targets": (operation.outcomes, outputs),
+    }
+
+
+def start(p: Toy, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
+    """Embedding, decoder, targets and the training set, bool (sample,), of one run.
+
+    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
+    """
+    sizes = shapes(p, operation)
+    check_drawn(sizes.values())
+    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
+    entries, hidden = sizes["weight_1"]
+    outputs = sizes["targets"][1]
+    decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
+    random = generator(seed, "targets").standard_normal(sizes["targets"])
+    order = generator(seed, "data").permutation(len(operation.samples))
+    return {
+        "embedding": p.init_scale * uniform,
+        **decoder._asdict(),
+        "targets": random if p.objective == "regression" else np.eye(outputs),
+        "training": np.argsort(order) < p.training_size,
+        **(_imported(p, operation, seed, sizes) if p.start_file else {}),
+    }
+
+
+def reads(p: Toy, seed: Seed) -> list[DataFile]:
+    """The file that a run starts from."""
+    return [data(p.start_file.replace("{seed}", str(seed.number)))] if p.start_file else []
+
+
+def _imported(p, operation, seed, sizes):
+    """The arrays of the file, of the shapes that the network has."""
+    (file,) = reads(p, seed)
+    arrays = read_npz(file.path or file.name)
+    known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
+    for name in arrays.keys() - known:
+        names = ", ".join(sorted(known))
+        raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
+    samples = arrays.pop("training_samples", None)
+    imported = {} if samples is None else {"training": _training(p, operation, samples)}
+    for name, values in arrays.items():
+        array, wanted = finite_array(name, values), sizes[name]
+        if name.startswith("weight"):  # PyTorch keeps a linear layer as (out, in).
+            array, wanted = array.T, wanted[::-1]
+        if array.shape != sizes[name]:
+            raise argument_error(name, f"have shape {wanted}", f"has shape {values.shape}")
+        imported[name] = array
+    return imported
+
+
+def _training(p, operation, pairs):
+    """The training set of pairs of symbols, (sample, 2), in any order."""
+    name, count, pairs = "training_samples", p.training_size, np.asarray(pairs)
+    if pairs.dtype.kind not in "iu" or pairs.shape != (count, 2):
+        rule = f"hold `training_size` = {count} pairs of whole numbers"
+        raise argument_error(name, rule, f"has shape {pairs.shape} and dtype {pairs.dtype}")
+    pairs = np.sort(pairs, axis=1) if operation.commutative else pairs
+    same = (operation.samples[:, None] == pairs).all(2)
+    if (unknown := ~same.any(0)).any():
+        got = f"holds {tuple(int(a) for a in pairs[unknown][0])}"
+        raise argument_error(name, f"be samples of {operation.name}", got)
+    if same.any(1).sum() < count:
+        raise argument_error(name, "be distinct samples", "holds one twice")
+    return same.any(1)
+
+
+def decoder_of(inputs: dict[str, Any]) -> Decoder:
+    """The decoder's start among the inputs of a run."""
+    return Decoder(*(inputs[name] for name in Decoder._fields))
 
 
 def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
@@ -160,7 +247,6 @@ class State(NamedTuple):
     decoder_memory: Any
     taken: Any
     first: Any
-    batches: Any
 
 
 def program(p: Toy) -> Program:
@@ -221,32 +307,30 @@ def program(p: Toy) -> Program:
 
     def init(inputs):
         weights = inputs["embedding"], network.turned(decoder_of(inputs))
-        batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
         memory, decoder_memory = (descent.start("adamw", part) for part in weights)
-        first = jnp.full(3, -1, jnp.int32)
-        return State(*weights, memory, decoder_memory, jnp.int32(0), first, batches)
+        return State(*weights, memory, decoder_memory, jnp.int32(0), jnp.full(3, -1, jnp.int32))
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""
         if not p.batch_size:
             return inputs["training"]
-        random = jax.random.fold_in(state.batches, state.taken)
+        random = key(inputs["root_seed"], inputs["seed"], "batch")
+        random = jax.random.fold_in(random, state.taken)
         order = jax.random.uniform(random, inputs["training"].shape) - inputs["training"]
         rank = jnp.argsort(jnp.argsort(order))
         return (rank < p.batch_size).astype(inputs["training"].dtype)
 
-    def training_first(inputs):
-        """The inputs with their training samples before the others; the same in every step, so that XLA does it once."""
-        order = jnp.argsort(-inputs["training"], stable=True)
-        place = jnp.argsort(order)
-        by_sample = {name: inputs[name][order] for name in ("left", "right", "training", "part")}
-        pairs = {name: place[inputs[name]] for name in ("pair_first", "pair_second")}
-        return {**inputs, **by_sample, **pairs, "chosen": inputs["chosen"][:, order]}
-
     def step(inputs, state):
         inputs = {**inputs, "part": batch(inputs, state)}
-        if most:
-            inputs = training_first(inputs)
+        if (
+            most
+        ):  # training samples before the others; the same in every step, so that XLA does it once
+            order = jnp.argsort(-inputs["training"], stable=True)
+            place = jnp.argsort(order)
+            names = "left", "right", "training", "part"
+            inputs |= {name: inputs[name][order] for name in names}
+            inputs |= {name: place[inputs[name]] for name in ("pair_first", "pair_second")}
+            inputs["chosen"] = inputs["chosen"][:, order]
         entries, pull = jax.vjp(lambda embedding: joined(embedding, inputs), state.embedding)
         first, second, outputs = network.layers(state.decoder, entries)
         back = jax.grad(loss)(outputs, inputs, inputs["part"])
@@ -258,15 +342,13 @@ def program(p: Toy) -> Program:
             )
             return jnp.zeros_like(entries).at[:count].set(by_entries), by_decoder
 
-        if most:
-            few = inputs["training"].sum() <= most
-            by = jax.lax.cond(few, lambda: slope_of(most), lambda: slope_of(samples))
-        else:
-            by = slope_of(samples)
+        whole = lambda: slope_of(samples)  # noqa: E731
+        few = inputs["training"].sum() <= most
+        by = jax.lax.cond(few, lambda: slope_of(most), whole) if most else whole()
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
         marks = marked(state, levels(which, outputs, inputs), inputs)
-        return State(*two_rates(inputs, state, slope), state.taken + 1, marks, state.batches)
+        return State(*two_rates(inputs, state, slope), state.taken + 1, marks)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""

@@ -123,8 +123,7 @@ def weight_decay(p: Factorization) -> float:
         return 0.0
     if p.optimizer == "adamw":
         return p.weight_decay
-    small = REFERENCE_RATES["sgd_decay"] * p.relative_rate / learning_rate(p)
-    return p.weight_decay * small
+    return p.weight_decay * (REFERENCE_RATES["sgd_decay"] * p.relative_rate / learning_rate(p))
 
 
 def components(p: Factorization) -> int:
@@ -153,10 +152,8 @@ def inputs_from(p: Factorization, target, start) -> dict[str, Any]:
     return arrays(p.loss_function, target, start, learning_rate(p), weight_decay(p))
 
 
-def arrays(
-    loss_function: str, target, start, learning_rate: float, weight_decay: float
-) -> dict[str, Any]:
-    """Return the inputs of a run with a given target and start, factors of shape (n, component)."""
+def arrays(loss_function: str, target, start, rate: float, decay: float) -> dict[str, Any]:
+    """Return the inputs of a run with a given target and start, learning rate and weight decay."""
     from foretrain.networks import factorization_rows as network
 
     goal = network.prepare(loss_function, target, start.left.shape[1])
@@ -165,8 +162,8 @@ def arrays(
         **{f"goal_{name}": value for name, value in goal._asdict().items()},
         "start_left": start.left,
         "start_right": start.right,
-        "rate": np.float64(learning_rate),
-        "decay": np.float64(weight_decay),
+        "rate": np.float64(rate),
+        "decay": np.float64(decay),
     }
 
 
@@ -195,8 +192,7 @@ def learner(loss_function: str, optimizer: str, components: int, floats: np.dtyp
         return network.Goal(*(inputs[f"goal_{name}"] for name in network.Goal._fields))
 
     def aligned(inputs, factors):
-        first = network.Factors(factors.left[:followed], factors.right[:followed])
-        return network.alignment(first, goal_of(inputs))
+        return network.alignment(jax.tree.map(lambda a: a[:followed], factors), goal_of(inputs))
 
     def count(inputs, counter, alignments):
         return bump_counter.update(counter, alignments, inputs["prominence"], inputs["aligned_at"])

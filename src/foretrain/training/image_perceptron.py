@@ -106,13 +106,12 @@ def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
 
 
 class State(NamedTuple):
-    """State of a run: weights, AdamW's memory of hidden layers and of the last one, steps taken, and its own stream."""
+    """State of a run: weights, AdamW's memory of hidden layers and of the last one, and steps taken."""
 
     weights: Any
     memory: Any
     last_memory: Any
     taken: Any
-    batches: Any
 
 
 def program(p: ImagePerceptron) -> Program:
@@ -134,13 +133,13 @@ def program(p: ImagePerceptron) -> Program:
         weights = Decoder(*(inputs[name] for name in Decoder._fields))
         parts = weights[:4], weights[4:]
         memory, last_memory = (descent.start("adamw", tuple(part)) for part in parts)
-        batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
-        return State(weights, memory, last_memory, jnp.zeros((), jnp.int32), batches)
+        return State(weights, memory, last_memory, jnp.zeros((), jnp.int32))
 
     def step(inputs, state):
         images, labels = inputs["images"], inputs["labels"]
         if p.batch_size:
-            random = jax.random.fold_in(state.batches, state.taken)
+            random = key(inputs["root_seed"], inputs["seed"], "batch")
+            random = jax.random.fold_in(random, state.taken)
             chosen = jax.random.permutation(random, p.training_size)[: p.batch_size]
             images, labels = images[chosen], labels[chosen]
         weights = tuple(state.weights)
@@ -152,7 +151,7 @@ def program(p: ImagePerceptron) -> Program:
 
         body, memory = moved(slice(4), state.memory, "learning_rate")
         last, last_memory = moved(slice(4, None), state.last_memory, "last_learning_rate")
-        return State(Decoder(*body, *last), memory, last_memory, state.taken + 1, state.batches)
+        return State(Decoder(*body, *last), memory, last_memory, state.taken + 1)
 
     def observe(inputs, state):
         value, train = loss(state.weights, inputs["images"], inputs["labels"])

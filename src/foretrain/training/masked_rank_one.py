@@ -83,7 +83,7 @@ declare(kind="bool", connected="Whether all domains lie in one component.")
 
 
 class Draw(NamedTuple):
-    """Random draws of one run: a mask and a start of unit scale, the same at every init_scale."""
+    """Mask and start of unit scale that one run draws, the same at every init_scale."""
 
     trained_pairs: np.ndarray
     left: np.ndarray
@@ -145,8 +145,7 @@ def program(p: Flow) -> Program:
         # Rates at the start are of order init_scale; the first steps find the right size by themselves.
         clock = Clock(zero, 1e-2 / inputs["init_scale"])
         stages = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(STAGES), *x.shape)), start)
-        reached = network.loss(start, inputs["trained_pairs"]) <= _levels(inputs)
-        times = jnp.where(reached, zero, -1)
+        times = jnp.where(network.loss(start, inputs["trained_pairs"]) <= _levels(inputs), zero, -1)
         return Flight(start, clock, stages, times, network.conserved(start), zero)
 
     def _levels(inputs):
@@ -158,11 +157,8 @@ def program(p: Flow) -> Program:
         error = {"relative": relative, "absolute": relative * inputs["init_scale"]}
         position, clock = attempt(network.velocity, state.position, trained, state.clock, **error)
         new = (state.stage_time < 0) & (network.loss(position, trained) <= _levels(inputs))
-        stages = jax.tree.map(
-            lambda kept, now: jnp.where(new.reshape(-1, *[1] * now.ndim), now, kept),
-            state.stages,
-            position,
-        )
+        fresh = lambda kept, now: jnp.where(new.reshape(-1, *[1] * now.ndim), now, kept)  # noqa: E731
+        stages = jax.tree.map(fresh, state.stages, position)
         times = jnp.where(new, clock.time, state.stage_time)
         sizes = jnp.sum(position.left**2) + jnp.sum(position.right**2) + position.scale**2
         gap = jnp.abs(network.conserved(position) - state.conserved) / sizes
@@ -186,16 +182,17 @@ def program(p: Flow) -> Program:
         known = lambda x: jnp.where(reached.reshape(-1, *[1] * (x.ndim - 1)), x, jnp.nan)  # noqa: E731
         best = inputs["left_modes"][:, 0], inputs["right_modes"][:, 0]
         left = jax.vmap(lambda stage: network.misalignment(stage, *best))(stages)
-        trained = inputs["trained_pairs"]
         return {
             "stage_time": known(state.stage_time),
             **{f"stage_{name}": known(values) for name, values in stages._asdict().items()},
             "stage_misalignment": known(left),
-            "final_loss": network.loss(state.position, trained),
+            "final_loss": network.loss(state.position, inputs["trained_pairs"]),
             "final_left": state.position.left,
             "final_right": state.position.right,
             "final_scale": state.position.scale,
-            "final_untrained_error": network.untrained_error(state.position, trained),
+            "final_untrained_error": network.untrained_error(
+                state.position, inputs["trained_pairs"]
+            ),
             "invariant_drift": state.drift,
             "connected": inputs["connected"],
             "start_scale": inputs["scale_start"] / inputs["init_scale"],

@@ -18,15 +18,8 @@ def stuck_counts(logs: np.ndarray, stuck: np.ndarray, exponent: np.ndarray) -> n
 
     A run is stuck from sigma if the share of the leading mode in its start is below some multiple of
     sigma^(1 - s_2/s_1). That share has a density at zero, so that of runs stuck at one scale a part
-    (sigma'/sigma)^(1 - s_2/s_1) is stuck at the next.
-
-    Args:
-        logs: Logarithm of the scales, ascending, shape (scale,).
-        stuck: 1 or 0, nan where not known, shape (scale, seed).
-        exponent: 1 - s_2/s_1 of every seed's mask, shape (seed,).
-
-    Returns:
-        Seen and expected, each summed over the scales, shape (2, seed).
+    (sigma'/sigma)^(1 - s_2/s_1) is stuck at the next. `logs` are logarithms of the scales, ascending, (scale,), `stuck` 1 or
+    0, nan where not known, (scale, seed), `exponent` 1 - s_2/s_1 of every seed's mask. Both are summed over scales, (2, seed).
     """
     left = np.exp(-np.diff(logs)[:, None] * exponent)
     return np.array([stuck[:-1].sum(0), (stuck[1:] * left).sum(0)])

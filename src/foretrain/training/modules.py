@@ -49,8 +49,7 @@ def of_first_layer(network, x, activation: str) -> np.ndarray:
 
 def rank(rows: np.ndarray) -> float:
     """Return the rank of (..., parameter): effective parameters, twice the learning coefficient of a regular minimum."""
-    values = np.linalg.svd(rows.reshape(-1, rows.shape[-1]), compute_uv=False)
-    return float((values > THRESHOLD * values[0]).sum())
+    return float(np.linalg.matrix_rank(rows.reshape(-1, rows.shape[-1]), rtol=THRESHOLD))
 
 
 def activated(values: Any, activation: Any):

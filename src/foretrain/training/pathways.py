@@ -49,13 +49,9 @@ def descent(
 ) -> Program:
     """Descent of the mean of 1/2 |error|^2, or its flow with the same step, from the weights in ``start_<edge>``.
 
-    Args:
-        graph: The network; of a ReLU network the one pathway whose units it rectifies.
-        task: ``task(inputs)`` gives inputs, targets and gates by name, in the program's dtype.
-        observe: ``observe(answer, y)`` gives what is stored beside the loss.
-        finish: ``finish(weights)`` gives what is stored at the end.
-        relu: Whether it is a ReLU network, without gates.
-        flow: Whether a step is one of the flow's solver.
+    ``task(inputs)`` gives inputs, targets and gates by name, in the program's dtype, ``observe(answer, y)`` what is stored
+    beside the loss, ``finish(weights)`` what is stored at the end. A ReLU network (`relu`) has no gates, and `graph` is the
+    one pathway whose units it rectifies; with `flow` a step is one of the flow's solver.
     """
     import jax
     import jax.numpy as jnp
@@ -97,12 +93,7 @@ def by_gating(cell: Cell | Grid, name: str) -> np.ndarray:
 def lead(cell: Cell | Grid, among: np.ndarray | bool = True) -> np.ndarray:
     """Return how much closer trained gates come to the gating predicted to be fastest than to any other that solves.
 
-    Args:
-        cell: A cell with candidate gatings.
-        among: Which gatings may be the fastest, shape (seed, gating).
-
-    Returns:
-        Agreement with the fastest less that with the best of the other gatings that solve the task, shape (seed,).
+    That is agreement with the fastest less that with the best of the others, (seed,); `among` (seed, gating) may be fastest.
     """
     solves = by_gating(cell, "gating_final_loss") < SOLVED
     times = np.where(solves & among, by_gating(cell, "gating_time"), np.inf)

@@ -24,14 +24,6 @@ def same_item(runs):
     return cross_domain_similarity(runs.similarity, ITEMS)[0]
 
 
-def masks_again(c) -> xr.DataArray:
-    """Return the masks of all runs, drawn again, dims (trained_outputs, seed, input_domain, output_domain)."""
-    axis = {"trained_outputs": list(c.values("trained_outputs"))}
-    each = [replace(c.p, trained_outputs=k) for k in axis["trained_outputs"]]
-    drawn = [[mask(p, c.seed(number)) for number in range(c.seeds)] for p in each]
-    return xr.DataArray(drawn, axis, ("trained_outputs", "seed", *PAIR))
-
-
 def means_gap(c, drawn) -> xr.DataArray:
     """Return how far stored means over trained and untrained routes are from those over the mask; 0 for runs that diverged.
 
@@ -53,16 +45,12 @@ def means_gap(c, drawn) -> xr.DataArray:
 
 def mask_gap(c):
     """Return the largest of three gaps of every run: of its trained routes, its means over them, and its first step."""
-    drawn = masks_again(c)
+    axis = {"trained_outputs": list(c.values("trained_outputs"))}
+    each = [replace(c.p, trained_outputs=k) for k in axis["trained_outputs"]]
+    again = [[mask(p, c.seed(number)) for number in range(c.seeds)] for p in each]
+    drawn = xr.DataArray(again, axis, ("trained_outputs", "seed", *PAIR))
     routes = abs(c.trained_pairs - drawn).max(PAIR, skipna=False)
     return np.maximum(np.maximum(routes, means_gap(c, drawn)), c.gradient_gap)
-
-
-def leading_pace(c) -> float:
-    """Return lambda_1, the largest pace of a part of the domains over that of their mean, of all seeds; 0 for one domain."""
-    masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
-    paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
-    return min(max(max(pace, default=0.0) for pace in paces), 1.0)
 
 
 def closed_form_within(most: Callable) -> Callable:
@@ -73,7 +61,10 @@ def closed_form_within(most: Callable) -> Callable:
     """
 
     def outside(c) -> str:
-        pace, bound = leading_pace(c), most(c)
+        # lambda_1, the largest pace of a part of the domains over that of their mean, of all seeds; 0 for one domain.
+        masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
+        paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
+        pace, bound = min(max(max(pace, default=0.0) for pace in paces), 1.0), most(c)
         error = 0.75 / c.p.hidden_width / max(1 - pace, 1e-9) ** 2
         if error <= bound:
             return ""

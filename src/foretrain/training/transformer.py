@@ -203,8 +203,7 @@ def program(p: Modular) -> Program:
         return state._replace(kept=keep(state))
 
     def step(inputs, state):
-        weights = state.embedding, state.decoder
-        random = None
+        weights, random = (state.embedding, state.decoder), None
         if p.dropout:
             drop = key(inputs["root_seed"], inputs["seed"], "dropout")
             random = jax.random.fold_in(drop, state.taken)

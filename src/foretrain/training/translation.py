@@ -123,12 +123,10 @@ def program(
     the bound is above the tolerance, and the loss has come down to `SETTLED` times the bound. Asking costs 2 L + 1
     determinants of D x D at each observation.
 
-    Args:
-        p: A study's parameters, which are `Languages`. Of the inputs the study draws ``trained_pairs``.
-        loss_mask: What the loss sees of a trained pair: "full" or "diagonal_only".
-        start_orientation: Signs of the determinants of square initial factors: "random" or "positive".
-        until: Where a run ends: at its "loss", or at the "departure" of its first mode, when the loss has fallen by
-            `DEPARTED` of what a mode costs.
+    Of the inputs of `p`, which are `Languages`, the study draws ``trained_pairs``. Of a trained pair the loss sees what
+    `loss_mask` says, "full" or "diagonal_only"; `start_orientation` are signs of the determinants of square initial factors,
+    "random" or "positive"; a run ends `until` its "loss", or at the "departure" of its first mode, when the loss has fallen
+    by `DEPARTED` of what a mode costs.
     """
     import jax
     import jax.numpy as jnp

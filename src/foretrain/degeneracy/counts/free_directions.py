@@ -1,8 +1,8 @@
 """Free directions of a network: how many, by the rank of its Jacobian, and where they come from, by source.
 
 To first order a direction is free if it moves no output on the data. How many are is exact where the rank of the Jacobian is
-(`foretrain.degeneracy.counts.jacobian_spectrum`); sources say why, and miss some: what they leave is `unattributed`. Without
-the rank they count from below. Four are counted, each beyond those before; the first three are the document's:
+(`jacobian_spectrum`); sources say why, and count from below. Each is counted beyond those before; the first three are the
+document's:
 
 1. activations: with ``rank G^l = g``, each of the d_l - g dependencies frees the d_{l+1} weights that read it;
 2. Jacobians: with ``rank K^{l+1} = k``, each null direction frees g directions more: section l keeps ``k g`` of its weights;
@@ -55,13 +55,10 @@ class SectionFreedom:
 
     Args:
         parameters: All of its weight and bias.
-        activation_rank: Of G^l, with the unit that is always 1 where there is a bias; of what matters at a scale by the
-            largest Jacobian.
-        jacobian_rank: Of K^{l+1}; likewise.
-        activations: Free directions by source 1.
-        jacobians: By source 2, beyond.
-        synchronized: By source 3, beyond: of the neurons that the section leads to, shared with the section after.
-        conditional: By source 4, beyond: likewise.
+        activation_rank, jacobian_rank: Of G^l, with the unit that is always 1 where there is a bias, and of K^{l+1}; at a
+            scale of what matters by the largest of the other.
+        activations, jacobians: Free directions by sources 1 and 2.
+        synchronized, conditional: By sources 3 and 4, of the neurons that the section leads to, shared with the next one.
         blocks: Those neurons in blocks, larger ones first; empty where they have no gates or are the outputs.
         complete: True if `synchronized` and `conditional` were counted in full; False where there are too many neurons for
             that, or the nonlinearity is not named: then `synchronized` is a bound from below, at a scale 0.
@@ -110,12 +107,16 @@ def free_directions(
 ) -> FreeDirections:
     """Count what is free, per section and source.
 
+    >>> from foretrain.degeneracy.network import perceptron
+    >>> x = np.random.default_rng(0).normal(size=(20, 2))
+    >>> str(free_directions(perceptron([np.eye(2), np.eye(2)]), x))  # a scale of each rectifier
+    'at least 2 (estimate)'
+
     Args:
         network: Sections that name a weight are counted.
         scale: Cost of a unit step up to which a direction counts as free, see above. None for those that change nothing.
-        spectrum: Of `foretrain.degeneracy.counts.jacobian_spectrum`, of the same network and data; without, nothing is exact.
-        matrices: Gram matrices of the same network and data, where they are at hand; used at a scale.
-        loss: "mse" or "kl", that of the spectrum.
+        spectrum: Of `foretrain.degeneracy.counts.jacobian_spectrum`, of this loss; without, nothing is exact.
+        matrices: Used at a scale.
 
     Cost: one pass of Gram matrices or of triangles of the same sizes; then the rank of block directions.
     """

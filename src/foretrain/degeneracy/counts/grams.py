@@ -44,14 +44,13 @@ class Grams:
         return np.block([[self.activations[layer], mean], [mean.T, np.ones((1, 1))]])
 
 
-def grams(network: Network, x: np.ndarray, batch: int | None = None) -> Grams:
+def grams(network: Network, x: np.ndarray) -> Grams:
     """All Gram matrices in one pass over the data.
 
-    `batch` is examples at a time; None takes as many as 256 MiB hold. Cost: one Jacobian of the outputs by the activations
-    for each example, outputs x parameters multiplications.
+    Cost: one Jacobian of the outputs by the activations for each example, outputs x parameters multiplications.
     """
     total, count, positions = None, 0, []
-    for part in batches(network, x, batch):
+    for part in batches(network, x):
         derivatives = passed(network, part)
         here, positions = _sums(derivatives), [len(f) // len(part) for f in derivatives.activations]
         total = here if total is None else [_added(a, b) for a, b in zip(total, here, strict=True)]

@@ -26,12 +26,9 @@ _BLOCK = 2**24  # entries of J at a time
 
 @dataclass(frozen=True)
 class Rows:
-    """The Jacobian, row by row.
+    """The Jacobian: `of` (begin, end) are the rows of these examples, (example x output, parameter), float64.
 
-    Args:
-        of: Of (begin, end): the rows of these examples, (example x output, parameter), float64.
-        examples, outputs, parameters: Numbers of them.
-        unit: Of rounding, in the precision of the outputs.
+    `unit` is that of rounding, in the precision of the outputs; the others are numbers.
     """
 
     of: Callable[[int, int], np.ndarray]

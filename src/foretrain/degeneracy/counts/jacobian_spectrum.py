@@ -36,8 +36,7 @@ class Spectrum:
     """Singular values of a Jacobian.
 
     Args:
-        parameters, examples: Numbers of them.
-        answers: Rows of J, examples times outputs.
+        parameters, examples, answers: Numbers of them; answers are rows of J, examples times outputs.
         values: Singular values, descending, (min(parameters, answers),).
         resolution: Of the values over the largest, which rounding may leave of a zero.
         loss: "mse" or "kl".
@@ -180,14 +179,16 @@ def jacobian_spectrum(
 ) -> Spectrum:
     """The singular values, in the best of both ways that fits.
 
+    >>> print(jacobian_spectrum(lambda w, x: x * w[0] * w[1], np.ones((3, 1)), np.ones(2)).rank)
+    1
+
     Args:
         network: A network; or a pure function of (params, x) in JAX, of as many rows of outputs as x has examples, each of its
             own example alone.
         x: (example, d_0); of a function any tree of arrays with examples first.
         params: Of a function: any tree of arrays. Those that are not floating point stay as they are.
         loss: "mse" or "kl", which reads outputs as logits.
-        seconds: Of one core, at most, by the estimate of `cost`.
-        memory: Bytes, at most.
+        seconds, memory: Of one core, by the estimate of `cost`, and bytes, at most.
 
     Raises:
         TooLarge: Neither way fits; the line says what both would take.

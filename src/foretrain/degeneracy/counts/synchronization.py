@@ -47,13 +47,10 @@ def gates(section: Section, p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Block:
-    """Neurons of one layer whose gates agree.
+    """Neurons of one layer, ascending, whose gates agree.
 
-    Args:
-        neurons: Their places in the layer, ascending.
-        dimension: s, of the space that their preactivations span over the data.
-        constants: Their gates, where these are the same on all data and not zero; else None.
-        unit: True if the unit that is always 1 counts in `dimension`.
+    `dimension` is s, of the space that their preactivations span over the data, with the unit that is always 1 where `unit` is
+    True; `constants` are their gates, where these are the same on all data and not zero.
     """
 
     neurons: tuple[int, ...]

@@ -112,17 +112,9 @@ def costs_of(
     seed: int = 0,
     tell: Callable[[str], object] | None = None,
 ) -> tuple[UnitCosts, Spectrum | None, list[str]]:
-    """Costs of unit steps: all of them where the Jacobian fits, else their distribution, with a line on why.
+    """Costs of unit steps: all of them where the Jacobian fits, else their distribution; its singular values, or None; doubts.
 
-    Args:
-        function: Checked, as x is.
-        loss: "mse" or "kl".
-        resolve: Smallest noise scale that matters.
-        seed: Of probes.
-        tell: Gets a line on time and memory.
-
-    Returns:
-        The costs; the singular values of the Jacobian, or None; doubts.
+    `function` and x are checked, and `resolve` is the smallest noise scale that matters.
     """
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
@@ -155,17 +147,16 @@ def quadrature(
 ) -> UnitCosts:
     """The distribution of the costs, by stochastic Lanczos quadrature in float64.
 
+    >>> costs = quadrature(lambda w, x: x * w, np.ones(2), np.array([[1.0, 0.5]]))
+    >>> float(costs.effective(1.0)[0].round(9))  # 1/(1 + 1) + .25/(.25 + 1)
+    0.7
+
     Args:
-        apply: ``apply(params, x)``: outputs, (example, output), pure and in JAX, each example by itself. The same function
-            object shares what was compiled.
-        params: Pytree of arrays.
-        x: Inputs, (example, ...).
+        apply, params, x: As of a `foretrain.degeneracy.function.Function`, x being (example, ...).
         loss: "mse", or "kl" of outputs that are logits.
         resolve: Noise scale that matters: fewer steps are taken if both bounds agree there to a fiftieth, and fewer probes,
             three at least, once their mean is known there to a thirtieth; 0 takes all.
         probes, steps: At most.
-        seed: Of the probes.
-        tell: Gets a line that says time and memory before the work begins.
 
     Raises:
         ArgumentError: The vectors of the quadrature would take more than 4 GiB.
@@ -197,7 +188,8 @@ def quadrature(
         seconds = (time.perf_counter() - start) * probes * min(steps, d)
         what = f"Curvature: {probes} x {min(steps, d)} products of {d:,} parameters"
         size = memory(8 * d * steps + ROOM)
-        (tell or (lambda line: None))(f"{what}, at most {duration(seconds)} and {size}.")
+        if tell:
+            tell(f"{what}, at most {duration(seconds)} and {size}.")
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (probes, d))
         measures = []
         while True:

@@ -63,13 +63,9 @@ class LayerBasis:
 
 @dataclass(frozen=True)
 class InteractionBasis:
-    """The basis of every layer.
+    """The basis of every layer, L + 1, the input first, of that `kind`, found on so many examples.
 
-    Args:
-        layers: L + 1, the input first.
-        kind: "global", by Jacobians to the output, or "local", by those to the next layer in its own basis.
-        folded: True if the constant is the last activation of every layer but the output.
-        examples: Number of examples it was found on.
+    `folded` is True if the constant is the last activation of every layer but the output.
     """
 
     layers: tuple[LayerBasis, ...]
@@ -79,10 +75,7 @@ class InteractionBasis:
 
 
 def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
-    """(D_G^{1/2})^+ U and U' D_G^{1/2}, shapes (k, d) and (d, k), from a factor R of G.
-
-    `gram_factor` R is (any, d), R'R = G; directions with at most `threshold` of the largest root mean square are left out.
-    """
+    """(D_G^{1/2})^+ U, (k, d), and U' D_G^{1/2}, (d, k), from R with R'R = G; see `_principal` for what is left out."""
     spread, directions = _principal(gram_factor, threshold)
     return directions / spread[:, None], directions.T * spread
 
@@ -103,14 +96,9 @@ def layer_basis(
     threshold: float,
     signs: np.ndarray,
 ) -> LayerBasis:
-    """The basis of one layer, from its whitening and what its whitened directions do.
+    """The basis of one layer, from its `whitening` and R, (any, k), with R'R = M~, of its Jacobians in whitened coordinates.
 
-    Args:
-        white, unwhite: (D_G^{1/2})^+ U, (k, d), and U' D_G^{1/2}, (d, k), of `whitening`.
-        jacobian_factor: R, (any, k), with R'R = M~, the mean over data of squared Jacobians in whitened coordinates.
-        mean: (d,), subtracted from activations.
-        threshold: Share of the largest root of the importance, up to which directions are left out.
-        signs: Rows (any, k): the largest change of these along a direction is positive.
+    The largest change of the rows `signs`, (any, k), along a direction is positive.
     """
     effect, directions = _principal(jacobian_factor, threshold)
     directions = directions * _signs(directions @ signs.T)[:, None]
@@ -135,10 +123,7 @@ def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> Lay
 
 
 def memory(sizes: list[tuple[int, int]], kind: str = "global") -> int:
-    """Bytes that one example needs while a basis is found: its activations and the Jacobians of its largest layer.
-
-    `sizes` are positions and activations of each layer, with the constant.
-    """
+    """Bytes that one example needs: activations, and Jacobians of the largest layer; `sizes` are those of `folded.shapes`."""
     local = max(max(a[0], b[0]) * a[1] * b[1] for a, b in pairwise(sizes))
     whole = [t * d for t, d in sizes]
     to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
@@ -157,6 +142,12 @@ def interaction_basis(
     tell: Callable[[str], object] | None = None,
 ) -> InteractionBasis:
     """The interaction basis of every layer of a network.
+
+    >>> from foretrain.degeneracy.network import perceptron
+    >>> network = perceptron([np.eye(3), np.ones((1, 3))], None, "identity")
+    >>> basis = interaction_basis(network, np.eye(3), few=True)
+    >>> [layer.size for layer in basis.layers]
+    [1, 1, 1]
 
     Args:
         kind: "global": M from Jacobians to the output. "local": from those to the next layer in its own basis, from the

@@ -34,11 +34,9 @@ _EXAMPLES = 512
 
 @dataclass(frozen=True)
 class InteractionGraph:
-    """Edges between the directions of all layers.
+    """Edges between the directions of all layers: E, for each section (k', k), rows the next layer's directions.
 
-    Args:
-        strengths: E, for each section (k', k), rows the next layer's directions; in its unit squared.
-        functional: The unsquared form, likewise.
+    `strengths` are in its unit squared, `functional` is the unsquared form.
     """
 
     strengths: tuple[np.ndarray, ...]
@@ -68,6 +66,14 @@ def interaction_graph(
     tell: Callable[[str], object] | None = None,
 ) -> InteractionGraph:
     """Edges between all neighbouring layers.
+
+    >>> from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
+    >>> from foretrain.degeneracy.network import perceptron
+    >>> network, x = perceptron([np.diag([2.0, 1.0]), np.eye(2)], None, "identity"), np.eye(2)
+    >>> basis = interaction_basis(network, x, few=True)
+    >>> interaction_graph(network, x, basis).strengths[0].round(9)
+    array([[2. , 0. ],
+           [0. , 0.5]])
 
     Cost: per example and section about 2 k' k m operations, m the preactivations, whatever the points, where it is a linear
     map and then a named nonlinearity, and `points` Jacobians and 2 k' d' d of them elsewhere.

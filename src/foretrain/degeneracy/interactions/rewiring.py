@@ -60,6 +60,9 @@ def modules(
 ) -> tuple[Partition, np.ndarray]:
     """Modules of a layered graph, and the modularity of rewired graphs, (draws,), each sought alike at their resolution.
 
+    >>> modules([np.kron(np.eye(2), np.ones((3, 3)))] * 2, 1e-3)[0].modules
+    2
+
     `edges` and `eps` are those of `modularity.affinity`; a strength of at most `eps` is no edge. `number` and `resolution`
     are those of `modularity.partition`. Cost: `draws` + 1 partitions.
     """

@@ -26,11 +26,7 @@ class Mean(NamedTuple):
 
 
 def mean_of(draws: np.ndarray) -> Mean:
-    """Mean, its error and how far both are to be trusted.
-
-    Draws are (chain, draw), at least four. A chain with a value that is not finite does not count; where none counts all but
-    `finite` is nan.
-    """
+    """Mean of draws, (chain, draw), at least four; of chains that are finite alone, and nan where none is."""
     draws = np.asarray(draws, float)
     finite = np.asarray(np.isfinite(draws).all(1))
     kept = draws[finite]
@@ -42,10 +38,7 @@ def mean_of(draws: np.ndarray) -> Mean:
 
 
 def error_between(draws: np.ndarray) -> float:
-    """Standard error of the mean by the means of chains alone, so large that 1.96 of it hold 95% in spite of few chains.
-
-    Draws are (chain, draw); nan where a chain is not finite.
-    """
+    """Standard error of the mean by the means of chains alone, so large that 1.96 of it hold 95%; nan where one is not."""
     few = stats.t.ppf(0.975, len(draws) - 1) / stats.norm.ppf(0.975)
     with np.errstate(invalid="ignore"):
         return float(draws.mean(1).std(ddof=1) / np.sqrt(len(draws)) * few)
@@ -78,9 +71,8 @@ def rhat(draws: np.ndarray) -> float:
 def effective_size(draws: np.ndarray) -> float:
     """Effective number of draws for their mean, over all chains, halves counted as chains of their own.
 
-    Autocorrelations are summed up to where Geyer's initial monotone sequence ends.
-
-    At most the number of draws times its decimal logarithm; the number of draws where they do not vary.
+    Autocorrelations are summed up to the end of Geyer's initial monotone sequence. At most the number of draws times its
+    decimal logarithm; that number where they do not vary.
     """
     split = _split(draws)
     chains, length = split.shape

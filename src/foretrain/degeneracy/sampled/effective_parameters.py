@@ -104,9 +104,6 @@ def sampled_parameters(
         until_trusted: True ends a scale as soon as it is trusted; False draws as long as the gradients last, a quarter of
             them before the draws that count, so that errors of several runs are alike. Needs `gradients`.
 
-    Raises:
-        ArgumentError: An argument is out of range.
-
     Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain; `tell` gets both.
     """
     wanted = np.atleast_1d(1 / (2 * posterior.beta) if scales is None else np.asarray(scales))

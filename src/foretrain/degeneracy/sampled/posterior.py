@@ -23,13 +23,9 @@ class Posterior:
     """The tempered posterior around w*; made by `posterior` and `behavioural`.
 
     Attributes:
-        losses: ``losses(params, data)``: the loss of every example, shape (examples,), in JAX.
-        params: w*, a pytree of arrays; they fix the precision.
-        data: Pytree of arrays whose first axis are the n examples.
+        losses, params, data, beta, start_loss: As of `posterior`; the parameters, w*, fix the precision.
         n: Number of examples.
-        beta: Inverse temperature of the mean loss.
         pull: gamma; None for 1, or for the `localisation` of a study's parameters.
-        start_loss: Mean loss at w*.
         moving: Shape (d,), 1 where a parameter moves, else 0.
     """
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from foretrain.explain.kernel.kernel_recursion import LARGEST, Kernel, Predicted, slope
+from foretrain.explain.own_network import observed
 
 POINTS = 4  # at which the kernel is measured, fewer where they do not fit
 
@@ -78,10 +79,8 @@ def _followed(training, tail, at, kernels, left, share, outputs, shrinking, rows
         rate = rates[number]
         return f - rate * (image + b * shrinking), alpha - rate * a, beta - rate * b, a, b
 
-    def segment(state, ends):
-        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
-        return state, training.loss(state[0].reshape(-1, *tail), y)
+    def read(state):
+        return training.loss(state[0].reshape(-1, *tail), y)
 
     zeros, zero = jnp.zeros_like(outputs), jnp.zeros(())
-    ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
-    return jax.lax.scan(segment, (outputs, zeros, zero, zeros, zero), ends)[1]
+    return observed(step, read, (outputs, zeros, zero, zeros, zero), at)[1]

@@ -9,21 +9,24 @@ with the outputs f = f(u) + K alpha + beta J u, K = J J^T. Of squared error it i
 outputs, too. The flow of squared error has the closed form e^{-K t/n}.
 """
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.explain.corners import corner
 from foretrain.explain.kernel.kernel_values import kernel_function
-from foretrain.explain.kernel.sharpness import sharpness
-from foretrain.explain.own_network import Training
+from foretrain.explain.own_network import Training, observed
 from foretrain.plans.place import place
 
 LARGEST = 2e9  # bytes of a kernel
+_VECTORS = 24  # of Lanczos' method
+_kernel = lru_cache(maxsize=2)(kernel_function)
 _GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
 
 
@@ -99,8 +102,6 @@ class Kernel:
     def flow(self, at: np.ndarray) -> np.ndarray:
         """Training loss of the flow of squared error in closed form, shape (time,); momentum lengthens its time."""
         training, n = self.training, len(self.training.x)
-        if training.loss_name != "mse" or training.adaptive:
-            raise ForetrainError("Only the flow of squared error has a closed form.")
         time = np.r_[0, np.cumsum(training.learning_rates)][at] / (1 - training.momentum)
         error, decay = self.outputs[: self.size] - training.y.ravel(), training.weight_decay
         values, vectors = np.linalg.eigh(self.values[: self.size] / n)
@@ -149,11 +150,6 @@ def _top(training, linearised):
 
 
 @lru_cache(maxsize=2)
-def _kernel(training):
-    return kernel_function(training)
-
-
-@lru_cache(maxsize=2)
 def _program(training, tail, at):
     return jax.jit(partial(_recursion, training, tail, np.array(at)))
 
@@ -177,20 +173,16 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
         b = momentum * b + decay * (1 + beta)
         return alpha - rates[number] * a, beta - rates[number] * b, a, b
 
-    def losses(alpha, beta):
+    def read(state):
+        alpha, beta, *_ = state
         outputs = outputs_at(alpha, beta, slice(None)).reshape(-1, *tail)
-        train = training.loss(outputs[:examples], y)
-        if training.x_test is None:
-            return train, None
-        return train, training.loss(outputs[examples:], jnp.asarray(training.y_test))
-
-    def segment(state, ends):
-        state = jax.lax.fori_loop(ends[0], ends[1], step, state)
-        return state, (*losses(*state[:2]), *state[:2])
+        train, test = training.loss(outputs[:examples], y), None
+        if training.x_test is not None:
+            test = training.loss(outputs[examples:], jnp.asarray(training.y_test))
+        return train, test, alpha, beta
 
     zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
-    ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
-    return jax.lax.scan(segment, (zeros, zero, zeros, zero), ends)[1]
+    return observed(step, read, (zeros, zero, zeros, zero), at)[1]
 
 
 def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) -> Any:
@@ -209,3 +201,35 @@ def _mover(training):
         return jax.tree.map(lambda u, more: u + more + beta * u, start, pull(alpha)[0])
 
     return jax.jit(weights)
+
+
+def sharpness(loss: Callable[[Any], Any], weights: Any) -> Any:
+    """The largest eigenvalue of the Hessian of ``loss(weights)``, traceable; 24 products of Hessian and vector.
+
+    The Krylov space is kept orthogonal in full, so that the estimate is a lower bound, and exact where there are no more than
+    24 weights.
+    """
+    flat, shaped = ravel_pytree(weights)
+    gradient = jax.grad(lambda point: loss(shaped(point)))
+    number = min(_VECTORS, flat.size)
+    first = jax.random.normal(jax.random.key(0), flat.shape, flat.dtype)
+    space = jnp.zeros((number + 1, flat.size), flat.dtype).at[0].set(first / jnp.linalg.norm(first))
+
+    def widen(at, state):
+        space, images = state
+        image = jax.jvp(gradient, (flat,), (space[at],))[1]
+        left = image - space.T @ (space @ image)
+        left = left - space.T @ (space @ left)
+        length = jnp.linalg.norm(left)
+        # What is left of an exhausted space is rounding, which is no direction.
+        kept = length > 1e-10 * (jnp.linalg.norm(image) + 1e-300)
+        left = jnp.where(kept, left / jnp.where(kept, length, 1.0), 0.0)
+        return space.at[at + 1].set(left), images.at[at].set(image)
+
+    images = jnp.zeros((number, flat.size), flat.dtype)
+    space, images = jax.lax.fori_loop(0, number, widen, (space, images))
+    small = space[:number] @ images.T
+    # A vector that is zero adds an eigenvalue 0 that is not the Hessian's; it is below all others.
+    absent = (space[:number] ** 2).sum(1) < 0.5
+    small = (small + small.T) / 2 - jnp.diag(absent * (1.0 + jnp.abs(small).sum()))
+    return jnp.linalg.eigvalsh(small)[-1]

@@ -10,14 +10,9 @@ from foretrain.lazy import xr
 
 
 def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Mean absolute difference along a curve, over the measured curve's first value.
+    """Mean absolute difference along curves of shape (..., step), over the measured curve's first value.
 
-    Args:
-        measured: Shape (..., step); a run that diverged holds a value that is not finite, or ends early.
-        predicted: Shape (..., step).
-
-    Returns:
-        Shape (...); nan for a measured curve that is not whole and finite.
+    It is nan for a measured curve that is not whole and finite: a run that diverged, or ends early.
     """
     if measured.shape[-1] < predicted.shape[-1]:
         return np.full(np.broadcast_shapes(measured.shape[:-1], predicted.shape[:-1]), np.nan)

@@ -33,41 +33,21 @@ def crossing_time(time, values, threshold):
 
 
 def half_learning_times(time, strength, final):
-    """First time at which each mode reaches half of its final strength.
+    """First time at which each mode reaches half of its final strength, shape (..., mode); nan where it does not.
 
-    Args:
-        time: Shape (time,).
-        strength: Shape (..., time, mode).
-        final: Final strength of each mode, shape (mode,) or (..., mode).
-
-    Returns:
-        Shape (..., mode), in the unit of `time`; nan where a mode does not get there.
+    Shapes of the arguments are (time,), (..., time, mode) and (..., mode).
     """
     return crossing_time(time, np.moveaxis(np.asarray(strength), -1, -2), np.asarray(final) / 2)
 
 
 def half_times_of_runs(time: np.ndarray, strength: np.ndarray, final: np.ndarray) -> np.ndarray:
-    """The same of runs that each have a clock of their own.
-
-    Args:
-        time: Shape (run, time).
-        strength: Shape (run, time, mode); nan from where a run has ended.
-        final: Shape (mode,).
-
-    Returns:
-        Shape (run, mode).
-    """
+    """The same, shape (run, mode), of runs with a clock of their own, time (run, time) and strength (run, time, mode)."""
     finite = np.where(np.isfinite(strength).all(-1, keepdims=True), strength, np.nan)
     return np.stack([half_learning_times(*run, final) for run in zip(time, finite, strict=True)])
 
 
 def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    """Times at which a loss first falls to 1/2, 1/4, 1/8 and 1/16 of where it began, shape (..., 4).
-
-    Args:
-        time: Shape (time,).
-        loss: Shape (..., time); nan after a run has ended.
-    """
+    """Times at which a loss, shape (..., time), first falls to 1/2, 1/4, 1/8 and 1/16 of where it began, shape (..., 4)."""
     shares = [crossing_time(time, -loss, -loss[..., 0] / 2**power) for power in (1, 2, 3, 4)]
     return np.stack(shares, -1)
 

@@ -35,14 +35,8 @@ def lasting_threshold(fractions, values, level: float, *, interpolated: bool = F
 def closing_threshold(fractions: np.ndarray, gaps: np.ndarray, level: float) -> np.ndarray:
     """Smallest trained fraction from which on the gap stays within a level, by linear interpolation.
 
-    Args:
-        fractions: Rising to at most 1, shape (fraction,).
-        gaps: How far what is untrained stays behind, shape (..., fraction); nan where nothing is untrained, which counts
-            as no gap.
-        level: The widest gap that still counts as none.
-
-    Returns:
-        Shape (...). The first fraction where no gap is wider; 1 where the gap never closes before; nan where a run has none.
+    It is the first fraction where no gap is wider, 1 where the gap never closes before, nan where a run has none. Of all
+    trained, at fraction 1, nothing is behind: nan counts there as no gap. Shapes are those of `lasting_threshold`.
     """
     gaps = np.where(np.isnan(gaps) & (fractions == 1), 0.0, gaps)
     threshold = np.nan_to_num(lasting_threshold(fractions, gaps, level, interpolated=True), nan=1.0)

@@ -47,11 +47,6 @@ def per_component(c, name, network=""):
     return values[:, : 2 if network == "exchanged" else c.p.components or c.p.rank]
 
 
-def first_and_bumps(c, network="", bumps="component_bumps"):
-    """Return first targets and bumps of the components of every run, shape (seed, component) each."""
-    return per_component(c, "first_target", network), per_component(c, bumps, network)
-
-
 def bumps(c):
     """Return bumps per component that is followed, shape (seed,)."""
     return per_component(c, "component_bumps").mean(1)
@@ -59,8 +54,8 @@ def bumps(c):
 
 def matched_bumps(c):
     """Return the bumps of the run that shares a first target and of its partner without; nan where that decides nothing."""
-    values = (value for network in PAIR for value in first_and_bumps(c, network))
-    return bumps_of_pairs(*values)
+    names = ("first_target", "component_bumps")
+    return bumps_of_pairs(*(per_component(c, name, network) for network in PAIR for name in names))
 
 
 def mean(cells, measure):
@@ -121,9 +116,9 @@ def varies_by_seed(c):
     return np.mean([(count / count.mean() - 1) ** 2 for count in samples], 0)
 
 
-def first_as_predicted(c):
-    first, predicted = (per_component(c, "first_target", of) for of in ("", "theory"))
-    return (first == predicted).mean(1)
+def agreement(name, predicted):
+    """Return the quantity "share of components of which theory says the same", of a variable and its prediction."""
+    return lambda c: (per_component(c, name) == per_component(c, predicted, "theory")).mean(1)
 
 
 def first_as_of_signs(c):
@@ -132,14 +127,7 @@ def first_as_of_signs(c):
         cell for cell in stable_cells(c) if MEMORY * learning_rate(cell.p) <= cell.p.dimension**-0.5
     ]
     skip_if(not cells, "no learning rate is small enough")
-    pairs = [
-        [
-            per_component(cell, *of)
-            for of in (("first_target",), ("first_target_of_signs", "theory"))
-        ]
-        for cell in cells
-    ]
-    return np.mean([(first == signs).mean(1) for first, signs in pairs], 0)
+    return np.mean([agreement("first_target", "first_target_of_signs")(cell) for cell in cells], 0)
 
 
 def bumps_as_predicted(c):
@@ -204,7 +192,7 @@ CLAIMS = [
     *claim(
         "which-target-start",
         "A component first aligns with the target on which its growing overlap is largest at the start.",
-        proportion(first_as_predicted),
+        proportion(agreement("first_target", "first_target")),
         source=OURS,
         why="Nine in ten: overlaps that are nearly equal may be overtaken while they are small.",
         where=rank(2),
@@ -234,7 +222,11 @@ CLAIMS = [
     *claim(
         "competition-makes-bumps",
         "If two components grow towards the same target, one of them has to back off.",
-        proportion(lambda c: backed_off(*first_and_bumps(c, bumps="first_target_bumps"))),
+        proportion(
+            lambda c: backed_off(
+                per_component(c, "first_target"), per_component(c, "first_target_bumps")
+            )
+        ),
         source=THREAD,
         why='"Has to": nine targets in ten.',
         where=rank(2, 10),

@@ -164,10 +164,7 @@ def graph_right(c):
 
 
 def other_shapes(c):
-    names = [name for name in ("sparse", "rectangular") if name in c.variants]
-    if not names:
-        return None
-    shares = [graph_right(c.of(name)) for name in names]
+    shares = [graph_right(c.of(name)) for name in variants(c.p)]
     return xr.concat(shares, "shape").min("shape", skipna=False)
 
 

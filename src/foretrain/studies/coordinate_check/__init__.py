@@ -1,1 +1,0 @@
-"""The study ``coordinate-check``; see ``study.py``."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from foretrain.study import Seed, declare, default, generator
 from foretrain.theory.grokking import effective_loss, grokking_time, parallelograms
-from foretrain.training.embedding import Toy, check, inputs, labels, operation, program, shared  # noqa: F401
-from foretrain.training.embedding_start import operation_of, reads  # noqa: F401
+from foretrain.training import embedding as toy
+from foretrain.training.embedding import Toy, check, inputs, labels, program, reads, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 4, 5"
 COST = "2 min"
@@ -47,13 +47,13 @@ class Parameters(Toy):
 @cache
 def critical_sizes(name: str, symbols: int) -> np.ndarray:
     """Samples in random order after which the representation is unique, int (draw,)."""
-    task = operation_of(name, symbols)
+    task = toy.operation_of(name, symbols)
     return parallelograms.critical_sizes(task, DRAWS, generator(Seed(0, 0), "critical"))
 
 
 def predict(p, step, seed):
     """Probability of a unique representation; normalised flow of the effective loss from the run's start; Adam on it."""
-    task, rate = operation(p), p.embedding_learning_rate
+    task, rate = toy.operation(p), p.embedding_learning_rate
     if not task.commutative or not rate or p.symbols < 3:
         return {}
     start = inputs(p, seed)

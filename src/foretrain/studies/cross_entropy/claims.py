@@ -39,9 +39,10 @@ def entries(p):
     return math.log(p.dimension**2) * max(p.target_scale, p.init_scale**2) / p.dimension
 
 
-def probability_plateau(c):
-    left = 1 - c.probability_share.transpose("seed", "step").values
-    return over_settings(plateau_strengths(c.loss["step"].values, left, floor=0.02))
+def plateau(probability):
+    """Return the plateau of a probability, shape (seed, time), before it rises, at all settings of a counter."""
+    times = np.arange(probability.shape[1])
+    return over_settings(plateau_strengths(times, 1 - probability, floor=0.02))
 
 
 def direct_probability(c):
@@ -49,11 +50,6 @@ def direct_probability(c):
     known = c.theory.direct_probability.transpose("seed", "step").values[:DIRECT_SEEDS]
     skip_if(not np.isfinite(known).all(), "no logits were trained themselves")
     return known
-
-
-def direct_plateau(c):
-    left = 1 - direct_probability(c)
-    return over_settings(plateau_strengths(np.arange(left.shape[1]), left, floor=0.02))
 
 
 def direct_half_time(c):
@@ -113,7 +109,7 @@ CLAIMS = [
     claim(
         "probability-curve",
         "The softmax probability of a row's likeliest entry lies on a plateau before it rises.",
-        probability_plateau,
+        lambda c: plateau(c.probability_share.transpose("seed", "step").values),
         where=is_large,
         rank="headline",
         **by_settings(THREAD, FOUND),
@@ -122,7 +118,7 @@ CLAIMS = [
         "softmax-alone",
         "A softmax alone makes an S: where logits are trained directly to one entry, the probability of that entry "
         "lies on a plateau first.",
-        direct_plateau,
+        lambda c: plateau(direct_probability(c)),
         rank="headline",
         **by_settings(THREAD, FOUND, **ALONE),
     ),

@@ -35,7 +35,7 @@ def over_scale(network, x, gram, squares, sparse):
     cut = [sparse, *(sparsified(network, x, gram, eps) for eps in scales)]
     losses = [((outputs(each, network, x) - answers) ** 2).sum(1).mean() for each in cut]
     left = np.array([parameters(each) for each in cut])
-    bases = all_bases(network, x, few=True, names=("global", "neurons"))
+    bases = all_bases(network, x, names=("global", "neurons"))
     kept = {name: fewest_edges(network, x, basis, scales) for name, basis in bases.items()}
     return {
         "effective": (squares >= scales[:, None]).sum(1),

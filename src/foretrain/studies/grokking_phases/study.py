@@ -10,8 +10,8 @@ from foretrain.networks import embedding as network
 from foretrain.study import Seed, declare, default
 from foretrain.theory import published_rules
 from foretrain.theory.grokking.grokking_time import flow_time
-from foretrain.training.embedding import Toy, check, inputs, labels, operation, program, shared  # noqa: F401
-from foretrain.training.embedding_start import decoder_of, reads  # noqa: F401
+from foretrain.training import embedding as toy
+from foretrain.training.embedding import Toy, check, inputs, labels, program, reads, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
 COST = "3 min"
@@ -49,7 +49,7 @@ class Parameters(Toy):
 
 def predict(p, step, seed):
     """Return the first steps of a run whose representation and decoder are learned one after the other; infinity = never."""
-    task = operation(p)
+    task = toy.operation(p)
     if not task.commutative or p.symbols < 3:
         return {}
     times = at_start(_plain(p), seed)
@@ -60,15 +60,15 @@ def predict(p, step, seed):
 
 def _plain(p):
     """Return the parameters of the toy model alone, equal where times do not depend on them."""
-    toy = Toy(**{field.name: getattr(p, field.name) for field in fields(Toy)})
+    alone = Toy(**{field.name: getattr(p, field.name) for field in fields(Toy)})
     free = {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
-    return replace(toy, batch_size=0, steps=1, observe_every=1, stop="never", **free)
+    return replace(alone, batch_size=0, steps=1, observe_every=1, stop="never", **free)
 
 
 @lru_cache(maxsize=1024)
 def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
     """Return rate times steps of the flow of the effective loss, and of the decoder on a line."""
-    arrays, task = inputs(p, seed), operation(p)
+    arrays, task = inputs(p, seed), toy.operation(p)
     start, training = arrays["embedding"], arrays["training"] > 0
     flow = flow_time(start, task, training, p.rqi_threshold, p.parallelogram_tolerance)
     number = np.arange(p.symbols) - (p.symbols - 1) / 2
@@ -78,10 +78,10 @@ def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
 
 def decoder_time(p: Toy, arrays: dict, embedding: np.ndarray) -> float:
     """Return rate times steps in which the decoder alone, on still embeddings (symbol, coordinate), has both accuracies."""
-    task, targets, training = operation(p), arrays["targets"], arrays["training"] > 0
+    task, targets, training = toy.operation(p), arrays["targets"], arrays["training"] > 0
     joined, wanted = embedding[task.samples].sum(1), targets[task.labels]
     parts = [part for part in (training, ~training) if part.any()]
-    decoder = network.turned(decoder_of(arrays))
+    decoder = network.turned(toy.decoder_of(arrays))
     memories = [(np.zeros_like(weights), np.zeros_like(weights)) for weights in decoder]
     for step in range(int(PATH / RATE)):
         first = np.tanh(joined @ decoder.weight_1 + decoder.bias_1)

@@ -194,7 +194,6 @@ def start(p: Parameters, seed: Seed):
 
 
 def _draw(p, inputs, input_size, classes):
-
     from foretrain.networks import image_routing as network
 
     random = key(inputs["root_seed"], inputs["seed"], "weights")

@@ -132,14 +132,13 @@ def lazy_limit(p: Parameters, seed: Seed) -> float:
 
 def kernel_of_seed(p: Parameters, seed: Seed) -> TangentKernel:
     """Return the tangent kernel at a seed's draw of weights, scale 1; kept, since it serves every scale and step."""
-    return _kernel(tuple((name, getattr(p, name)) for name in _IN_KERNEL), seed)
+    return _kernel(Parameters(**{name: getattr(p, name) for name in _IN_KERNEL}), seed)
 
 
 _IN_KERNEL = ("level_weights", "domains", "trained_outputs", "mask", "hidden_width")
 
 
 @lru_cache(maxsize=32)
-def _kernel(used, seed):
-    p = Parameters(**dict(used))
+def _kernel(p, seed):
     data = items_task(p.level_weights)
     return tangent_kernel(*start(p, seed), data.inputs[0], data.targets[0], mask(p, seed))

@@ -1,1 +1,0 @@
-"""The study ``interacting-modules``; see ``study.py``."""

@@ -53,6 +53,8 @@ def _adamw():
     import jax
     import optax
 
+    from foretrain.dynamics import descent
+
     def loss(params, x, labels):
         *hidden, (last, shift) = zip(*params, strict=True)
         for weight, bias in hidden:
@@ -61,15 +63,11 @@ def _adamw():
         return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
     def run(params, numbers, data, rows):
-        rule = optax.adamw(numbers[0], weight_decay=numbers[1])
-
         def step(carry, batch):
-            params, state = carry
-            slopes = jax.grad(loss)(params, *(array[batch] for array in data))
-            change, state = rule.update(slopes, state, params)
-            return (optax.apply_updates(params, change), state), None
+            slopes = jax.grad(loss)(carry[0], *(array[batch] for array in data))
+            return descent.step("adamw", carry[0], slopes, carry[1], *numbers), None
 
-        return jax.lax.scan(step, (params, rule.init(params)), rows)[0][0]
+        return jax.lax.scan(step, (params, descent.start("adamw", params)), rows)[0][0]
 
     return jax.jit(run)
 
@@ -130,7 +128,7 @@ def cut_network(network, x, targets, p):
     some = x[:: max(1, len(x) // SOME)]
     names = ("direction_loss", "edge_loss", "directions_needed", "edges_needed")
     lists: dict[str, Any] = {name: [] for name in names}
-    for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
+    for name, basis in all_bases(network, x, names=BASES, centre=centre).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
         directions = direction_curve(network, x, basis, KEPT, loss="kl")
@@ -300,7 +298,7 @@ def frequencies(network, x, bases, random):
 
 def structure(networks, x, p, random):
     """Return the results of `frequencies` in all bases at both moments, by name; best frequencies at the end alone."""
-    options = {"names": BASES, "centre": p.centring == "mean", "few": True}
+    options = {"names": BASES, "centre": p.centring == "mean"}
     by_moment = [frequencies(net, x, all_bases(net, x, **options), random) for net in networks]
     both = {name: np.stack([values[name] for values in by_moment]) for name in by_moment[0]}
     return both | {"direction_frequency": by_moment[-1]["direction_frequency"]}

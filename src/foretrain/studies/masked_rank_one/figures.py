@@ -11,7 +11,6 @@ from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
 from .claims import PAIR, pairs, reached_zero_loss
 
-SHOWN_SCALE = 1e-4
 FLOOR = 1e-9  # smaller products are drawn there
 
 
@@ -20,7 +19,7 @@ def draw_escape(grid):
     if not part.fits.data_vars:
         return None
     sigma = np.array(part.values("init_scale"))
-    at = {"init_scale": int(np.abs(np.log(sigma / SHOWN_SCALE)).argmin())}
+    at = {"init_scale": int(np.abs(np.log(sigma / 1e-4)).argmin())}
     runs, fits, scale = part.simulation.isel(at), part.fits.isel(at), sigma[at["init_scale"]]
     turns = part.theory["turns"].isel(at).values == 1
     followed = np.isfinite(fits["early_scale"]).any("step").values

@@ -32,8 +32,7 @@ PRESETS = {
 # Sparse masks have half as many output domains again as inputs; the outputs of an input are on average some number of these.
 DEGREES = (0.5, 4.0)
 LIMIT = 1e-32  # stands for the limit of small weights
-# Seeds whose whole trajectory is held against the closed forms.
-FOLLOWED = 20
+FOLLOWED = 20  # seeds whose whole trajectory is held against the closed forms
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from foretrain.study import default
-from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
-from foretrain.training.embedding_start import reads  # noqa: F401
+from foretrain.training.embedding import Toy, check, inputs, labels, program, reads, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 2, 3, 10-12"
 COST = "4 min"

@@ -1,5 +1,7 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5a-b."""
 
+import itertools
+
 from foretrain.figures import finished
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.style import PALETTE, shades, simulation_line, theory_line, titled_panels
@@ -17,12 +19,9 @@ def draw_schemes(grid):
     colours = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
     for ax, size in zip(axes, sizes, strict=True):
         groups = [range(first, first + size) for first in range(0, 4, size)]
-        # As many colours as groups of inputs, or as modules where these are few.
-        single = len(groups) ** 2 <= len(colours)
+        modules = list(itertools.product(groups, groups))  # each colour for a fourth of them
         pathways = [
-            Pathway(inputs, outputs, colours[len(groups) * a + b if single else a])
-            for a, inputs in enumerate(groups)
-            for b, outputs in enumerate(groups)
+            Pathway(*ends, colours[4 * k // len(modules)]) for k, ends in enumerate(modules)
         ]
         draw_scheme(ax, names, pathways, names)
     return finished(

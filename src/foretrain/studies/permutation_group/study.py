@@ -7,8 +7,8 @@ import numpy as np
 
 from foretrain.study import Seed, declare, default, generator
 from foretrain.theory.grokking import parallelograms
-from foretrain.training.embedding import Toy, check, inputs, labels, operation, program, shared  # noqa: F401
-from foretrain.training.embedding_start import operation_of, reads  # noqa: F401
+from foretrain.training import embedding as toy
+from foretrain.training.embedding import Toy, check, inputs, labels, program, reads, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix H, Figs 16-18"
 COST = "1 min"
@@ -23,7 +23,6 @@ PRESETS = {
         "steps": 50_000,
     }
 }
-DRAWS = 100
 declare(
     deduction_size="Median number of samples, in random order, from which on all parallelograms can be deduced."
 )
@@ -49,7 +48,7 @@ class Parameters(Toy):
 
 def predict(p, step):
     """Mean share of parallelograms that a training set implies, and the median number of samples that implies all."""
-    if operation(p).symbols > 6:
+    if toy.operation(p).symbols > 6:
         return {}
     share = implied_shares(p.operation, p.symbols, p.ordered)
     return {
@@ -61,8 +60,8 @@ def predict(p, step):
 @lru_cache(maxsize=16)
 def implied_shares(name: str, symbols: int, ordered: bool) -> np.ndarray:
     """Share of all parallelograms that the first n samples of a random order imply, (n, draw)."""
-    task = operation_of(name, symbols, ordered=ordered)
+    task = toy.operation_of(name, symbols, ordered=ordered)
     count = len(task.samples)
-    order = np.argsort(generator(Seed(0, 0), "deduction").random((DRAWS, count)), axis=1)
+    order = np.argsort(generator(Seed(0, 0), "deduction").random((100, count)), axis=1)
     sizes = np.arange(1, count + 1)[:, None, None]
     return parallelograms.ideal(task, order < sizes).mean(-1)

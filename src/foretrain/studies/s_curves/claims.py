@@ -12,8 +12,7 @@ from foretrain.training.factorization import THREAD, components, learning_rate
 
 from .study import FLOW_SEEDS, follows
 
-THEORY = "docs/theory/s-curves.md"
-FROM_START = {"source": THEORY, "among": f"the first {FLOW_SEEDS} seeds"}
+FROM_START = {"source": "docs/theory/s-curves.md", "among": f"the first {FLOW_SEEDS} seeds"}
 
 
 def cells_of(loss, *optimizers, low=False, ranks=None):

@@ -32,7 +32,6 @@ PRESETS = {"paper": {"learning_rate": 0.005, "steps": 8000, "observe_every": 20}
 # border of two further examples and flicker there by a learning rate's worth of angle.
 OPEN = 0.1
 SINGLE = "1 | 2 | 3 | 4"  # one pathway per example
-_FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h sigma_0^2
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     """Fit the a_0 of every seed by the closed form, and its curve, nan if it diverged; compare a ReLU network's gates."""
     p, run = cell.parameters, cell.simulation
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
-    starts = _FITTED * natural_strength(p)
+    starts = np.geomspace(1e-3, 10, 201) * natural_strength(p)
     flows, fitted = exclusive_or.closed_form(starts, time), np.full(cell.seeds, np.nan)
     losses = run["loss"].transpose("seed", "step").values
     for number in np.flatnonzero(run["outcome"].values != lab.DIVERGED):

@@ -61,17 +61,15 @@ def descent_curves(
     weight_decay: float = 0.0,
     *,
     followed: int = 0,
-    balanced: bool = False,
     until: float = 1e-12,
 ) -> DescentCurves:
     """Loss, alignments and modes after these numbers of steps of descent, predicted from the start.
 
     Args:
         start: The pair X, Y, shape (n, component) each.
-        step: Ascending numbers of steps from 0, shape (step,). Without `balanced` the error is the cube of their distance.
+        step: Ascending numbers of steps from 0, shape (step,). The error is the cube of their distance.
         target: The pair A, B, shape (n, target) each; C = A B^T.
         followed: Of how many components the alignments are given, the first.
-        balanced: Leave the imbalance out: the closed form, of the product only.
         until: Share of |C|^2 at which nothing is left to predict: the course stays as it is from there on.
 
     Cost: per step an eigendecomposition of (component, component) and products of that with (target + component) rows.
@@ -90,8 +88,7 @@ def descent_curves(
     scale = np.sqrt(slower)
     rates, decays = 2 * slower * values[:, None], slower * weight_decay
     x, y = scale * x, scale * y
-    imbalance = np.zeros((x.shape[1],) * 2) if balanced else x.T @ x - y.T @ y
-    tilt, axes = np.linalg.eigh(imbalance)
+    tilt, axes = np.linalg.eigh(x.T @ x - y.T @ y)
     whole, count = float(np.sum(values**2)), min(a.shape[1], len(values))
     rows: list[tuple] = []
     for index, now in enumerate(step):

@@ -1,8 +1,8 @@
 r"""The time that the loss of a rank-one fit stays on its plateau, exactly and in closed form.
 
-The plateau lies at L = 1, the loss of the zero matrix. With `level` f it lasts from the first time
+The plateau lies at L = 1, the loss of the zero matrix. With f = `HALF_WIDTH` it lasts from the first time
 the loss is at most 1 + f to the first time it is at most 1 - f; it starts at 0 if the loss starts
-below 1 + f, and never ends (inf) if the loss never falls to 1 - f. Units of time as in
+below 1 + f, and never ends (inf) if the loss never falls to 1 - f, as for lambda^2/4 >= 1 - f. Units of time as in
 `foretrain.theory.factorization.rank_one`; the derivation is in docs/theory/s-curves.md.
 """
 
@@ -13,8 +13,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import exprel
 
-from foretrain.errors import argument_error, real
+from foretrain.errors import real
 from foretrain.theory.factorization.rank_one import RankOneState, checked, flow_until, loss
+
+HALF_WIDTH = 0.1
+_BOUNDS = (1 + HALF_WIDTH, 1 - HALF_WIDTH)
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,8 @@ class Plateau:
     """First and last time of the plateau of a loss.
 
     Attributes:
-        start: First time with loss <= 1 + level; inf if there is none.
-        end: First time with loss <= 1 - level; inf if there is none.
+        start: First time with loss <= 1 + f; inf if there is none.
+        end: First time with loss <= 1 - f; inf if there is none.
     """
 
     start: float
@@ -35,22 +38,16 @@ class Plateau:
         return self.end - self.start
 
 
-def plateau(
-    start: RankOneState, *, level: float = 0.1, weight_decay: float = 0.0, until: float = 1e3
-) -> Plateau:
-    """The plateau under gradient flow, by integrating the exact reduction.
-
-    `level` f is the relative half-width of the plateau, in (0, 1), which does not end for lambda^2/4 >= 1 - f.
-    """
-    start, level, weight_decay = _arguments(start, level, weight_decay)
+def plateau(start: RankOneState, *, weight_decay: float = 0.0, until: float = 1e3) -> Plateau:
+    """The plateau under gradient flow, by integrating the exact reduction."""
+    start, weight_decay = _arguments(start, weight_decay)
     until = real("until", until, above=0)
-    bounds = (1 + level, 1 - level)
-    events = [lambda state, bound=bound: loss(state) - bound for bound in bounds]
+    events = [lambda state, bound=bound: loss(state) - bound for bound in _BOUNDS]
     _, crossings = flow_until(start, until, weight_decay, events)
     initial = float(loss(start))
     times = [
         0.0 if initial <= bound else (np.inf if np.isnan(time) else time)
-        for bound, time in zip(bounds, crossings, strict=True)
+        for bound, time in zip(_BOUNDS, crossings, strict=True)
     ]
     return Plateau(*times)
 
@@ -92,30 +89,24 @@ def early_solution(start: RankOneState, times, weight_decay: float = 0.0) -> Ran
     )
 
 
-def plateau_estimate(
-    start: RankOneState, *, level: float = 0.1, weight_decay: float = 0.0
-) -> Plateau:
+def plateau_estimate(start: RankOneState, *, weight_decay: float = 0.0) -> Plateau:
     """The plateau from the closed form `early_solution`, saturated.
 
     The product z = alpha beta of the early solution is replaced by its logistic continuation z / (1
     + z/(1 - lambda/2)), which is exact for alpha = beta, p = q = 0 to first order in z(0). Its
     error is set out in docs/theory/s-curves.md.
-
-    `level` f is in (0, 1). The end is inf where lambda >= 2 or lambda^2/4 >= 1 - f.
     """
-    start, level, weight_decay = _arguments(start, level, weight_decay)
+    start, weight_decay = _arguments(start, weight_decay)
 
     def excess(time, bound):
         return _composite_loss(start, time, weight_decay) - bound
 
-    ends = weight_decay < 2 and weight_decay**2 / 4 < 1 - level
+    ends = weight_decay < 2 and weight_decay**2 / 4 < _BOUNDS[1]
     # Overlaps grow at most as exp((2 - lambda) t): up to this time their products stay within
     # float64.
     longest = 150 / (1 - weight_decay / 2) if ends else 150.0
-    return Plateau(
-        _first_crossing(excess, 1 + level, longest),
-        _first_crossing(excess, 1 - level, longest) if ends else np.inf,
-    )
+    begin = _first_crossing(excess, _BOUNDS[0], longest)
+    return Plateau(begin, _first_crossing(excess, _BOUNDS[1], longest) if ends else np.inf)
 
 
 def _composite_loss(start, time, weight_decay):
@@ -123,18 +114,12 @@ def _composite_loss(start, time, weight_decay):
     product = early.overlap_x * early.overlap_y
     saturation = 1 + abs(product) / (1 - weight_decay / 2) if weight_decay < 2 else 1.0
     shrink = 1 / np.sqrt(saturation)
-    return loss(
-        RankOneState(
-            shrink * early.overlap_x,
-            shrink * early.overlap_y,
-            early.irrelevant_x,
-            early.irrelevant_y,
-        )
-    )
+    overlaps = shrink * early.overlap_x, shrink * early.overlap_y
+    return loss(RankOneState(*overlaps, early.irrelevant_x, early.irrelevant_y))
 
 
-def _first_crossing(excess, bound, longest, step=0.01):
-    low, high = 0.0, 0.0
+def _first_crossing(excess, bound, longest):
+    low, high, step = 0.0, 0.0, 0.01
     if excess(0.0, bound) <= 0:
         return 0.0
     while excess(high, bound) > 0:
@@ -146,8 +131,5 @@ def _first_crossing(excess, bound, longest, step=0.01):
     return float(root)
 
 
-def _arguments(start, level, weight_decay):
-    level = real("level", level, above=0)
-    if level >= 1:
-        raise argument_error("level", "be less than 1", f"is {level:g}")
-    return checked(start, scalar=True), level, real("weight_decay", weight_decay, minimum=0)
+def _arguments(start, weight_decay):
+    return checked(start, scalar=True), real("weight_decay", weight_decay, minimum=0)

@@ -59,7 +59,6 @@ class Trajectory:
         explained: ``U^T (sum_j W_j Sigma_x(j, p)) V`` along the diagonal of the frames given, shape (time, bundle, mode).
         weights: Edge name to its matrix at the end, in banks of as many units as are needed.
         drift: Largest change of a quantity that the flow conserves, relative to that of the squared weights.
-        evaluations: Of the gradient.
         finished: True if the loss came down to `enough`, False if time or evaluations ran out.
     """
 
@@ -68,7 +67,6 @@ class Trajectory:
     explained: np.ndarray
     weights: dict[str, np.ndarray]
     drift: float
-    evaluations: int
     finished: bool
 
 
@@ -270,4 +268,4 @@ def flow_until(
     change = max((float(np.abs(after[v] - before[v]).max()) for v in before), default=0.0)
     largest = max(float(np.abs(w).max()) for w in end.values()) ** 2
     done = bool(losses[-1] <= enough)
-    return Trajectory(times, losses, by_mode, end, change / (largest or 1.0), solver.nfev, done)
+    return Trajectory(times, losses, by_mode, end, change / (largest or 1.0), done)

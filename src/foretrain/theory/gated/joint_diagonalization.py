@@ -182,19 +182,12 @@ def _pack(widths, components, scaled):
 
 def _strength(component, scaled):
     """Negative diagonal mass per family, rounded so that rounding does not order what is equal."""
-    return tuple(
-        -round(
-            math.hypot(
-                *(
-                    float(component[row] @ matrix @ component[column])
-                    for row, column, matrix in family
-                    if row in component and column in component
-                )
-            ),
-            12,
-        )
-        for family in scaled
-    )
+
+    def entries(family):
+        inside = (item for item in family if {*item[:2]} <= component.keys())
+        return (float(component[r] @ matrix @ component[c]) for r, c, matrix in inside)
+
+    return tuple(-round(math.hypot(*entries(family)), 12) for family in scaled)
 
 
 def diagonal(columns: Mapping[str, np.ndarray], matrix: Matrix) -> np.ndarray:

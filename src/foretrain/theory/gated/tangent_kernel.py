@@ -28,21 +28,16 @@ class TangentKernel:
         eigenvalues: Lambda, ascending, shape (trained,), with trained = trained routes x outputs x effective samples.
         eigenvectors: V, shape (trained, trained).
         reach: K_ut V, what the eigenvectors move on untrained routes, shape (untrained, trained).
-        trained_output: f on trained routes at scale 1, shape (trained,); `untrained_output` likewise.
-        trained_target: Y on trained routes, shape (trained,); `untrained_target` likewise.
-        trained_routes: |T|.
-        untrained_routes: M^2 - |T|.
+        trained, untrained: f at scale 1 and Y on the routes, shapes (2, trained) and (2, untrained).
+        routes: |T| and M^2 - |T|.
     """
 
     eigenvalues: np.ndarray
     eigenvectors: np.ndarray
     reach: np.ndarray
-    trained_output: np.ndarray
-    untrained_output: np.ndarray
-    trained_target: np.ndarray
-    untrained_target: np.ndarray
-    trained_routes: int
-    untrained_routes: int
+    trained: np.ndarray
+    untrained: np.ndarray
+    routes: tuple[int, int]
 
     def errors(self, steps, learning_rate: float, init_scale: float):
         """Errors of the linearised network along descent.
@@ -51,12 +46,13 @@ class TangentKernel:
         Mean over trained and over untrained routes of 1/2 |error|^2, (step,) each, float64; zero where there are none.
         """
         steps = np.asarray(steps, float)
-        rate = real("learning_rate", learning_rate, above=0) / self.trained_routes
+        rate = real("learning_rate", learning_rate, above=0) / self.routes[0]
         scale = real("init_scale", init_scale, above=0)
         values = np.where(
             self.eigenvalues > _ZERO * self.eigenvalues[-1], self.eigenvalues * scale**4, 0.0
         )
-        start = self.eigenvectors.T @ (self.trained_target - scale**3 * self.trained_output)
+        (output, target), (far_output, far_target) = self.trained, self.untrained
+        start = self.eigenvectors.T @ (target - scale**3 * output)
         factor = 1 - rate * values[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             left = np.where(
@@ -65,10 +61,10 @@ class TangentKernel:
             left = left ** np.where(np.isinf(steps), 1.0, steps)
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
         shift = (1 - left) * (inverse * start)[:, None]
-        loss = 0.5 * ((left * start[:, None]) ** 2).sum(0) / self.trained_routes
-        error = (self.untrained_target - scale**3 * self.untrained_output)[:, None]
+        loss = 0.5 * ((left * start[:, None]) ** 2).sum(0) / self.routes[0]
+        error = (far_target - scale**3 * far_output)[:, None]
         error = error - scale**4 * (self.reach @ shift)
-        return loss, 0.5 * (error**2).sum(0) / max(self.untrained_routes, 1)
+        return loss, 0.5 * (error**2).sum(0) / max(self.routes[1], 1)
 
 
 def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
@@ -112,17 +108,14 @@ def tangent_kernel(encoders, hidden, decoders, inputs, targets, trained_pairs) -
         raise argument_error("trained_pairs", "train at least one pair", "trains none")
     kernel = kernel_matrix(encoders, hidden, decoders, inputs)
     output = np.einsum("jog,gh,ihd,de->ijoe", decoders, hidden, encoders, inputs, optimize=True)
-    target = np.broadcast_to(targets, output.shape)
+    both = np.stack([output, np.broadcast_to(targets, output.shape)]).reshape(2, -1)
     trained = np.broadcast_to(pairs[:, :, None, None], output.shape).ravel()
     values, vectors = np.linalg.eigh(kernel[np.ix_(trained, trained)])
     return TangentKernel(
         values,
         vectors,
         kernel[np.ix_(~trained, trained)] @ vectors,
-        output.ravel()[trained],
-        output.ravel()[~trained],
-        target.ravel()[trained],
-        target.ravel()[~trained],
-        int(pairs.sum()),
-        int((~pairs).sum()),
+        both[:, trained],
+        both[:, ~trained],
+        (int(pairs.sum()), int((~pairs).sum())),
     )

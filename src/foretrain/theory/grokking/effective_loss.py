@@ -54,10 +54,7 @@ def grokking_rate(operation: Operation, training, squared_norm=None):
 
 def grokking_time(grokking_rate, learning_rate: float = 1.0):
     """1 / lambda_3 in continuous time, or 1 / (lambda_3 eta) in steps of descent with learning rate eta; inf at rate 0."""
-    grokking_rate = np.asarray(grokking_rate)
-    if grokking_rate.dtype.kind not in "fiub":
-        got = f"has dtype {grokking_rate.dtype}"
-        raise argument_error("grokking_rate", "hold real numbers", got)
+    grokking_rate = np.asarray(grokking_rate, float)
     if (grokking_rate < 0).any():
         raise argument_error("grokking_rate", "not be negative", f"is {grokking_rate.min():g}")
     with np.errstate(divide="ignore"):

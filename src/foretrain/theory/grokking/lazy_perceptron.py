@@ -50,9 +50,8 @@ def lazy_answers(weights: Decoder, images, targets, others) -> np.ndarray:
 
 def shrinking(hidden_learning_rate: float, last_learning_rate: float, weight_decay: float) -> float:
     """Fall per step of the logarithm of weights, mean over the three layers; nan where a step overshoots."""
-    rates = (
-        np.array([hidden_learning_rate, hidden_learning_rate, last_learning_rate]) * weight_decay
-    )
+    three = [hidden_learning_rate, hidden_learning_rate, last_learning_rate]
+    rates = np.array(three) * weight_decay
     return float(abs(np.log1p(-rates).mean())) if rates.max() < 1 else np.nan
 
 
@@ -70,16 +69,9 @@ def lazy_step(
 ) -> float:
     """First step at which the linearised perceptron answers a fraction `threshold` of other images right.
 
-    Args:
-        start: Weights at step 0.
-        images, labels: Training set, (sample, pixel) and (sample,).
-        others, other_labels: Images that are not trained, (other, pixel) and (other,).
-        hidden_learning_rate, last_learning_rate: Of the hidden layers, and of the last one.
-        weight_decay: Decoupled weight decay of all.
-        threshold: Accuracy that counts as generalised.
-
-    Returns:
-        The step, where weights are known to .3%; infinity for never, nan where decay overshoots.
+    Images are (sample, pixel), labels (sample,), of the training set and of others; rates those of the hidden layers and of
+    the last one, the weight decay, decoupled, that of all. At the step weights are known to .3%; it is infinity for never,
+    nan where decay overshoots.
     """
     targets = np.eye(start.bias_3.size)[labels]
     per_step = shrinking(hidden_learning_rate, last_learning_rate, weight_decay)

@@ -78,7 +78,8 @@ def from_random(
     length = power.sum(1)
     outside = power[:, 1:].sum(1)
     cosine = (length - outside * domains / max(domains - 1, 1)) / length
-    hidden = scale * _larger_eigenvalue(tau)
+    first, cross, last = _entries(tau)
+    hidden = scale * ((first + last) / 2 + np.hypot((first - last) / 2, cross))
     return FromRandom(gain, np.sqrt(length), hidden, cosine if domains > 1 else 1 + 0 * gain)
 
 
@@ -189,7 +190,9 @@ def _tau(gain, scale, domains):
     high = np.full(target.shape, 32.0)
     for _ in range(60):
         middle = (low + high) / 2
-        below = _growth_rate(RANDOM_POLE - np.exp(-middle)) < target
+        first, cross, last = _entries(RANDOM_POLE - np.exp(-middle))
+        # tr(n n'), with n' = n^2 - diag(0, 1).
+        below = first**3 + 3 * cross**2 * (first + last) + last**3 - last < target
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.maximum(RANDOM_POLE - np.exp(-(low + high) / 2), 0.0)
 
@@ -204,14 +207,3 @@ def _entries(tau):
 def _squared_norm(tau):
     first, cross, last = _entries(tau)
     return first**2 + 2 * cross**2 + last**2
-
-
-def _larger_eigenvalue(tau):
-    first, cross, last = _entries(tau)
-    return (first + last) / 2 + np.hypot((first - last) / 2, cross)
-
-
-def _growth_rate(tau):
-    """tr(n n'), with n' = n^2 - diag(0, 1)."""
-    first, cross, last = _entries(tau)
-    return first**3 + 3 * cross**2 * (first + last) + last**3 - last

@@ -66,12 +66,10 @@ class Layers:
     Attributes:
         gain: u^T W v, mean over trained routes, shape (time, mode).
         singular_values: Of encoders (root mean square over domains), hidden matrix and decoders, shape (time, 3, mode).
-        imbalances: B_q B_q^T - N_q^T N_q, which time must not change, shape (time, part, plane, plane).
     """
 
     gain: np.ndarray
     singular_values: np.ndarray
-    imbalances: np.ndarray
 
 
 def planes(encoders, hidden, decoders) -> Planes:
@@ -180,7 +178,7 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
         gain = np.diag((rate * (c.mT @ n @ b)).sum(0))
         hidden = np.sort(np.linalg.svd(n, compute_uv=False).ravel())[::-1][: len(variance)]
         values = _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
-        return gain, values, b @ b.mT - n.mT @ n
+        return gain, values
 
     observed = observed_flow(velocity, state, times, layers, relative=1e-5)
     return Layers(*(np.array(values) for values in zip(*observed, strict=True)))

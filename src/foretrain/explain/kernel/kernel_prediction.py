@@ -18,7 +18,7 @@ _ASKED = 4  # starts of which the way is followed
 
 
 @dataclass(frozen=True, eq=False)
-class KernelForecast:
+class KernelPrediction:
     """The kernel at the start, which trains nothing.
 
     Attributes:
@@ -43,9 +43,9 @@ class KernelForecast:
     verdict: str
 
 
-def kernel_forecast(
+def kernel_prediction(
     kernels: Sequence[Kernel], rows: np.ndarray, at: np.ndarray
-) -> tuple[KernelForecast, Any]:
+) -> tuple[KernelPrediction, Any]:
     """The prediction of the kernels of some starts, and where their linearised networks would end; None where one diverges.
 
     `rows` are the minibatches of every start, (start, step, example), `at` the steps at which losses are asked for.
@@ -57,7 +57,7 @@ def kernel_forecast(
     edge = interval(np.array([kernel.edge for kernel in kernels]))
     diverging = sum(map(diverged, train))
     if diverging:
-        return KernelForecast(train, test, diverging, edge, None, None, None, "diverges"), None
+        return KernelPrediction(train, test, diverging, edge, None, None, None, "diverges"), None
     ends = [
         kernel.weights_at(way.alpha[-1], float(way.beta[-1]))
         for kernel, way in zip(kernels, predictions, strict=True)
@@ -76,4 +76,4 @@ def kernel_forecast(
         verdict = "not to be trusted"
     elif correction.measured < WILL_DO:
         verdict = "will do"
-    return KernelForecast(train, test, 0, edge, movement, curves, correction, verdict), ends
+    return KernelPrediction(train, test, 0, edge, movement, curves, correction, verdict), ends

@@ -46,9 +46,8 @@ def time_statistics(images, labels, options):
 
     began = time.perf_counter()
     some = slice(100)
-    data = image_domains.permuted(
-        LabelledImages(images, labels, images[some], labels[some], CLASSES)
-    )
+    plain = LabelledImages(images, labels, images[some], labels[some], CLASSES)
+    data = image_domains.divided(plain, options.domains, "permutation", 0.0)
     found = image_domains.truncated(image_domains.statistics(data), options.truncation)
     scales, targets = (jax.numpy.asarray(a, "float32") for a in (found.scales, found.targets))
     pairs = jax.numpy.asarray(routing.circulant(options.domains, options.trained), "float32")

@@ -30,13 +30,9 @@ def products(precision):
     return one
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_products_are_not_rounded_to_less_than_their_type(precision):
-    assert "HIGHEST" in products(precision)
-
-
-def test_products_may_be_rounded_only_where_tf32_is_asked_for():
-    assert "HIGHEST" not in products("tf32")
+@pytest.mark.parametrize("precision", ["float32", "float64", "tf32"])
+def test_products_are_rounded_to_less_than_their_type_only_where_tf32_is_asked_for(precision):
+    assert ("HIGHEST" in products(precision)) is (precision != "tf32")
 
 
 def test_the_context_leaves_the_callers_arithmetic_as_it_was():

@@ -184,21 +184,6 @@ def test_a_truncated_store_is_named_as_such(capsys, folder, tmp_path):
         assert err.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_export_writes_what_was_stored(capsys, folder, tmp_path):
-    import xarray as xr
-
-    code, out, _ = run(capsys, "export", folder, "--to", "netcdf", "--out", tmp_path / "r.nc")
-    assert code == 0
-    assert "r.nc" in out
-    tree = xr.open_datatree(tmp_path / "r.nc", engine="h5netcdf")
-    assert tree["simulation"]["loss"].dims == ("seed", "step")
-    tree.close()
-    code, _, err = run(capsys, "export", folder, "--to", "excel", "--out", tmp_path / "x")
-    assert code == 2
-    assert "Argument `to` must be one of `netcdf`, `csv`, `parquet`" in err
-
-
 def test_cite_prints_bibtex_of_the_theory(capsys):
     code, out, _ = run(capsys, "cite", "routing")
     assert code == 0
@@ -252,18 +237,6 @@ def test_bad_sweeps_are_refused_in_one_line(capsys, tmp_path, text, message):
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_output_is_quiet_when_asked(folder):
-    done = subprocess.run(
-        [sys.executable, "-m", "foretrain", "run", "routing", *SMALL, "--out", folder, "--quiet"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0
-    assert done.stdout == done.stderr == ""
 
 
 @pytest.mark.parametrize(

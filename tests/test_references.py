@@ -1,9 +1,6 @@
-import importlib
-import pkgutil
-
 import pytest
 
-from foretrain import references, studies
+from foretrain import references
 from foretrain.errors import ArgumentError
 
 
@@ -24,11 +21,3 @@ def test_an_unknown_key_is_named_with_the_nearest_in_one_line():
     text = str(caught.value)
     assert text.startswith("Argument `key` must name a reference, but is `saxe2023`. Did you mean")
     assert "\n" not in text
-
-
-def test_every_reference_of_every_study_has_an_entry():
-    folders = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
-    assert "routing" in folders
-    for name in folders:
-        keys = importlib.import_module(f"foretrain.studies.{name}.study").REFERENCES
-        assert len(references.bibtex(keys).split("\n\n")) == 1 + len(keys)

@@ -39,11 +39,6 @@ def test_links_and_pictures_of_every_page_exist(page):
             assert (page.parent / target).exists(), target
 
 
-def test_every_study_has_its_page():
-    for name in catalogue.names():
-        assert (ROOT / "docs" / "studies" / f"{name}.md").exists(), name
-
-
 def test_every_page_stands_in_the_contents_once():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```{toctree}\n(.*?)```", index, re.DOTALL)

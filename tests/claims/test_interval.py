@@ -110,13 +110,6 @@ def test_an_end_moves_out_steadily_with_the_skewness(n):
     assert reached[-1] > 3 * stats.t.ppf(0.975, n - 1)
 
 
-def test_symmetric_samples_have_the_interval_of_student():
-    samples = np.array([-2.0, -1, 0, 1, 2])
-    expected = stats.t.interval(0.95, 4, scale=stats.sem(samples))
-    found = interval(samples)
-    assert (found.low, found.high) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("statistic", ["mean", "median", "fraction"])
 def test_fewer_than_two_seeds_have_no_interval(statistic):
     found = interval(np.array([1.0]), statistic)

@@ -134,6 +134,8 @@ def test_cells_are_counted_beside_their_sentence_and_those_that_fail_named():
     cells = [made("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
     text = ClaimTable(cells).format(80)
     assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1: rank=1."
+    many = [made("a", cell={"rank": rank}) for rank in range(60)]
+    assert counted(rows(many)) == "1 claim, judged 60 times: 1 holds"
 
 
 def test_details_are_shown_when_they_are_asked_for():
@@ -193,14 +195,6 @@ def test_no_claims_print_as_such():
     assert str(ClaimTable()) == "No claims."
     assert len(ClaimTable().to_dataframe()) == 0
     assert "No claims." in ClaimTable()._repr_html_()
-
-
-def test_verdicts_are_counted_in_words_and_those_that_fail_named():
-    assert (
-        counted(rows(ranked("holds", "fails", "holds"))) == "3 claims: 2 hold, 1 fails (detail-1)"
-    )
-    cells = [made("a", cell={"rank": rank}) for rank in range(60)]
-    assert counted(rows(cells)) == "1 claim, judged 60 times: 1 holds"
 
 
 def test_the_data_frame_has_a_row_per_claim():

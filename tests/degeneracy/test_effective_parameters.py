@@ -80,24 +80,6 @@ def test_chains_that_do_not_fit_the_memory_are_refused_before_any_draw(monkeypat
     assert lines == [f"Sampling: {numbers.doubts[0][0]}."]
 
 
-@pytest.mark.slow
-def test_what_is_told_of_memory_grows_with_the_examples_as_their_activations_do():
-    """A gradient keeps hidden values of each example and chain, 16 x 4 bytes x 50 units an example, once or a few times."""
-    heard = []
-    for n in (100, 1100):
-        x = np.random.default_rng(0).standard_normal((n, 3)).astype("float32")
-        weights = [jnp.ones((50, 3), "float32"), jnp.ones((1, 50), "float32")]
-        bent = behavioural(bent_once, weights, x, beta=1.0)
-        sampled_parameters(bent, [1e9], gradients=1000, tell=heard.append)
-    small, large = (float(line.split(" chains and ")[1].split(" MB")[0]) for line in heard)
-    activations = 16 * 4 * 50 * 1000 / 2**20
-    assert activations - 1 <= large - small <= 6 * activations
-
-
-def bent_once(weights, x):
-    return jnp.tanh(x @ weights[0].T) @ weights[1].T
-
-
 GOOD = Checks(
     virial=(1.002, 0.004, 50),
     leaves={"a": (1.001, 0.01, 20), "b": (0.999, 0.01, 30)},

@@ -1,7 +1,5 @@
 """Free directions counted by source, against numbers known by hand and against the exact rank of the Jacobian."""
 
-import itertools
-
 import numpy as np
 import planted
 import pytest
@@ -134,29 +132,6 @@ def test_neurons_of_one_output_take_back_what_others_do_and_that_is_not_attribut
     freedom, free = counted(net, x)
     assert (free, freedom.unattributed) == (23, 3)
     assert freedom.doubts() == ["Counts: of 23 free directions not attributed: 3."]
-
-
-def test_digits_have_pixels_that_few_images_show_and_no_source_knows():
-    """Weights in single precision, 64-8-8-4: the sources count from below, the Jacobian says how many there are."""
-    from sklearn.datasets import load_digits
-
-    random = np.random.default_rng(0)
-    widths = (64, 8, 8, 4)
-    weights = [
-        random.uniform(-1, 1, (b, a)).astype("float32") / a**0.5
-        for a, b in itertools.pairwise(widths)
-    ]
-    biases = [0.1 * random.normal(size=b).astype("float32") for b in widths[1:]]
-    x = load_digits().data[:150] / 16
-    for activation, unknown in (("relu", 2), ("gelu", 12)):
-        net = network.perceptron(weights, biases, activation)
-        freedom, free = counted(net, x)
-        kept, dropped = freedom.spectrum.gap
-        assert kept > 1e-9
-        assert dropped < 1e-15
-        values = np.linalg.svd(jacobian(net, x), compute_uv=False)
-        assert free == freedom.parameters - int((values > 1e-12 * values[0]).sum())
-        assert freedom.unattributed == unknown
 
 
 def test_a_neuron_that_is_on_where_less_is_seen_has_free_weights():

@@ -227,14 +227,11 @@ def test_an_analysis_seeks_modules_at_its_noise_scale_alone():
 
 
 def test_bad_weights_are_refused():
-    with pytest.raises(ArgumentError, match="symmetric"):
-        partition(np.triu(np.ones((3, 3))), 2)
-    with pytest.raises(ArgumentError, match="negative"):
-        partition(-np.ones((3, 3)), 2)
-    with pytest.raises(ArgumentError, match="at most 3"):
-        partition(np.ones((3, 3)), 4)
-    with pytest.raises(ArgumentError, match="be a number with the objective `cut`"):
-        partition(np.ones((3, 3)), objective="cut")
-    with pytest.raises(ArgumentError, match="resolution"):
-        partition(np.ones((3, 3)), resolution=0)
+    whole = np.ones((3, 3))
+    for weights, options, says in (
+        (np.triu(whole), {}, "symmetric"), (-whole, {}, "negative"), (whole, {"modules": 4}, "at most 3"),
+        (whole, {"objective": "cut"}, "be a number with the objective `cut`"), (whole, {"resolution": 0}, "resolution"),
+    ):  # fmt: skip
+        with pytest.raises(ArgumentError, match=says):
+            partition(weights, **options)
     assert partition(np.zeros((3, 3))).modules == 0

@@ -1,33 +1,27 @@
 """Networks as lists of sections: values, losses, parts, and what is refused."""
 
-import itertools
-
 import jax
 import numpy as np
 import pytest
+from planted import draw
 
 from foretrain.degeneracy import network as nets
 from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
 from foretrain.errors import ArgumentError
 
-
-def made(biased=True, activation="relu", sizes=(3, 4, 5, 2), seed=0):
-    random = np.random.default_rng(seed)
-    weights = [random.normal(size=(b, a)) for a, b in itertools.pairwise(sizes)]
-    biases = [random.normal(size=b) for b in sizes[1:]] if biased else None
-    return nets.perceptron(weights, biases, activation), random.normal(size=(7, sizes[0]))
+NETWORK, X = draw(0, (3, 4, 5, 2), "relu")
 
 
 def test_layers_are_those_written_out():
-    network, x = made()
+    x = X
     with jax.enable_x64(True):
-        found = nets.forward(network, x)
-    for at, leaves in enumerate(network.params):
+        found = nets.forward(NETWORK, x)
+    for at, leaves in enumerate(NETWORK.params):
         p = x @ leaves["weight"].T + leaves["bias"]
         x = p if at == 2 else np.maximum(p, 0)
     np.testing.assert_allclose(found, x, rtol=1e-12)
-    assert nets.size(network) == 3 * 4 + 4 * 5 + 5 * 2 + 4 + 5 + 2
-    assert nets.is_perceptron(network)
+    assert nets.size(NETWORK) == 3 * 4 + 4 * 5 + 5 * 2 + 4 + 5 + 2
+    assert nets.is_perceptron(NETWORK)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "leaky_relu:0.3"])
@@ -61,7 +55,7 @@ def test_a_network_is_a_pytree_and_equal_shapes_share_what_was_compiled():
         return (nets.forward(network, x) ** 2).sum()
 
     for seed in range(2):
-        network, x = made(seed=seed)
+        network, x = draw(seed, (3, 4, 5, 2), "relu")
         slope = jax.jit(jax.grad(norm))(network, x)
         assert slope.params[0]["weight"].shape == (4, 3)
     assert len(calls) == 1
@@ -91,9 +85,9 @@ def test_a_section_of_any_kind_may_stand_between():
         (lambda: nets.perceptron([np.ones((2, 2))], activation="leaky_relu:x"), "number"),
         (lambda: nets.perceptron([np.ones((2, 2))], [None] * 2), "one entry for each"),
         (lambda: nets.network_of([nets.dense()], [{"weight": np.ones((1, 1))}]), "hold `bias`"),
-        (lambda: nets.examples(made()[0], np.ones((2, 4))), "have 3 columns"),
-        (lambda: nets.examples(made()[0], np.full((2, 3), np.inf)), "finite"),
-        (lambda: nets.examples(made()[0], np.ones(3)), "2 axes"),
+        (lambda: nets.examples(NETWORK, np.ones((2, 4))), "have 3 columns"),
+        (lambda: nets.examples(NETWORK, np.full((2, 3), np.inf)), "finite"),
+        (lambda: nets.examples(NETWORK, np.ones(3)), "2 axes"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_a_line(build, says):

@@ -13,10 +13,8 @@ SCALES = np.geomspace(1e-3, 10, 9)
 
 def linear(outer, inner):
     """A linear network of two layers with these singular values."""
-    (o, h), (_, d) = (len(outer), 5), (0, len(inner))
-    left, middle, right = (
-        np.linalg.qr(RANDOM.standard_normal((side, side)))[0] for side in (o, h, d)
-    )
+    sides = len(outer), 5, len(inner)
+    left, middle, right = (np.linalg.qr(RANDOM.standard_normal((n, n)))[0] for n in sides)
     second = left[:, : len(outer)] * outer @ middle[:, : len(outer)].T
     first = middle[:, : len(inner)] * inner @ right[:, : len(inner)].T
     return perceptron([first, second], None, "identity")

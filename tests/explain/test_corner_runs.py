@@ -1,5 +1,6 @@
 """Corners as runs of the engine: the bits of the simulator, here or in workers; what is stored is not trained again."""
 
+import inspect
 import json
 import os
 import signal
@@ -27,14 +28,6 @@ from foretrain.results.lock import lock
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((12, 4))
 Y = np.sin(X[:, :1])
-MODEL = """
-import jax, jax.numpy as jnp
-def init(key):
-    one, two = jax.random.split(key)
-    return [jax.random.normal(one, (4, 8)), jax.random.normal(two, (8, 1)) / 3]
-def apply(w, x):
-    return jnp.tanh(x @ w[0]) @ w[1]
-"""
 RUN, FLOW = Simulation(Corner(True, True, True)), Simulation(Corner(True, True), 2)
 
 
@@ -45,6 +38,9 @@ def init(key):
 
 def apply(w, x):
     return jnp.tanh(x @ w[0]) @ w[1]
+
+
+MODEL = "\n".join(["import jax, jax.numpy as jnp", *map(inspect.getsource, (init, apply))])
 
 
 def training(function=apply, **options):

@@ -138,15 +138,12 @@ def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
 
 @pytest.mark.slow
 def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
-    def wide(w, x):
-        return jax.nn.relu(x @ w["in"]) @ w["out"]
-
     def drawn(key):
         one, two = jax.random.split(key)
         return {"in": jax.random.normal(one, (4, 8)), "out": jax.random.normal(two, (8, 3)) / 3}
 
     made = foretrain.explain(
-        wide, drawn, X, np.arange(12) % 3, learning_rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch_size=4,
+        apply, drawn, X, np.arange(12) % 3, learning_rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch_size=4,
         loss="cross_entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
     )  # fmt: skip
     assert made.checks.closed is None

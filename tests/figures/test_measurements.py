@@ -95,11 +95,6 @@ def test_values_of_text_are_columns_and_so_is_all_where_nothing_is_swept(laws):
     np.testing.assert_allclose(np.ravel(means), np.ravel(whole.simulation["late"].mean("seed")))
 
 
-@pytest.mark.parametrize("axes", [AXES, {}, {"law": AXES["law"]}, {"width": (10, 12, 14)}])
-def test_it_can_be_read(axes):
-    assert troubles(drawing(grid(axes)).figure) == []
-
-
 def test_of_a_run_that_was_lost_nothing_is_drawn():
     whole = grid({"width": (10, 20)})
     whole.simulation["outcome"][0, 0] = FAILED
@@ -114,6 +109,8 @@ def test_at_most_six_variables_are_drawn_and_a_study_that_only_trains_has_none()
     for number in range(3):
         whole.simulation[f"more_{number}"] = whole.simulation["margin"]
     assert "Of 9 variables 6 are drawn." in drawing(whole).caption
+    for axes in (AXES, {}, {"law": AXES["law"]}, {"width": (10, 12, 14)}):
+        assert troubles(drawing(grid(axes)).figure) == []
     empty = whole.simulation[["matrix", "outcome"]]
     assert measurements(Grid(whole.parameters, {}, 5, 0, empty)) is None
     trained = define("t", Parameters=type(whole.parameters), program=lambda p: None)

@@ -150,6 +150,7 @@ def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
     summary = json.loads((out / "summary.json").read_text())
     assert summary["runs"] == {"failed": 4}
     assert all(message in reason for reason in summary["failures"].values())
+    assert '<p class="lead">Every run was lost. ' in (out / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -81,14 +81,11 @@ def digest(cells: list[xr.Dataset]) -> dict[str, list[float]]:
 
 def differing(held: dict[str, list[float]], now: dict[str, list[float]]) -> list[str]:
     """Return the variables that are not as they are stored, or are there in one of both only."""
-    names = sorted({*held, *now})
-    return [name for name in names if not _same(held.get(name), now.get(name))]
-
-
-def _same(one: list[float] | None, other: list[float] | None) -> bool:
-    if one is None or other is None:
-        return False
-    return bool(np.allclose(one, other, rtol=0, atol=TOLERANCE * max(one[0], other[0])))
+    both = {name: np.array([held[name], now[name]]) for name in held.keys() & now}
+    same = {
+        name for name, (a, b) in both.items() if (abs(a - b) <= TOLERANCE * max(a[0], b[0])).all()
+    }
+    return sorted({*held, *now} - same)
 
 
 def stored() -> dict[str, dict[str, list[float]]]:

@@ -81,7 +81,7 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
             here = verdicts(known, grid, {said.id})
         before, reading[said.id] = before | here, reads
         holding |= {said.id} if HOLDS in here.values() else set()
-    found, tells = [], told(study)
+    found = []
     for one in planted:
         among = {id for id, reads in reading.items() if _may_notice(one, reads)}
         if one.reads and not among & holding:
@@ -89,7 +89,7 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
         after = verdicts(known, one.plant(grid), among)
         failing = (name for name, verdict in after.items() if verdict == FAILS)
         by = tuple(name for name in failing if before.get(name, HOLDS) == HOLDS)
-        golden = bool(one.predicts) and (one.kind, one.what) in tells
+        golden = bool(one.predicts) and (one.kind, one.what) in told(study)
         found.append(Noticed(study, one.kind, one.what, by, golden))
     return found
 

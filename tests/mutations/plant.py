@@ -135,8 +135,8 @@ def _cut_short(runs: xr.Dataset) -> bool:
 def _halved(runs: xr.Dataset) -> xr.Dataset:
     if "step" not in runs.dims:
         return runs
-    number = runs.sizes["step"]
-    held = runs.isel(step=np.minimum(np.arange(number), number // 2))
+    step = np.arange(runs.sizes["step"])
+    held = runs.isel(step=np.minimum(step, step.size // 2))
     return held.assign_coords({name: runs[name] for name in runs.coords})
 
 
@@ -145,15 +145,11 @@ def doubled(grid: Grid, faster: Grid) -> Mutation:
     variants = {name: _labelled(faster.network(name), grid.network(name)) for name in grid.variants}
     runs = _labelled(faster.simulation, grid.simulation)
     parts = {"simulation": runs, "variants": variants, "fits": faster.fits}
-    return Mutation(
-        "rate", "every learning rate is twice what it says", lambda whole: replace(whole, **parts)
-    )
+    what = "every learning rate is twice what it says"
+    return Mutation("rate", what, lambda whole: replace(whole, **parts))
 
 
 def _labelled(runs: xr.Dataset, labels: xr.Dataset) -> xr.Dataset:
-    kept = {
-        name: values
-        for name, values in labels.coords.items()
-        if name in runs.coords and runs[name].sizes == values.sizes
-    }
-    return runs.assign_coords(kept)
+    shared = {name: values for name, values in labels.coords.items() if name in runs.coords}
+    alike = {name: own for name, own in shared.items() if runs[name].sizes == own.sizes}
+    return runs.assign_coords(alike)

@@ -83,13 +83,10 @@ def test_the_digest_of_a_prediction_tells_runs_and_indices_apart():
     assert differing(held, {}) == ["strength"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name.partition(".")[0] in QUICK else pytest.mark.slow)
-        for name in PRESETS
-    ],
-)
+SPEEDS = {name: [] if name.partition(".")[0] in QUICK else pytest.mark.slow for name in PRESETS}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SPEEDS[name]) for name in PRESETS])
 def test_every_run_is_predicted_as_it_is_stored(name):
     assert differing(stored().get(name, {}), digest(predictions(name))) == []
 

@@ -23,13 +23,11 @@ HUGE = "9" * 400
             "`init_scale` must stand in one of `[parameters]` and `[axes]`, but stands in both",
         ),
         ("study = 3", "`study` must name a study or the file of one, but is 3"),
-        ("study = {a = 1}", "`study` must name a study or the file of one, but is {'a': 1}"),
         ('study = "a\\nb"', "`study` must name a study"),
         (
             "study = 'routing'\nparameters = 3",
             "`parameters` must be a table, `[parameters]`, but is 3",
         ),
-        ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`, but is [1, 2]"),
         ("study = 'routing'\n[axes]\nseeds = [1, 2]", "`seeds` must stand at the top of the file"),
         ("study = 'routing'\r[axes]\r", "`config` must be valid TOML"),
         (
@@ -42,7 +40,6 @@ HUGE = "9" * 400
         (f"study = 'routing'\n[parameters]\ninit_scale = {HUGE}", "number of about 400 digits"),
         (f"study = 'routing'\nseeds = {HUGE}", "but is a whole number of about 400 digits"),
         (f"study = 'routing'\nseeds = {HUGE * 20}", "`config` must be readable TOML"),
-        (f"study = 'routing'\nseeds = 0x{HUGE * 20}", "but is a whole number of about 96"),
         (f"study = 'routing'\nseeds = {'[' * 5000}", "`config` must be"),
         (
             RANGE + "{from = 0.1, to = 0.5, number = 100000000000}",

@@ -3,7 +3,6 @@ from collections import Counter
 
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.plans import catalogue, plan
 from foretrain.plans.parameters import rules
 
@@ -53,12 +52,3 @@ def test_cells_of_one_grid_have_the_same_variants(study):
         values = (True, False) if isinstance(getattr(default, name), bool) else rule.choices
         cells = [dataclasses.replace(default, **{name: value}) for value in values]
         assert len({tuple(found.variants(cell)) for cell in cells}) <= 1 or not rule.sweepable, name
-
-
-def test_what_decides_on_the_variants_cannot_be_swept():
-    for study, name, values in (
-        ("one-mode", "start", ("balanced", "random")),
-        ("mask-spectrum", "network", ("none", "rank_one")),
-    ):
-        with pytest.raises(ArgumentError, match=f"`{name}` must have one value, but has 2"):
-            plan.make_plan(study, {name: values})

@@ -169,9 +169,3 @@ def test_verdicts_can_come_out_each_way():
     never = np.full(5, np.inf)
     assert _verdict(never, nothing, 0.1)[3] == _verdict(nothing, never, 0.1)[3] == "differs"
     assert _verdict(never, never, 0.1)[3] == "agrees"
-
-
-def test_decoupled_weights_are_not_trained():
-    data = teacher(3, 12, 50)
-    with pytest.raises(ArgumentError, match="must start from random weights with `train`"):
-        predict(data.graph, data, train=True, init_law="decoupled")

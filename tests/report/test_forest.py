@@ -50,12 +50,6 @@ def test_every_cell_has_its_mark_and_what_differs_from_cell_to_cell_stands_besid
     assert all(mark.allowed[1] == 100 for mark in forest(open_above).marks)
 
 
-def test_of_many_cells_none_has_a_line_of_its_own():
-    cells = [made("a", float(rank), (0.0, 99.0), cell={"rank": rank}) for rank in range(13)]
-    assert forest(cells[:12]).stacked
-    assert not forest(cells).stacked
-
-
 def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
     values = [0.1, 0.4, 0.4, math.nan, 30.0]
     claim = made("a", values, (0.5, 2.0), cell={"rank": 1})
@@ -68,6 +62,8 @@ def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
     assert forest([claim]).marks[0].seeds == ()
     many = [made("a", [1.0, 2.0], (0, 9), cell={"rank": rank}) for rank in range(13)]
     plot = forest(many, {one.label: [50.0] for one in many})
+    assert forest(many[:12]).stacked
+    assert not plot.stacked  # of many cells none has a line of its own
     assert not any(mark.seeds for mark in plot.marks)
     assert plot == forest(many)
 

@@ -14,16 +14,9 @@ SMALL = {"samples": 3, "dimension": 2, "output_dim": 5, "steps": 40}
 
 
 def test_a_run_is_the_flow_of_the_loss_whatever_the_ratio(tmp_path):
-    result = foretrain.run(
-        "adiabatic-limit",
-        **SMALL,
-        rate_ratio=[0.0, 0.5],
-        weight_decay=0.1,
-        seeds=1,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=0,
-    )
+    options = SMALL | {"rate_ratio": [0.0, 0.5], "weight_decay": 0.1, "seeds": 1}
+    options |= {"out": tmp_path / "a", "quiet": True, "workers": 0}
+    result = foretrain.run("adiabatic-limit", **options)
     drawn = study.inputs(study.Parameters(**SMALL), Seed(0, 0))
     shapes = (5, 2), (5,), (3, 2)
 

@@ -41,7 +41,7 @@ def test_the_linearised_flow_is_followed_to_the_level_asked_for(seed, turns):
         assert left @ left - scale**2 == pytest.approx(kept, abs=1e-12 * (left @ left))
 
 
-@pytest.mark.parametrize("width", [2, 3, 5])
+@pytest.mark.parametrize("width", [2, 3])
 def test_the_linearised_misalignment_falls_with_the_exponent(width):
     # Far down the third mode is gone: the exponent to three digits.
     left = []
@@ -49,12 +49,9 @@ def test_the_linearised_misalignment_falls_with_the_exponent(width):
         trained, flow = early(0, sigma, width)
         u, v, _ = weights_when(flow, 1e-2)
         left.append(misalignment(u, v, trained))
-    if min(left) > 1e-13:
-        slope = np.log(left[0] / left[1]) / np.log(1e20)
-        exponent = alignment_exponent(circulant_singular_values(10, width))
-        assert slope == pytest.approx(exponent, rel=1e-2)
-    else:  # rounding
-        assert width == 5
+    slope = np.log(left[0] / left[1]) / np.log(1e20)
+    exponent = alignment_exponent(circulant_singular_values(10, width))
+    assert slope == pytest.approx(exponent, rel=1e-2)
 
 
 def test_a_run_on_the_linearised_flow_has_the_misalignment_that_is_foretold_at_its_place():

@@ -47,32 +47,10 @@ def test_the_closed_form_is_the_flow_of_the_pair_loss(normalised):
     np.testing.assert_allclose(solved.y.T.reshape(7, 20, 2), said, atol=1e-8)
 
 
-def test_the_simplex_has_the_least_repulsion_of_all_means_of_one_size():
-    """Jensen: the mean of 1/distance is at least that of equal distances, and only the simplex has those."""
-    random, pairs = np.random.default_rng(2), np.triu_indices(10, 1)
-
-    def repulsion(means):
-        means = means / np.sqrt((means**2).sum() / 10)
-        return (1 / np.linalg.norm(means[pairs[0]] - means[pairs[1]], axis=1)).mean()
-
-    simplex = np.eye(10) - 0.1
-    assert repulsion(simplex) == pytest.approx(np.sqrt(9 / 20), rel=1e-12)
-    assert all(repulsion(random.standard_normal((10, 9))) > np.sqrt(9 / 20) for _ in range(50))
-
-
 def test_a_small_run_follows_the_flow_and_its_classes_are_balanced(tmp_path):
-    result = foretrain.run(
-        "class-collapse",
-        dynamics="flow",
-        learning_rate=0.1,
-        per_class=3,
-        hidden_width=8,
-        steps=20,
-        seeds=2,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=0,
-    )
+    options = {"dynamics": "flow", "learning_rate": 0.1, "per_class": 3, "hidden_width": 8}
+    options |= {"steps": 20, "seeds": 2, "out": tmp_path / "a", "quiet": True, "workers": 0}
+    result = foretrain.run("class-collapse", **options)
     points = result.simulation["points"].isel(seed=0).values
     decayed = np.exp(-0.1 * result.simulation["step"].values)
     np.testing.assert_allclose(points, study.closed_form(points[0], decayed, True), atol=1e-6)

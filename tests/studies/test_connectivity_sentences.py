@@ -64,18 +64,15 @@ def by_exponent(share, scales):
     return order[None] < share * law[:, None, None]
 
 
-def build(
-    *, outcome=None, curves=None, spread=1.0, scales=None, share=0.15, shapes=None, **changes
-):
+def build(*, cut=False, spread=1.0, scales=None, share=0.15, shapes=None, **changes):
     """A grid that follows the graph; at H = D a tenth of the runs at the largest scale are stuck.
 
     Args:
+        cut: Runs are cut off while their losses still fall.
+        spread: Standard deviation of tr O/D, in units of 1/D.
         scales: Scales that stand in the law of stuck runs and of missed pairs, where these follow it.
         share: What the law of stuck runs is multiplied by.
         shapes: Function of the errors of networks beside, where these are there.
-        outcome: Outcomes of all runs, where given.
-        curves: Losses of all runs, where given.
-        spread: Standard deviation of tr O/D, in units of 1/D.
         **changes: Functions of variables, by name, those of the theory as in ``theory/across_scale``.
     """
     masks, predicted = drawn()
@@ -100,17 +97,17 @@ def build(
         part = np.cumsum((0.3 * law[..., None, None] * untrained).reshape(2, -1), 1)
         missed = np.diff(np.floor(part), axis=1, prepend=0).reshape(untrained.shape) > 0
         error[1] = np.where(missed, 0.6, error[1])
-    curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + 1e-6
+    curve = np.exp(-STEP / (600 if cut else 20)) * random.uniform(0.9, 1, (*SHAPE, 1)) + 1e-6
     error = error * random.normal(1, 1e-4, error.shape)
     untrained = np.nanmean(np.where(masks == 0, error, np.nan), (-2, -1))
     simulation = {
         "untrained_error": untrained[..., None] + np.zeros(STEP.size),
-        "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
+        "loss": curve,
         "pair_error": error,
         "trained_pairs": masks,
         "gradient_gap": np.full(SHAPE, 1e-7),
     }
-    outcomes = np.where(stuck, OUT_OF_STEPS, CONVERGED) if outcome is None else outcome
+    outcomes = np.where(stuck | cut, OUT_OF_STEPS, CONVERGED)
     networks = {"": simulation, "theory": predicted}
     if shapes is not None:
         networks |= {name: made_beside(name, shapes) for name in BESIDE}
@@ -172,13 +169,11 @@ def test_every_sentence_can_hold_and_fail():
         "limit": {"scales": FAST, "share": 0.02},
         "other-shapes": {"shapes": lambda v: v},
     }
-    # The usual grid has rotations whose traces scatter less.
-    check(
-        "connectivity",
-        lambda **changes: build(**({"spread": 0.2} if not changes else changes)),
-        SPOILT,
-        exceptions,
-    )
+
+    def usual(**changes):  # rotations whose traces scatter less
+        return build(**(changes or {"spread": 0.2}))
+
+    check("connectivity", usual, SPOILT, exceptions)
 
 
 def verdict_at(width, id, **changes):
@@ -222,15 +217,12 @@ def test_a_missing_mode_is_missed_whatever_generalises():
     """Of eight words one mode costs 1/16, less than the error of a pair that is said to generalise."""
     for error, share in ((1.01, 1), (0.98, 0)):
         cell = wide(build(pair_error=where(0, error / (4 * D))))
-        missed, joined = (
-            pairs.sum() for pairs in (claims.missed_pairs(cell), within_components(cell))
-        )
-        assert missed == share * joined
+        assert claims.missed_pairs(cell).sum() == share * within_components(cell).sum()
 
 
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
-    rows = verdicts("connectivity", build(outcome=OUT_OF_STEPS, curves=np.exp(-STEP / 600)))
+    rows = verdicts("connectivity", build(cut=True))
     of_masks = {"trained-pairs-alone", "components", "connection-chance", "recorded"}
     learned = [claim.verdict for id in set(rows) - of_masks for claim in rows[id]]
     assert set(learned) == {INCONCLUSIVE}

@@ -9,11 +9,8 @@ from foretrain.theory.connectivity import connection_probability
 
 
 def test_masks_are_drawn_anew_for_every_number_of_pairs():
-    few, more = (
-        study.mask(study.Parameters(trained_count=count), Seed(0, 0)) for count in (12, 14)
-    )
-    assert few.sum() == 12
-    assert more.sum() == 14
+    few, more = (study.mask(study.Parameters(trained_count=n), Seed(0, 0)) for n in (12, 14))
+    assert (few.sum(), more.sum()) == (12, 14)
     assert (few > more).any()
     wide = study.Parameters(trained_count=12, hidden_width=4, init_scale=1.0)
     np.testing.assert_array_equal(few, study.mask(wide, Seed(0, 0)))
@@ -46,8 +43,5 @@ def test_masks_of_other_shapes():
         assert (trained.any(0) <= (np.arange(cell.languages) < outputs)).all()
         assert cell.init_scale == pytest.approx(1e-3)
     assert study.variants(replace(p, hidden_width=4)) == {}
-    assert np.isnan(
-        study.predict(replace(p, output_languages=4), np.zeros(1), Seed(0, 0))[
-            "connection_probability"
-        ]
-    )
+    predicted = study.predict(replace(p, output_languages=4), np.zeros(1), Seed(0, 0))
+    assert np.isnan(predicted["connection_probability"])

@@ -17,15 +17,8 @@ SEEDS = 5
 
 @pytest.mark.slow
 def test_chains_of_a_network_with_one_unit_have_its_integral(tmp_path):
-    result = foretrain.run(
-        "deep-linear-coefficients",
-        network="4-1-3 r0",
-        beta=100.0,
-        seeds=6,
-        out=tmp_path / "a",
-        quiet=True,
-        workers=1,
-    )
+    options = {"network": "4-1-3 r0", "beta": 100.0, "seeds": 6, "quiet": True, "workers": 1}
+    result = foretrain.run("deep-linear-coefficients", **options, out=tmp_path / "a")
     found = result.simulation["learning_coefficient"]
     assert float(found.mean()) == pytest.approx(coefficient_at([4, 1, 3], 100.0, 1.0), rel=0.05)
 

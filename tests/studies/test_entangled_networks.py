@@ -58,9 +58,8 @@ def build(gap=1e-6, **moved):
     """Coefficients as derived, but for scatter and for what is moved by the name of the network."""
     random = np.random.default_rng(2)
     known = np.array([[limit(name, units) for units in AXES["units"]] for name in AXES["network"]])
-    values = np.where(np.isnan(known), 50, known)[..., None] + 0.02 * random.standard_normal(
-        (*known.shape, SEEDS)
-    )
+    values = np.where(np.isnan(known), 50, known)[..., None]
+    values = random.normal(values, 0.02, (*known.shape, SEEDS))
     values[study.NETWORKS.index("whole")] += 1
     for name, by in moved.items():
         values[study.NETWORKS.index(name.replace("_", " "))] += by

@@ -8,7 +8,7 @@ from made_up import add, check, grid, runs
 
 from foretrain.degeneracy.counts.synchronization import disagreement
 from foretrain.streams import Seed
-from foretrain.studies.free_directions import measurement, scales, study
+from foretrain.studies.free_directions import measurement, study
 from foretrain.training.ablation import all_bases
 from foretrain.vocabulary import lookup
 
@@ -20,7 +20,7 @@ P = study.Parameters(networks=2, samples=300, updates=60)
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(scales, "GRADIENTS", 10_000)
+    monkeypatch.setattr(measurement, "GRADIENTS", 10_000)
 
 
 @pytest.mark.parametrize("kind", ["synchronized", "deep", "approximate", "decay", "sampled"])
@@ -58,7 +58,7 @@ def test_fewest_edges_keep_the_loss_below_the_scale():
     random = np.random.default_rng(0)
     network, x = measurement.drawn(random, (3, 4, 5), "relu", True), random.normal(size=(200, 3))
     for basis in all_bases(network, x, names=("global", "neurons")).values():
-        kept = scales.fewest_edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
+        kept = measurement.fewest_edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
         sizes = [a.size * b.size for a, b in zip(basis.layers, basis.layers[1:], strict=False)]
         assert kept[0] <= sum(sizes)
         assert kept[0] > kept[1] > kept[2] == 0
@@ -92,15 +92,14 @@ def build():
     share = np.array(study.SHARES)[:, None] * np.ones((SEEDS, 1, NETWORKS))
     fallen = (1 - FULL.learning_rate * FULL.weight_decay) ** study.shown(FULL)
     decades = np.log10(study.SAMPLED / study.SCALES[0]) + 0.1
+    counts = {
+        "smooth": 18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones(4),
+        "sampled": 18.0 - 2 * decades[:, None] * np.ones(4),
+    }
     variants = {
         "approximate": laid({}, "flipped_share", disagreement=share, mixing_loss=share),
         "decay": laid({}, "decayed", "update", null_weight=[np.ones(len(fallen)), fallen]),
-        "sampled": laid(
-            {},
-            *("noise_scale", "sampled_scale"),
-            smooth=18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones(4),
-            sampled=18.0 - 2 * decades[:, None] * np.ones(4),
-        ),
+        "sampled": laid({}, "noise_scale", "sampled_scale", **counts),
     }
     return grid(FULL, axes, SEEDS, {"": own} | variants)
 

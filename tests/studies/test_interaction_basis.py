@@ -31,21 +31,13 @@ def test_what_is_needed_lies_between_the_counts():
 
 @pytest.mark.slow
 def test_the_transformer_is_trained_on_its_share_of_all_pairs():
-    p = study.Parameters(
-        task="transformer",
-        modulus=5,
-        embedding_dim=8,
-        hidden_width=12,
-        updates=60,
-        learning_rate=0.03,
-    )
-    (fitted, end), x, labels, training = measurement.train_transformer(p, Seed(0, 0))
+    sizes = {"modulus": 5, "embedding_dim": 8, "hidden_width": 12, "updates": 60}
+    p = study.Parameters(task="transformer", learning_rate=0.03, **sizes)
+    networks, x, labels, training = measurement.train_transformer(p, Seed(0, 0))
     assert len(x) == labels.size == 25
     assert training.sum() == 20
-    right = [
-        (np.asarray(forward(network, x)).argmax(-1) == labels)[training].mean()
-        for network in (fitted, end)
-    ]
+    answers = [np.asarray(forward(network, x)).argmax(-1) for network in networks]
+    right = [(answer == labels)[training].mean() for answer in answers]
     assert right[-1] >= right[0] >= 0.95
 
 
@@ -72,10 +64,8 @@ def test_where_all_symbols_are_treated_alike_each_direction_of_the_input_has_one
 
 def test_power_at_a_frequency():
     a, b = np.indices((9, 9)) * 2 * np.pi / 9
-    some = np.stack(
-        [np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(3 * (a + b)), np.cos(a) * np.cos(2 * b), 0 * a]
-    )
-    measured = measurement.powers(some)
+    one, mixed = np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(a) * np.cos(2 * b)
+    measured = measurement.powers(np.stack([one, np.cos(3 * (a + b)), mixed, 0 * a]))
     np.testing.assert_allclose(measured, [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4], atol=1e-12)
     assert measurement.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
 
@@ -109,11 +99,11 @@ def needs():
 def build():
     """Networks that need what the study says; a transformer whose directions have a frequency, 0.3 by chance."""
     power = np.array([[[0.35] * 5] * 5, [[0.95] * 5] * 2 + [[0.8] * 5] * 3])
+    scatter = np.random.default_rng(1).uniform(0.97, 1.03, (2, SEEDS, 2, 5, 5))
     modules = scattered([0.8])[..., 0]
     attentive = needs() | {
         "unseen_accuracy": [0.1, 0.95],
-        "frequency_share": power
-        * np.random.default_rng(1).uniform(0.97, 1.03, (2, SEEDS, 2, 5, 5)),
+        "frequency_share": power * scatter,
         "shuffled_share": np.full((2, 5), 0.3),
         "module_agreement": modules,
         "module_purity": modules,

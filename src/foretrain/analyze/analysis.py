@@ -127,12 +127,11 @@ def analyze(
             network's own outputs: the loss is how far others are from them.
         source: Where a noise scale that is given comes from, in words.
         loss: "mse" or "kl"; by default "kl" with whole numbers as labels, else "mse".
-        modules: How many, None for the number that surprises most.
-        resolution: Of their modularity, None for that which follows from the graph; see `modularity`.
+        modules, resolution: How many, and of what resolution; None for those that follow from the graph, see `modularity`.
         points: Of the integral of an edge.
         seconds: Time for sampling; 0 samples nothing.
         seed: Of probes and chains.
-        tell: Gets a line that says what time and memory a part will take before it begins.
+        tell: Gets lines on time and memory, of all of it and of each part, before it begins.
 
     Raises:
         ArgumentError: An argument is out of range or fits no other; the data do not tell outputs apart.

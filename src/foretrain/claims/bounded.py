@@ -23,12 +23,9 @@ _ACCURACY = 1e-12  # of an end, in lengths of the range
 def mean_limits(
     values: np.ndarray, within: tuple[float, float], tail: float = 0.025
 ) -> tuple[float, float]:
-    """Return the ends of an interval of the mean of the distribution from which values come.
+    """Return the ends of an interval of the mean of the law of which values, shape (n,), are samples, all `within` a range.
 
-    Args:
-        values: Samples, shape (n,) with n >= 1, all in `within`.
-        within: Smallest and largest value that there can be.
-        tail: How often the mean may lie beyond either end; 0.025 for an interval of 95%.
+    The mean lies beyond either end as often as `tail` says at most, 0.025 for an interval of 95%.
 
     Cost: n² operations a step of root finding, of about ten an end: some milliseconds for 20 samples, a second for 400.
     """

@@ -16,10 +16,7 @@ _ROWS = 1024  # that are decomposed at once, about what a cache holds
 
 
 def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-    """Triangular R, (<= d, d), with R'R the sum of squares of rows (n, d) and of those that `before` stands for.
-
-    Cost: 2 n d² operations.
-    """
+    """Triangular R, (<= d, d), with R'R the sum of squares of rows (n, d) and of those of `before`; 2 n d² operations."""
     triangle = np.zeros((0, rows.shape[1])) if before is None else before
     for begin in range(0, len(rows), _ROWS):
         stacked = np.concatenate([triangle, rows[begin : begin + _ROWS]])

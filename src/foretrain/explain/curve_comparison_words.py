@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from foretrain.explain.curve_comparison import CurveComparison
-from foretrain.explain.curve_comparison_figures import measured_and_expected
+from foretrain.explain.explanation_figures import measured_and_expected
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count, number
 

@@ -70,12 +70,8 @@ def compared(explanation: Explanation) -> CurveComparison | None:
 
 def prediction_words(prediction: KernelPrediction) -> str:
     """Return the verdict of a prediction before training in a sentence or two."""
-    known = {
-        "edge": prediction.edge,
-        "movement": prediction.movement,
-        "correction": prediction.correction,
-    }
-    words = {name: "" if value is None else plus_minus(value) for name, value in known.items()}
+    known = {name: getattr(prediction, name) for name in ("edge", "movement", "correction")}
+    words = {name: value and plus_minus(value) for name, value in known.items()}
     starts = {"diverging": prediction.diverging, "starts": len(prediction.train)}
     return _VERDICTS[prediction.verdict].format(**words, **starts)
 
@@ -88,9 +84,8 @@ def head_lines(explanation: Explanation) -> list[str]:
     rate += "" if (rates == rates[0]).all() else f" to {number(rates[-1])}"
     batch = f"batches of {training.batch_size}" if training.in_batches else "all examples in a step"
     losses = f"loss from {_ends(explanation.train[run])}"
-    losses += (
-        "" if explanation.test is None else f", of the test from {_ends(explanation.test[run])}"
-    )
+    if explanation.test is not None:
+        losses += f", of the test from {_ends(explanation.test[run])}"
     prediction = explanation.prediction
     before = "nothing, for Adam's steps are no recursion of the kernel."
     movement, edge = plus_minus(regime.movement), plus_minus(regime.edge)
@@ -162,16 +157,12 @@ def cause_table(explanation: Explanation, split: str, shares: Shares) -> Table:
 def trust_lines(explanation: Explanation) -> list[str]:
     """Return the self-check and what cannot be said, in sentences."""
     checks, training = explanation.checks, explanation.training
-    lines = []
-    if checks.closed is not None:
-        lines.append(
-            f"Every assumption kept is the closed form to {checks.closed:.1g} of the loss at the start."
-        )
-    if checks.recursion is not None:
-        lines.append(
-            f"The kernel in own steps and batches is its recursion to {checks.recursion:.1g}."
-        )
-    lines.append(f"No assumption kept is the run of Optax to {checks.run:.1g}.")
+    ways = {
+        "Every assumption kept is the closed form to {:.1g} of the loss at the start.": checks.closed,
+        "The kernel in own steps and batches is its recursion to {:.1g}.": checks.recursion,
+        "No assumption kept is the run of Optax to {:.1g}.": checks.run,
+    }
+    lines = [words.format(off) for words, off in ways.items() if off is not None]
     if checks.run > 1e-9:
         lines.append("That is more than 1e-9: the training amplifies rounding.")
     if not training.adaptive:
@@ -209,8 +200,7 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
         "regime": regime.name,
         "kernel_movement": _interval(regime.movement),
         "edge": _interval(regime.edge),
-        "gap": _interval(explanation.shares.range),
-        "causes": _causes(explanation.shares),
+        **_gap("", explanation.shares),
         "misses": {
             corner_name(training, corner): _interval(explanation.miss(corner))
             for corner in explanation.train
@@ -223,16 +213,16 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
     if measured is not None:
         record["measured"] = comparison_numbers(measured)
     if explanation.test_shares is not None:
-        record["test_gap"] = _interval(explanation.test_shares.range)
-        record["test_causes"] = _causes(explanation.test_shares)
+        record |= _gap("test_", explanation.test_shares)
     return record
 
 
-def _causes(shares: Shares) -> Mapping[str, Any]:
-    return {
+def _gap(prefix: str, shares: Shares) -> Mapping[str, Any]:
+    causes = {
         cause.name: {"share": _interval(cause.share), "alone": cause.alone, "last": cause.last}
         for cause in shares.causes
     }
+    return {f"{prefix}gap": _interval(shares.range), f"{prefix}causes": causes}
 
 
 def _interval(value: Interval) -> tuple[float, float, float]:

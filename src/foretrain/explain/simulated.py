@@ -64,7 +64,7 @@ def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
     steps = (True,) if training.adaptive else both
     outputs = both if from_zero else (True,)
     every = product(outputs, both, both, steps, both if training.in_batches else (False,))
-    return [Corner(*others, output) for output, *others in every]
+    return [Corner._make((*others, output)) for output, *others in every]
 
 
 def cause_name(training: Training, field: str) -> str:

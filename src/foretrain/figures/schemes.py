@@ -29,14 +29,7 @@ class Pathway:
 def draw_scheme(
     ax, inputs: Sequence[str], pathways: Sequence[Pathway], outputs: Sequence[str]
 ) -> None:
-    """Draw nodes in three columns, from the left, with a line for every matrix of weights; the axes' frame goes.
-
-    Args:
-        ax: Where.
-        inputs: Names of the input nodes, from the top.
-        pathways: The hidden pathways, from the top.
-        outputs: Names of the output nodes.
-    """
+    """Draw nodes in three columns, each from the top, with a line for every matrix of weights; the axes' frame goes."""
     left, middle, right = (_heights(len(column)) for column in (inputs, pathways, outputs))
     size = 15 if len(pathways) < 6 else 7
     for pathway, height in zip(pathways, middle, strict=True):

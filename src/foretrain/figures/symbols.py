@@ -6,14 +6,7 @@ from foretrain.figures.style import PALETTE
 
 
 def draw_symbols(ax, place, order, words=None) -> None:
-    """Draw symbols at their places, and a line through them.
-
-    Args:
-        ax: Where to draw.
-        place: Shape (symbol, 2).
-        order: Symbols along the line.
-        words: Text of each symbol; by default its number.
-    """
+    """Draw symbols, by default their numbers, at their places, shape (symbol, 2), and a line through them in an order."""
     small = min(1, 20 / len(place)) ** 0.5
     ax.plot(*place[order].T, color="#9aa0a6", linewidth=1)
     ax.scatter(*place.T, s=170 * small**2, color=PALETTE["sky"], zorder=3)

@@ -101,14 +101,8 @@ def backed_off(first, bumps) -> np.ndarray:
 def bumps_of_pairs(first, bumps, partner_first, partner_bumps) -> tuple[np.ndarray, np.ndarray]:
     """Bumps of the two runs of every matched pair in which only one shares a first target.
 
-    Args:
-        first: Of the runs, shape (..., component); only the first two components are looked at.
-        bumps: Of the runs.
-        partner_first: Of their partners.
-        partner_bumps: Of their partners.
-
-    Returns:
-        Bumps of the run that shares and of the one that does not, shape (...); nan where both or none do.
+    Of runs and of their partners, shapes (..., component), the first two components are looked at. Returned are the bumps of
+    the run that shares and of the one that does not, shape (...); nan where both or none do.
     """
     shared = shares_first_target(first[..., :2])[..., 0]
     shared_too = shares_first_target(partner_first[..., :2])[..., 0]

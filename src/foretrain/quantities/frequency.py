@@ -4,11 +4,9 @@ import numpy as np
 
 
 def principal_axes(embedding, number: int) -> np.ndarray:
-    """The axes of largest variance over symbols, shape (..., axis, coordinate), orthonormal, the largest first.
+    """So many axes of largest variance over symbols, shape (..., axis, coordinate), orthonormal, the largest first.
 
-    Args:
-        embedding: (..., symbol, coordinate); rows that are not finite give axes that are not.
-        number: How many.
+    The embedding has shape (..., symbol, coordinate); one that is not finite gives axes that are not.
     """
     embedding = np.asarray(embedding, float)
     centred = embedding - embedding.mean(-2, keepdims=True)
@@ -18,13 +16,10 @@ def principal_axes(embedding, number: int) -> np.ndarray:
 
 
 def frequency_shares(embedding) -> np.ndarray:
-    """Share of the variance over symbols at every frequency 1..floor(p/2), shape (..., frequency); they add up to one.
+    """Share of the variance of an embedding, shape (..., symbol, coordinate), at every frequency 1..floor(p/2), sum one.
 
     A regular polygon in any plane has all of it at one frequency. Independent normal embeddings have in the mean 2/(p-1)
     at each frequency below p/2, and 1/(p-1) at p/2.
-
-    Args:
-        embedding: (..., symbol, coordinate).
     """
     spectrum = np.abs(np.fft.rfft(np.asarray(embedding, float), axis=-2)) ** 2
     power = spectrum.sum(-1)[..., 1:]

@@ -57,15 +57,8 @@ def gate_agreement(
     """Agreement of the gates of a network's units with those of a gating's pathways.
 
     Each unit is put to the pathway whose gate agrees with its own on the largest fraction of examples; that fraction
-    is averaged over units by their contribution.
-
-    Args:
-        unit_gates: Whether a unit is open on an example, shape (unit, sample).
-        contribution: Weight of each unit, shape (unit,), not negative.
-        pathway_gates: Whether a pathway is open on an example, shape (pathway, sample).
-
-    Returns:
-        Between 0 and 1; 1 where every unit has the gate of some pathway.
+    is averaged over units by their contribution, shape (unit,), not negative: 1 where every unit has the gate of some pathway.
+    Gates, true where open, have shapes (unit, sample) and (pathway, sample).
     """
     unit_gates, pathway_gates = np.asarray(unit_gates, bool), np.asarray(pathway_gates, bool)
     agree = (unit_gates[:, None, :] == pathway_gates[None]).mean(axis=2)

@@ -11,12 +11,9 @@ def zero_modes(trained_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     There is one such mode for each component, constant on it, so that the projector on all of them is positive just within
     components.
 
-    Args:
-        trained_pairs: Masks, shape (..., input_domain, output_domain), 1 or True where a pair is trained.
-
-    Returns:
-        Number of components, int64, shape (...), a domain that is never trained being one of its own; and the pairs of one
-        component, bool, shape of the masks. Cost: one eigenvalue problem of all domains for each mask.
+    Masks have shape (..., input_domain, output_domain), 1 or True where a pair is trained; a domain that is never trained is a
+    component of its own. Their number is int64, (...), the pairs bool of the shape of the masks. Cost: one eigenvalue problem
+    of all domains for each mask.
     """
     pairs = np.asarray(trained_pairs, float)
     inputs, outputs = pairs.shape[-2:]

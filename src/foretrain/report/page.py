@@ -57,11 +57,5 @@ def write(
     live: Mapping | None = None,
     derived: Sequence[Derivation] = (),
 ) -> Path:
-    """Write the page to ``<folder>/report.html`` and return that path.
-
-    A reader sees the old page or the new one, never half of one.
-
-    Raises:
-        FolderError: the folder cannot be made or written.
-    """
+    """Write the page to ``<folder>/report.html`` and return that path, see `foretrain.report.document.write_document`."""
     return write_document(Path(folder) / FILE_NAME, render(summary, figures, live, derived))

@@ -24,11 +24,7 @@ _WORK = 2**33  # operations above which nothing is counted
 
 
 def feasible(network: Network, x: np.ndarray, at: int) -> bool:
-    """True if `conditional_directions` can take this section: its nonlinearity is named, and the work bounded.
-
-    Args:
-        at: Section l, with a weight, as the next one.
-    """
+    """True if `conditional_directions` can take section l, `at`: its nonlinearity is named, and the work bounded."""
     section, following = network.sections[at], network.sections[at + 1]
     if section.activation is None or section.gate is not None:
         return False

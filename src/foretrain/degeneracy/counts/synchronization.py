@@ -104,10 +104,8 @@ def constant_gates(
 def grouped(distances: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
     """Neurons in blocks, each pair of a block at most `tolerance` apart in both orders, larger blocks first.
 
-    `apart` is that of `disagreement`; tolerance 0 asks for equal gates wherever one of both preactivations is not zero.
-
-    Agreement within a tolerance does not hand itself on from pair to pair, so blocks grow by complete linkage: the two
-    that are nearest by their farthest pair are joined first.
+    Distances are those of `disagreement`; tolerance 0 asks for equal gates wherever one of both preactivations is not zero.
+    Blocks grow by complete linkage, as agreement within a tolerance does not hand itself on from pair to pair.
     """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
@@ -126,10 +124,8 @@ def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple
     """Rise of the behavioural loss as ``W -> (1 + A) W``, ``W_out -> W_out (1 + A)^{-1}``, and the rise predicted from gates.
 
     The sections before and after `layer`, from 1 to L - 1, are linear and named, with gates between; A is (d, d), 1 + A
-    invertible. In a block of synchronised neurons the loss stays.
-
-    Returns the loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`, by which the layer's activations move: the loss is
-    at most a constant of the rest of the network times that.
+    invertible. The prediction is ``sum_ij A_ij^2 D_ji`` with D the `disagreement`, by which the layer's activations move: the
+    loss is at most a constant of the rest of the network times that, and 0 in a block of synchronised neurons.
     """
     params = [dict(leaves) for leaves in network.params]
     into, out = network.sections[layer - 1], network.sections[layer]

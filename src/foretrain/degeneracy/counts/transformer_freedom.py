@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.degeneracy.counts.free_directions import Freedom, free_directions
+from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.counts.grams import grams, range_basis
-from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum
+from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, Spectrum
 from foretrain.degeneracy.folded import layers, steps
 from foretrain.degeneracy.network import Network, examples, perceptron, size
 from foretrain.degeneracy.transformer import is_transformer
@@ -70,11 +70,9 @@ def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> 
 def transformer_freedom(
     network: Network, x: np.ndarray, spectrum: Spectrum | None = None
 ) -> TransformerFreedom:
-    """Count what is free in a transformer of `foretrain.degeneracy.transformer`, by source.
+    """Count what is free in a transformer of `foretrain.degeneracy.transformer`, by source; without its spectrum not exactly.
 
-    `spectrum` is that of its Jacobian on the same data; without it nothing is exact.
-
-    Examples are (example, 2 symbols). Another network, or too few tokens to tell the ranks, raise `ArgumentError`.
+    Examples are (example, 2 symbols). Another network raises `ArgumentError`.
 
     Cost: Gram matrices of all layers, and a decomposition of all tokens by each weight.
     """

@@ -15,12 +15,9 @@ from foretrain.degeneracy.network import Network, Section
 
 @dataclass(frozen=True)
 class Wiring:
-    """The interaction basis of a network of sections, its graph and the modules of that at the noise scale.
+    """The local interaction basis of a network, activations from their mean; its graph, and the modules of that at a scale.
 
-    Args:
-        basis: The local interaction basis, activations from their mean.
-        graph, modules: Its edges, and their modules by log-strength at the scale.
-        chance: Modularity of the same graph rewired at random, each sought alike, (draws,); see `rewiring`.
+    `chance` is the modularity of the same graph rewired at random, each sought alike, (draws,); see `rewiring`.
     """
 
     basis: InteractionBasis
@@ -50,11 +47,9 @@ def wired(
 
     Args:
         x: As the network reads them, float64.
-        eps: Noise scale.
+        eps, number, resolution: See `foretrain.degeneracy.interactions.rewiring.modules`.
         loss: "mse", or "kl" of outputs that are logits: edges then are those of the roots of twice the probabilities.
-        number, resolution: Of modules, see `foretrain.degeneracy.interactions.rewiring.modules`.
-        points: Of the integral of an edge.
-        few: True where the examples are fewer than activations, so that the data limit every rank.
+        points, few: See `interaction_graph` and `interaction_basis`.
 
     Cost: of the three parts; ten more partitions of rewired graphs.
     """

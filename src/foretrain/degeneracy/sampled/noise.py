@@ -83,10 +83,6 @@ def keys(words: Any):
 
 
 def words(seed: int, streams: int, number: int = 0):
-    """Words of keys, made by NumPy, so that nothing is compiled for them: of each seed, stream and number others.
-
-    Returns:
-        uint32, shape (streams, 2).
-    """
+    """Words of keys, uint32, (streams, 2), by NumPy, so that nothing is compiled: of each seed, stream and number others."""
     entropy = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF, number & 0xFFFFFFFF]
     return np.random.SeedSequence(entropy).generate_state(2 * streams).reshape(streams, 2)

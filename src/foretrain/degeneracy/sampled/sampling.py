@@ -43,10 +43,7 @@ class Sampling:
 def sampled(posterior: Any, p: Any, seed: Seed) -> dict[str, np.ndarray | np.generic]:
     """Sample the posterior that a study's ``posterior(p, seed)`` returned, with all gradients that it may take.
 
-    Args:
-        posterior: A `Posterior`; where its `pull` is None the localisation is that of `p`.
-        p: The study's parameters; the fields of `Sampling` among them are read.
-        seed: Seed of the run.
+    Of the study's parameters p the fields of `Sampling` are read; the localisation where the posterior's `pull` is None.
     """
     if not isinstance(posterior, Posterior):
         got = f"returns {type(posterior).__name__}"

@@ -24,7 +24,7 @@ class KernelPrediction:
     Attributes:
         train, test: Losses in the user's own steps and batches, shape (start, time); `test` None without test examples.
         diverging: Number of starts from which the linearised network diverges.
-        edge: Largest rate times sharpness of the linearised network at the start over two (1 + momentum).
+        edge: As of `foretrain.explain.kernel.kernel_recursion.edge_share`, at the start and the largest rate.
         movement: Change of the kernel from the start to where the linearised network would end, relative to it; None where
             that diverges. Like the next two of at most four starts.
         along: Training losses with the kernel along that way, see `foretrain.explain.kernel.kernel_path`; shape (start, time).
@@ -58,14 +58,9 @@ def kernel_prediction(
     diverging = sum(map(diverged, train))
     if diverging:
         return KernelPrediction(train, test, diverging, edge, None, None, None, "diverges"), None
-    ends = [
-        kernel.weights_at(way.alpha[-1], float(way.beta[-1]))
-        for kernel, way in zip(kernels, predictions, strict=True)
-    ]
-    followed = [
-        kernel_along(kernels[k], rows[k], at, predictions[k])
-        for k in range(min(_ASKED, len(kernels)))
-    ]
+    starts = list(zip(kernels, rows, predictions, strict=True))
+    ends = [kernel.weights_at(way.alpha[-1], float(way.beta[-1])) for kernel, _, way in starts]
+    followed = [kernel_along(kernel, seen, at, way) for kernel, seen, way in starts[:_ASKED]]
     losses, lasts = zip(*followed, strict=True)
     movement = interval(np.array([kernels[k].movement(last) for k, last in enumerate(lasts)]))
     curves, first = np.stack(losses), train[: len(losses), 0]

@@ -92,17 +92,10 @@ def plateaus(
 
 
 def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
-    """Strength of the `nth` strongest plateau of every run: 1 if it has fewer, nan if it diverged.
+    """Strength of the `nth` strongest plateau of every run, shape (run,): 1 if it has fewer, nan if it diverged.
 
-    Args:
-        times: Shape (time,), as for `plateaus`.
-        losses: Shape (run, time). A run that ended early is nan from there on; one whose last
-            finite loss is not below its first has diverged.
-        nth: 1 for the strongest.
-        **thresholds: As for `plateaus`.
-
-    Returns:
-        Shape (run,).
+    Losses have shape (run, time). A run that ended early is nan from there on; one whose last finite loss is not below its
+    first has diverged. Times and thresholds are those of `plateaus`.
     """
 
     def strength(times, losses):
@@ -127,15 +120,7 @@ def plateau_length(times, losses, *, upper: float, lower: float) -> float:
 
     Interpolated in the logarithm of the loss. With upper = 1.1 and lower = 0.9 (times the squared norm of the target)
     this is the plateau of a rank-one fit as `foretrain.theory.factorization.rank_one_plateau` predicts it.
-
-    Args:
-        times: Shape (time,), ascending.
-        losses: Shape (time,), the first positive.
-        upper: Greater than `lower`.
-        lower: > 0.
-
-    Returns:
-        In the unit of `times`; inf if `lower` is never reached.
+    It is in the unit of the times, ascending, and inf if `lower` > 0 is never reached.
     """
     lower = real("lower", lower, above=0)
     upper = real("upper", upper, above=lower)

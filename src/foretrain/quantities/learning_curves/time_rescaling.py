@@ -15,14 +15,9 @@ def time_rescalings(ones: Iterable, others: Iterable) -> np.ndarray:
     The times at which both curves first reach common levels are compared on a logarithmic scale; the factor is their least
     squares. Exchanging the curves inverts the factor and keeps the residual.
 
-    Args:
-        ones: Times (ascending from 0) and losses of every run, as far as it went.
-        others: As `ones`.
-
-    Returns:
-        Shape (3, run), nan where two runs have no level in common: the factor; the standard deviation over levels of the
-        logarithm of the ratio of times, 0 for an exact rescaling; and the share of the variance of the other curve's log
-        times that the rescaled curve explains, 1 for an exact rescaling.
+    Of every run there are times (ascending from 0) and losses, as far as it went. Returned are, shape (3, run), nan where two
+    runs have no level in common: the factor; the standard deviation over levels of the logarithm of the ratio of times, 0 for
+    an exact rescaling; and the share of the variance of the other curve's log times that the rescaled curve explains, then 1.
     """
     return np.array([_rescaling(*pair) for pair in zip(ones, others, strict=True)]).T
 

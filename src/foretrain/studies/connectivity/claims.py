@@ -135,9 +135,7 @@ def rate(c):
 def limit(c):
     """Return a lower and an upper bound of a share in the limit of small weights, of each seed.
 
-    Straight lines through both scales. Any part that falls faster than the law makes the share convex in it, so that a line
-    in the law ends too low; no term of the law falls faster than sigma, nor does saturation, so that the share is concave in
-    sigma, where a line ends too high. Either is raised to zero if it ends below, which no share can.
+    Straight lines in the law and in sigma, see ``docs/theory/connectivity.md``, raised to zero where they end below.
     """
     small, large = shares(c)
     (near, far), (low, high) = decade(c), law(c)

@@ -1,20 +1,26 @@
 """One network of one width, trained for some steps: how far its layers and its output move, and which loss it reaches."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from inspect import signature
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from foretrain.elsewhere.examples import read_examples
+from foretrain.elsewhere.own_model import own_model
 from foretrain.errors import ForetrainError
 from foretrain.explain.own_network import described
 from foretrain.explain.simulated import plain_run
-from foretrain.study import key
+from foretrain.study import argument_error, data, key
 
 from .layers import layer_outputs
-from .networks import network_of
-from .study import FIRST, HIDDEN, READOUT
+from .study import FIRST, HIDDEN, READOUT, model_file
+
+_INPUTS, _EXAMPLES = 4, 8
 
 
 def measure(p, seed):
@@ -80,3 +86,55 @@ def _fans(network, width):
 
     jax.eval_shape(read, network.init(jax.random.key(0), width))
     return fans
+
+
+class Network(NamedTuple):
+    """Functions ``apply(weights, x)`` and ``init(key, width)`` with training examples."""
+
+    apply: Callable[[Any, Any], Any]
+    init: Callable[[Any, int], Any]
+    x: np.ndarray
+    y: np.ndarray
+
+
+def network_of(p) -> Network:
+    """Return the network of some parameters; raises `ArgumentError` where that of the user takes no width."""
+    if not p.model:
+        return perceptron(p.parametrisation)
+    arrays = read_examples(data(p.data))
+    file, name = model_file(p)
+    model = own_model(f"{file.path}{name}", arrays["x"])
+    try:
+        signature(model.init).bind(None, 1)
+    except TypeError:
+        rule = "define the function `init(key, width)`"
+        raise argument_error("model", rule, "its `init` takes no width") from None
+    return Network(model.apply, model.init, arrays["x"], arrays["y"])
+
+
+def perceptron(parametrisation: str) -> Network:
+    """Return a perceptron of two hidden layers of tanh on a few examples; see the study's page."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((_EXAMPLES, _INPUTS)) / 2
+    y = np.sign(x[:, :1])
+
+    def init(key, n):
+        shapes = {"first": (_INPUTS, n), "second": (n, n), "last": (n, 1)}
+        keys = zip(jax.random.split(key, 3), shapes.items(), strict=True)
+        small = {"standard": ("second", "last"), "ntk": (), "mup": tuple(shapes)}[parametrisation]
+        return {
+            name: jax.random.normal(stream, shape) / (n**0.5 if name in small else 1.0)
+            for stream, (name, shape) in keys
+        }
+
+    def apply(w, x):
+        n = len(w["second"])
+        first, second, last = {
+            "standard": (1.0, 1.0, 1.0),
+            "ntk": (1.0, n**-0.5, n**-0.5),
+            "mup": (n**0.5, 1.0, n**-0.5),
+        }[parametrisation]
+        hidden = jnp.tanh(first * (x @ w["first"]))
+        return last * (jnp.tanh(second * (hidden @ w["second"])) @ w["last"])
+
+    return Network(apply, init, x, y)

@@ -1,8 +1,6 @@
-"""Families of models of several widths on the same data, and how criteria rank them.
+"""Families of models of several widths on the same data, and how the criteria of the study's page rank them.
 
-A criterion is ``n L/sigma^2 + c ln n``, minus twice the log-likelihood and what is added to it: c is nothing, the number of
-parameters (BIC), or 2 lambda in its place: in closed form, or measured as ``sum h/(h + eps)`` at the fitted weights. There
-the posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 2 sigma^2/n for a prior of unit width.
+The posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 2 sigma^2/n for a prior of unit width.
 """
 
 from typing import Any

@@ -26,18 +26,12 @@ def predict(p, step):
 
 
 def curvatures(b1, b2, trained, shape, untrained):
-    r"""Eigenvalues of the Hessian of the behavioural loss on all routes, in decoupled weights.
+    """Eigenvalues of the Hessian of the behavioural loss on all routes, in decoupled weights: 2 D/M^2 times those of all K.
 
-    In the modes of the data an entry (i, j) of one route's map is moved by the same entry of other routes alone. With the
-    strengths B1, B2 of the shared pathway, zero beyond the modes, and g = B1 B2, over routes r, s
-
-    $$ K_{rs} = g_i^2 [r, s: same input] + g_j^2 [same output] + B1_i^2 B1_j^2 + q_r [r = s], $$
-
-    q the same three of the route's own pathway; the Hessian has 2 D/M^2 times the eigenvalues of all K.
-
-    Strengths b1 of encoders and decoders and b2 of hidden matrices, (scheme, mode), are those of the shared pathway, then, if
-    there are any, of those of trained routes; `untrained` are both strengths of the others, which stay where they were.
-    `trained` is (output_domain, input_domain), `shape` outputs and inputs of a map.
+    K of an entry (i, j) of the routes' maps is derived in ``docs/studies/degeneracy-over-training.md``. Strengths b1 of
+    encoders and decoders and b2 of hidden matrices, (scheme, mode), are those of the shared pathway, then, if there are any,
+    of those of trained routes; `untrained` are both strengths of the others, which stay where they were. `trained` is
+    (output_domain, input_domain), `shape` outputs and inputs of a map.
     """
     m, modes = len(trained), b1.shape[1]
     beyond = ((0, 0), (0, max(shape) - modes))

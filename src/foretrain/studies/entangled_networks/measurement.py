@@ -1,10 +1,4 @@
-"""The networks of each pair, and the rank of the Jacobian at their parameters.
-
-Two modules of h neurons each, with inputs and an output of their own; one hidden layer, no biases, all weights move. Two more
-neurons are left over. Where these idle the modules are all there is; where they are a pair that cancels, they read and write
-within one module or across both. Modules that compute the same features of the same inputs do so each by itself, or once for
-both. Linear modules have h neurons each; rotated into each other they are the same function.
-"""
+"""The networks of each pair, see ``docs/studies/entangled-networks.md``, and the rank of the Jacobian at their parameters."""
 
 from functools import lru_cache
 from typing import Any

@@ -36,19 +36,13 @@ class Parameters(Sampling):
 
 
 def predict(p, step):
-    """Twice the learning coefficient is a sum over neurons, see ``docs/studies/entangled-networks.md``."""
+    """Predict the learning coefficient of each network that was not trained."""
     known = limits(p.units).get(p.network)
     return {"learning_coefficient": np.nan if known is None else known / 2}
 
 
 def limits(units: int) -> dict[str, float]:
-    """Twice the learning coefficient of each network that was not trained.
-
-    A neuron of tanh that is used is regular and has IN + OUT parameters, a rectified one one less, for its scale. A pair that
-    cancels has as many: its outgoing weights must add to zero and its incoming ones agree. Neurons that idle are reduced-rank
-    regression of rank zero, widths IN, idle, OUT: the part of a bent neuron beyond its linear part vanishes where that does.
-    Two neurons that compute one feature for two outputs share the sum of their outgoing weights: OUT + 2 IN.
-    """
+    """Twice the learning coefficients by name, sums over neurons that ``docs/studies/entangled-networks.md`` derives."""
     used = 2 * units * (OUT + IN)
     idle = 2 * deep_linear([IN, 2, OUT], 0).coefficient
     linear = 2 * deep_linear([IN, 2 * units, LINEAR], 2 * units).coefficient

@@ -1,4 +1,4 @@
-"""The networks, and what is counted and measured on them."""
+"""The networks, and what is counted and measured on them: also at noise scale eps, by counting, cutting and sampling."""
 
 from itertools import pairwise
 
@@ -6,17 +6,22 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from foretrain.degeneracy.counts.free_directions import free_directions
-from foretrain.degeneracy.counts.grams import grams
+from foretrain.degeneracy.counts.grams import grams, jacobian, rank
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.counts.synchronization import rise
+from foretrain.degeneracy.derivatives import evaluated
+from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
 from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
+from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.study import generator
+from foretrain.training.ablation import all_bases, edge_curve
 from foretrain.training.snapshots import snapshots
 
-from .scales import answers, over_scale, sampled
-from .sparsify import parameters, sparsified
-from .study import SHARES, SOURCES, TRAININGS, shown
+from .sparsify import outputs, parameters, sparsified
+from .study import SAMPLED, SCALES, SHARES, SOURCES, TRAININGS, shown
 
+GRADIENTS = 1_000_000  # of each sampled network, at both scales
 _HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
 
 
@@ -92,13 +97,12 @@ def counts(p, random):
 def approximate(p, random):
     """Two neurons of nearly equal gates, mixed: the loss, and the disagreement of their gates."""
     move = p.mixing * random.normal(size=(2, 2))
-    losses, disagreements = [], []
+    pairs = []
     for share in SHARES:
         network, x = planted(random, (2,), (2,), p.samples, share)
         loss, moved = rise(network, x, 1, move)
-        losses.append(loss)
-        disagreements.append(moved * len(network.params[-1]["weight"]))
-    return {"mixing_loss": np.array(losses), "disagreement": np.array(disagreements)}
+        pairs.append((loss, moved * len(network.params[-1]["weight"])))
+    return dict(zip(("mixing_loss", "disagreement"), np.array(pairs).T, strict=True))
 
 
 def trained(p, random):
@@ -106,10 +110,10 @@ def trained(p, random):
     basis = np.linalg.qr(random.normal(size=(4, 4)))[0]
     x = random.normal(size=(p.samples, 2)) @ basis[:2]
 
-    def outputs(weights, z):
+    def rectified(weights, z):
         return np.maximum(z @ weights[0].T, 0) @ weights[1].T
 
-    targets = outputs((random.normal(size=(4, 4)), random.normal(size=(2, 4))), x)
+    targets = rectified((random.normal(size=(4, 4)), random.normal(size=(2, 4))), x)
     start = random.normal(size=(12, 4)) / 2, random.normal(size=(2, 12)) / 12**0.5
     off = x + random.normal(size=(p.samples, 2)) @ basis[2:] / 2**0.5
     null, change = [], []
@@ -117,10 +121,78 @@ def trained(p, random):
         decay = p.weight_decay if kind == "with" else 0.0
         moved = list(snapshots(loss, start, (x, targets), p.learning_rate, decay, shown(p)))
         null.append([np.linalg.norm(first @ basis[2:].T) for first, _ in moved])
-        change.append([((outputs(w, off) - outputs(w, x)) ** 2).sum(1).mean() for w in moved])
+        change.append([((rectified(w, off) - rectified(w, x)) ** 2).sum(1).mean() for w in moved])
     curves = {"null_weight": np.array(null), "off_distribution": np.array(change)}
     return {name: values / values[:, :1] for name, values in curves.items()}
 
 
 def loss(weights, data):
     return ((answers(weights, data[0]) - data[1]) ** 2).sum(1).mean() / 2
+
+
+def over_scale(network, x, gram, squares, sparse):
+    """Numbers that a network needs, each (noise_scale,); `squares` are those of singular values over examples."""
+    answers = evaluated(network, x)[0][-1]
+    unit = answers.var(0).sum() or 1.0  # 0 where all of a layer is off
+    scales = SCALES * unit
+    counted, by_roots = [], []
+    for eps in scales:
+        freedom = free_directions(network, x, scale=eps, matrices=gram)
+        counted.append(freedom.effective)
+        pairs = 0
+        for at in freedom.sections:
+            bare = network.sections[at].bias is None
+            read = gram.activations[at] if bare else gram.augmented(at)
+            pairs += rank(gram.jacobians[at], scale=eps) * rank(read, scale=eps)
+        by_roots.append(max(0, pairs - freedom.by_source()["synchronized"]))
+    cut = [sparse, *(sparsified(network, x, gram, eps) for eps in scales)]
+    losses = [((outputs(each, network, x) - answers) ** 2).sum(1).mean() for each in cut]
+    left = np.array([parameters(each) for each in cut])
+    bases = all_bases(network, x, names=("global", "neurons"))
+    kept = {name: fewest_edges(network, x, basis, scales) for name, basis in bases.items()}
+    return {
+        "effective": (squares >= scales[:, None]).sum(1),
+        "counted_at_scale": np.array(counted),
+        "counted_by_roots": np.array(by_roots),
+        "left_at_scale": np.array([left[np.array(losses) <= eps].min() for eps in scales]),
+        "edges_at_scale": kept["global"],
+        "weights_at_scale": kept["neurons"],
+    }
+
+
+def fewest_edges(network, x, basis, scales):
+    """Fewest of the strongest edges, as many in each section, that keep the loss below each scale, out of 25 numbers."""
+    graph = interaction_graph(network, x, basis, points=5)
+    sizes = np.array([part.size for part in graph.strengths])
+    counts = np.unique(np.linspace(0, sizes.max(initial=1), 25).astype(int))
+    losses = edge_curve(network, x, basis, graph, counts.tolist())
+    fewest = [counts[np.flatnonzero(losses <= max(eps, losses[-1]))[0]] for eps in scales]
+    return np.minimum(np.array(fewest)[:, None], sizes).sum(1)
+
+
+def sampled(seed, networks, x):
+    """2 lambda_Z at beta = 1/(2 eps) with a prior of unit width, by the library's sampler and, smoothed, by the Jacobian."""
+    import jax
+
+    numbers, pairs = generator(seed, "chains").integers(2**31, size=len(networks)), []
+    for network, number in zip(networks, numbers, strict=True):
+        unit = evaluated(network, x)[0][-1].var(0).sum()
+        slopes = jacobian(network, x)
+        values = np.maximum(np.linalg.eigvalsh(slopes.T @ slopes / len(x)), 0)
+        params = [leaves["weight"] for leaves in network.params]
+        with jax.enable_x64(True):
+            around, eps = behavioural(answers, params, x), SAMPLED * unit
+            estimates = sampled_parameters(
+                around, eps, gradients=GRADIENTS, until_trusted=False, seed=int(number)
+            )
+        smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
+        pairs.append((estimates.value, smooth))
+    first, second = (np.stack(values, 1) for values in zip(*pairs, strict=True))
+    return {"sampled": first, "smooth": second}
+
+
+def answers(weights, x):
+    """Outputs of a network of one hidden layer of rectifiers, (example, output)."""
+    import jax
+
+    return jax.nn.relu(x @ weights[0].T) @ weights[1].T

@@ -1,10 +1,12 @@
 """Claims on the routing network: learning times, layers, sharing between domains, untrained routes."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 
+from foretrain.lazy import xr
 from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_learning

@@ -14,6 +14,7 @@ REFERENCES = ("kim2026",)
 SEEDS = 20
 AXES = {"depth": (4, 2, 3, 6), "paths": (2, 4), "relative_step": (1.3, 0.8, 1.1, 1.6)}
 PRESETS = {"paper": {"relative_step": (1.3, 0.5, 0.8, 0.95, 1.1, 1.2, 1.4, 1.6, 1.8), "seeds": 50}}
+WIDE_DEPTH = 4  # of matrices at most; deeper ones take long to leave their initial weights
 MODES = 3  # of a wide network; each has half the strength of the one before
 lab.declare("step path", share="Strength u^T W v of the largest mode that each path carries.")
 lab.declare("path", early_share="The same when the step is raised.")
@@ -21,7 +22,8 @@ lab.declare(
     participation="(sum p)^2 / sum p^2 of the shares p at the end: how many paths carry the mode.",
     edge="Step times largest curvature at the end, over 2.",
     early_edge="Raised step times largest curvature when the step is raised, over 2.",
-    late_loss="Largest loss in the last tenth of the steps.",
+    late_loss="Largest loss in the last tenth of the steps, nan = the run did not get there.",
+    return_steps="Steps until enough paths carry the mode again for a stable minimum, inf = never.",
 )
 
 
@@ -50,14 +52,21 @@ class Parameters(lab.Run):
     warm_step: float = lab.parameter(0.1, "the same before it is raised", above=0, maximum=0.9)
     warm_loss: float = lab.parameter(1e-6, "loss at which the step is raised", above=0)
     steps: int = lab.default(20000)
-    observe_every: int = lab.default(100)
+    observe_every: int = lab.default(15)
     precision: str = lab.default("float64")
 
 
+def check(p):
+    largest = p.init_scale * (1 + 3 * p.spread)
+    if p.hidden_width == 1 and p.paths * largest**p.depth >= p.singular_value:
+        rule = "be so small that all paths together start below `singular_value`"
+        raise lab.argument_error("init_scale", rule, f"is {p.init_scale:g}")
+
+
 def variants(p):
-    """Return paths of matrices from independent normal weights; deeper ones than four layers take long to leave them."""
+    """Return paths of matrices from independent normal weights."""
     wide = {"hidden_width": 8, "init_scale": 0.8, "warm_step": 0.3, "warm_loss": 1e-3, "seeds": 10}
-    return {"matrices": wide} if p.hidden_width == 1 and p.depth <= 4 else {}
+    return {"matrices": wide} if p.hidden_width == 1 and p.depth <= WIDE_DEPTH else {}
 
 
 def edge_step(p):
@@ -119,7 +128,7 @@ def program(p):
             "early": inputs["weights"],
             "raised": zero,
             "count": zero,
-            "late": zero,
+            "late": zero - 1,
         }
 
     def step(inputs, state):
@@ -136,7 +145,7 @@ def program(p):
             "raised": raised,
             "count": state["count"] + 1,
             "late": jnp.where(
-                state["count"] >= 0.9 * inputs["max_steps"], jnp.maximum(state["late"], value), 0
+                state["count"] < 0.9 * inputs["max_steps"], -1, jnp.maximum(state["late"], value)
             ),
         }
 
@@ -150,7 +159,7 @@ def program(p):
         share, early = (products(state[name])[:, 0, 0] for name in ("weights", "early"))
         ends, starts = (largest_curvature(state[name], inputs) for name in ("weights", "early"))
         half = inputs["relative_step"] * inputs["edge_step"] / 2
-        warm = jnp.where(state["raised"] > 0, 1, jnp.nan)
+        warm = jnp.where((state["raised"] > 0) & (state["late"] >= 0), 1, jnp.nan)
         return {
             "participation": warm * share.sum() ** 2 / (share**2).sum(),
             "early_share": warm * early,
@@ -175,4 +184,5 @@ def predict(p, step, seed):
         "early_share": flow,
         "edge": half * theory.sharpness(left, p.depth),
         "early_edge": half * theory.sharpness(flow, p.depth),
+        "return_steps": theory.return_steps(flow, p.relative_step, p.depth),
     }

@@ -57,6 +57,9 @@ def draw_run(grid):
     cell, where = grid.first()
     run, step = cell.simulation.isel(seed=0), cell.simulation["step"].values
     strength, loss = cell.parameters.singular_value, run["loss"].values
+    moving = step[loss > SETTLED]
+    if not moving.size:
+        return None
     figure, axes = panels(2, 1, height=5, sharex=True)
     for path, colour in zip(run["path"].values, COLOURS * 16, strict=False):
         axes[0].plot(step, run["share"].sel(path=path) / strength, color=colour)
@@ -65,7 +68,7 @@ def draw_run(grid):
     axes[1].plot(step, loss, color=COLOURS[0])
     axes[0].set(ylabel="Share of the mode")
     axes[1].set(ylabel="Loss", yscale="log", xlabel="Step", ylim=(SETTLED**2, None))
-    axes[1].set_xlim(0, 1.5 * step[loss > SETTLED].max())
+    axes[1].set_xlim(0, 1.5 * moving.max())
     return finished(
         figure,
         "A race that is undone",

@@ -15,7 +15,7 @@ SLIDES = 2000  # points of a slide along the minima
 TURNS = 2000  # steps over which an oscillation is averaged, after as many
 
 
-def sharpness(shares: np.ndarray, depth: int) -> np.ndarray:
+def sharpness(shares: np.ndarray, depth: int) -> Any:
     """Return the largest curvature of balanced paths, L sum_m p_m^(2-2/L).
 
     Args:
@@ -25,7 +25,7 @@ def sharpness(shares: np.ndarray, depth: int) -> np.ndarray:
     return depth * (np.asarray(shares) ** (2 - 2 / depth)).sum(-1)
 
 
-def participation(shares: np.ndarray) -> np.ndarray:
+def participation(shares: np.ndarray) -> Any:
     """Return the number of paths that carry a mode, (sum p)^2 / sum p^2, of shares (..., M): from 1 to M."""
     return shares.sum(-1) ** 2 / (shares**2).sum(-1)
 
@@ -85,12 +85,13 @@ def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
     if relative_step >= window(len(shares), depth):
         return np.inf
     inverse = np.sort(shares ** ((2 - depth) / depth))
-    return sum(
-        (inverse[k] - inverse[k - 1])
-        / ((depth - 2) * pull(k, relative_step, float(shares.sum()), depth))
+    strength = float(shares.sum())
+    waits = (
+        (inverse[k] - inverse[k - 1]) / ((depth - 2) * pull(k, relative_step, strength, depth))
         for k in range(1, len(shares))
         if relative_step >= window(k, depth)
     )
+    return float(sum(waits))
 
 
 def shares_of_flow(start: np.ndarray, strength: float, depth: int) -> np.ndarray:

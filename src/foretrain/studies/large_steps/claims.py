@@ -75,8 +75,8 @@ def sharp(runs):
 
 
 def settled(runs):
-    """Return, per run, whether its loss is small at all of its last steps; that of a run that diverged is not."""
-    return np.nan_to_num(runs.late_loss.values, nan=np.inf) < SETTLED
+    """Return, per run, whether its loss is small at all of its last steps; a run that diverged has none."""
+    return runs.late_loss.values < SETTLED
 
 
 def kept(c):
@@ -91,7 +91,7 @@ def told_flat(c):
 
 def settles_as_told(c):
     told = c.theory.return_steps.values
-    clear = (told < c.p.steps / 2) | (told > 2 * c.p.steps)
+    clear = ((told < c.p.steps / 2) | (told > 2 * c.p.steps)) & np.isfinite(c.late_loss.values)
     return np.where(clear, settled(c.simulation) == (told < c.p.steps), np.nan)
 
 

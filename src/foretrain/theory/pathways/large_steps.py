@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-SLIDES = 2000  # points of a slide along the minima
+SLIDES = 500  # points of a slide along the minima
 TURNS = 2000  # steps over which an oscillation is averaged, after as many
 
 

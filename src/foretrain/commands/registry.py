@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import argument_error, one_of
-from foretrain.words import duration, laid, print_text, room
+from foretrain.words import count, duration, laid, print_text, room
 
 
 def _add(arguments):
@@ -22,6 +22,7 @@ def _add(arguments):
 def _list(arguments):
     from foretrain.claims.claim import VERDICTS
     from foretrain.claims.rows import rows
+    from foretrain.registry.ledger import LEDGER, gone
     from foretrain.registry.present import changed
     from foretrain.registry.record import find, records
 
@@ -36,6 +37,19 @@ def _list(arguments):
             counted = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
+    if not (arguments.registry / LEDGER).exists():
+        print(
+            "There is no ledger, so that an edited record is not noticed. Try foretrain registry seal."
+        )
+    if lost := gone(arguments.registry):
+        print(f"In the ledger, but gone: {', '.join(lost)}.")
+
+
+def _seal(arguments):
+    from foretrain.registry.ledger import seal, unsealed
+
+    paths = unsealed(arguments.registry)
+    print(f"Written: {seal(arguments.registry, paths)}, {count(len(paths), 'record')} more.")
 
 
 def _check(arguments):
@@ -52,7 +66,22 @@ def _check(arguments):
     for record in chosen:
         if record not in small:
             agree &= _named_changed(record) if arguments.all else _check_whole(arguments, record)
+    agree &= _check_pages(arguments.registry)
     return 0 if agree else 1
+
+
+def _check_pages(registry):
+    """Print which pages of the repository of a registry say otherwise than it does; say if none does."""
+    from foretrain.registry.record import records
+    from foretrain.registry.render import stale
+
+    home = registry.absolute().parent
+    pages = stale(
+        [page for page in (home / "docs", home / "README.md") if page.exists()], records(registry)
+    )
+    for page in pages:
+        print(f"{page} is not as the registry renders it. Try foretrain registry render {page}.")
+    return not pages
 
 
 def _check_small(registry, records):
@@ -134,7 +163,7 @@ def _wanted(arguments, what):
 
 
 def _registry(arguments):
-    actions = {"add": _add, "list": _list, "check": _check, "render": _render}
+    actions = {"add": _add, "list": _list, "check": _check, "render": _render, "seal": _seal}
     return actions[one_of("action", arguments.action, list(actions))](arguments)
 
 
@@ -142,9 +171,9 @@ _REGISTRY = "its folder; default registry"
 COMMANDS = {
     "registry": (
         _registry,
-        "verdicts at each study's sizes: add, list, check, render",
+        "verdicts at each study's sizes: add, list, check, render, seal",
         {
-            "action": "add results, list, check by running again, or render pages",
+            "action": "add results, list, check by running again, render pages, or seal records that no ledger holds",
             "targets": "folders to add; studies to list or check; pages to render",
             "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
             "small runs alone",

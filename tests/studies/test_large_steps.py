@@ -22,6 +22,7 @@ def descend(start, depth, relative_step, steps=4000, momentum=0.0, layers=0):
     layers = layers or depth
     edge = 2 / (depth * STRENGTH ** (2 - 2 / depth))
     weights = np.repeat(start[..., None], layers, axis=-1)
+    error = np.full(len(start), STRENGTH)
     speed, raised = np.zeros_like(weights), np.zeros(len(start), bool)
     for _ in range(steps):
         shares = weights.prod(-1)

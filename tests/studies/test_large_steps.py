@@ -39,7 +39,7 @@ def descend(start, depth, relative_step, steps=4000, momentum=0.0, layers=0):
         "shares": shares,
         "participation": theory.participation(shares),
         "edge": half,
-        "late_loss": error**2 / 2,
+        "last_loss": error**2 / 2,
     }
 
 
@@ -86,17 +86,17 @@ def test_descent_in_numpy_slides_to_the_edge_and_beyond_the_window_paths_are_equ
     start = starts(paths, depth)
     flow = np.array([theory.shares_of_flow(a, STRENGTH, depth) for a in start])
     most = depth * STRENGTH ** (2 - 2 / depth) / step
-    told = theory.participation(np.array([theory.slide(p, depth, most) for p in flow]))
+    slid = theory.participation(np.array([theory.slide(p, depth, most) for p in flow]))
     seen = descend(start, depth, step)
-    assert abs(seen["participation"] / told - 1).max() < 0.1
+    assert abs(seen["participation"] / slid - 1).max() < 0.1
     assert seen["edge"].max() < 1
-    assert seen["late_loss"].max() < 1e-6
+    assert seen["last_loss"].max() < 1e-6
     calm = descend(start, depth, 0.5, 2000)
     assert abs(calm["participation"] / theory.participation(flow) - 1).max() < 0.05
     if (paths, depth) != (4, 4):  # of these some are not back by then
         wild = descend(start, depth, 1.1 * theory.window(paths, depth), 2000)
         assert abs(wild["participation"] / paths - 1).max() < 1e-3
-        assert wild["late_loss"].min() > 1e-4
+        assert wild["last_loss"].min() > 1e-4
 
 
 def test_a_path_that_has_lost_is_back_when_it_is_told_to_be():
@@ -111,8 +111,8 @@ def test_a_path_that_has_lost_is_back_when_it_is_told_to_be():
 
 
 @cache
-def told():
-    """What is told of the runs of the grid, name to array of shape (depth, paths, relative_step, seed, ...)."""
+def laws():
+    """Return what theory says of the runs of the grid, name to array of shape (depth, paths, relative_step, seed, ...)."""
     parts = {}
     for depth, paths, step in itertools.product(*AXES.values()):
         p = study.Parameters(depth=depth, paths=paths, relative_step=step)
@@ -125,14 +125,14 @@ def told():
 
 def build(changes=None):
     """Runs that do as they are told, a little below the edge; matrices that share a little more evenly."""
-    law = told()
+    law = laws()
     runs = {name: law[name] for name in ("participation", "early_share", "edge", "early_edge")}
     slid = (law["edge"] > 0.99) & np.isfinite(law["return_steps"])
     slid[1] = False  # depth two
     shape = (*slid.shape, len(STEP))
     runs["participation"] = np.where(slid, 1.01, 1) * runs["participation"]
     runs["edge"] = np.where(slid, 0.993, 1) * runs["edge"]
-    runs["late_loss"] = np.where(np.isinf(law["return_steps"]), 0.3, 1e-20)
+    runs["last_loss"] = np.where(np.isinf(law["return_steps"]), 0.3, 1e-20)
     runs["loss"] = np.random.default_rng(0).uniform(1, 2, shape) * 0.1 ** np.arange(len(STEP))
     runs["share"] = np.repeat(law["early_share"][..., None, :], len(STEP), axis=-2)
     wide = {**runs, "participation": np.where(slid, 1.05, 1) * runs["participation"]}
@@ -147,7 +147,7 @@ def test_every_sentence_can_hold_and_fail():
         "depth-two": ("participation", made_up.times(1.001)),
         "edge": ("edge", less),
         "told": ("participation", more),
-        "settles": ("late_loss", moving),
+        "settles": ("last_loss", moving),
         "equal-beyond": ("participation", less),
         "matrices-least": ("matrices/participation", less),
         "participation": ("participation", more),
@@ -155,7 +155,7 @@ def test_every_sentence_can_hold_and_fail():
         "leader": ("early_share", lambda shares: shares[..., ::-1]),
         "matrices-edge": ("matrices/edge", less),
         "matrices-slide": ("matrices/participation", more),
-        "matrices-settle": ("matrices/late_loss", moving),
+        "matrices-settle": ("matrices/last_loss", moving),
     }
     check = {id: {"changes": dict([change])} for id, change in spoilt.items()}
     made_up.check("large-steps", build, check)
@@ -169,7 +169,7 @@ def test_another_law_network_or_optimiser_turns_a_headline(planted, verdict, mon
     if planted.pop("law", 0):
         other = lambda shares, depth: depth * (shares ** (2 - 1 / depth)).sum(-1)  # noqa: E731
         monkeypatch.setattr(theory, "sharpness", other)
-        monkeypatch.setitem(globals(), "told", told.__wrapped__)
+        monkeypatch.setitem(globals(), "laws", laws.__wrapped__)
     whole = build()
     seen = descend(starts(2, 4), 4, 1.3, **planted)["participation"]
     whole.simulation["participation"][0, 0, 0] = seen

@@ -76,7 +76,7 @@ def sharp(runs):
 
 def settled(runs):
     """Return, per run, whether its loss is small at all of its last steps; a run that diverged has none."""
-    return runs.late_loss.values < SETTLED
+    return runs.last_loss.values < SETTLED
 
 
 def kept(c):
@@ -90,9 +90,9 @@ def told_flat(c):
 
 
 def settles_as_told(c):
-    told = c.theory.return_steps.values
-    clear = ((told < c.p.steps / 2) | (told > 2 * c.p.steps)) & np.isfinite(c.late_loss.values)
-    return np.where(clear, settled(c.simulation) == (told < c.p.steps), np.nan)
+    wait, steps = c.theory.return_steps.values, c.p.steps
+    clear = ((wait < steps / 2) | (wait > 2 * steps)) & np.isfinite(c.last_loss.values)
+    return np.where(clear, settled(c.simulation) == (wait < steps), np.nan)
 
 
 def over_told(c):

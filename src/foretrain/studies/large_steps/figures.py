@@ -63,8 +63,8 @@ def draw_run(grid):
     figure, axes = panels(2, 1, height=5, sharex=True)
     for path, colour in zip(run["path"].values, COLOURS * 16, strict=False):
         axes[0].plot(step, run["share"].sel(path=path) / strength, color=colour)
-        told = cell.theory["early_share"].isel(seed=0).sel(path=path) / strength
-        axes[0].axhline(told, **theory_line(colour, label=None if path else "flow, told"))
+        flow = cell.theory["early_share"].isel(seed=0).sel(path=path) / strength
+        axes[0].axhline(flow, **theory_line(colour, label=None if path else "flow, told"))
     axes[1].plot(step, loss, color=COLOURS[0])
     axes[0].set(ylabel="Share of the mode")
     axes[1].set(ylabel="Loss", yscale="log", xlabel="Step", ylim=(SETTLED**2, None))

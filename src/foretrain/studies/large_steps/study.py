@@ -22,7 +22,7 @@ lab.declare(
     participation="(sum p)^2 / sum p^2 of the shares p at the end: how many paths carry the mode.",
     edge="Step times largest curvature at the end, over 2.",
     early_edge="Raised step times largest curvature when the step is raised, over 2.",
-    late_loss="Largest loss in the last tenth of the steps, nan = the run did not get there.",
+    last_loss="Largest loss in the last tenth of the steps, nan = the run did not get there.",
     return_steps="Steps until enough paths carry the mode again for a stable minimum, inf = never.",
 )
 
@@ -165,7 +165,7 @@ def program(p):
             "early_share": warm * early,
             "edge": warm * half * ends,
             "early_edge": warm * half * starts,
-            "late_loss": warm * state["late"],
+            "last_loss": warm * state["late"],
         }
 
     return lab.Program(init, step, observe, finish=finish)

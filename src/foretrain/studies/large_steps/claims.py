@@ -154,7 +154,7 @@ CLAIMS = [
     ),
     claim(
         "settles",
-        "The loss settles if and only if equal paths are stable at the step, and the paths needed are told back in time.",
+        "The loss settles if and only if equal paths are stable at the step, and those needed are told to return in time.",
         settles_as_told,
         source=SOURCE,
         near=1,

@@ -19,8 +19,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
 
+from foretrain.errors import StoreError
+from foretrain.provenance.reading import MOST_TEXT, read_file
+
 _JUDGED = "Judged by "
 _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
+_QUESTION = re.compile(r"^## (.*)\n+<!-- gallery: (.*) -->$", re.M)
 _PACKAGE = Path(__file__).parents[1]
 _PICTURES = re.compile(r"(?:\s*!\[[^\]]*\]\([^)]*\))+\s*")
 _ALPHABET = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
@@ -45,10 +49,22 @@ class Derivation:
     claims: tuple[str, ...]  # ids of the sentences
 
 
-def pages() -> list[Path]:
-    """The pages of the documentation that may derive sentences: beside the package, or in the repository."""
+def documentation() -> Path:
+    """The folder of the documentation: in the installed package, or in the repository."""
     own = _PACKAGE / "docs"
-    folder = own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+    return own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+
+
+def questions() -> dict[str, tuple[str, ...]]:
+    """Return each question of the documentation's gallery to the names of its studies, in the gallery's order."""
+    page = documentation() / "gallery.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return {question: tuple(names.split()) for question, names in _QUESTION.findall(text)}
+
+
+def pages() -> list[Path]:
+    """The pages of the documentation that may derive sentences."""
+    folder = documentation()
     return sorted([*folder.glob("theory/*.md"), *folder.glob("studies/*.md")])
 
 
@@ -65,11 +81,16 @@ def derivations(
     sections, lines = [], [] if problems is None else problems
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8-sig")
+            text = read_file(file, MOST_TEXT).decode("utf-8-sig")
         except UnicodeDecodeError:
             lines.append(f"{file} must be UTF-8, but is not: no derivation was read from it.")
             continue
-        except OSError:
+        except FileNotFoundError:
+            continue
+        except (OSError, StoreError) as error:
+            lines.append(
+                f"{file}: {getattr(error, 'strerror', error)}: no derivation was read from it."
+            )
             continue
         mistakes: list[str] = []
         if _JUDGED in text and study in {_hyphened(name) for name, _ in _NAMED.findall(text)}:

@@ -1,5 +1,6 @@
 """The table of verdicts, which pages of the documentation and the site show: a line for each sentence of each record."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -87,14 +88,24 @@ def facts(record: Record) -> dict[str, str]:
 
 
 def tally(records: Sequence[Record]) -> str:
-    """Return how many sentences the registry holds, and their verdicts, in one sentence for each size."""
-    table = [line for record in records for line in lines(record)]
+    """Return how many sentences the registry holds, and their verdicts, in one sentence for each size.
+
+    A sentence is counted once: at the document's size where it was judged there, else at another, of two such sizes at that
+    with more seeds; not where nothing was measured.
+    """
+    table: dict[tuple[str, str], Line] = {}
+    for line in (line for record in records for line in lines(record)):
+        present = table.get((line.record.study, line.row.id))
+        if any(not math.isnan(claim.measured) for claim in line.claims) and (
+            present is None or _weight(line) > _weight(present)
+        ):
+            table[line.record.study, line.row.id] = line
     alone = sum(
         any(
             claim.verdict in (HOLDS, FAILS) and not uncounted(claim, line.record.claims)
             for claim in line.claims
         )
-        for line in table
+        for line in table.values()
     )
     known = {record.study for record in records}
     others = len(known.difference(catalogue.names()))
@@ -102,17 +113,21 @@ def tally(records: Sequence[Record]) -> str:
         len(known) - others, "study", "studies"
     ) + f" and {count(others, 'benchmark')}" * bool(others)
     parts = [
-        f"The registry holds {len(table)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
+        f"The registry holds verdicts on {len(table)} sentences of {studies}; {alone} are evidence by themselves, the others "
         "exact facts, controls, complements of a sentence that fails, or open."
     ]
     sizes = {
         "document": "at the document's size",
-        "other": "at another size, which stands beside each",
+        "other": "at other sizes only, which stand beside each",
         "unknown": "at a size that cannot be compared",
     }
     for size, words in sizes.items():
-        verdicts = Counter(line.row.verdict for line in table if line.size == size)
+        verdicts = Counter(line.row.verdict for line in table.values() if line.size == size)
         text = f"{verdicts[HOLDS]} hold, {verdicts[FAILS]} fail, {verdicts[INCONCLUSIVE]} are inconclusive"
         text += f", {verdicts[NOT_CLAIMED]} are not claimed" if verdicts[NOT_CLAIMED] else ""
         parts += [f"Of {verdicts.total()} {words}, {text}."] if verdicts else []
     return " ".join(parts)
+
+
+def _weight(line: Line) -> tuple[bool, int]:
+    return line.size == "document", line.record.seeds

@@ -34,21 +34,13 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
 def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
     """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
-    paths = list(paths) if written else []
-    edited = [
-        p
-        for p in paths
-        if written.get(_name(p), _checksum(read_file(p))) != _checksum(read_file(p))
-    ]
-    if edited:
-        names = ", ".join(map(_name, edited))
-        raise StoreError(
-            f"{folder} holds what foretrain did not write: {names}. Try git checkout, or foretrain registry add."
-        )
-    if new := [_name(path) for path in paths if _name(path) not in written]:
-        raise StoreError(
-            f"The ledger of {folder} has no line of {', '.join(new)}. Try foretrain registry seal."
-        )
+    found = {_name(path): _checksum(read_file(path)) for path in (paths if written else ())}
+    if edited := [name for name in found if found[name] != written.get(name, found[name])]:
+        text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."
+        raise StoreError(f"{text} Try git checkout, or foretrain registry add.")
+    if new := found.keys() - written:
+        text = f"The ledger of {folder} has no line of {', '.join(sorted(new))}."
+        raise StoreError(f"{text} Try foretrain registry seal.")
 
 
 def unsealed(folder: Path) -> list[Path]:

@@ -17,7 +17,8 @@ parameter, derived, or of other runs.
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
@@ -115,34 +116,29 @@ def _value(reference: str, records: Sequence[Record]) -> float:
         raise StoreError(f"`{reference}` is no reference such as `routing/shared:low`.")
     study, size, label, name = match.groups()
     record = find(records, study, size or "")
+    values: dict[str, float]
     if label == "*":
-        verdicts = [row.verdict for row in rows(record.claims)]
+        verdicts = Counter(row.verdict for row in rows(record.claims))
+        values = {"sentences": verdicts.total(), "seeds": record.seeds}
+        values |= {"runs": sum(record.runs.values()), "hold": verdicts[HOLDS]}
+        values |= {"fail": verdicts[FAILS], "open": verdicts[INCONCLUSIVE]}
+    else:
+        try:
+            claim = ClaimTable(record.claims)[label]
+        except ValueError as error:
+            raise StoreError(f"`{reference}`: {error}") from None
+        if not isinstance(claim, Claim):
+            raise StoreError(f"`{reference}` names {len(claim)} cells. Try `{claim[0].label}`.")
+        low, high = claim.uncertainty or claim.allowed
         values = {
-            "seeds": record.seeds,
-            "runs": sum(record.runs.values()),
-            "sentences": len(verdicts),
+            "measured": claim.measured,
+            "predicted": claim.predicted,
+            "low": low,
+            "high": high,
         }
-        values |= {
-            "hold": verdicts.count(HOLDS),
-            "fail": verdicts.count(FAILS),
-            "open": verdicts.count(INCONCLUSIVE),
-        }
-        return _named(reference, name or "sentences", values)
-    try:
-        claim = ClaimTable(record.claims)[label]
-    except ValueError as error:
-        raise StoreError(f"`{reference}`: {error}") from None
-    if not isinstance(claim, Claim):
-        raise StoreError(f"`{reference}` names {len(claim)} cells. Try `{claim[0].label}`.")
-    low, high = claim.uncertainty or claim.allowed
-    values = {"measured": claim.measured, "predicted": claim.predicted, "low": low, "high": high}
-    return _named(reference, name or "measured", values)
-
-
-def _named(reference: str, name: str, values: Mapping[str, float]) -> float:
-    if name not in values:
+    if (name or next(iter(values))) not in values:
         raise StoreError(f"`{reference}`: {nearest(name, values)}")
-    return values[name]
+    return values[name or next(iter(values))]
 
 
 def _in_form(text: str, percent: str, value: float) -> str:

@@ -93,25 +93,22 @@ def tally(records: Sequence[Record]) -> str:
     A sentence is counted once: at the document's size where it was judged there, else at another, of two such sizes at that
     with more seeds; not where nothing was measured.
     """
-    table: dict[tuple[str, str], Line] = {}
-    for line in (line for record in records for line in lines(record)):
-        present = table.get((line.record.study, line.row.id))
-        if any(not math.isnan(claim.measured) for claim in line.claims) and (
-            present is None or _weight(line) > _weight(present)
-        ):
-            table[line.record.study, line.row.id] = line
+    known = [line for record in records for line in lines(record)]
+    known.sort(key=lambda line: (line.size == "document", line.record.seeds))
+    measured = (line for line in known if not all(math.isnan(c.measured) for c in line.claims))
+    table = {(line.record.study, line.row.id): line for line in measured}
+    settled = {
+        key: [claim for claim in line.claims if claim.verdict in (HOLDS, FAILS)]
+        for key, line in table.items()
+    }
     alone = sum(
-        any(
-            claim.verdict in (HOLDS, FAILS) and not uncounted(claim, line.record.claims)
-            for claim in line.claims
-        )
-        for line in table.values()
+        not all(uncounted(claim, table[key].record.claims) for claim in claims)
+        for key, claims in settled.items()
     )
-    known = {record.study for record in records}
-    others = len(known.difference(catalogue.names()))
-    studies = count(
-        len(known) - others, "study", "studies"
-    ) + f" and {count(others, 'benchmark')}" * bool(others)
+    names = {record.study for record in records}
+    others = len(names.difference(catalogue.names()))
+    studies = count(len(names) - others, "study", "studies")
+    studies += f" and {count(others, 'benchmark')}" * bool(others)
     parts = [
         f"The registry holds verdicts on {len(table)} sentences of {studies}; {alone} are evidence by themselves, the others "
         "exact facts, controls, complements of a sentence that fails, or open."
@@ -127,7 +124,3 @@ def tally(records: Sequence[Record]) -> str:
         text += f", {verdicts[NOT_CLAIMED]} are not claimed" if verdicts[NOT_CLAIMED] else ""
         parts += [f"Of {verdicts.total()} {words}, {text}."] if verdicts else []
     return " ".join(parts)
-
-
-def _weight(line: Line) -> tuple[bool, int]:
-    return line.size == "document", line.record.seeds

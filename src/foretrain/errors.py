@@ -58,14 +58,10 @@ def refuse_optimized_python() -> None:
         )
 
 
-# A value in quotes of more than 80 characters, of a path 300.
-_LONG = re.compile(r"([`'])(?:([^`'/]{80})[^`'/]+|([^`']{300})[^`']+)\1")
-_CUT = r"\1\2\3...\1"
-
-
 def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
     """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
-    line = f"Argument `{name}` must {rule}, but {_LONG.sub(_CUT, got)}."
+    got = _LONG.sub(r"\1\2\3...\1", got)
+    line = f"Argument `{name}` must {rule}, but {got}."
     error = ArgumentError(" ".join((f"{line} {repair}" if repair else line).splitlines()))
     error.argument = name
     return error
@@ -77,6 +73,7 @@ def not_installed(what: str, package: str, extra: str) -> ForetrainError:
     return ForetrainError(f"{what} needs {package}, which is not installed. {repair}")
 
 
+_LONG = re.compile(r"([`'])(?:([^`'/]{80})[^`'/]+|([^`']{300})[^`']+)\1")  # of a path more is said
 # Names that are usual elsewhere, too unlike those here to be found by their letters.
 _USUAL = {
     "rate": "learning_rate",

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import shutil
 import sys
 import textwrap
@@ -13,7 +12,6 @@ from itertools import pairwise
 from typing import Any
 
 _DIGITS, _MOST_DIGITS = 4, 9
-_STEERING = re.compile(r"[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _CLOSE = 1e-8  # values closer than this, relatively, are told apart by nobody
 
 
@@ -165,7 +163,7 @@ def print_folded(text: str, first: str = "", rest: str = "  ") -> None:
 def print_json(record) -> None:
     """Print a JSON-ready record; what could steer a terminal or turn its lines is escaped."""
     text = json.dumps(record, indent=2, ensure_ascii=False)
-    print(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def fold(text: str, width: float, first: str = "", rest: str = "  ") -> str:

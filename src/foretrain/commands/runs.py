@@ -55,7 +55,6 @@ def _sweep(arguments):
     again = words(vars(options), (name for name in FIELDS if name not in _OF_SHARD))
     folder, shards = folder_of(plan, options.out), arguments.emit_sbatch
     print(sbatch_script(plan.study.name, arguments.config, folder, shards, again), end="")
-    return None
 
 
 _READ = {
@@ -96,8 +95,7 @@ def _conducted(plan, options, arguments):
         part_of(options.shard)
         names = ("workers", "on", "checkpoint_every", "keep_state")
         check_options(**{name: getattr(options, name) for name in names})
-        print_text(describe(plan, folder_of(plan, options.out), options.workers))
-        return None
+        return print_text(describe(plan, folder_of(plan, options.out), options.workers))
     result = conduct(plan, options)
     if result is None:
         if not arguments.quiet:

@@ -66,6 +66,15 @@ def test_without_a_registry_or_a_record_a_command_says_so_in_a_line(tmp_path, ca
     assert "Did you mean `routing`?" in capsys.readouterr().err
 
 
+def test_in_a_folder_without_a_registry_the_one_that_foretrain_carries_is_read_and_never_written(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["registry", "list", "one-mode"]) == 0
+    assert "one-mode  default" in capsys.readouterr().out
+    assert main(["registry", "check", "--all"]) == 2
+
+
 def test_a_run_is_judged_anew_and_told_with_its_size_and_hashes(folder):
     with pytest.raises(ArgumentError, match="`size` must name the size"):
         measured.measure(folder)
@@ -163,7 +172,7 @@ def test_a_study_is_at_its_document_size_or_it_is_said_what_is_missing():
 def test_every_study_of_foretrain_is_listed_with_its_size_and_none_without_a_registry(capsys):
     assert notes([]) == {}
     assert notes([sized({}, study="routing")])["routing"] == "yes"
-    assert main(["list"]) == 0
+    assert main(["list", "-v"]) == 0
     lines = capsys.readouterr().out.count("At the document's size: ")
     assert lines == len(catalogue.names())
 

@@ -7,6 +7,15 @@ from foretrain.errors import argument_error, one_of
 from foretrain.words import count, duration, laid, print_text, room
 
 
+def _records(registry):
+    """Return the records of a registry; of the one that foretrain carries where none was named and none is here."""
+    from foretrain.registry.record import FOLDER, records
+    from foretrain.registry.sizes import shipped
+
+    known = shipped() if registry == Path(FOLDER) and not registry.is_dir() else []
+    return known or records(registry)
+
+
 def _add(arguments):
     from foretrain.registry.measure import commit_of_package, measure
     from foretrain.registry.record import write
@@ -24,9 +33,9 @@ def _list(arguments):
     from foretrain.claims.rows import rows
     from foretrain.registry.ledger import LEDGER, gone
     from foretrain.registry.present import changed
-    from foretrain.registry.record import find, records
+    from foretrain.registry.record import find
 
-    known = records(arguments.registry)
+    known = _records(arguments.registry)
     for study in arguments.targets:
         find(known, study)
     table = [("study", "size", "seeds", "cost", "commit", "renewed", "changed since", "verdicts")]
@@ -56,7 +65,8 @@ def _check(arguments):
     from foretrain.registry.record import find, records
     from foretrain.registry.renew import renewable
 
-    chosen = records(arguments.registry)
+    writes = arguments.all or arguments.renew
+    chosen = (records if writes else _records)(arguments.registry)
     if not arguments.all:
         studies = _wanted(arguments, "studies, or give --all")
         chosen = [find(chosen, study, arguments.size or "") for study in studies]
@@ -140,19 +150,17 @@ def _check_whole(arguments, record):
 
 
 def _render(arguments):
-    from foretrain.registry.record import records
     from foretrain.registry.render import render
 
     pages = [Path(page) for page in _wanted(arguments, "pages, or folders of pages")]
-    for page in render(pages, records(arguments.registry)):
+    for page in render(pages, _records(arguments.registry)):
         print(f"Written: {page}")
 
 
 def _publish(arguments):
     from foretrain.registry.publish import publish
-    from foretrain.registry.record import records
 
-    written = publish(records(arguments.registry), arguments.out or Path("site"))
+    written = publish(_records(arguments.registry), arguments.out or Path("site"))
     print(f"Page: {written[0]}, with {len(written) - 1} more.")
 
 
@@ -167,7 +175,7 @@ def _registry(arguments):
     return actions[one_of("action", arguments.action, list(actions))](arguments)
 
 
-_REGISTRY = "its folder; default registry"
+_REGISTRY = "its folder; default `registry`, or where there is none the one that foretrain carries"
 COMMANDS = {
     "registry": (
         _registry,

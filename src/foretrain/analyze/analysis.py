@@ -186,7 +186,7 @@ def analyze(
     parts, begun = parts or Parts(), time.process_time()
 
     def ended(name, **values):
-        """What is known with this part, which took what has passed since the last."""
+        """Return the analysis with this part, which took the seconds since the last."""
         took = time.process_time() - begun - sum(found.seconds.values())
         seconds = found.seconds | {name: took}
         known = replace(found, **values, seconds=seconds, memory=_peak() / 2**20)

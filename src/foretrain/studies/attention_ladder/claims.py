@@ -1,0 +1,165 @@
+"""Claims on the ladder of linear attention; for the derivations see ``docs/studies/attention-ladder.md``."""
+
+import numpy as np
+
+from foretrain.quantities.allowed import tolerance
+from foretrain.study import claim, slope
+from foretrain.theory import attention_ladder as theory
+
+from .study import PAPER, SOURCE, eigenvalues
+
+NEAR = 0.02  # relative distance within which a loss is on a level
+STEEP = 0.05  # that slopes on a logarithmic scale may be off
+MOST = (0.8, 1.0)  # of twenty that agree the share is at least .83
+
+
+def told(c):
+    """Return where a fall of the loss is told, (seed, mode)."""
+    return np.isfinite(c.theory.drop_time)
+
+
+def seen(c):
+    """Return where a level is told to be seen, (seed, mode)."""
+    return told(c) & (c.theory.visible == 1)
+
+
+def every(right, among):
+    """Return per seed whether all that are told are right; nan for a seed of which nothing is told."""
+    return (right | ~among).all("mode").where(among.any("mode"))
+
+
+def hidden(c):
+    """Return in words why no level is told to be seen; "" where one is."""
+    return "" if bool(seen(c).any()) else "falls follow one another too soon for a level to be seen"
+
+
+def on_levels(c):
+    return every(abs(c.level / c.theory.level - 1) <= NEAR, seen(c))
+
+
+def room(c):
+    """Return how far a fall may be from what is told, relatively."""
+    return 2 * c.p.init_scale * theory.coupling(eigenvalues(c.p), c.p.context)
+
+
+def crowded(c):
+    """Return in words why heads cannot be told one by one; "" where they can."""
+    return "" if room(c) < 1 else "from so large a start heads feel each other as much as the data"
+
+
+def on_time(c):
+    return every(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), told(c))
+
+
+def by_the_head(c):
+    return every(c.learner == c.theory.learner, told(c))
+
+
+def rungs(c):
+    return min(c.p.heads, c.p.dimension)
+
+
+def at_the_end(c):
+    ladder = theory.levels(eigenvalues(c.p), c.p.context)
+    whole = told(c).sum("mode") == rungs(c)
+    return (abs(c.ladder_end / ladder[rungs(c)] - 1) <= NEAR / 2).where(whole)
+
+
+def fall_time(runs):
+    """Return the time from half-way to the first level to half-way to the last."""
+    return runs.drop_time.isel(mode=-1) - runs.drop_time.isel(mode=0)
+
+
+def sampled_levels(c):
+    return (c["sampled"].level / c.theory.level).where(seen(c)).mean("mode")
+
+
+def regression(c):
+    return c.level_gap.where(seen(c)).mean("mode")
+
+
+ROW = {"source": SOURCE, "rank": "headline"}
+EVERY = {"near": 1, "inside": MOST, "statistic": "fraction"}
+CLAIMS = [
+    claim(
+        "levels",
+        "The loss of separate heads waits on every level that the spectrum of the inputs tells, in descending order.",
+        on_levels,
+        domain=hidden,
+        why="Two percent for what is still on its way where the loss falls most slowly; one run in five may differ.",
+        note="Share of runs of which all levels that are told to last ten settling times are met.",
+        **EVERY,
+        **ROW,
+    ),
+    claim(
+        "times",
+        "Every fall of the loss comes when the initial weights say that a head leaves.",
+        on_time,
+        domain=crowded,
+        why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that.",
+        note="Share of runs in which all that are told come in time.",
+        **EVERY,
+        **ROW,
+    ),
+    claim(
+        "heads",
+        "Which head learns which mode is told before training from the initial weights.",
+        by_the_head,
+        domain=crowded,
+        why="Two heads that leave almost together may change places; one run in five may have such a pair.",
+        note="Share of runs in which all modes that are told have their head.",
+        **EVERY,
+        **ROW,
+    ),
+    claim(
+        "ends",
+        "Separate heads end on the level of as many modes as there are heads, or dimensions if these are fewer.",
+        at_the_end,
+        domain=crowded,
+        why="A head keeps its mode; one percent for the loss, and one run in five may put two heads on one mode.",
+        among="runs of which that many falls are told before the horizon",
+        **EVERY,
+        **ROW,
+    ),
+    claim(
+        "merged-once",
+        "Merged heads fall once: from any start they take one and the same time from the first level to the last.",
+        lambda c: slope(fall_time(c["merged"]), "init_scale"),
+        **tolerance(0, STEEP),
+        along="init_scale",
+        why="All modes grow in one direction, up to the scale of the start; separate heads take a time inverse in it.",
+        note="Slope of its logarithm on that of the scale.",
+        **ROW,
+    ),
+    claim(
+        "sampled",
+        "Separate heads that see 5,000 sequences wait on the same levels.",
+        sampled_levels,
+        domain=hidden,
+        **tolerance(1, 0.05),
+        why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",
+        note="Loss on a level over that of the distribution, mean over levels.",
+        **ROW,
+    ),
+    claim(
+        "inverse",
+        "The first head leaves after a time inverse in the scale of the initial weights.",
+        lambda c: slope(c.drop_time.isel(mode=0), "init_scale"),
+        **tolerance(-1, STEEP),
+        along="init_scale",
+        source=SOURCE,
+        why="Three weights multiply, so that a head leaves after 1 / (lambda^2 sigma); the fall itself takes a few percent.",
+        note="Slope of its logarithm on that of the scale.",
+    ),
+    claim(
+        "regression",
+        "On a level attention is regression in context on the principal components that have been learned.",
+        regression,
+        domain=hidden,
+        near=0,
+        inside=(0, 0.05),
+        source=PAPER,
+        why="Five percent of its matrix for what is still on its way.",
+        note="Distance of A from it, over its size, mean over levels.",
+    ),
+]

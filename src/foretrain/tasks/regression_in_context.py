@@ -4,10 +4,12 @@ A prediction beta^T A x for the last x of a sequence uses beta, the mean of y_n 
 depends on sequences through three statistics alone, of which A is read row by row.
 """
 
+from typing import Any
+
 import numpy as np
 
 
-def statistics(spectrum, beta_moments) -> dict[str, np.ndarray]:
+def statistics(spectrum, beta_moments) -> dict[str, Any]:
     """Return E y^2 (), E[y beta x^T] (D^2,) and E[(beta x^T) (beta x^T)^T] (D^2, D^2) of the distribution.
 
     Args:
@@ -18,7 +20,7 @@ def statistics(spectrum, beta_moments) -> dict[str, np.ndarray]:
     return {"power": spectrum.sum(), "cross": np.diag(spectrum**2).ravel(), "square": square}
 
 
-def sampled(spectrum, context: int, count: int, generator) -> dict[str, np.ndarray]:
+def sampled(spectrum, context: int, count: int, generator) -> dict[str, Any]:
     """Return the same of `count` sequences of N = `context` pairs and one input that is asked for."""
     x = generator.standard_normal((count, context + 1, len(spectrum))) * spectrum**0.5
     y = np.einsum("snd,sd->sn", x, generator.standard_normal((count, len(spectrum))))

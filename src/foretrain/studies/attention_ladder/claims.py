@@ -23,18 +23,19 @@ def seen(c):
     return told(c) & (c.theory.visible == 1)
 
 
-def every(right, among):
-    """Return per seed whether all that are told are right; nan for a seed of which nothing is told."""
-    return (right | ~among).all("mode").where(among.any("mode"))
+def share(right, among):
+    """Return per seed the share of what is told that is right; nan for a seed of which nothing is told."""
+    return right.where(among).mean("mode")
 
 
 def hidden(c):
-    """Return in words why no level is told to be seen; "" where one is."""
-    return "" if bool(seen(c).any()) else "falls follow one another too soon for a level to be seen"
+    """Return in words why no level is claimed to be seen; "" where one is in half of the runs or more."""
+    often = seen(c).any("mode").mean() >= 0.5
+    return "" if often else "falls follow one another too soon for a level to be seen in most runs"
 
 
-def on_levels(c):
-    return every(abs(c.level / c.theory.level - 1) <= NEAR, seen(c))
+def off_levels(c):
+    return abs(c.level / c.theory.level - 1).where(seen(c)).max("mode")
 
 
 def room(c):
@@ -48,11 +49,11 @@ def crowded(c):
 
 
 def on_time(c):
-    return every(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), told(c))
+    return share(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), told(c))
 
 
 def by_the_head(c):
-    return every(c.learner == c.theory.learner, told(c))
+    return share(c.learner == c.theory.learner, told(c))
 
 
 def rungs(c):
@@ -79,26 +80,29 @@ def regression(c):
 
 
 ROW = {"source": SOURCE, "rank": "headline"}
-EVERY = {"near": 1, "inside": MOST, "statistic": "fraction"}
+SHARE = {"near": 1, "inside": MOST, "within": (0, 1)}
+SEEN = {"domain": hidden, "among": "runs of which a level is told to last"}
 CLAIMS = [
     claim(
         "levels",
         "The loss of separate heads waits on every level that the spectrum of the inputs tells, in descending order.",
-        on_levels,
-        domain=hidden,
-        why="Two percent for what is still on its way where the loss falls most slowly; one run in five may differ.",
-        note="Share of runs of which all levels that are told to last ten settling times are met.",
-        **EVERY,
+        off_levels,
+        near=0,
+        inside=(0, NEAR),
+        why="Two percent for what is still on its way where the loss falls most slowly; a level that is skipped is off by 40.",
+        note="Largest relative distance over the levels that are told to last ten settling times.",
+        **SEEN,
         **ROW,
     ),
     claim(
         "times",
-        "Every fall of the loss comes when the initial weights say that a head leaves.",
+        "The loss falls when the initial weights say that a head leaves.",
         on_time,
         domain=crowded,
-        why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that.",
-        note="Share of runs in which all that are told come in time.",
-        **EVERY,
+        why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that, "
+        "and one fall in five by a head that was about to turn.",
+        note="Share of the falls that are told which come in time.",
+        **SHARE,
         **ROW,
     ),
     claim(
@@ -106,9 +110,9 @@ CLAIMS = [
         "Which head learns which mode is told before training from the initial weights.",
         by_the_head,
         domain=crowded,
-        why="Two heads that leave almost together may change places; one run in five may have such a pair.",
-        note="Share of runs in which all modes that are told have their head.",
-        **EVERY,
+        why="Two heads that leave almost together may change places; one mode in five may be of such a pair.",
+        note="Share of the modes that are told which have their head.",
+        **SHARE,
         **ROW,
     ),
     claim(
@@ -118,7 +122,9 @@ CLAIMS = [
         domain=crowded,
         why="A head keeps its mode; one percent for the loss, and one run in five may put two heads on one mode.",
         among="runs of which that many falls are told before the horizon",
-        **EVERY,
+        near=1,
+        inside=MOST,
+        statistic="fraction",
         **ROW,
     ),
     claim(
@@ -135,7 +141,7 @@ CLAIMS = [
         "sampled",
         "Separate heads that see 5,000 sequences wait on the same levels.",
         sampled_levels,
-        domain=hidden,
+        **SEEN,
         **tolerance(1, 0.05),
         why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",
         note="Loss on a level over that of the distribution, mean over levels.",
@@ -155,7 +161,7 @@ CLAIMS = [
         "regression",
         "On a level attention is regression in context on the principal components that have been learned.",
         regression,
-        domain=hidden,
+        **SEEN,
         near=0,
         inside=(0, 0.05),
         source=PAPER,

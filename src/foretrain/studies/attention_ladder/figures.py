@@ -6,7 +6,7 @@ from foretrain.figures import finished
 from foretrain.figures.style import INK, panels, shades, simulation_line, theory_line
 from foretrain.study import TIME_UNIT, drawn, figure, panel
 
-from .claims import fall_time, seen
+from .claims import fall_time
 
 DRAWN = 3  # seeds
 
@@ -55,8 +55,8 @@ FIGURES = {
     "ladder": drawn(draw_ladder),
     "falls": figure(
         "When the loss falls, and for how long",
-        "Left: times of two falls, median over seeds; dashed, told from the initial weights. Right: time from the first level to "
-        "the last: of separate heads it goes as the inverse of the scale of the start, of merged ones it is the same.",
+        "Left: times of two falls, median over seeds; dashed, told from the initial weights. Right: time from the first level "
+        "to the last: of separate heads it goes as the inverse of the scale of the start, of merged ones it is the same.",
         panel(
             {"first fall": fall(0), "second fall": fall(1)},
             theory={"first fall": told_fall(0), "second fall": told_fall(1)},

@@ -26,9 +26,9 @@ def sampled(spectrum, context: int, count: int, generator) -> dict[str, Any]:
     y = np.einsum("snd,sd->sn", x, generator.standard_normal((count, len(spectrum))))
     beta = np.einsum("sn,snd->sd", y[:, :-1], x[:, :-1]) / context
     seen = np.einsum("sd,se->sde", beta, x[:, -1]).reshape(count, -1)
-    asked = y[:, -1]
+    last = y[:, -1]
     return {
-        "power": (asked**2).mean(),
-        "cross": asked @ seen / count,
+        "power": (last**2).mean(),
+        "cross": last @ seen / count,
         "square": seen.T @ seen / count,
     }

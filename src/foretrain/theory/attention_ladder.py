@@ -86,7 +86,7 @@ def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: flo
     size, rates = len(eigenvalues), eigenvalues**2
     ends = strengths(eigenvalues, context) ** (1 / 3)
     left, waiting = np.ones(size), list(range(len(value)))
-    state, found, time = np.column_stack([value, keys, queries]), [], 0.0
+    state, ladder, time = np.column_stack([value, keys, queries]), [], 0.0
 
     def velocity(_, flat):
         heads = flat.reshape(-1, 1 + 2 * size)
@@ -114,9 +114,9 @@ def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: flo
             way.t_events[0][0] + 1 / (rates[mode] * FAR),
             1 / (rates[mode] * ends[mode]),
         )
-        found.append(Drop(waiting[place], mode, infinite + half_way() * unit))
+        ladder.append(Drop(waiting[place], mode, infinite + half_way() * unit))
         time = max(time, infinite - unit)
         state[waiting] = way.sol(time).reshape(len(waiting), -1)
         left[mode] = 0
         del waiting[place]
-    return found
+    return ladder

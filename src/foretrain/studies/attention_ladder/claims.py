@@ -13,14 +13,14 @@ STEEP = 0.05  # that slopes on a logarithmic scale may be off
 MOST = (0.8, 1.0)  # of twenty that agree the share is at least .83
 
 
-def told(c):
+def predicted(c):
     """Return where a fall of the loss is told, (seed, mode)."""
     return np.isfinite(c.theory.drop_time)
 
 
 def seen(c):
     """Return where a level is told to be seen, (seed, mode)."""
-    return told(c) & (c.theory.visible == 1)
+    return predicted(c) & (c.theory.visible == 1)
 
 
 def share(right, among):
@@ -49,11 +49,11 @@ def crowded(c):
 
 
 def on_time(c):
-    return share(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), told(c))
+    return share(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), predicted(c))
 
 
 def by_the_head(c):
-    return share(c.learner == c.theory.learner, told(c))
+    return share(c.learner == c.theory.learner, predicted(c))
 
 
 def rungs(c):
@@ -62,7 +62,7 @@ def rungs(c):
 
 def at_the_end(c):
     ladder = theory.levels(eigenvalues(c.p), c.p.context)
-    whole = told(c).sum("mode") == rungs(c)
+    whole = predicted(c).sum("mode") == rungs(c)
     return (abs(c.ladder_end / ladder[rungs(c)] - 1) <= NEAR / 2).where(whole)
 
 

@@ -16,8 +16,8 @@ def draw_ladder(grid):
     values = part.values("heads")
     picture, axes = panels(1, len(values[:2]), height=3.8, squeeze=False)
     for place, (heads, ax) in enumerate(zip(values[:2], np.ravel(axes), strict=True)):
-        runs, told = (data.isel(heads=place) for data in (part.simulation, part.theory))
-        for level in told["level"].isel(seed=0).values:
+        runs, theory = (data.isel(heads=place) for data in (part.simulation, part.theory))
+        for level in theory["level"].isel(seed=0).values:
             ax.axhline(level, color=INK, linewidth=0.5, alpha=0.4)
         for seed, colour in enumerate(shades(min(DRAWN, runs.sizes["seed"]))):
             run, ladder = runs.isel(seed=seed), told.isel(seed=seed)
@@ -32,7 +32,7 @@ def draw_ladder(grid):
                 times, levels, where="post", **theory_line(colour, label=None if seed else "told")
             )
         ax.set(xscale="log", title=f"{heads} heads", ylabel="Loss", xlabel=f"Time ({TIME_UNIT})")
-        ax.set_xlim(float(told["drop_time"].min()) / 5, None)
+        ax.set_xlim(float(theory["drop_time"].min()) / 5, None)
     return finished(
         picture,
         "The loss comes down a ladder that is told beforehand",

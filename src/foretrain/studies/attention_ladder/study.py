@@ -116,8 +116,8 @@ def inputs(p, seed):
     seen, spectrum, weights = statistics(p, seed), eigenvalues(p), start(p, seed)
     best = seen["cross"] @ np.linalg.solve(seen["square"], seen["cross"])
     ladder, learned = theory.levels(spectrum, p.context), theory.strengths(spectrum, p.context)
-    told = {"half_way": (ladder[1:] + ladder[:-1]) / 2, "least": seen["power"] - best}
-    return {**weights, **seen, **told, "strengths": learned}
+    law = {"half_way": (ladder[1:] + ladder[:-1]) / 2, "least": seen["power"] - best}
+    return {**weights, **seen, **law, "strengths": learned}
 
 
 def program(p):
@@ -148,9 +148,9 @@ def program(p):
         speed = sum((leaf**2).sum() for leaf in slope.values())
         crossed = (2 * half <= inputs["half_way"]) | (state["time"] > UNKNOWN)
         slower = (numbers == crossed.sum() - 1) & (speed < state["slowest"])
-        told = jnp.diag(inputs["strengths"] * (numbers < crossed.sum()))
-        gap = parts(state["weights"]).sum(0) - told
-        size = jnp.maximum((told**2).sum(), jnp.finfo(half.dtype).tiny)
+        regression = jnp.diag(inputs["strengths"] * (numbers < crossed.sum()))
+        gap = parts(state["weights"]).sum(0) - regression
+        size = jnp.maximum((regression**2).sum(), jnp.finfo(half.dtype).tiny)
         elapsed = state["count"] * inputs["learning_rate"]
         return {
             "weights": jax.tree.map(
@@ -195,16 +195,16 @@ def predict(p, step, seed):
     if p.attention == "merged" or p.sequences:
         return {}
     spectrum, horizon = eigenvalues(p), p.horizon / p.init_scale
-    found = theory.drops(**start(p, seed), eigenvalues=spectrum, context=p.context, most=horizon)
-    ladder, told = theory.levels(spectrum, p.context), np.full((2, p.dimension), np.nan)
-    for drop in found:
-        told[:, drop.mode] = drop.time, drop.head
-    waits = np.diff(np.nan_to_num(told[0], nan=horizon), append=horizon)
+    drops = theory.drops(**start(p, seed), eigenvalues=spectrum, context=p.context, most=horizon)
+    ladder, carried = theory.levels(spectrum, p.context), np.full((2, p.dimension), np.nan)
+    for drop in drops:
+        carried[:, drop.mode] = drop.time, drop.head
+    waits = np.diff(np.nan_to_num(carried[0], nan=horizon), append=horizon)
     settling = np.append(theory.settling(spectrum, p.context), np.inf)
     return {
-        "drop_time": told[0],
-        "learner": told[1],
+        "drop_time": carried[0],
+        "learner": carried[1],
         "level": ladder[1:],
         "visible": waits > VISIBLE * settling,
-        "ladder_end": ladder[len(found)],
+        "ladder_end": ladder[len(drops)],
     }

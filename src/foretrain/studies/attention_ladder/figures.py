@@ -20,7 +20,7 @@ def draw_ladder(grid):
         for level in theory["level"].isel(seed=0).values:
             ax.axhline(level, color=INK, linewidth=0.5, alpha=0.4)
         for seed, colour in enumerate(shades(min(DRAWN, runs.sizes["seed"]))):
-            run, ladder = runs.isel(seed=seed), told.isel(seed=seed)
+            run, ladder = runs.isel(seed=seed), theory.isel(seed=seed)
             ax.plot(
                 run["step"] * part.parameters.learning_rate, run["loss"], **simulation_line(colour)
             )

@@ -13,7 +13,7 @@ SOURCE = "docs/studies/attention-ladder.md"
 PAPER = "Zhang, Singh, Latham & Saxe (2025), abstract"
 COST = "1 min"
 REFERENCES = ("zhang2025",)
-SEEDS = 20
+SEEDS = 40
 AXES = {"init_scale": (0.003, 0.01, 0.03), "heads": (8, 2)}
 PRESETS = {
     "paper": {

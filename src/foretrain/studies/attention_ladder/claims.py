@@ -49,7 +49,7 @@ def crowded(c):
 
 
 def swaps(c):
-    """Return the share of modes whose head may be another: two heads that leave within each other's error may change places."""
+    """Return the share of modes whose head may be another, of two that leave within each other's error."""
     return 2 * room(c)
 
 

@@ -18,7 +18,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -74,10 +73,7 @@ def layers_of(weights, biases):
 def ours(name: str) -> list[dict]:
     """Calls of `foretrain.analyze`, with its estimates at three scales."""
     import foretrain
-    from foretrain.degeneracy.sampled import effective_parameters
 
-    # Its seconds are of the processor, so that a busy machine does not cut chains short.
-    effective_parameters.time = SimpleNamespace(perf_counter=time.process_time)
     kind, weights, biases, x, _ = networks()[name]
     params, made = layers_of(weights, biases), []
 

@@ -36,9 +36,9 @@ def from_weights(walk):
     """All chains begin at the weights."""
     begin = walk._cooled
 
-    def cooled(beta, seconds):
+    def cooled(beta, budget):
         walk.outside, walk.hot = 0 * walk.outside, beta
-        return begin(beta, seconds)
+        return begin(beta, budget)
 
     walk._cooled = cooled
 
@@ -64,8 +64,8 @@ def exchange(spacing, walk):
             u[yes, rung : rung + 2] = both[:, ::-1]
         return u
 
-    def sample(eps, budget, most):
-        beta, end = 1 / (2 * eps), walk.spent + budget
+    def sample(eps, budget):
+        beta, end = 1 / (2 * eps), walk.gradients + budget
         u, log_step = walk._cooled(beta, budget / 10)  # of as many chains as there are ladders
         hot = min(walk.hottest, beta)
         rungs = max(int(np.ceil(np.log(beta / hot) / spacing)), 1) + 1
@@ -74,15 +74,15 @@ def exchange(spacing, walk):
         u = np.repeat(np.asarray(u)[:, None], rungs, 1)
         log_step = np.repeat(np.asarray(log_step)[:, None], rungs, 1)
         walk.metric, every, kept, rate, number = walk.plain, np.tile(betas, LADDERS), [], 0.3, 0
-        warm = walk.spent + (end - walk.spent) / 4
-        while walk.spent < end or len(kept) < 16:
-            steps = walk._length(log_step[:, -1], max(end - walk.spent, 0.0), 1)
+        warm = walk.gradients + (end - walk.gradients) / 4
+        while walk.gradients < end or len(kept) < 16:
+            steps = walk._length(log_step[:, -1], max(end - walk.gradients, 0.0), 1)
             flat = u.reshape(-1, u.shape[-1])
             flat, log_step, draws = walk._go(flat, log_step.ravel(), every, steps, 1, rate)
             log_step = log_step.reshape(LADDERS, rungs)
             u = swapped(np.array(flat).reshape(u.shape), betas, number % 2)
             number += 1
-            if walk.spent > warm:
+            if walk.gradients > warm:
                 rate = 0.0
                 kept.append(
                     [part.reshape(LADDERS, rungs, *part.shape[1:])[:, -1] for part in draws]
@@ -91,11 +91,11 @@ def exchange(spacing, walk):
         draws = Draws(*(np.concatenate(part, 1) for part in zip(*kept, strict=True)))
         trace = 2 * beta * (draws.loss - walk.posterior.start_loss)
         places = np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)
-        return (*walk._judged(draws, beta, most), trace[:, places])
+        return (*walk._judged(draws, beta), trace[:, places])
 
     begin = walk._cooled
 
-    def cooled(beta, seconds):
+    def cooled(beta, budget):
         """Keeps where cooling began: the hottest rung."""
         go = walk._go
 
@@ -105,7 +105,7 @@ def exchange(spacing, walk):
             return go(*arguments, **options)
 
         walk.hottest, walk._go = None, watched
-        cold = begin(beta, seconds)
+        cold = begin(beta, budget)
         walk._go = go
         return cold
 

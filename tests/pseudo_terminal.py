@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import select
 import struct
 import subprocess
@@ -10,7 +9,8 @@ import sys
 import time
 from collections.abc import Callable
 
-_PARTS = re.compile(r"\x1b\[(\?*[\d;]*)([A-Za-z])|\x1b.|.|\n", re.DOTALL)
+import pyte
+
 # The terminal is made that of the session by the program itself: JAX allows no function between fork and exec. Tests that
 # run in the background of a shell ignore Ctrl-C, and so would what they start.
 _LEAD = (
@@ -18,62 +18,24 @@ _LEAD = (
     " signal.signal(signal.SIGINT, signal.SIG_DFL);"
     " os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
+_ROWS = 200  # none of which scrolls away
 
 
-class Screen:
-    """Screen of a terminal that has been sent some text: carriage returns, wraps, and the codes that move and erase.
+class Screen(pyte.Screen):
+    """Screen of a terminal that has been sent some text."""
 
-    Attributes:
-        lines: The rows from the top, none of which scrolls away.
-        row, column: Where the cursor is.
-        cursor: Whether it is shown.
-    """
-
-    def __init__(self, columns: int):
-        self.columns, self.cursor = columns, True
-        self.lines, self.row, self.column = [""], 0, 0
+    @property
+    def current(self) -> str:
+        """The line of the cursor."""
+        return self.display[self.cursor.y].rstrip()
 
     @property
     def left(self) -> list[str]:
         """Lines on the screen of a program that has ended, and has left the cursor shown at the start of a line."""
-        assert (self.cursor, self.column) == (True, 0)
-        assert not any(self.lines[self.row :])
-        return self.lines[: self.row]
-
-    def feed(self, text: str) -> None:
-        """Take what a program has written."""
-        for code, kind, sign in ((m[1], m[2], m[0]) for m in _PARTS.finditer(text)):
-            if kind:
-                self._code(code, kind)
-            elif sign == "\r":
-                self.column = 0
-            elif sign == "\n":
-                self._down()
-            elif sign.isprintable():
-                self._put(sign)
-
-    def _put(self, sign):
-        if self.column == self.columns:
-            self._down()
-            self.column = 0
-        line = self.lines[self.row].ljust(self.column)
-        self.lines[self.row] = line[: self.column] + sign + line[self.column + 1 :]
-        self.column += 1
-
-    def _down(self):
-        self.row += 1
-        self.lines += [""] * (self.row + 1 - len(self.lines))
-
-    def _code(self, code, kind):
-        if kind == "A":
-            self.row = max(0, self.row - int(code or 1))
-        elif kind == "K":
-            left = self.lines[self.row]
-            self.lines[self.row] = "" if code == "2" else left[: self.column]
-        elif code == "?25":
-            self.cursor = kind == "h"
-        else:
-            assert kind == "m", f"a code that this screen does not know: {code}{kind}"
+        assert (self.cursor.hidden, self.cursor.x) == (False, 0)
+        lines = [line.rstrip() for line in self.display]
+        assert not any(lines[self.cursor.y :])
+        return lines[: self.cursor.y]
 
 
 def in_terminal(
@@ -116,7 +78,8 @@ def in_terminal(
         start_new_session=True,
     )
     os.close(theirs)
-    screen, whole, until = Screen(columns), b"", time.monotonic() + timeout_s
+    screen, whole, until = Screen(columns, _ROWS), b"", time.monotonic() + timeout_s
+    stream = pyte.ByteStream(screen)
     done: bytes | bool = False
     with contextlib.suppress(OSError):  # the terminal is gone with its last program
         while time.monotonic() < until:
@@ -125,8 +88,7 @@ def in_terminal(
                 if not piece:
                     break
                 whole += piece
-                screen = Screen(columns)
-                screen.feed(whole.decode(errors="replace"))
+                stream.feed(piece)
             if not done and (done := then(screen, job)) and isinstance(done, bytes):
                 os.write(ours, done)
     if time.monotonic() >= until:

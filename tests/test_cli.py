@@ -148,7 +148,8 @@ def test_a_terminal_gets_lines_it_has_room_for_and_a_program_gets_whole_ones(
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    asked = [["list"], ["list", "routing", "--claims"], ["info", "routing"], ["show", "."]]
+    asked = [["list"], ["list", "-v"], ["list", "routing", "--claims"], ["info", "routing"]]
+    asked += [["info", "routing", "-v"], ["show", "."]]
     monkeypatch.chdir(tmp_path)
     told = {}
     for command in [*asked, ["show", "-v", "."], ["run", "routing", "--mask", "circlant"]]:

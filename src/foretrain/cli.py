@@ -142,7 +142,7 @@ _KINDS: dict[str, dict[str, Any]] = {
         ("file first folder second", {"type": Path}),
         ("--layers --part --times files models", {"nargs": "+"}),
         ("--to --data", {"required": True}),
-        ("--batch-size --emit-sbatch --modules --points --seeds", {"type": int}),
+        ("--batch-size --emit-sbatch --gradients --modules --points --seeds", {"type": int}),
         ("explain:--steps", {"type": int, "required": True}),
         ("--resolution --seconds", {"type": float}),
         ("--measured", {"nargs": "+", "type": Path}),

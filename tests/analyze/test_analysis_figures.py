@@ -26,7 +26,7 @@ def test_the_picture_has_a_trace_and_a_histogram_of_each_chain_at_each_scale_tha
     traces = RANDOM.standard_normal((3, 8, 64))
     traces[1] = np.nan  # not sampled
     eps, lines = np.array([0.1, 0.01, 0.001]), [[]] * 3
-    sampled = SampledParameters(eps, 0 * eps, 0 * eps, lines, [None] * 3, traces, 1, 1.0)
+    sampled = SampledParameters(eps, 0 * eps, 0 * eps, lines, [None] * 3, traces, 1)
     axes = chains(sampled).figure.axes
     assert [ax.get_title() for ax in axes] == ["ε = 0.1", "ε = 0.001", "", ""]
     assert {tuple(line.get_ydata()) for line in axes[1].lines} == {tuple(one) for one in traces[2]}

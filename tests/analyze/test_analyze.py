@@ -14,6 +14,7 @@ import scipy.special
 import foretrain
 from foretrain.analyze.analysis import analyze
 from foretrain.analyze.analysis_words import tables
+from foretrain.analyze.parts import Parts
 from foretrain.cli import main
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
@@ -132,7 +133,7 @@ def test_its_parts_share_a_scale_and_doubts_are_told():
     assert coarse.source == "a hundredth of the outputs' deviation, squared"
     assert coarse.freedom.free >= result.freedom.free
     few = analyze(network, X[:4], 1e-3, seconds=0)
-    assert few.exact is None
+    assert few.exact.by_source() == {}
     assert "4 examples are fewer than the 6" in few.doubts[0]
 
 
@@ -148,7 +149,7 @@ def test_a_pure_function_is_analysed_as_the_network_that_it_is():
     (*_, (name, rank)) = tables(by_function)[0].rows
     assert (name, rank.split(",")[0]) == ("rank of the Jacobian", "rank 18 of 25")
     assert by_function.wiring is None
-    assert by_function.exact is None
+    assert by_function.exact.by_source() == {}
     part = foretrain.analyze(apply, WEIGHTS, X, noise_scale=1e-3, seconds=0, part="1")
     assert part.parameters == 10
     assert "Part: 1 alone: 10 of 25 parameters move." in part.doubts
@@ -291,7 +292,9 @@ def test_a_divergence_of_one_output_is_refused():
         analyze(single, X, loss="kl", seconds=0)
 
 
-@pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"seconds": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"modules": 0}, {"points": 0}, {"seconds": -1}, {"gradients": -1}]
+)
 def test_arguments_are_refused_before_any_work(wrong, monkeypatch):
     monkeypatch.delattr("foretrain.analyze.analysis.as_function")  # the first that is asked
     with pytest.raises(ArgumentError, match=f"`{next(iter(wrong))}` must be"):
@@ -336,23 +339,26 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, caps
 
 
 @pytest.mark.slow
-def test_an_interrupt_while_sampling_is_one_line_and_code_130(folder):
+def test_an_interrupt_while_sampling_keeps_what_is_known_and_has_code_130(folder):
     """Computations of XLA at that moment bring no trace and no crash."""
-    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--seconds", "500"]
-    words += ["--out", str(folder / "out")]
+    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--out", str(folder / "out")]
+    words += ["--gradients", "100000000"]
     command = [sys.executable, "-m", "foretrain", "analyze", *words]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as run:
         assert run.stderr is not None
         for line in run.stderr:
-            if line.startswith("Sampling: a gradient"):
+            if line.startswith("Sampling: at most"):
                 break
         time.sleep(3)  # sampling goes on
         assert run.poll() is None
         run.send_signal(signal.SIGINT)
         told, shown = run.communicate(timeout=120)[::-1]
     assert run.returncode == 130
-    assert told == "foretrain: interrupted.\n"
-    assert shown == ""
-    assert not (folder / "out").exists()
+    assert told == "foretrain: interrupted. The same command goes on behind what is known.\n"
+    assert "Modules of the interaction graph" in shown
+    assert "not sampled" in shown
+    assert (folder / "out" / "analysis.html").exists()
+    known = Parts(folder / "out" / "analysis.parts")._known()
+    assert [*known] == ["curvature", "free directions", "basis, graph and modules"]

@@ -79,6 +79,6 @@ def test_a_run_that_lies_apart_is_seen_in_mixtures_and_hardly_ever_in_normal_sam
 @pytest.mark.parametrize("side", [1, -1])
 def test_runs_apart_are_counted_beside_the_mean_of_the_others(side):
     values = side * np.array([0.1, 9.0, 0.2, 0.15, 8.0, 0.12, 0.18, 0.11])
-    assert runs_apart(values) == Apart(2, pytest.approx(side * 0.86 / 6))
+    assert runs_apart(values) == pytest.approx(Apart(2, side * 0.86 / 6))
     assert runs_apart(np.ones(8)) is None
     assert runs_apart(np.arange(3.0)) is None

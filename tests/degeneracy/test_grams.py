@@ -9,7 +9,6 @@ import pytest
 from foretrain.degeneracy import derivatives, network
 from foretrain.degeneracy.counts import grams
 from foretrain.degeneracy.derivatives import passed
-from foretrain.errors import TooLarge
 
 
 def opaque(net):
@@ -74,9 +73,3 @@ def test_rank_counts_above_a_relative_threshold_and_a_scale():
     assert grams.rank(gram * 1e-30) == 2
     assert grams.rank(gram, scale=0.01) == 1
     assert grams.rank(np.zeros((3, 3))) == 0
-
-
-def test_too_large_a_matrix_is_refused(monkeypatch):
-    monkeypatch.setattr(grams, "_LARGEST", 100)
-    with pytest.raises(TooLarge, match="Gram matrices"):
-        grams.jacobian(planted.drawn((3, 4, 3)), planted.data(7, 3))

@@ -93,6 +93,8 @@ def test_a_step_that_is_too_long_is_refused_and_changes_only_the_step():
     flow = flow._replace(step_size=jnp.asarray(500.0))
     refused = attempt(decay, flow, 1.0, 1e-3, 6)
     assert float(refused.time) == 0
+    assert int(refused.attempts) == 1
+    assert int(refused.accepted) == 0
     np.testing.assert_array_equal(refused.position, flow.position)
     assert 0 < float(refused.step_size) < 500
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretrain.engine.progress import Forecast, Progress, describe, time_left
+from foretrain.engine.progress import Progress, RemainingTime, describe, time_left
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep
@@ -23,11 +23,11 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
 @pytest.mark.parametrize("late", [0, 20, 60])
 def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(late):
     """A sweep of 100 s of which the first `late` seconds go at a tenth of the speed."""
-    forecast, said = Forecast(), {}
+    estimate, said = RemainingTime(), {}
     for now in np.arange(1.0, 100, 0.2):
         done = min(now, late) / 10 + max(0, now - late)
         left = (late / 10 + 100 - late - done) / (done / now)  # as the mean speed so far has it
-        if (found := forecast.left(now, left)) is not None:
+        if (found := estimate.left(now, left)) is not None:
             said[now] = found
     assert said, "it is known at last"
     ends = {now: 100 - now for now in said}

@@ -127,7 +127,7 @@ def test_a_stopped_job_leaves_lock_and_terminal_as_they_were_and_goes_on_later(t
     command += ["--steps", "500000000", "--out", str(out)]
 
     def stop(screen, job):
-        if shown := screen.lines[screen.row].startswith("Training "):
+        if shown := screen.current.startswith("Training "):
             assert (out / "sweep.lock").exists()
             job.send_signal(signal.SIGTERM)
         return shown
@@ -181,7 +181,7 @@ def test_ctrl_c_at_any_stage_leaves_nothing_of_the_bar(tmp_path):
     for stage in ("Training", "Predicting", "Judging", "Drawing"):
 
         def interrupt(screen, job, stage=stage):
-            return screen.lines[screen.row].startswith(stage) and b"\x03"
+            return screen.current.startswith(stage) and b"\x03"
 
         code, screen, _ = in_terminal(command, 120, then=interrupt)
         assert code == 130, stage

@@ -1,13 +1,20 @@
 import json
 
+import pytest
+
 from foretrain.cli import main
 from foretrain.laboratory.info import info
+from foretrain.laboratory.listing import Listing, list_studies
+from foretrain.plans import catalogue
+from foretrain.plans.card import Card
+from foretrain.registry import needed
+from foretrain.report.derivation import questions
 
 
 def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):
     found = info("one-mode")
     assert found["runs"] == found["seeds"] * len(found["networks"]) or found["axes"]
-    text = found.text(60)
+    text = found.text(60, details=True)
     assert str(found) == found.text(80)
     assert max(map(len, text.splitlines())) <= 60
     for said in found["claims"]:
@@ -17,6 +24,38 @@ def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(ca
         assert f"--{name.replace('_', '-')} (" in text
     assert main(["info", "one-mode"]) == 0
     assert found["question"].split()[0] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(name):
+    found = info(name)
+    found["needs"] = needed.lines(name)
+    text = found.text(120)
+    assert len(text.splitlines()) <= 32
+    assert len(found.text(80).splitlines()) <= 44
+    words = " ".join(text.split())
+    for said in found["claims"]:
+        assert (f"- {said['sentence']}" in words) == (said["rank"] == "headline")
+    assert all(f"--{parameter.replace('_', '-')} (" in words for parameter in found["parameters"])
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_list_has_a_line_for_each_study_below_its_question(width):
+    text = list_studies().text(width)
+    assert max(map(len, text.splitlines())) <= width
+    parts = (part.splitlines() for part in text.split("\n\n"))
+    below = {head: tuple(line.split()[0] for line in lines) for head, *lines in parts}
+    assert below == questions()
+    assert sorted(name for names in below.values() for name in names) == sorted(catalogue.names())
+
+
+def test_studies_of_other_packages_are_listed_last(monkeypatch):
+    listing = Listing([Card("theirs", "What it asks.", cost="5 s"), *list_studies()])
+    assert listing.text().endswith(
+        "\n\nOf other packages\n  " + f"{'theirs':<26}5 s    What it asks."
+    )
+    monkeypatch.setattr("foretrain.laboratory.listing.questions", dict)
+    assert len(listing.text().splitlines()) == 1 + len(listing)
 
 
 def test_what_is_told_is_also_json_with_open_ends_as_null(capsys):

@@ -124,7 +124,7 @@ def test_a_terminal_is_left_as_it_was(locale):
     for columns, more in ((60, []), (140, ["wait"]))[: 1 if locale == "C" else 2]:
 
         def interrupt(screen, job, more=more):
-            return bool(more) and screen.lines[screen.row].startswith("Drawing") and b"\x03"
+            return bool(more) and screen.current.startswith("Drawing") and b"\x03"
 
         command = ["-c", HELD_UP, *more]
         code, screen, whole = in_terminal(command, columns, then=interrupt, environment=given)

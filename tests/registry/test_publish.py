@@ -80,6 +80,13 @@ def test_a_source_names_its_document():
     assert document_of("derived in docs") == OWN
 
 
+def test_a_benchmark_that_an_installed_package_lacks_has_a_page_of_its_verdicts(tmp_path):
+    publish([replace(ROUTING, study="benchmark-elsewhere")], tmp_path)
+    page = (tmp_path / "benchmark-elsewhere.html").read_text("utf-8")
+    assert '<p class="source">Saxe, Sodhani &amp; Lewallen (2022), Fig. 4</p>' in page
+    assert page.count("Not settled.") == 1
+
+
 def test_an_empty_registry_is_no_site_and_a_page_of_somebody_else_is_not_replaced(tmp_path):
     with pytest.raises(FolderError, match="holds no record"):
         publish([], tmp_path)

@@ -66,6 +66,15 @@ def test_without_a_registry_or_a_record_a_command_says_so_in_a_line(tmp_path, ca
     assert "Did you mean `routing`?" in capsys.readouterr().err
 
 
+def test_in_a_folder_without_a_registry_the_one_that_foretrain_carries_is_read_and_never_written(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["registry", "list", "one-mode"]) == 0
+    assert "one-mode  default" in capsys.readouterr().out
+    assert main(["registry", "check", "--all"]) == 2
+
+
 def test_a_run_is_judged_anew_and_told_with_its_size_and_hashes(folder):
     with pytest.raises(ArgumentError, match="`size` must name the size"):
         measured.measure(folder)
@@ -102,12 +111,11 @@ def test_bits_are_asked_for_on_the_same_machine_and_intervals_elsewhere():
     other = replace(RECORD, checksums={"simulation": "0" * 16})
     assert not compare(RECORD, other)[0]
     assert compare(RECORD, replace(other, device="gpu"))[0]
-    moved = replace(CLAIMS[1], measured=CLAIMS[1].uncertainty[1] + 0.1)
-    agree, lines = compare(
-        RECORD, replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
-    )
+    moved = replace(CLAIMS[1], measured=0.61, uncertainty=(0.58, 0.64))
+    elsewhere = replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
+    agree, lines = compare(RECORD, elsewhere)
     assert not agree
-    assert lines[1].startswith("far[rank=2.5]: holds in the record")
+    assert lines[1].startswith("far[rank=2.5]: measured is `0.51")
 
 
 def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sentence():
@@ -164,7 +172,7 @@ def test_a_study_is_at_its_document_size_or_it_is_said_what_is_missing():
 def test_every_study_of_foretrain_is_listed_with_its_size_and_none_without_a_registry(capsys):
     assert notes([]) == {}
     assert notes([sized({}, study="routing")])["routing"] == "yes"
-    assert main(["list"]) == 0
+    assert main(["list", "-v"]) == 0
     lines = capsys.readouterr().out.count("At the document's size: ")
     assert lines == len(catalogue.names())
 

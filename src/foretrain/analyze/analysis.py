@@ -10,13 +10,14 @@ how far it is to be trusted.
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from foretrain.analyze.parts import Parts
 from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import noise_scale as scaling
 from foretrain.degeneracy.counts import jacobian_spectrum, unit_costs
@@ -37,6 +38,8 @@ from foretrain.words import duration, memory
 
 # Of the outputs' mean square: a scale from which on single precision resolves the loss.
 SINGLE = 1e-8
+# Of one core, by which seconds become gradients: operations in a second, and seconds of a gradient without any.
+RATE, CALL = 2e10, 2e-6
 MOVED = 0.02  # share of N that a slope at the weights may move
 REACH = 100.0  # of the noise scale, to either side, that the curve of curvature is drawn
 
@@ -52,10 +55,10 @@ class Analysis(Finding):
         eps, source: Noise scale, and where it comes from, in words.
         costs, jacobian: Of unit steps; and its singular values, None where it is too large.
         sampled: Effective parameters by sampling at `SCALES` times eps; None where nothing was sampled.
-        exact: Free directions that change nothing at all, by source; None where they were not counted.
+        exact: Free directions that change nothing at all, by source where that is known; None before they are counted.
         freedom: The same at eps; None of a transformer, too.
         wiring: Basis, graph and modules; None of a pure function.
-        seconds, memory: What each part took; and the most megabytes of this process until then.
+        seconds, memory: Of cores, that each part took; and the most megabytes of this process until then.
         doubts: Lines on what is not to be trusted, and why.
         label: Name of the network.
     """
@@ -67,14 +70,14 @@ class Analysis(Finding):
     loss: str
     eps: float
     source: str
-    costs: unit_costs.UnitCosts
-    jacobian: jacobian_spectrum.Spectrum | None
-    sampled: SampledParameters | None
-    exact: jacobian_spectrum.Freedom | None
-    freedom: FreeDirections | None
-    wiring: Wiring | None
-    seconds: dict[str, float]
-    memory: float
+    costs: Any = None
+    jacobian: jacobian_spectrum.Spectrum | None = None
+    sampled: SampledParameters | None = None
+    exact: jacobian_spectrum.Freedom | None = None
+    freedom: FreeDirections | None = None
+    wiring: Wiring | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    memory: float = 0.0
     doubts: list[str] = field(default_factory=list)
     label: str = "the network"
 
@@ -113,9 +116,13 @@ def analyze(
     modules: int | None = None,
     resolution: float | None = None,
     points: int = 5,
+    gradients: int | None = None,
     seconds: float = 60.0,
     seed: int = 0,
+    wiring: bool = True,
     tell: Callable[[str], object] | None = None,
+    keep: Callable[[Analysis], object] | None = None,
+    parts: Parts | None = None,
 ) -> Analysis:
     """Analyse a network on data.
 
@@ -129,16 +136,23 @@ def analyze(
         loss: "mse" or "kl"; by default "kl" with whole numbers as labels, else "mse".
         modules, resolution: How many, and of what resolution; None for those that follow from the graph, see `modularity`.
         points: Of the integral of an edge.
-        seconds: Time for sampling; 0 samples nothing.
+        gradients: Of all data, that sampling may take; 0 samples nothing. None for as many as `seconds` have by the
+            operations of one, of a core that is always the same: neither load nor machine changes what comes out.
+        seconds: Of that core; 0 samples nothing.
         seed: Of probes and chains.
-        tell: Gets lines on time and memory, of all of it and of each part, before it begins.
+        wiring: False to leave counts at the scale, basis, graph and modules out.
+        tell: Gets lines on time and memory before it begins.
+        keep: Gets what is known after every part, sampling being the last.
+        parts: Where finished parts are kept, and found again.
 
     Raises:
         ArgumentError: An argument is out of range or fits no other; the data do not tell outputs apart.
 
-    Cost: sampling takes its `seconds` or less, curvature some 20 s at 3,000 parameters and more; see the parts.
+    Cost: sampling takes its `gradients` or less, curvature some 20 s at 3,000 parameters and more; see the parts.
     """
     seconds = real("seconds", seconds, minimum=0)
+    if gradients is not None:
+        integer("gradients", gradients, minimum=0)
     path_points(points)
     if modules is not None:
         integer("modules", modules, minimum=1)
@@ -148,60 +162,18 @@ def analyze(
         outputs = scaling.checked_outputs(function.check(x))
     y, loss = scaling.asked_loss(y, outputs, loss)
     flat = function.rows(x)  # as sections read it
-    wide = layer_widths(function, flat, outputs.shape[1], loss)
+    wide = None if network is None else tuple(widths(network, flat, folded=False))
+    if wide is not None and loss == "kl" and wide[-1] != outputs.shape[1]:
+        repair = "Give a function of the last position's logits alone."
+        raise argument_error("loss", "be `mse` for outputs of several positions", "is `kl`", repair)
     eps, source, doubts = scaling.chosen_scale(noise_scale, source, outputs, y, loss)
     doubts += function.notes
+    if gradients is None:
+        gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
     if tell:
-        for line in outlook(function, x, wide, seconds):
+        for line in outlook(function, x, gradients):
             tell(line)
-    begun, taken = time.perf_counter(), {}
-
-    def ended(part):
-        taken[part] = time.perf_counter() - begun - sum(taken.values())
-
-    options = {"seed": seed, "tell": tell}
-    costs, jacobian, more = unit_costs.costs_of(function, x, loss, min(SCALES) * eps, **options)
-    doubts += more
-    ended("curvature")
-    if not costs.converged(eps):
-        value, error = costs.effective(eps)
-        known = f"{value:,.0f} effective parameters are known to {error:,.0f} only"
-        doubts.append(f"Curvature: {known}.")
-    widest = 0 if network is None else max(widths(network, flat))
-    few = len(x) < widest
-    if few:
-        doubts.append(
-            f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
-            "data limit every rank."
-        )
-    exact = freedom = wiring = sampled = None
-    counted = exact_counts(function, flat, loss, jacobian)
-    if network is None:
-        doubts += counted.doubts()
-    elif counted.by_source():
-        exact = counted
-        if isinstance(exact, FreeDirections):
-            freedom = free_directions(network, flat, eps, jacobian, loss=loss)
-            doubts += exact.doubts() + freedom.doubts()
-        else:
-            none = "Counts: of a transformer those that change nothing at all, none at the scale."
-            doubts += [none, *exact.doubts()]
-        ended("free directions")
-    elif not few:
-        why = "no section names a weight with nothing but a bias beside it"
-        doubts.append(f"Counts by source: {why}.")
-    if seconds:
-        options |= {"seconds": seconds, "most": outputs.size}
-        sampled = _sampled(function, x, y, loss, eps, outputs, options)
-        for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
-            doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
-        ended("sampling")
-    if network is not None:
-        options = {"number": modules, "resolution": resolution, "points": points, "tell": tell}
-        wiring, more = wired(network, flat, eps, loss=loss, few=few, **options)
-        doubts += more
-        ended("basis, graph and modules")
-    return Analysis(
+    found = Analysis(
         parameters=function.size,
         examples=len(x),
         answers=outputs.size,
@@ -209,24 +181,96 @@ def analyze(
         loss=loss,
         eps=eps,
         source=source,
-        costs=costs,
-        jacobian=jacobian,
-        sampled=sampled,
-        exact=exact,
-        freedom=freedom,
-        wiring=wiring,
-        seconds=taken,
-        memory=_peak() / 2**20,
         doubts=doubts,
     )
+    parts, begun = parts or Parts(), time.process_time()
+
+    def ended(name, **values):
+        """What is known with this part, which took what has passed since the last."""
+        took = time.process_time() - begun - sum(found.seconds.values())
+        seconds = found.seconds | {name: took}
+        known = replace(found, **values, seconds=seconds, memory=_peak() / 2**20)
+        if keep:
+            keep(known)
+        return known
+
+    # What each part depends on, beside the parts before it.
+    given = function.params, x, y, outputs, loss, eps, seed
+    smallest = min(SCALES) * eps
+    costs, jacobian, more = parts.of(
+        "curvature", given, lambda: unit_costs.costs_of(function, x, loss, smallest, seed)
+    )
+    doubts += more
+    if not costs.converged(eps):
+        value, error = costs.effective(eps)
+        doubts.append(
+            f"Curvature: {value:,.0f} effective parameters are known to {error:,.0f} only."
+        )
+    found = ended("curvature", costs=costs, jacobian=jacobian)
+    widest = 0 if network is None else max(widths(network, flat))
+    few = len(x) < widest
+    if few:
+        doubts.append(
+            f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
+            "data limit every rank."
+        )
+    exact, freedom = parts.of(
+        "free directions",
+        given,
+        lambda: _counted(function, flat, few, eps if wiring else None, loss, jacobian),
+    )
+    if network is None:
+        doubts += exact.doubts()
+    elif exact.by_source():
+        doubts += exact.doubts()
+        if freedom is not None:
+            doubts += freedom.doubts()
+        elif wiring:
+            doubts.append(
+                "Counts: of a transformer those that change nothing at all, none at the scale."
+            )
+    elif not few:
+        why = "no section names a weight with nothing but a bias beside it"
+        doubts.append(f"Counts by source: {why}.")
+    found = ended("free directions", exact=exact, freedom=freedom)
+    if network is not None and wiring:
+        options = {"number": modules, "resolution": resolution, "points": points}
+        graph, more = parts.of(
+            "basis, graph and modules",
+            (*given, str(options)),
+            lambda: wired(network, flat, eps, loss=loss, few=few, **options),
+        )
+        doubts += more
+        found = ended("basis, graph and modules", wiring=graph)
+    if gradients:
+        options = {"gradients": gradients, "seed": seed, "tell": tell}
+        sampled = parts.of(
+            "sampling",
+            (*given, gradients),
+            lambda: _sampled(function, x, y, loss, eps, outputs, options),
+        )
+        for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
+            doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
+        found = ended("sampling", sampled=sampled)
+    return found
+
+
+def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:
+    """Seconds of a core that a gradient of all data takes, by its operations alone: of the same network always the same."""
+    import jax
+
+    target = behavioural(function.apply, function.params, x, kind=loss, beta=1.0)
+    run = jax.jit(jax.grad(lambda params, data: target.losses(params, data).mean()))
+    operations: Any = run.lower(target.params, target.data).cost_analysis()
+    return CALL + operations["flops"] / RATE
 
 
 def outlook(
-    function: Function, x: np.ndarray, wide: Sequence[int] | None, seconds: float, moments: int = 1
+    function: Function, x: np.ndarray, gradients: int, wiring: bool = True, moments: int = 1
 ) -> Iterator[str]:
-    """Lines on time and memory, from a trial of the outputs and from what the parts cost; sampling takes its time at most."""
+    """Lines on time and memory, from a trial of the outputs and what the parts cost; sampling takes its gradients at most."""
     begun = time.process_time()
-    answers, d = function.outputs(x).size, function.size
+    answers, d, network = function.outputs(x).size, function.size, function.network
     each = time.process_time() - begun
     try:
         *_, curvature, size = jacobian_spectrum.best_way(d, answers, unit_costs.EXACT)
@@ -234,12 +278,13 @@ def outlook(
         curvature = 1 + unit_costs.PROBES * min(unit_costs.STEPS, d) * each
         size = 8 * d * unit_costs.STEPS + unit_costs.ROOM
     parts = {"take the curvature": moments * curvature}
-    if wide is not None:
+    if network is not None and wiring:
+        wide = widths(network, function.rows(x), folded=False)
         work = len(x) * sum(below**2 * above for below, above in pairwise(wide))
         parts["count and wire"] = moments * (0.005 * sum(wide) + work / 2e9)
         size = max(size, BUDGET)
-    if seconds:
-        parts["sample at most"] = 5 + seconds
+    if gradients:
+        parts["sample at most"] = 5 + gradients * gradient_seconds(function, x, "mse")
     parts["draw"] = 1.5
     whole, *each = (
         duration(float(f"{part:.2g}")) for part in (sum(parts.values()), *parts.values())
@@ -255,38 +300,20 @@ def _peak():
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def layer_widths(
-    function: Function, x: np.ndarray, outputs: int, loss: str
-) -> tuple[int, ...] | None:
-    """Activations of each layer, input first, on rows that it reads; None without layers.
-
-    Raises:
-        ArgumentError: The loss is "kl", and the last layer is not the `outputs` logits of one position.
-    """
-    if function.network is None:
-        return None
-    wide = tuple(widths(function.network, x, folded=False))
-    if loss == "kl" and wide[-1] != outputs:
-        repair = "Give a function of the last position's logits alone."
-        raise argument_error("loss", "be `mse` for outputs of several positions", "is `kl`", repair)
-    return wide
-
-
-def exact_counts(
-    function: Function, x: np.ndarray, loss: str, spectrum: jacobian_spectrum.Spectrum | None
-) -> jacobian_spectrum.Freedom:
-    """Free directions that change nothing at all: by source where layers are known, and no fewer examples than activations.
+def _counted(function, x, few, eps, loss, spectrum):
+    """Free directions that change nothing at all, by source where layers are known and examples enough, and those at eps.
 
     Rows x are those of `Function.rows`; without the spectrum of the Jacobian, which is of the loss, nothing is exact.
     """
     network = function.network
-    if network is not None and len(x) >= max(widths(network, x)):
+    if network is not None and not few:
         if is_transformer(network):
-            return transformer_freedom(network, x, spectrum)
-        freedom = free_directions(network, x, spectrum=spectrum, loss=loss)
-        if freedom.sections:
-            return freedom
-    return jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum)
+            return transformer_freedom(network, x, spectrum), None
+        exact = free_directions(network, x, spectrum=spectrum, loss=loss)
+        if exact.sections:
+            at_scale = eps and free_directions(network, x, eps, spectrum, loss=loss)
+            return exact, at_scale
+    return jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum), None
 
 
 def _sampled(function, x, y, loss, eps, outputs, options):

@@ -94,7 +94,7 @@ def _network(analysis):
     if analysis.widths is not None:
         rows.insert(1, ("layers", " - ".join(map(str, analysis.widths))))
     counts = analysis.exact
-    if counts is not None:
+    if counts is not None and counts.by_source():
         rows.append(("free directions", f"{counts}"))
         if (counts.unattributed or 0) >= 0 and counts.spectrum is not None:
             rows.append(("of these not attributed", f"{counts.unattributed:,}"))
@@ -182,7 +182,7 @@ def _numbers(analysis):
     record["free_directions"] = {
         name: {"all": freedom.free, "is_exact": freedom.exact, "by_source": freedom.by_source()}
         for name, freedom in counts.items()
-        if freedom is not None
+        if freedom is not None and freedom.by_source()
     }
     if analysis.wiring is not None:
         modules = analysis.wiring.modules

@@ -94,7 +94,7 @@ def analyze_files(
         noise_scale: Loss below which a difference does not count; "seeds" for the variance between the models' outputs;
             None takes it from the data.
         wiring: Of several moments: True for the modules of every one.
-        **options: Of `foretrain.analyze.analysis.analyze`; over training `seconds` is not read, nothing is sampled.
+        **options: Of `foretrain.analyze.analysis.analyze`; over training nothing is sampled, and no part kept.
 
     Raises:
         ArgumentError: A file or an option cannot be used.
@@ -130,7 +130,8 @@ def analyze_files(
     if options.pop("modules", None) is not None:
         repair = "Try --wiring, which finds their number at every moment."
         raise argument_error("modules", "be left out over training", "is given", repair)
-    options.pop("seconds", None)
+    for name in ("seconds", "gradients", "keep", "parts"):
+        options.pop(name, None)
     options |= {"wiring": wiring, "axis": "Model, in the order given"}
     steps = [step for path in models if (step := _step(path)) is not None]
     if len(set(steps)) == len(models):

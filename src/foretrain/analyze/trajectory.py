@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.analyze.analysis import exact_counts, layer_widths, outlook
+from foretrain.analyze.analysis import analyze, outlook
 from foretrain.degeneracy.counts.free_directions import FreeDirections
 from foretrain.degeneracy.counts.jacobian_spectrum import Freedom
-from foretrain.degeneracy.counts.unit_costs import costs_of
 from foretrain.degeneracy.function import Function, as_function
-from foretrain.degeneracy.interactions.wiring import Wiring, wired
+from foretrain.degeneracy.interactions.wiring import Wiring
 from foretrain.degeneracy.network import Network
 from foretrain.degeneracy.noise_scale import SCALES, asked_loss, checked_outputs, chosen_scale
 from foretrain.errors import argument_error
@@ -103,16 +102,14 @@ def trajectory(
     loss: str | None = None,
     source: str = "as given",
     wiring: bool = False,
-    resolution: float | None = None,
-    points: int = 5,
-    seed: int = 0,
     tell: Callable[[str], object] | None = None,
+    **options: Any,
 ) -> Trajectory:
     """Effective parameters of one network at several moments of its training, at three noise scales, and its free directions.
 
     Args:
         models: At least two, of the same outputs and number of parameters, in the order of training.
-        x, y, loss, source, resolution, points, seed, tell: As of `foretrain.analyze.analysis.analyze`.
+        x, y, loss, source, tell, **options: As of `foretrain.analyze.analysis.analyze`.
         noise_scale: Eps; None takes it from the data and the last model.
         moments: Steps of training; by default 0, 1, ...
         axis: Label of the moments.
@@ -122,8 +119,7 @@ def trajectory(
         ArgumentError: They are fewer than two, have different outputs or parameters, an argument is out of range, or modules
             are asked of a network without layers.
 
-    Cost: that of `foretrain.degeneracy.counts.unit_costs.costs_of` and of the counts for each model; with `wiring` that of
-    `foretrain.degeneracy.interactions.wiring.wired`, too.
+    Cost: that of an analysis without samples for each model.
     """
     if len(models) < 2:
         raise argument_error("models", "be at least two", f"are {len(models)}")
@@ -149,24 +145,21 @@ def trajectory(
     notes = [line for function in functions for line in function.notes]
     doubts = dict.fromkeys([*notes, *more])  # each once
     effective, counts, wirings = [], [], []
+    if tell:
+        for line in outlook(functions[0], x, 0, wiring, len(models)):
+            tell(line)
     for moment, function in zip(at, functions, strict=True):
-        rows, first = function.rows(x), None if effective else tell
-        wide = layer_widths(function, rows, outputs[0].shape[1], loss)
-        if first:  # of the others time and memory are the same
-            for line in outlook(function, x, wide if wiring else None, 0, len(models)):
-                first(line)
         if tell:
             tell(f"At {moment:g}: curvature and counts{' and modules' * wiring}.")
-        costs, spectrum, lines = costs_of(function, x, loss, float(scales[0]), seed, first)
-        effective.append(costs.effective(scales))
-        doubts |= dict.fromkeys(lines)
-        if not costs.converged(eps):
+        part = analyze(function, x, eps, y=y, loss=loss, seconds=0, wiring=wiring, **options)
+        effective.append(part.costs.effective(scales))
+        if part.jacobian is None:
+            doubts |= dict.fromkeys(line for line in part.doubts if "The Jacobian of" in line)
+        if not part.costs.converged(eps):
             doubts[f"Curvature at {moment:g}: known to {effective[-1][1][1]:,.0f} only."] = None
-        freedom = exact_counts(function, rows, loss, spectrum)
-        counts.append(freedom if spectrum is not None or freedom.by_source() else None)
-        if wiring and wide and function.network is not None:
-            options = {"resolution": resolution, "points": points, "few": len(x) < max(wide)}
-            wirings.append(wired(function.network, rows, eps, loss=loss, tell=first, **options)[0])
+        known = part.jacobian is not None or part.exact.by_source()  # pyright: ignore[reportOptionalMemberAccess]
+        counts.append(part.exact if known else None)
+        wirings += [part.wiring] if wiring else []
     doubts |= dict.fromkeys(_doubts(at, counts, wirings))
     values, errors = (np.array(kind) for kind in zip(*effective, strict=True))
     target = outputs[-1] if y is None else y

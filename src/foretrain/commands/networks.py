@@ -47,6 +47,7 @@ def _explain(arguments):
 
 def _analyze(arguments):
     from foretrain.analyze.analyze import analyze_files
+    from foretrain.analyze.parts import Parts
 
     if arguments.out is None:
         # Named by the model's file, and by its name in a Python file.
@@ -55,10 +56,25 @@ def _analyze(arguments):
         arguments.out = Path("runs") / f"analyze-{name}"
     options = _typed(arguments, "data", "out", "quiet")
     options |= {} if arguments.quiet else {"tell": say}
+    path, known, shown = arguments.out / "analysis.parts", [], set()
+
+    def keep(analysis):
+        """Print the tables that this part of an analysis adds."""
+        known.append(analysis)
+        for table in analysis.answer().tables[:-1]:
+            if table.heading not in shown and not arguments.quiet:
+                for line in ("", *table.lines(room())):
+                    say(line)
+            shown.add(table.heading)
+
+    options |= {"keep": keep, "parts": Parts(path)}
     try:
         _answer(analyze_files(arguments.models, arguments.data, **options), arguments)
+        path.unlink(missing_ok=True)  # it is whole
     except KeyboardInterrupt:
-        complain("interrupted.")
+        if known:
+            _answer(known[-1], arguments)
+        complain("interrupted." + " The same command goes on behind what is known." * bool(known))
         os._exit(130)  # at an orderly end what XLA still computes would crash
 
 
@@ -160,7 +176,8 @@ COMMANDS = {
             "--resolution": "of the modules; default from the graph",
             "--wiring": "over training: modules of every moment, too",
             "--points": "points of the integral of an edge; default 5",
-            "--seconds": "time for sampling, 0 for none; default 60",
+            "--gradients": "gradients of all data that sampling may take; default as many as --seconds have",
+            "--seconds": "for sampling, of a core that is always the same, 0 for none; default 60",
             "--out": "folder for the page; default runs/analyze-<model>",
             "--json": JSON,
             "--quiet": "no progress",

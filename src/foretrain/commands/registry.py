@@ -4,7 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import argument_error, one_of
-from foretrain.words import duration, laid, print_text, room
+from foretrain.words import count, duration, laid, print_text, room
+
+
+def _records(registry):
+    """Return the records of a registry; of the one that foretrain carries where none was named and none is here."""
+    from foretrain.registry.record import FOLDER, records
+    from foretrain.registry.sizes import shipped
+
+    known = shipped() if registry == Path(FOLDER) and not registry.is_dir() else []
+    return known or records(registry)
 
 
 def _add(arguments):
@@ -22,10 +31,11 @@ def _add(arguments):
 def _list(arguments):
     from foretrain.claims.claim import VERDICTS
     from foretrain.claims.rows import rows
+    from foretrain.registry.ledger import LEDGER, gone
     from foretrain.registry.present import changed
-    from foretrain.registry.record import find, records
+    from foretrain.registry.record import find
 
-    known = records(arguments.registry)
+    known = _records(arguments.registry)
     for study in arguments.targets:
         find(known, study)
     table = [("study", "size", "seeds", "cost", "commit", "renewed", "changed since", "verdicts")]
@@ -36,13 +46,27 @@ def _list(arguments):
             counted = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
+    if not (arguments.registry / LEDGER).exists():
+        print(
+            "There is no ledger, so that an edited record is not noticed. Try foretrain registry seal."
+        )
+    if lost := gone(arguments.registry):
+        print(f"In the ledger, but gone: {', '.join(lost)}.")
+
+
+def _seal(arguments):
+    from foretrain.registry.ledger import seal, unsealed
+
+    paths = unsealed(arguments.registry)
+    print(f"Written: {seal(arguments.registry, paths)}, {count(len(paths), 'record')} more.")
 
 
 def _check(arguments):
     from foretrain.registry.record import find, records
     from foretrain.registry.renew import renewable
 
-    chosen = records(arguments.registry)
+    writes = arguments.all or arguments.renew
+    chosen = (records if writes else _records)(arguments.registry)
     if not arguments.all:
         studies = _wanted(arguments, "studies, or give --all")
         chosen = [find(chosen, study, arguments.size or "") for study in studies]
@@ -52,7 +76,22 @@ def _check(arguments):
     for record in chosen:
         if record not in small:
             agree &= _named_changed(record) if arguments.all else _check_whole(arguments, record)
+    agree &= _check_pages(arguments.registry)
     return 0 if agree else 1
+
+
+def _check_pages(registry):
+    """Print which pages of the repository of a registry say otherwise than it does; say if none does."""
+    from foretrain.registry.record import records
+    from foretrain.registry.render import stale
+
+    home = registry.absolute().parent
+    pages = stale(
+        [page for page in (home / "docs", home / "README.md") if page.exists()], records(registry)
+    )
+    for page in pages:
+        print(f"{page} is not as the registry renders it. Try foretrain registry render {page}.")
+    return not pages
 
 
 def _check_small(registry, records):
@@ -111,19 +150,17 @@ def _check_whole(arguments, record):
 
 
 def _render(arguments):
-    from foretrain.registry.record import records
     from foretrain.registry.render import render
 
     pages = [Path(page) for page in _wanted(arguments, "pages, or folders of pages")]
-    for page in render(pages, records(arguments.registry)):
+    for page in render(pages, _records(arguments.registry)):
         print(f"Written: {page}")
 
 
 def _publish(arguments):
     from foretrain.registry.publish import publish
-    from foretrain.registry.record import records
 
-    written = publish(records(arguments.registry), arguments.out or Path("site"))
+    written = publish(_records(arguments.registry), arguments.out or Path("site"))
     print(f"Page: {written[0]}, with {len(written) - 1} more.")
 
 
@@ -134,17 +171,17 @@ def _wanted(arguments, what):
 
 
 def _registry(arguments):
-    actions = {"add": _add, "list": _list, "check": _check, "render": _render}
+    actions = {"add": _add, "list": _list, "check": _check, "render": _render, "seal": _seal}
     return actions[one_of("action", arguments.action, list(actions))](arguments)
 
 
-_REGISTRY = "its folder; default registry"
+_REGISTRY = "its folder; default `registry`, or where there is none the one that foretrain carries"
 COMMANDS = {
     "registry": (
         _registry,
-        "verdicts at each study's sizes: add, list, check, render",
+        "verdicts at each study's sizes: add, list, check, render, seal",
         {
-            "action": "add results, list, check by running again, or render pages",
+            "action": "add results, list, check by running again, render pages, or seal records that no ledger holds",
             "targets": "folders to add; studies to list or check; pages to render",
             "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
             "small runs alone",

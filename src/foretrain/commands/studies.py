@@ -13,21 +13,25 @@ _PILOT = "folder of stored runs by which seeds are estimated"
 
 
 def _list(arguments):
-    from foretrain.registry.sizes import notes
-
     if arguments.study is not None:
         _list_study(arguments)
         return
     if arguments.claims:
         repair = "Try foretrain list routing --claims."
         raise argument_error("study", "be named with `--claims`", "is not", repair)
-    listing, sizes = foretrain.list(), notes()
+    listing = foretrain.list()
+    if not (arguments.json or arguments.verbose):
+        print_text(listing.text(room()))
+        return
+    from foretrain.registry.sizes import notes
+
+    sizes = notes()
     if arguments.json:
         cards = [dataclasses.asdict(card) for card in listing]
         print_json([card | {"document_size": sizes.get(card["name"])} for card in cards])
     else:
         notes_of_size = {name: f"At the document's size: {text}." for name, text in sizes.items()}
-        print_text(listing.text(room(), notes_of_size))
+        print_text(listing.details(room(), notes_of_size))
 
 
 def _list_study(arguments):
@@ -58,7 +62,7 @@ def _info(arguments):
     if arguments.json:
         print_json(card)
     else:
-        print_text(card.text(columns()))
+        print_text(card.text(columns(), details=arguments.verbose))
 
 
 def _new(arguments):
@@ -93,13 +97,23 @@ def _completion(arguments):
 COMMANDS = {
     "list": (
         _list,
-        "every study: one line, its source, its cost",
-        {"study": STUDY, "--claims": "the sentences of a study that are judged", "--json": JSON},
+        "every study by question: one line, its cost",
+        {
+            "study": STUDY,
+            "-v --verbose": "with its source, and the size at which it was judged",
+            "--claims": "the sentences of a study that are judged",
+            "--json": JSON,
+        },
     ),
     "info": (
         _info,
         "what a study asks, takes, claims and costs, before anything is run",
-        {"study": STUDY, "--pilot": _PILOT, "--json": JSON},
+        {
+            "study": STUDY,
+            "-v --verbose": "every claim with what it allows, every parameter with its meaning",
+            "--pilot": _PILOT,
+            "--json": JSON,
+        },
     ),
     "new": (
         _new,

@@ -1,11 +1,10 @@
 """Degeneracy: what of a network is free, and the basis in which the rest is visible; any network, in JAX and NumPy.
 
-The same everywhere, and explained here alone: `network` is a `Network` of L sections, `x` its inputs (example, d_0), `data`
-the same or a function that gives blocks of examples (`folded`), `budget` the bytes that a block may take, `basis` and `graph`
-those of the network, `posterior` with its `pull` gamma, `seed` of all draws, `activation` the name of a nonlinearity
-(`nonlinearities`), `at` the number of a section, `layer` that of a layer, the inputs being layer 0, `matrices` the Gram
-matrices of the same network and data, where they are at hand; `tell` gets a line that says memory and work before anything
-long begins. An argument outside its range, or of another shape, raises `ArgumentError`.
+The same everywhere, and explained here alone: `network` is a `Network` of L sections, `x` its inputs (example, d_0), `budget`
+the bytes that a block may take, `basis` and `graph` those of the network, `posterior` with its `pull` gamma, `seed` of all
+draws, `activation` the name of a nonlinearity (`nonlinearities`), `at` the number of a section, `layer` that of a layer, the
+inputs being layer 0, `matrices` the Gram matrices of the same network and data, where they are at hand. An argument outside
+its range, or of another shape, raises `ArgumentError`.
 
 Begin with one of these:
 

@@ -203,33 +203,22 @@ def layers(chain: list[Step], x: np.ndarray, folded: bool = True) -> list[np.nda
     return values
 
 
-Data = Any  # an array (n, d_0), or a function without arguments that gives such arrays one after another
-
-
-def widths(network: Network, data: Data, folded: bool = True) -> list[int]:
+def widths(network: Network, x: np.ndarray, folded: bool = True) -> list[int]:
     """Number of activations of each layer, with the constant where it is folded in; found from the first example, checked."""
-    return [shape[1] for shape in shapes(network, data, folded)]
+    return [shape[1] for shape in shapes(network, x, folded)]
 
 
-def shapes(network: Network, data: Data, folded: bool = True) -> list[tuple[int, int]]:
+def shapes(network: Network, x: np.ndarray, folded: bool = True) -> list[tuple[int, int]]:
     """Positions of each layer, one where there are none, and `widths`."""
-    parts: Any = data() if callable(data) else (data,)
-    part = next(iter(parts), np.zeros((0, 0)))
-    first = np.asarray(examples(network, part)[:1], np.float64)
+    first = np.asarray(examples(network, x)[:1], np.float64)
     values = layers(steps(network, folded), first, folded)
     return [(f[..., 0].size, f.shape[-1]) for f in values]
 
 
-def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
-    """The examples in float64, at most `size` at a time.
-
-    An array (n, d_0) may be a memory map; a function gives an iterable of arrays (n_b, d_0) whenever it is called, of which
-    only one is ever held.
-    """
-    parts: Any = data() if callable(data) else (data,)
-    for part in parts:
-        for begin in range(0, len(part), size):
-            yield np.asarray(part[begin : begin + size], np.float64)
+def blocks(x: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """The examples, which may be a memory map, in float64, at most `size` at a time."""
+    for begin in range(0, len(x), size):
+        yield np.asarray(x[begin : begin + size], np.float64)
 
 
 def block_size(bytes_each: float, budget: int = BUDGET) -> int:

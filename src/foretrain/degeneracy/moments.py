@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.degeneracy.folded import BUDGET, Data, block_size, blocks, layers, shapes, steps
+from foretrain.degeneracy.folded import BUDGET, block_size, blocks, layers, shapes, steps
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error
 
@@ -38,7 +38,7 @@ class Moments:
 
 
 def moments(
-    network: Network, data: Data, *, centre: bool = False, budget: int = BUDGET
+    network: Network, x: np.ndarray, *, centre: bool = False, budget: int = BUDGET
 ) -> list[Moments]:
     """Moments of every layer in one pass over the data.
 
@@ -46,11 +46,9 @@ def moments(
 
     Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
     """
-    chain, sizes = steps(network, not centre), shapes(network, data, not centre)
+    chain, sizes = steps(network, not centre), shapes(network, x, not centre)
     factors = [np.zeros((0, d + centre)) for _, d in sizes]
-    examples = 0
-    for block in blocks(data, block_size(24 * sum(t * d for t, d in sizes), budget)):
-        examples += len(block)
+    for block in blocks(x, block_size(24 * sum(t * d for t, d in sizes), budget)):
         for at, f in enumerate(layers(chain, block, not centre)):
             if not np.isfinite(f).all():
                 raise argument_error("x", "give finite activations", "gives some that are not")
@@ -59,7 +57,7 @@ def moments(
             factors[at] = factor(rows, factors[at])
     all_moments = []
     for triangle, (positions, d) in zip(factors, sizes, strict=True):
-        count = examples * positions
+        count = len(x) * positions
         if centre:  # the first row holds the mean, what lies below is about it
             part, mean = triangle[1:, 1:], triangle[0, 1:] / triangle[0, 0]
             part = part if len(part) else np.zeros((1, d))

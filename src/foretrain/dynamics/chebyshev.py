@@ -21,7 +21,9 @@ from numpy.polynomial import chebyshev
 
 _DAMPING = 2 / 13
 _MARGIN = 1.2  # of the curvature, which power iteration approaches from below
-_NUDGE = 1e-2  # along the probe, of the norm of the position: curvature is needed to a tenth only
+_NUDGE = (
+    1e-2  # along the probe, of the norm of the position: the curvature is needed to a tenth only
+)
 _SAFETY, _SHRINK, _GROW = 0.8, 0.2, 4.0
 
 
@@ -29,9 +31,14 @@ class Flow(NamedTuple):
     """A point on a trajectory of gradient flow, with what the next step needs.
 
     Attributes:
-        position, slope: Pytrees of float arrays, the second the velocity at the first.
-        probe, curvature: Unit pytree close to the direction of largest curvature, and the estimate of that, a scalar.
-        step_size, time: Continuous time that the next attempt goes on by, and that since the start.
+        position: Pytree of float arrays.
+        slope: Velocity at `position`.
+        probe: Unit pytree close to the direction of largest curvature.
+        curvature: Estimate of the largest absolute eigenvalue of the Hessian, scalar.
+        step_size: Continuous time that the next attempt goes on by.
+        time: Continuous time since the start.
+        attempts: Steps tried, int32; each costs one evaluation of the velocity more than it has stages.
+        accepted: Steps taken, int32.
     """
 
     position: Any
@@ -40,6 +47,8 @@ class Flow(NamedTuple):
     curvature: jax.Array
     step_size: jax.Array
     time: jax.Array
+    attempts: jax.Array
+    accepted: jax.Array
 
 
 def start(velocity: Callable, position, inputs=None) -> Flow:
@@ -52,8 +61,8 @@ def start(velocity: Callable, position, inputs=None) -> Flow:
     stretched = _stretched(velocity, position, slope, _unit(slope), inputs)
     dtype = jax.tree.leaves(position)[0].dtype
     step_size = 0.01 * _norm(position) / jnp.maximum(_norm(slope), jnp.finfo(dtype).tiny)
-    time = jnp.zeros((), dtype)
-    return Flow(position, slope, _unit(stretched), _norm(stretched), step_size, time)
+    time, zero = jnp.zeros((), dtype), jnp.zeros((), jnp.int32)
+    return Flow(position, slope, _unit(stretched), _norm(stretched), step_size, time, zero, zero)
 
 
 def attempt(
@@ -130,6 +139,8 @@ def attempt(
         curvature,
         jnp.minimum(size * scale, furthest),
         flow.time + jnp.where(good, size, 0),
+        flow.attempts + 1,
+        flow.accepted + good,
     )
 
 

@@ -31,7 +31,7 @@ from foretrain.engine.dispatch import (
 )
 from foretrain.engine.places import CPU, GPU, Place, described, take_places
 from foretrain.engine.processes import InProcess, Process, setup_message
-from foretrain.engine.progress import Forecast, Progress
+from foretrain.engine.progress import Progress, RemainingTime
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
 from foretrain.plans.plan import Plan, Run
@@ -82,7 +82,7 @@ class Coordinator:
     _reported: float = 0.0
     _last: Any = None
     _overrides: dict = field(default_factory=dict)
-    _forecast: Forecast = field(default_factory=Forecast)
+    _remaining: RemainingTime = field(default_factory=RemainingTime)
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
@@ -335,7 +335,7 @@ class Coordinator:
         if steps and moving_s > 1.0:
             ratio = self._actual_done / self._predicted_done if self._predicted_done else 1.0
             left = max(0.0, ratio * predicted - steps) / (steps / moving_s)
-            remaining = self._forecast.left(moving_s, left)
+            remaining = self._remaining.left(moving_s, left)
         now = Progress(
             phase=phase,
             groups=len(self.groups),

@@ -25,7 +25,7 @@ class Progress:
     predicted_steps: float = 0.0  # steps still to be done at the start, as predicted
     steps: int = 0  # steps done since the start
     # Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to within a
-    # factor of two, see `Forecast`.
+    # factor of two, see `RemainingTime`.
     remaining_s: float | None = None
     # Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
     bound: bool = False
@@ -34,7 +34,7 @@ class Progress:
     remark: str = ""  # what has become of a place, a sentence
 
 
-class Forecast:
+class RemainingTime:
     """The seconds left, said once the estimates made since half of the time so far agree on it to within a factor of two."""
 
     def __init__(self):

@@ -16,7 +16,7 @@ At w = u all of them are the network, to rounding.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -52,33 +52,40 @@ def corner(
         return lambda w, u, x: apply(w, x)
 
     def network(w, u, x):
-        closed, shape = jax.make_jaxpr(apply, return_shape=True)(u, x)
         at_w, at_u = jax.tree.leaves(w), jax.tree.leaves(u)
         places = [frozenset([number]) for number in range(len(at_u))]
-        data = jax.tree.leaves(x)
-        values = [*zip(at_w, at_u, places, strict=True), *map(_constant, data)]
-        results = partial(_results, layers, gates)
-        outputs = walk(closed.jaxpr, closed.consts, values, _constant, results)
-        return jax.tree.unflatten(jax.tree.structure(shape), [at_w for at_w, *_ in outputs])
+        leaves = zip(at_w, at_u, places, strict=True)
+        constant = lambda value: (value, value, frozenset())  # noqa: E731
+        outputs = walk(apply, u, x, leaves, constant, partial(_results, layers, gates))
+        return jax.tree.map(lambda values: values[0], outputs, is_leaf=lambda at: type(at) is tuple)
 
     return network
 
 
 def walk(
-    jaxpr: Any,
-    consts: Sequence[Any],
-    arguments: Sequence[Any],
+    apply: Callable[[Any, Any], Any],
+    w: Any,
+    x: Any,
+    leaves: Iterable[Any],
     constant: Callable[[Any], Any],
     results: Callable[[Any, Any, list], Iterable[Any]],
-) -> list:
-    """Walk through a jaxpr, one equation after the other and into calls, and return what stands for its outputs.
+) -> Any:
+    """Walk through a network, one equation after the other and into calls, and return what stands for its outputs.
 
     Args:
-        jaxpr, consts: The program, and its constants.
-        arguments: What stands for its arguments.
-        constant: What stands for a constant or a literal, of its value.
+        apply, w, x: The network, its weights and inputs.
+        leaves: What stands for the leaves of w.
+        constant: What stands for a constant, of its value; the inputs are constants.
         results: What stands for the results of an equation, of (jaxpr, equation, what stands for its arguments).
     """
+    closed, shape = jax.make_jaxpr(apply, return_shape=True)(w, x)
+    arguments = [*leaves, *map(constant, jax.tree.leaves(x))]
+    outputs = _walk(closed, arguments, constant, results)
+    return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+
+def _walk(closed, arguments, constant, results):
+    jaxpr, consts = closed.jaxpr, closed.consts
     known = dict(zip(jaxpr.constvars, map(constant, consts), strict=True))
     known.update(zip(jaxpr.invars, arguments, strict=True))
 
@@ -87,20 +94,15 @@ def walk(
 
     for equation in jaxpr.eqns:
         operands = [read(atom) for atom in equation.invars]
-        inlined = (
-            equation.primitive.name in _INLINED
-        )  # a function with a rule of its own is one equation
-        body = inlined and (equation.params.get("jaxpr") or equation.params.get("call_jaxpr"))
-        if not body:
+        body = None  # a function with a rule of its own is one equation
+        if equation.primitive.name in _INLINED:
+            body = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+        if body is None:
             values = results(jaxpr, equation, operands)
         else:
-            values = walk(body.jaxpr, body.consts, operands, constant, results)
+            values = _walk(body, operands, constant, results)
         known.update(zip(equation.outvars, values, strict=True))
     return [read(atom) for atom in jaxpr.outvars]
-
-
-def _constant(value):
-    return value, value, frozenset()
 
 
 def _results(layers, gates, jaxpr, equation, operands):

@@ -25,13 +25,11 @@ _CURVED = (
 
 
 class _Value(NamedTuple):
-    """A value at both points; of one in a chain the number of its first value, and its slopes by that."""
+    """A value; of one in a chain the number of its first value, and its slope by that."""
 
-    at_w: Any
-    at_u: Any
+    value: Any
     first: int | None = None
-    slope_w: Any = None
-    slope_u: Any = None
+    slope: Any = None
     curved: bool = False
 
 
@@ -40,76 +38,76 @@ def changed_gates(apply: Callable[[Any, Any], Any], u: Any, w: Any, x: Any) -> A
 
     Cost: about four evaluations of the network.
     """
-    closed = jax.make_jaxpr(apply)(u, x)
-    chain = _Chains()
-    weights = zip(jax.tree.leaves(w), jax.tree.leaves(u), strict=True)
-    values = [chain.begin(*pair) for pair in weights]
-    values += [_Value(leaf, leaf) for leaf in jax.tree.leaves(x)]
-    constant = lambda value: _Value(value, value)  # noqa: E731
-    chain.end(walk(closed.jaxpr, closed.consts, values, constant, chain.results))
-    if not chain.gates:
+    pairs = list(zip(_gates(apply, w, x), _gates(apply, u, x), strict=True))
+    if not pairs:
         return jnp.array(jnp.nan)
-    changes = [jnp.abs(w - u) > jnp.abs(u).max() / 2 for w, u in chain.gates]
+    changes = [jnp.abs(at_w - at_u) > jnp.abs(at_u).max() / 2 for at_w, at_u in pairs]
     return sum(change.sum() for change in changes) / sum(change.size for change in changes)
 
 
+def _gates(apply, w, x):
+    """The gates of all chains, layer by layer."""
+    chains = _Chains()
+    leaves = map(chains.begin, jax.tree.leaves(w))
+    outputs = walk(apply, w, x, leaves, _Value, chains.results)
+    chains.end(jax.tree.leaves(outputs, is_leaf=lambda at: isinstance(at, _Value)))
+    return chains.gates
+
+
 class _Chains:
-    """Evaluates a jaxpr at two points and collects the gates of its chains, slopes at w and at u."""
+    """Follows the chains of a network, and collects their gates."""
 
     def __init__(self):
         self.gates, self.number, self._seen = [], 0, set()
 
-    def begin(self, at_w, at_u):
+    def begin(self, value):
         """A value with which a chain begins."""
         self.number += 1
-        real = jnp.issubdtype(jnp.result_type(at_u), jnp.inexact)
-        slope = jnp.ones(jnp.shape(at_u)) if real else None
-        return _Value(at_w, at_u, self.number, slope, slope)
+        real = jnp.issubdtype(jnp.result_type(value), jnp.inexact)
+        return _Value(value, self.number, jnp.ones(jnp.shape(value)) if real else None)
 
     def results(self, jaxpr, equation, operands):
         """Results of one equation: they go on with the chain of its arguments, or end it."""
         function = equation_function(jaxpr, equation)
-        moving = [value for value in operands if value.first is not None]
-        at_w, at_u = (
-            function(*(getattr(value, point) for value in operands)) for point in ("at_w", "at_u")
-        )
+        moving = [operand for operand in operands if operand.first is not None]
+        values = function(*(operand.value for operand in operands))
         if not moving:
-            return list(map(_Value, at_w, at_u))
+            return list(map(_Value, values))
         name = equation.primitive.name
-        shape = jnp.shape(moving[0].at_u)
+        shape = jnp.shape(moving[0].value)
         elementwise = (
             name in (*_LINEAR, *_SCALED, *_CURVED)
-            and len({value.first for value in moving}) == 1
-            and all(jnp.shape(value) == shape for value in at_u)
+            and len({operand.first for operand in moving}) == 1
+            and all(jnp.shape(value) == shape for value in values)
         )
         if not elementwise:
             self.end(moving)
-            return [self.begin(*pair) for pair in zip(at_w, at_u, strict=True)]
-        slopes = [self._slopes(function, operands, point) for point in ("w", "u")]
+            return list(map(self.begin, values))
         linear = name in _LINEAR or (name in _SCALED and len(moving) == 1)
-        curved = any(value.curved for value in moving) or not linear
+        curved = any(operand.curved for operand in moving) or not linear
+        slopes = _slopes(function, operands)
         return [
-            _Value(w, u, moving[0].first, slope_w, slope_u, curved)
-            for w, u, slope_w, slope_u in zip(at_w, at_u, *slopes, strict=True)
+            _Value(value, moving[0].first, slope, curved)
+            for value, slope in zip(values, slopes, strict=True)
         ]
-
-    def _slopes(self, function, operands, point):
-        """Slopes of the results by the first value of the chain, at one of the points; None of what is no real number."""
-        values = tuple(getattr(operand, f"at_{point}") for operand in operands)
-
-        def tangent(operand, value):
-            slope = getattr(operand, f"slope_{point}")
-            if not jnp.issubdtype(jnp.result_type(value), jnp.inexact):
-                return np.zeros(jnp.shape(value), jax.dtypes.float0)
-            return jnp.zeros_like(value) if slope is None else slope.astype(jnp.result_type(value))
-
-        moved = tuple(tangent(*pair) for pair in zip(operands, values, strict=True))
-        slopes = jax.jvp(function, values, moved)[1]
-        return [slope if jnp.issubdtype(slope.dtype, jnp.inexact) else None for slope in slopes]
 
     def end(self, moving):
         """The gates of chains that end here, each once."""
-        for value in moving:
-            if value.curved and value.slope_u is not None and id(value.slope_u) not in self._seen:
-                self._seen.add(id(value.slope_u))
-                self.gates.append((value.slope_w, value.slope_u))
+        for operand in moving:
+            if operand.curved and operand.slope is not None and id(operand.slope) not in self._seen:
+                self._seen.add(id(operand.slope))
+                self.gates.append(operand.slope)
+
+
+def _slopes(function, operands):
+    """Slopes of an equation's results by the first value of the chain; None of what is no real number."""
+
+    def tangent(value, slope):
+        if not jnp.issubdtype(jnp.result_type(value), jnp.inexact):
+            return np.zeros(jnp.shape(value), jax.dtypes.float0)
+        return jnp.zeros_like(value) if slope is None else slope.astype(jnp.result_type(value))
+
+    values = tuple(operand.value for operand in operands)
+    moved = tuple(tangent(operand.value, operand.slope) for operand in operands)
+    slopes = jax.jvp(function, values, moved)[1]
+    return [slope if jnp.issubdtype(slope.dtype, jnp.inexact) else None for slope in slopes]

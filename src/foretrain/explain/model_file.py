@@ -1,6 +1,6 @@
 """An explanation from files: ``model.py`` with the network's functions, ``data.npz`` with the examples."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -14,6 +14,8 @@ from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
 
+_EXPLAINED = ("seeds", "from_zero", "tell", "out", "cores", "shard")  # options of `explained`
+
 
 def explain_files(
     model: str | PathLike,
@@ -22,12 +24,6 @@ def explain_files(
     measured: Sequence[str | PathLike] | None = None,
     step_column: str | None = None,
     loss_column: str | None = None,
-    seeds: int = 16,
-    from_zero: bool = False,
-    out: str | PathLike | None = None,
-    cores: Set[int] | None = None,
-    tell: Callable[[str], object] | None = None,
-    shard: str | None = None,
     **options: Any,
 ) -> Explanation | None:
     """Explain the network of a Python file on the examples of an npz file.
@@ -37,8 +33,7 @@ def explain_files(
         measured: Files of runs of this training made elsewhere; they and their columns are as of
             `foretrain.elsewhere.curves.read_measured`.
         step_column, loss_column: Names of their columns.
-        seeds, from_zero, out, cores, tell, shard: As of `foretrain.explain.explain.explained`.
-        **options: Of `described_files`.
+        **options: Of `foretrain.explain.explain.explained`, and of `described_files`.
 
     Raises:
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explained`.
@@ -47,18 +42,9 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
+    asked = {name: options.pop(name) for name in _EXPLAINED if name in options}
     source = partial(described_files, model, data, **options)
-    return explained(
-        source(),
-        seeds=seeds,
-        from_zero=from_zero,
-        tell=tell,
-        measured=runs,
-        out=out,
-        source=source,
-        cores=cores,
-        shard=shard,
-    )
+    return explained(source(), measured=runs, source=source, **asked)
 
 
 def described_files(

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from foretrain.claims.claim import HEADLINE
 from foretrain.claims.sentence import Sentence
 from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
@@ -23,9 +24,9 @@ class Info(dict[str, Any]):
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, width: int = 80) -> str:
-        """The same in words, in lines of at most `width` columns."""
-        return _text(self, width)
+    def text(self, width: int = 80, details: bool = False) -> str:
+        """The same in words, in lines of at most `width` columns; with all claims and meanings of parameters in `details`."""
+        return "\n".join([*_head(self, width), *(_details if details else _brief)(self, width)])
 
 
 def info(study: str | Path | Study) -> Info:
@@ -33,8 +34,9 @@ def info(study: str | Path | Study) -> Info:
 
     Keys are ``study``, ``question``, ``source``, ``cost`` (on two idle cores, in words of the author), ``references``,
     ``presets`` (to what each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default
-    size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with
-    None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
+    size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``rank``,
+    ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``,
+    in a sentence.
 
     Cost: milliseconds, a quarter of a second for the seeds that headlines need.
 
@@ -79,7 +81,8 @@ def info(study: str | Path | Study) -> Info:
 def _claim(sentence: Sentence) -> dict[str, Any]:
     ends = () if callable(sentence.inside) else sentence.inside
     allowed = [end if math.isfinite(end) else None for end in ends] or None
-    others = {name: getattr(sentence, name) for name in ("id", "why", "source", "corrects")}
+    names = ("id", "rank", "why", "source", "corrects")
+    others = {name: getattr(sentence, name) for name in names}
     return {**others, "sentence": sentence.statement, "allowed": allowed}
 
 
@@ -118,11 +121,8 @@ def _draws(study: Study) -> str:
     return "Every variable that theory and simulation share, dashed over solid."
 
 
-def _text(facts: Info, width: int) -> str:
-    def wrapped(text, indent):
-        return fold(text, width, " " * indent, " " * indent)
-
-    lines = [f"{facts['study']}", wrapped(facts["question"], 2), ""]
+def _head(facts: Info, width: int) -> list[str]:
+    """Return in lines the question of a study, its source, size, networks and cost."""
     axes = (f"{name} ({count(len(values), 'value')})" for name, values in facts["axes"].items())
     variants = [name for name in facts["networks"] if name != "main"]
     size = f"{count(facts['runs'], 'run')} of {count(facts['seeds'], 'seed')}"
@@ -136,21 +136,47 @@ def _text(facts: Info, width: int) -> str:
         "presets": ", ".join(facts["presets"]),
         "figures": ", ".join(facts["figures"]) or facts["draws"],
     }
-    for name, text in rows.items():
-        if text:
-            lines.append(fold(text, width, f"  {name:<10}", " " * 12))
-    number_of = count(len(facts["claims"]), "claim")
-    lines += ["", f"{number_of}, with what is allowed where that is fixed"]
+    texts = (fold(text, width, f"  {name:<10}", " " * 12) for name, text in rows.items() if text)
+    return [f"{facts['study']}", fold(facts["question"], width, "  ", "  "), "", *texts]
+
+
+def _brief(facts: Info, width: int) -> list[str]:
+    """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
+    claims, needs = facts["claims"], facts.get("needs", ())
+    headlines = [claim for claim in claims if claim["rank"] == HEADLINE] or claims
+    lines = ["", f"{count(len(claims), 'claim')}; the headlines:" if headlines else "No claims."]
+    lines += [fold(f"- {claim['sentence']}", width, "  ", "    ") for claim in headlines]
+    numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
+    defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
+    more = "-v: all claims with what they allow, parameters with their meaning."
+    for text in (
+        *(f"{line} {numbers}" for line in needs[:1]),
+        f"Parameters (default): {defaults}",
+        more,
+    ):
+        lines += ["", fold(text, width)]
+    return lines
+
+
+def _details(facts: Info, width: int) -> list[str]:
+    """Return in lines every claim of a study and every parameter."""
+    lines = [
+        "",
+        f"{count(len(facts['claims']), 'claim')}, with what is allowed where that is fixed",
+    ]
     for claim in facts["claims"]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
-        lines += [f"  {claim['id']}", wrapped(f"{claim['sentence']}{allowed}", 6)]
-    needs = facts.get("needs", ())
-    lines += ["", *(fold(line, width, "", "    ") for line in needs)] if needs else []
+        text = f"{claim['sentence']}{allowed}"
+        lines += [f"  {claim['id']}", fold(text, width, " " * 6, " " * 6)]
+    lines += ["", *(fold(line, width, "", "    ") for line in facts.get("needs", ()))]
     lines += ["", "Parameters (default)"]
     for name, rule in facts["parameters"].items():
-        default = rule["default"]
-        shown = default if isinstance(default, str) else number(default)
         options = f" ({', '.join(rule['choices'])})" if rule["choices"] else ""
-        lines.append(f"  --{name.replace('_', '-')} ({shown or 'none'})")
-        lines.append(wrapped(f"{rule['meaning']}{options}", 6))
-    return "\n".join(lines)
+        text = fold(f"{rule['meaning']}{options}", width, " " * 6, " " * 6)
+        lines += [f"  {_option(name, rule)}", text]
+    return lines
+
+
+def _option(name: str, rule: dict[str, Any]) -> str:
+    shown = rule["default"] if isinstance(rule["default"], str) else number(rule["default"])
+    return f"--{name.replace('_', '-')} ({shown or 'none'})"

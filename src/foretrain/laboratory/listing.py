@@ -9,27 +9,42 @@ from foretrain.plans.author import loaded
 from foretrain.plans.card import Card
 from foretrain.plans.study import Study
 from foretrain.references import bibtex
+from foretrain.report.derivation import questions
 from foretrain.words import fold
+
+_COST = 7  # columns of a cost such as "90 s"
 
 
 class Listing(tuple[Card, ...]):
-    """Cards of studies, by name; printed as a table."""
+    """Cards of studies, by name; printed by question, one line for each."""
 
     def __str__(self) -> str:
         return self.text()
 
-    def text(self, width: float = math.inf, notes: Mapping[str, str] | None = None) -> str:
-        """Name, summary, source and cost of each study, and a note on some, in lines of at most `width` columns."""
+    def text(self, width: float = math.inf) -> str:
+        """Name, cost and summary of each study below its question, in lines of at most `width` columns.
+
+        A summary that is longer than its line ends in an ellipsis.
+        """
         size, lines = max(len(card.name) for card in self) + 2, []
+        cards = {card.name: card for card in self}
+        for question, names in {**questions(), "Of other packages": tuple(cards)}.items():
+            known = [cards.pop(name) for name in names if name in cards]
+            lines += ["", fold(question, width)] if known else []
+            for card in known:
+                line = f"  {card.name:<{size}}{card.cost:<{_COST}}{card.summary}"
+                if len(line) > width:
+                    line = f"{line[: int(width)].rpartition(' ')[0].rstrip(' ,;:')}…"
+                lines.append(line)
+        return "\n".join(lines[1:])
+
+    def details(self, width: float = math.inf, notes: Mapping[str, str] | None = None) -> str:
+        """Name, summary, source and cost of each study, and a note on some, in lines of at most `width` columns."""
+        lines = []
         for card in self:
-            first, indent = f"{card.name:<{size}}", " " * size
-            if width < 100:
-                lines.append(card.name)
-                first = indent = " " * 4
             cost = f"; about {card.cost}" if card.cost else ""
-            note = (notes or {}).get(card.name, "")
-            parts = (card.summary, first), (f"{card.source}{cost}", indent), (note, indent)
-            lines += [fold(text, width, start, indent) for text, start in parts if text]
+            parts = card.summary, f"{card.source}{cost}", (notes or {}).get(card.name, "")
+            lines += [card.name, *(fold(text, width, "  ", "  ") for text in parts if text)]
         return "\n".join(lines)
 
 

@@ -4,6 +4,9 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError
@@ -13,39 +16,73 @@ from foretrain.plans.plan import grid, make_plan, variants
 from foretrain.plans.size import PAPER
 from foretrain.registry.measure import measure
 from foretrain.registry.present import plan_of
-from foretrain.registry.record import Record
+from foretrain.registry.record import OF_SENTENCE, OF_VERDICT, Record, as_stored
 from foretrain.words import duration, number
+
+# What a record says of its plan, and of runs with the same bits; day, cost and commit are those of one making.
+_OF_PLAN = ("study", "document", "command", "seeds", "root_seed", "precision", "plan")
+_OF_RUNS = (*_OF_PLAN, "runs")
+_ROUNDING = 1e-6  # relative, of theory in float64 on another machine
 
 
 def compare(record: Record, again: Record) -> tuple[bool, list[str]]:
-    """Say if a record agrees with one of a second run, and in lines what was seen, sentence by sentence.
+    """Say if a record agrees with one of a second run, and in lines what was seen: each field that differs is one.
 
-    They agree if they do to the bit on the same machine type, and within the record's intervals elsewhere.
+    On the same machine type, and wherever the runs have the same bits, all that the record says of its runs and of every
+    verdict is the same, and so are the bits. Elsewhere words, sizes and verdicts are the same, each measured value lies in the
+    interval of the other, and what was predicted and allowed has moved by less than the second interval is wide.
     """
-    others = {claim.label: claim for claim in again.claims}
-    lines = [_difference(claim, others.pop(claim.label, None)) for claim in record.claims]
-    lines = [*filter(None, lines), *(f"{label}: is not in the record." for label in others)]
+    again = as_stored(again)
     same_bits = record.checksums == again.checksums
+    same_machine = (record.device, record.versions) == (again.device, again.versions)
+    whole = same_bits or same_machine
+    judged = _same if whole else _alike
+    lines = [_line("the record", name, record, again) for name in (_OF_RUNS if whole else _OF_PLAN)]
+    others = {claim.label: claim for claim in again.claims}
+    for claim in record.claims:
+        other = others.pop(claim.label, None)
+        lines += judged(claim, other) if other else [f"{claim.label}: is not judged any more."]
+    lines = [*filter(None, lines), *(f"{label}: is not in the record." for label in others)]
     if same_bits and not lines:
         return True, ["It comes out the same, to the bit."]
-    same_machine = (record.device, record.versions) == (again.device, again.versions)
     where = "the same machine type" if same_machine else "another machine or other packages"
     head = f"On {where} it has {'the same' if same_bits else 'other'} bits"
-    agree = same_bits if same_machine else not lines
-    if not lines:
-        return agree, [f"{head}; every verdict is the same, within the record's intervals."]
-    return agree, [f"{head}, and differs:", *lines]
+    if lines:
+        return False, [f"{head}, and differs:", *lines]
+    return not whole, [f"{head}; every verdict is the same, within the intervals."]
 
 
-def _difference(claim: Claim, other: Claim | None) -> str:
-    if other is None:
-        return f"{claim.label}: is not judged any more."
-    low, high = claim.uncertainty or claim.allowed
-    inside = low <= other.measured <= high or repr(other.measured) == repr(claim.measured)  # nan
-    if inside and other.verdict == claim.verdict:
+def _line(label: str, name: str, ours: Any, theirs: Any) -> str:
+    """Return the line on a field that differs, to the bit; "" where it is the same, also as nan."""
+    before, now = getattr(ours, name), getattr(theirs, name)
+    if repr(before) == repr(now):
         return ""
-    both = f"{claim.measured:.4g} in the record, {other.measured:.4g} now"
-    return f"{claim.label}: {claim.verdict} in the record, {other.verdict} now; {both}."
+    return f"{label}: {name.replace('_', ' ')} is `{before}` in the record, `{now}` now."
+
+
+def _same(claim: Claim, other: Claim) -> list[str]:
+    """Return a line for each field of a claim, or "", beside that of runs with the same bits."""
+    return [_line(claim.label, name, claim, other) for name in (*OF_SENTENCE, *OF_VERDICT)]
+
+
+def _alike(claim: Claim, other: Claim) -> list[str]:
+    """Return a line for some fields of a claim, or "", beside that of runs with other bits."""
+    names = [*OF_SENTENCE, "verdict", "cell", "along", "size"]
+    if claim.seeds + claim.left_out != other.seeds + other.left_out:
+        names += ["seeds", "left_out"]
+    ours, theirs = claim.uncertainty, other.uncertainty
+    if (ours is None) != (theirs is None):
+        names += ["uncertainty"]
+    elif ours and theirs:
+        (low, high), (floor, ceiling) = ours, theirs
+        if not (low <= other.measured <= high and floor <= claim.measured <= ceiling):
+            names += ["measured"]
+    width = np.ptp(theirs) if theirs and np.all(np.isfinite(theirs)) else 0.0
+    for name in ("predicted", "allowed"):
+        before, now = getattr(claim, name), getattr(other, name)
+        if not np.allclose(before, now, rtol=_ROUNDING, atol=width, equal_nan=True):
+            names += [name]
+    return [_line(claim.label, name, claim, other) for name in names]
 
 
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:

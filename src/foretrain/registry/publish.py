@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS
-from foretrain.errors import FolderError
+from foretrain.errors import FolderError, ForetrainError
+from foretrain.plans.card import Card
 from foretrain.registry.check import paper_cost
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
 from foretrain.registry.sizes import notes, reached
 from foretrain.registry.table import DOCS, OWN, Line, document_of, facts, lines
-from foretrain.report.derivation import derivations, html, pages
+from foretrain.report.derivation import derivations, documentation, html, pages
 from foretrain.report.document import document, write_document
 from foretrain.results.files import disk_errors
 from foretrain.words import duration
@@ -32,7 +33,6 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     Cost: some milliseconds for each sentence, and up to some seconds for each study that is not at its document's size.
 
     Raises:
-        ArgumentError: a record is of no study.
         FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
     """
     index = out / "index.html"
@@ -40,7 +40,6 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
         raise FolderError(f"{index} was not made by foretrain publish. Try another --out.")
     if not records:
         raise FolderError("The registry holds no record. Try foretrain registry add.")
-    docs = next((page.parents[1] for page in pages()), None)
     known: dict[str, list[Record]] = {}
     for record in records:
         known.setdefault(record.study, []).append(record)
@@ -50,7 +49,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
         for study, own in known.items()
     }
     table = [line for tables in sizes.values() for *_, rows in tables for line in rows]
-    pictures = {study: _pictures(docs, study, out) if docs else [] for study in known}
+    pictures = {study: _pictures(study, out) for study in known}
     names = sorted({line.document for line in table}, key=lambda name: (name == OWN, name))
     texts = {
         "index": document(
@@ -72,7 +71,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             "report/errata.html",
             **_COMMON,
             title="Errata",
-            printed=_printed(docs),
+            printed=_printed(),
             documents=_errata(table, names),
         ),
         "unshown": document(
@@ -90,12 +89,20 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             "report/site_study.html",
             **_COMMON,
             title=study,
-            card=study_of(study).card,
+            card=_card(study, known[study][0].document),
             sizes=sizes[study],
             derivations=derived[study],
             pictures=pictures[study],
         )
     return [write_document(out / f"{name}.html", text) for name, text in texts.items()]
+
+
+def _card(study: str, document: str) -> Card:
+    """Return the card of a study; of a benchmark, which an installed package lacks, its name and document."""
+    try:
+        return study_of(study).card
+    except ForetrainError:
+        return Card(study, source=document)
 
 
 def _errata(
@@ -111,12 +118,10 @@ def _errata(
     return [(name, pairs) for name, pairs in errata.items() if pairs]
 
 
-def _printed(docs: Path | None) -> Any:
+def _printed() -> Any:
     """Return the documentation's page of errata as HTML, without its title; "" where there is no documentation."""
-    page = docs / "errata.md" if docs else None
-    if page is None or not page.exists():
-        return ""
-    return html(page.read_text(encoding="utf-8").partition("\n")[2])
+    page = documentation() / "errata.md"
+    return html(page.read_text(encoding="utf-8").partition("\n")[2]) if page.exists() else ""
 
 
 def _unshown(table: Iterable[Line]) -> tuple[list[Line], list[Line]]:
@@ -126,10 +131,10 @@ def _unshown(table: Iterable[Line]) -> tuple[list[Line], list[Line]]:
     return [line for line in rows if line.row.verdict not in settled], part
 
 
-def _pictures(docs: Path, study: str, out: Path) -> list[tuple[str, str]]:
+def _pictures(study: str, out: Path) -> list[tuple[str, str]]:
     """Return file and text alternative of the pictures of a study's page, copied into the site."""
+    docs, pictures = documentation(), []
     page = docs / "studies" / f"{study}.md"
-    pictures = []
     for text, file in _PICTURE.findall(page.read_text(encoding="utf-8")) if page.exists() else ():
         source = docs / "images" / file
         if not source.exists():  # an installed package has no pictures

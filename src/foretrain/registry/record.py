@@ -17,14 +17,15 @@ import msgspec
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
+from foretrain.registry.ledger import LEDGER, refuse_edited, seal
 from foretrain.results import decode
 from foretrain.results.files import read_file, write_atomic
 
 FOLDER = "registry"
 DEFAULT = "default"
 # What all verdicts of a sentence have in common.
-_OF_SENTENCE = ("id", "statement", "source", "rank", "corrects", "among", "unit", "why", "reads")
-_OF_VERDICT = (
+OF_SENTENCE = ("id", "statement", "source", "rank", "corrects", "among", "unit", "why", "reads")
+OF_VERDICT = (
     *("verdict", "cell", "predicted", "measured", "uncertainty", "allowed", "seeds", "left_out"),
     *("method", "reason", "note", "along", "size"),
 )
@@ -89,40 +90,61 @@ def place(folder: Path, study: str, size: str) -> Path:
 
 
 def write(folder: Path, record: Record) -> Path:
-    """Write a record into a registry, in place of the one of that study and size."""
+    """Write a record into a registry, in place of the one of that study and size, and into its ledger where it has one."""
     path = place(folder, record.study, record.size)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write_atomic(path, toml(record).encode())
+    write_atomic(path, toml(record).encode())
+    if (folder / LEDGER).exists():
+        seal(folder, [path])
+    return path
 
 
 def read(path: Path) -> Record:
     """Read a record; raises `StoreError` where the file is none."""
     try:
-        content = tomllib.loads(read_file(path).decode())
-        sentences = content.pop("sentences")
-        plain = [_plain(words, verdict) for words in sentences for verdict in words["verdicts"]]
-        record = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
-        place(path.parent, record.study, record.size)  # its names make names of files
-        return record
+        return _parsed(read_file(path).decode(), path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         text = " ".join(str(error).split())
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None
+
+
+def as_stored(record: Record) -> Record:
+    """Return a record as it is read from the text of it."""
+    return _parsed(toml(record), Path(record.study))
+
+
+def _parsed(text: str, path: Path) -> Record:
+    content = tomllib.loads(text)
+    sentences = content.pop("sentences")
+    plain = [_plain(words, verdict) for words in sentences for verdict in words["verdicts"]]
+    record = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
+    for entry, claim in zip(plain, record.claims, strict=True):
+        if claim.verdict != entry["verdict"]:
+            raise ValueError(
+                f"`{entry['verdict']}` does not follow from the numbers of `{claim.label}`"
+            )
+    place(path.parent, record.study, record.size)  # its names make names of files
+    return record
 
 
 def records(folder: Path, study: str = "*") -> list[Record]:
     """Read every record of a registry, or of one study, by study and size, those of the default size first.
 
     Raises:
-        FolderError: there is no such folder, or it holds no record.
-        StoreError: a file is no record.
+        FolderError: there is no such folder.
+        StoreError: a file is no record, or is not as the ledger of the registry says that it was written.
     """
     if not folder.is_dir():
         raise FolderError(
             f"There is no registry in {folder}: it stands in foretrain's repository, beside `src`. Try the command there, or "
             "name its folder with --registry."
         )
-    known = map(read, folder.glob(f"{study}/*.toml"))
-    return sorted(known, key=lambda record: (record.study, record.size != DEFAULT, record.size))
+    paths = [*folder.glob(f"{study}/*.toml")]
+    known = sorted(
+        map(read, paths), key=lambda record: (record.study, record.size != DEFAULT, record.size)
+    )
+    refuse_edited(folder, paths)
+    return known
 
 
 def find(known: Iterable[Record], study: str, size: str = "") -> Record:
@@ -147,10 +169,10 @@ def toml(record: Record) -> str:
     for name, table in {**tables, **small}.items():
         lines += ["", f"[{name}]", *_entries(table)] if table or name in small else []
     for group in gather(record.claims):
-        lines += ["", "[[sentences]]", *_entries(_unlike_default(group.claims[0], _OF_SENTENCE))]
+        lines += ["", "[[sentences]]", *_entries(_unlike_default(group.claims[0], OF_SENTENCE))]
         for claim in group.claims:
             verdict = f"{claim.verdict} at {claim.at}" if claim.at else claim.verdict
-            entries = _unlike_default(replace(claim, verdict=verdict), _OF_VERDICT)
+            entries = _unlike_default(replace(claim, verdict=verdict), OF_VERDICT)
             lines += ["", "[[sentences.verdicts]]", *_entries(entries)]
     return "\n".join(lines) + "\n"
 

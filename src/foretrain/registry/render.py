@@ -43,7 +43,12 @@ def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
         StoreError: a page names what the registry does not have.
         OSError: a page cannot be read.
     """
-    written = []
+    return [write_atomic(page, text.encode()) for page, text in stale(pages, records).items()]
+
+
+def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
+    """Return each page that says otherwise than the registry, to its text as `render` writes it; raises as that does."""
+    changed = {}
     for page in itertools.chain(*map(_files, pages)):
         text = page.read_text(encoding="utf-8")
         try:
@@ -51,8 +56,8 @@ def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
         except ForetrainError as error:
             raise StoreError(f"{page}: {error}") from None
         if new != text:
-            written.append(write_atomic(page, new.encode()))
-    return written
+            changed[page] = new
+    return changed
 
 
 def _files(page: Path) -> list[Path]:

@@ -21,6 +21,7 @@ from xml.etree.ElementTree import tostring
 
 _JUDGED = "Judged by "
 _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
+_QUESTION = re.compile(r"^## (.*)\n+<!-- gallery: (.*) -->$", re.M)
 _PACKAGE = Path(__file__).parents[1]
 _PICTURES = re.compile(r"(?:\s*!\[[^\]]*\]\([^)]*\))+\s*")
 _ALPHABET = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
@@ -45,10 +46,22 @@ class Derivation:
     claims: tuple[str, ...]  # ids of the sentences
 
 
-def pages() -> list[Path]:
-    """The pages of the documentation that may derive sentences: beside the package, or in the repository."""
+def documentation() -> Path:
+    """The folder of the documentation: in the installed package, or in the repository."""
     own = _PACKAGE / "docs"
-    folder = own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+    return own if own.is_dir() else _PACKAGE.parents[1] / "docs"
+
+
+def questions() -> dict[str, tuple[str, ...]]:
+    """Return each question of the documentation's gallery to the names of its studies, in the gallery's order."""
+    page = documentation() / "gallery.md"
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return {question: tuple(names.split()) for question, names in _QUESTION.findall(text)}
+
+
+def pages() -> list[Path]:
+    """The pages of the documentation that may derive sentences."""
+    folder = documentation()
     return sorted([*folder.glob("theory/*.md"), *folder.glob("studies/*.md")])
 
 

@@ -12,7 +12,6 @@ from scipy.special import log_softmax
 
 from foretrain.degeneracy.folded import (
     BUDGET,
-    Data,
     Pointwise,
     block_size,
     blocks,
@@ -39,7 +38,7 @@ _TOGETHER = 2**17  # activations that go through a section at once
 
 def all_bases(
     network: Network,
-    data: Data,
+    data: np.ndarray,
     *,
     names: Sequence[str] = BASES,
     centre: bool = False,
@@ -117,7 +116,7 @@ def _losses(network, data, basis, counts, loss, numbers, section):
 
 def direction_curve(
     network: Network,
-    data: Data,
+    data: np.ndarray,
     basis: InteractionBasis,
     counts: Sequence[int],
     *,
@@ -139,7 +138,7 @@ def direction_curve(
 
 def edge_curve(
     network: Network,
-    data: Data,
+    data: np.ndarray,
     basis: InteractionBasis,
     graph: InteractionGraph,
     counts: Sequence[int],

@@ -17,10 +17,9 @@ import numpy as np
 from foretrain.degeneracy.counts.jacobian_rows import jacobian_rows
 from foretrain.degeneracy.derivatives import Pass, batches, passed
 from foretrain.degeneracy.network import Network
-from foretrain.errors import TooLarge, real
+from foretrain.errors import real
 
 THRESHOLD = 1e-14  # of eigenvalues against the largest: of singular values its root, 1e-7
-_LARGEST = 2**30  # bytes of the largest Jacobian that is formed
 
 
 @dataclass(frozen=True)
@@ -96,14 +95,6 @@ def range_basis(
 
 
 def jacobian(network: Network, x: np.ndarray) -> np.ndarray:
-    """Every output by every parameter, (example x output, parameter), float64, for small networks.
-
-    In the order of `jax.flatten_util.ravel_pytree`; more than 1 GiB raises `TooLarge`.
-    """
+    """Every output by every parameter, in `jax.flatten_util.ravel_pytree`'s order: (example x output, parameter), float64."""
     rows = jacobian_rows(network, x)
-    size = 8 * rows.answers * rows.parameters
-    if size > _LARGEST:
-        raise TooLarge(
-            f"The Jacobian would take {size / 2**30:.1f} GiB, more than 1: use its spectrum or the Gram matrices instead."
-        )
     return np.concatenate([rows.of(*span) for span in rows.spans()])

@@ -175,7 +175,6 @@ def jacobian_spectrum(
     loss: str = "mse",
     seconds: float = SECONDS,
     memory: float = MEMORY,
-    tell: Callable[[str], object] | None = None,
 ) -> Spectrum:
     """The singular values, in the best of both ways that fits.
 
@@ -204,9 +203,7 @@ def jacobian_spectrum(
             raise argument_error("x", "give derivatives that are finite", "gives some that are not")
         used = sums > 0
     many = int(used.sum())
-    way, whole, time, size = best_way(many, answers, seconds, memory)
-    if tell:
-        tell(f"The Jacobian, {answers:,} x {many:,}: by its {way}, {_takes(time, size)}.")
+    way, whole, *_ = best_way(many, answers, seconds, memory)
     parts = (rows.of(*span)[:, used] for span in rows.spans())
     if whole:
         tall = np.concatenate(list(parts))
@@ -247,15 +244,11 @@ def best_way(
             entries = 24.0 * parameters * answers
             whole = entries <= memory or parameters > answers
             return way, whole, time, max(entries, least) if whole else least
-        lines.append(f"by its {way} {_takes(time, least)}")
+        lines.append(f"by its {way} {duration(time)} of a core and {in_words(least)}")
     raise TooLarge(
         f"The Jacobian of {answers:,} answers by {parameters:,} parameters takes {', '.join(lines)}: more than "
         f"{duration(seconds)} or {in_words(memory)}. Try fewer examples, or a larger `seconds` or `memory`."
     )
-
-
-def _takes(seconds, size):
-    return f"{duration(seconds)} of a core and {in_words(size)}"
 
 
 def _values(parts, way, small):

@@ -16,7 +16,6 @@ stochastic Lanczos quadrature (Ubaru, Chen & Saad 2017). Of each probe Gauss's r
 node at 0, from below (Golub & Meurant 2010), so that a scale too small for the number of products shows itself.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +28,7 @@ from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum, jacobian_spe
 from foretrain.degeneracy.function import Function
 from foretrain.degeneracy.sampled.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
-from foretrain.words import duration, memory
+from foretrain.words import memory
 
 ROOM = 2**29  # bytes that a block of examples may take
 MOST = 2**32  # bytes of the vectors of the quadrature
@@ -110,7 +109,6 @@ def costs_of(
     loss: str,
     resolve: float,
     seed: int = 0,
-    tell: Callable[[str], object] | None = None,
 ) -> tuple[UnitCosts, Spectrum | None, list[str]]:
     """Costs of unit steps: all of them where the Jacobian fits, else their distribution; its singular values, or None; doubts.
 
@@ -119,9 +117,9 @@ def costs_of(
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
     try:
-        jacobian = jacobian_spectrum(*of, loss=loss, seconds=EXACT, tell=tell)
+        jacobian = jacobian_spectrum(*of, loss=loss, seconds=EXACT)
     except TooLarge as error:
-        options = {"loss": loss, "resolve": resolve, "seed": seed, "tell": tell}
+        options = {"loss": loss, "resolve": resolve, "seed": seed}
         costs = quadrature(function.apply, function.params, x, **options)
         return costs, None, [f"Counts: estimates. {error}"]
     return of_jacobian(jacobian), jacobian, []
@@ -143,7 +141,6 @@ def quadrature(
     probes: int = PROBES,
     steps: int = STEPS,
     seed: int = 0,
-    tell: Callable[[str], object] | None = None,
 ) -> UnitCosts:
     """The distribution of the costs, by stochastic Lanczos quadrature in float64.
 
@@ -182,14 +179,6 @@ def quadrature(
         def along(v):
             return sum(np.asarray(product(params, v, part)) for part in parts) / len(x)
 
-        along(np.ones(d))  # compiled first
-        start = time.perf_counter()
-        along(np.ones(d))
-        seconds = (time.perf_counter() - start) * probes * min(steps, d)
-        what = f"Curvature: {probes} x {min(steps, d)} products of {d:,} parameters"
-        size = memory(8 * d * steps + ROOM)
-        if tell:
-            tell(f"{what}, at most {duration(seconds)} and {size}.")
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (probes, d))
         measures = []
         while True:

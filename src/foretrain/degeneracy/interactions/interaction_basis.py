@@ -11,18 +11,16 @@ without effect, are left out. (The document's section 6.1 writes (D_M^{1/2})^+ w
 appendix is followed. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from foretrain.degeneracy import folded as chains
-from foretrain.degeneracy.folded import BUDGET, Data, together
+from foretrain.degeneracy.folded import BUDGET, together
 from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, one_of, real
-from foretrain.words import memory as in_words
 
 KINDS = ("global", "local")
 THRESHOLD = 1e-10
@@ -132,14 +130,13 @@ def memory(sizes: list[tuple[int, int]], kind: str = "global") -> int:
 
 def interaction_basis(
     network: Network,
-    data: Data,
+    x: np.ndarray,
     *,
     kind: str = "global",
     centre: bool = False,
     threshold: float = THRESHOLD,
     few: bool = False,
     budget: int = BUDGET,
-    tell: Callable[[str], object] | None = None,
 ) -> InteractionBasis:
     """The interaction basis of every layer of a network.
 
@@ -168,11 +165,9 @@ def interaction_basis(
     """
     one_of("kind", kind, KINDS)
     real("threshold", threshold, minimum=0, maximum=1)
-    chain, sizes = chains.steps(network, not centre), chains.shapes(network, data, not centre)
+    chain, sizes = chains.steps(network, not centre), chains.shapes(network, x, not centre)
     size = chains.block_size(memory(sizes, kind), budget)
-    if tell is not None:
-        tell(_beforehand(sizes, data, size, kind))
-    layer_moments = moments(network, data, centre=centre, budget=budget)
+    layer_moments = moments(network, x, centre=centre, budget=budget)
     count = min(moment.examples for moment in layer_moments[:-1])
     short = max(d for _, d in sizes[:-1])
     if count < short and not few:
@@ -185,7 +180,7 @@ def interaction_basis(
     top = pca(last.factor, last.mean, threshold)
     white = [whitening(moment.factor, threshold) for moment in layer_moments[:-1]]
     if kind == "global":
-        effects, signs = _to_output(chain, data, size, white, top, layer_moments, not centre)
+        effects, signs = _to_output(chain, x, size, white, top, layer_moments, not centre)
         below = [
             layer_basis(*w, e, mean=m.mean, threshold=threshold, signs=s)
             for w, e, s, m in zip(white, effects, signs, layer_moments, strict=False)
@@ -194,27 +189,17 @@ def interaction_basis(
     bases = [top]
     for at in reversed(range(len(chain))):
         shared = (layer_moments[at].examples, sizes[at + 1][0], not centre)
-        effect, sign = _to_next(chain, at, data, size, white[at][1], bases[0], *shared)
+        effect, sign = _to_next(chain, at, x, size, white[at][1], bases[0], *shared)
         options = {"mean": layer_moments[at].mean, "threshold": threshold, "signs": sign}
         bases.insert(0, layer_basis(*white[at], effect, **options))
     return InteractionBasis(tuple(bases), kind, not centre, layer_moments[0].examples)
 
 
-def _beforehand(sizes, data, size, kind):
-    rows = "examples in blocks" if callable(data) else f"{len(data):,} examples"
-    if any(t > 1 for t, _ in sizes):
-        rows += f" of {max(t for t, _ in sizes)} positions"
-    size = size if callable(data) else min(size, len(data))
-    each, width = memory(sizes, kind), [d for _, d in sizes]
-    words = f"{kind.capitalize()} interaction basis of {len(width)} layers of {width} activations"
-    return f"{words}, {rows}: {size:,} at a time, {in_words(size * each)}."
-
-
-def _to_output(chain, data, size, white, top, layer_moments, folded):
+def _to_output(chain, x, size, white, top, layer_moments, folded):
     """Factors of M~ of every layer but the output, and mean Jacobians of the output's coordinates."""
     factors = [np.zeros((0, w[1].shape[1])) for w in white]
     means = [np.zeros((top.size, w[1].shape[1])) for w in white]
-    for block in chains.blocks(data, size):
+    for block in chains.blocks(x, size):
         values = chains.layers(chain, block, folded)
         *whole, outputs = values[-1].shape
         for slopes in _slopes(np.eye(outputs), *whole):
@@ -226,10 +211,10 @@ def _to_output(chain, data, size, white, top, layer_moments, folded):
     return factors, means
 
 
-def _to_next(chain, at, data, size, unwhite, above, count, positions, folded):
+def _to_next(chain, at, x, size, unwhite, above, count, positions, folded):
     """Factor of M~ of one layer by Jacobians of the next in its basis, and their mean."""
     triangle, mean = np.zeros((0, unwhite.shape[1])), np.zeros((above.size, unwhite.shape[1]))
-    for block in chains.blocks(data, size):
+    for block in chains.blocks(x, size):
         f = chains.read(chain[at], chains.layers(chain[:at], block, folded)[-1])
         whole = (len(f), positions) if together(chain[at]) else (len(f),)
         for slopes in _slopes(above.forward, *whole):

@@ -16,17 +16,15 @@ The integral is by n Gauss-Legendre points, or by the one point a = 1. For a sec
 nonlinearity all points are averaged in its slopes before anything is multiplied, so that five cost about as much as one.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.folded import BUDGET, Data, Pointwise, Step, together
+from foretrain.degeneracy.folded import BUDGET, Pointwise, Step, together
 from foretrain.degeneracy.interactions.interaction_basis import InteractionBasis
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer
-from foretrain.words import memory
 
 _PRODUCTS = 2**17  # attributions that are formed at once, about what a cache holds
 _EXAMPLES = 512
@@ -58,12 +56,11 @@ def path_points(points: int) -> tuple[np.ndarray, np.ndarray]:
 
 def interaction_graph(
     network: Network,
-    data: Data,
+    x: np.ndarray,
     basis: InteractionBasis,
     *,
     points: int = 1,
     budget: int = BUDGET,
-    tell: Callable[[str], object] | None = None,
 ) -> InteractionGraph:
     """Edges between all neighbouring layers.
 
@@ -80,7 +77,7 @@ def interaction_graph(
     """
     places = path_points(points)
     chain = folded.steps(network, basis.folded)
-    sizes = folded.shapes(network, data, basis.folded)
+    sizes = folded.shapes(network, x, basis.folded)
     width = [d for _, d in sizes]
     own = [layer.forward.shape[1] for layer in basis.layers]
     if own != width:
@@ -91,15 +88,9 @@ def interaction_graph(
         for at, (step, pair) in enumerate(zip(chain, _neighbours(basis), strict=True))
     )
     size = folded.block_size(each, budget)
-    if tell is not None:
-        many = "blocks" if callable(data) else f"{len(data):,} examples, {min(size, len(data)):,}"
-        size = size if callable(data) else min(size, len(data))
-        edges = sum(a.size * b.size for a, b in _neighbours(basis))
-        tell(f"{edges:,} edges, {points} points, {many} at a time, {memory(size * each)}.")
     squared = [np.zeros((above.size, below.size)) for below, above in _neighbours(basis)]
-    plain, count = [np.zeros_like(part) for part in squared], 0
-    for block in folded.blocks(data, size):
-        count += len(block)
+    plain = [np.zeros_like(part) for part in squared]
+    for block in folded.blocks(x, size):
         values = folded.layers(chain, block, basis.folded)
         for at, step in enumerate(chain):
             arguments = basis.layers[at : at + 2], folded.read(step, values[at]), places
@@ -108,8 +99,8 @@ def interaction_graph(
             squared[at] += more[0]
             plain[at] += more[1]
     return InteractionGraph(
-        tuple(part / (count * t) for part, (t, _) in zip(squared, sizes, strict=False)),
-        tuple(part / (count * t) for part, (t, _) in zip(plain, sizes, strict=False)),
+        tuple(part / (len(x) * t) for part, (t, _) in zip(squared, sizes, strict=False)),
+        tuple(part / (len(x) * t) for part, (t, _) in zip(plain, sizes, strict=False)),
     )
 
 

@@ -1,6 +1,5 @@
 """The interaction basis of a network, its graph, and the modules of that graph at a noise scale, one after the other."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -41,7 +40,6 @@ def wired(
     resolution: float | None = None,
     points: int = 5,
     few: bool = False,
-    tell: Callable[[str], object] | None = None,
 ) -> tuple[Wiring, list[str]]:
     """The wiring of a network, and doubts about it.
 
@@ -56,8 +54,8 @@ def wired(
     doubts = []
     if loss != "mse":
         network = Network((*network.sections, _roots()), (*network.params, {}))
-    basis = interaction_basis(network, x, kind="local", centre=True, few=few, tell=tell)
-    graph = interaction_graph(network, x, basis, points=points, tell=tell)
+    basis = interaction_basis(network, x, kind="local", centre=True, few=few)
+    graph = interaction_graph(network, x, basis, points=points)
     count = int(affinity(graph.strengths, eps).any(0).sum())
     if (number or 0) > count:
         doubts.append(f"Modules: only {count} directions have an edge above the noise scale.")

@@ -13,10 +13,10 @@ that chains do not come round, and this is looked for:
   that still spread have less.
 - Where draws lie where the loss is quadratic the value is the curvature's.
 
-Rounds of draws double until nothing speaks against one and nothing against the next, or the time is over, or effective draws
-grow so slowly that it would be over too soon by far; the next scale has what is left. Only the last round counts: a round
-that is chosen because it passed is too good by a little. Where the estimate is not to end when it is trusted (`until_trusted`
-False, as in studies) there is one round of a fixed number of gradients.
+Rounds of draws double until nothing speaks against one and nothing against the next, or all gradients are taken, or effective
+draws grow so slowly that they would not do by far; the next scale has what is left. Only the last round counts: a round that
+is chosen because it passed is too good by a little. Where the estimate is not to end when it is trusted (`until_trusted`
+False, as in studies) there is one round. Gradients are counted, never seconds: of one seed the same comes out on every day.
 """
 
 import time
@@ -41,7 +41,7 @@ from foretrain.degeneracy.sampled.hamiltonian import (
 )
 from foretrain.degeneracy.sampled.posterior import Posterior
 from foretrain.degeneracy.sampled.sampled_trust import Checks, doubts, growth
-from foretrain.errors import argument_error, integer, real
+from foretrain.errors import integer, real
 from foretrain.words import memory as in_words
 
 QUADRATIC = 0.3  # share of the mean loss that is not quadratic, up to which chains move in units of curvature
@@ -49,7 +49,9 @@ CHOSEN = 1.2  # of errors: a round is stated because it passed; by the bench of 
 FROM_START = 4  # one chain in so many begins at w*
 LEAST = 2000  # gradients of a chain with which a scale is begun
 MEMORY = 2**32  # bytes that chains may take
-HOPELESS = 3.0  # times the time that is left: what a scale needs for trust at which it is given up
+HOPELESS = (
+    3.0  # times the gradients that are left: what a scale needs for trust at which it is given up
+)
 ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone acts a turn is 2 pi
 
 
@@ -57,9 +59,9 @@ ANGLE = 2.0  # length of a trajectory at the fitted step; where the prior alone 
 class SampledParameters:
     """N at every scale eps, with its standard error, and what speaks against it.
 
-    `trusted` and `doubts` (lines) are per scale, as are `checks`; where the time is not enough to begin these are None and the
+    `trusted` and `doubts` (lines) are per scale, as are `checks`; where gradients are too few to begin these are None and the
     value is nan. `traces` holds 2 beta (L - L*) along the chains of the last round, thinned, (scale, chain, point), those from
-    w* first; `gradients` and `seconds` are all that it took.
+    w* first; `gradients` are all that it took.
     """
 
     eps: np.ndarray
@@ -69,7 +71,6 @@ class SampledParameters:
     checks: list[Checks | None]
     traces: np.ndarray
     gradients: int
-    seconds: float
 
     @property
     def trusted(self) -> np.ndarray:
@@ -81,48 +82,37 @@ def sampled_parameters(
     posterior: Posterior,
     scales: Sequence[float] | np.ndarray | None = None,
     *,
-    seconds: float = 60.0,
-    gradients: int | None = None,
+    gradients: int,
     chains: int = 16,
-    most: float = np.inf,
     until_trusted: bool = True,
     seed: int = 0,
     tell: Callable[[str], object] | None = None,
 ) -> SampledParameters:
-    """Sample N(eps) at every scale, larger ones first, until each is trusted or its share of the time is over.
+    """Sample N(eps) at every scale, larger ones first, until each is trusted or its share of the gradients is taken.
 
-    Scales for which the time is not enough to begin are refused after two calls, with what they would take; all of them
-    before any call where chains take more than `MEMORY`.
+    Scales for which gradients are too few to begin are refused, with what they would take; all of them where chains take more
+    than `MEMORY`.
 
     Args:
         posterior: On all data, since a trajectory is taken or refused by the loss of all of them.
         scales: Eps of each, above 0; 1/(2 beta) of the posterior by default, whose beta is not read otherwise.
-        seconds: Of all scales, what is compiled left out; what a scale does not need is left to the next.
-        gradients: As many in place of the time, so that the same comes out on every machine.
+        gradients: Of all data, in all chains at all scales; what a scale does not need is left to the next.
         chains: Of each scale, a quarter of them from w*.
-        most: What N cannot exceed, such as the number of answers; the number of parameters is looked at anyway.
         until_trusted: True ends a scale as soon as it is trusted; False draws as long as the gradients last, a quarter of
-            them before the draws that count, so that errors of several runs are alike. Needs `gradients`.
+            them before the draws that count, so that errors of several runs are alike.
 
     Memory: up to `MODES` vectors of parameters, and one gradient of all data for each chain; `tell` gets both.
     """
     wanted = np.atleast_1d(1 / (2 * posterior.beta) if scales is None else np.asarray(scales))
     eps = np.array([real("scales", scale, above=0) for scale in wanted.tolist()])
-    seconds = real("seconds", seconds, above=0)
     integer("chains", chains, minimum=8)
-    begun = time.perf_counter()
-    if gradients is not None:
-        gradients = integer("gradients", gradients, minimum=1000)
-    elif not until_trusted:
-        raise argument_error("gradients", "be given where `until_trusted` is False", "is not")
-    walk = _Walk(
-        posterior, chains, seed, (seconds, gradients), tell or (lambda line: None), until_trusted
-    )
+    gradients = integer("gradients", gradients, minimum=1000)
+    walk = _Walk(posterior, chains, seed, gradients, tell or (lambda line: None), until_trusted)
     estimates, fit = {}, walk.fitting
     for number, at in enumerate(np.argsort(-eps)):
         if number < fit:
             left = walk.left / (min(len(eps), fit) - number)
-            estimates[at] = walk.sample(float(eps[at]), left, min(float(most), walk.dimension))
+            estimates[at] = walk.sample(float(eps[at]), left)
         else:
             estimates[at] = np.nan, np.nan, [walk.refused], None, np.full((chains, BLOCK), np.nan)
     value, error, doubts, checks, traces = zip(
@@ -136,7 +126,6 @@ def sampled_parameters(
         checks=list(checks),
         traces=np.stack(traces),
         gradients=walk.gradients,
-        seconds=time.perf_counter() - begun,
     )
 
 
@@ -155,9 +144,7 @@ class _Walk:
         self.leaf = np.repeat(np.arange(len(paths)), [np.size(leaf) for _, leaf in paths])
         self.data = jax.device_put((posterior.params, posterior.data))
         self.run = program(posterior.losses, len(paths))
-        self.calls = self.gradients = 0
-        seconds, self.counted = budget
-        self.budget = self.counted or seconds  # `spent` of it in its own unit
+        self.calls, self.gradients, self.budget = 0, 0, budget
         random = np.random.default_rng(np.random.SeedSequence([seed & 0xFFFFFFFF, 77]))
         size = (chains - chains // FROM_START, posterior.flat.size)
         self.outside = self.mask * random.standard_normal(size).astype(self.mask.dtype)
@@ -177,38 +164,29 @@ class _Walk:
             )
             tell(f"Sampling: {self.refused}.")
             return
-        for _ in range(2):  # the first is slower than those that follow
-            self.spent, self.timed, self.gradients = 0.0, 0.0, 0
-            self._go(zero, log_step, 1.0, 4, 4)
-        each = self.timed / self.gradients
-        affordable = int(0.2 * self.budget / (3 * self.cost))
+        self._go(zero, log_step, 1.0, 4, 4)  # compiled
+        begun, self.gradients = time.process_time(), 0
+        self._go(zero, log_step, 1.0, 4, 4)
+        each = (time.process_time() - begun) / self.gradients
+        affordable = int(0.2 * budget / 3)
         memory += 24 * d * min(MODES, self.dimension, affordable)
         tell(
-            f"Sampling: a gradient of all {posterior.n:,} examples takes {1e3 * each:.2g} ms; at most "
-            f"{self.budget / self.cost * each:.0f} s, about {self.budget / self.cost:,.0f} gradients in {chains} chains and "
-            f"{in_words(memory)}, and what compiling takes."
+            f"Sampling: at most {budget:,} gradients of all {posterior.n:,} examples in {chains} chains, "
+            f"{budget * each:.0f} s of a core, and {in_words(memory)}."
         )
-        least = LEAST * chains * self.cost if until_trusted else 1
-        self.fitting = int(self.left / least)  # scales
+        self.fitting = int(self.left / (LEAST * chains if until_trusted else 1))  # scales
         self.refused = (
-            f"not sampled: a scale takes {LEAST * chains:,} gradients at least, {LEAST * chains * each:.0f} s; give more "
-            "seconds, or fewer examples: there are no minibatches"
+            f"not sampled: a scale takes {LEAST * chains:,} gradients at least: give more, or fewer "
+            "examples, of which each takes less"
         )
-        if not self.fitting:
-            return
-        self.modes, self.whole, took = curvature(
-            posterior, self.data, self.mask, self.width, affordable
-        )
-        self.spent += 0 if self.counted else took
+        if self.fitting:
+            self.modes, self.whole = curvature(
+                posterior, self.data, self.mask, self.width, affordable
+            )
 
     @property
     def left(self) -> float:
-        return max(self.budget - self.spent, 0.0)
-
-    @property
-    def cost(self) -> float:
-        """Cost of a gradient, in the unit of the budget."""
-        return max(self.spent / self.gradients, 1e-9)
+        return max(self.budget - self.gradients, 0.0)
 
     def _arguments(self, u, log_step, beta, steps, draws, rate):
         words = noise.words(self.seed, self.chains, self.calls)
@@ -224,26 +202,20 @@ class _Walk:
 
         self.calls += 1
         arguments = self._arguments(u, log_step, beta, steps, draws, rate)
-        if not self.counted:  # kept by JAX: the call compiles nothing, and is timed
-            self.run.lower(*arguments).compile()
-        start = time.perf_counter()
         u, log_step, kept = jax.block_until_ready(self.run(*arguments))
-        took, taken = time.perf_counter() - start, self.chains * (steps + 1) * draws
-        self.gradients += taken
-        self.timed += took
-        self.spent += taken if self.counted else took
+        self.gradients += self.chains * (steps + 1) * draws
         kept = Draws(*(np.asarray(part, float)[:, :draws] for part in kept))
         return u, np.asarray(log_step, float), kept
 
-    def _length(self, log_step, seconds, draws):
-        """Steps of a trajectory: what it should have, or for so many draws the time has."""
-        affordable = seconds / (self.cost * self.chains * draws)
+    def _length(self, log_step, budget, draws):
+        """Steps of a trajectory: what it should have, or what so many gradients have for so many draws."""
+        affordable = budget / (self.chains * draws)
         wanted = ANGLE / np.exp(np.median(log_step))
         return int(max(min(np.ceil(wanted), affordable), 1))
 
-    def _cooled(self, beta, seconds):
+    def _cooled(self, beta, budget):
         """Places and steps at beta: chains from w*, and chains from outside that are cooled on the way."""
-        inside, end = self.chains - len(self.outside), self.spent + seconds
+        inside, end = self.chains - len(self.outside), self.gradients + budget
         u = np.concatenate([np.zeros_like(self.outside[:inside]), self.outside])
         log_step = np.log(np.full(self.chains, 0.2))
         self.metric, kept = self.plain, None
@@ -266,64 +238,64 @@ class _Walk:
             range(rungs, 0, -1), np.geomspace(self.hot, beta, rungs + 1)[1:], strict=True
         ):
             betas[inside:] = rung
-            steps = self._length(log_step, (end - self.spent) / left, 4)
+            steps = self._length(log_step, (end - self.gradients) / left, 4)
             u, log_step, _ = self._go(u, log_step, betas, steps, 4, 0.3)
         self.hot = beta
         return u, log_step
 
-    def _fitted(self, u, log_step, beta, seconds):
+    def _fitted(self, u, log_step, beta, budget):
         """Places after some draws that fit the steps; the steps, as they are on average, and the last draws."""
         for rate in (0.3, 0.1):
-            steps = self._length(log_step, seconds / 2, 12)
+            steps = self._length(log_step, budget / 2, 12)
             u, log_step, kept = self._go(u, log_step, beta, steps, 12, rate)
         return u, log_step, kept
 
-    def sample(self, eps, seconds, most):
-        """Value, error, doubts, checks and traces at a scale, in so many seconds."""
-        beta, end = 1 / (2 * eps), self.spent + seconds
-        u, log_step = self._cooled(beta, seconds / 5)
+    def sample(self, eps, budget):
+        """Value, error, doubts, checks and traces at a scale, by so many gradients."""
+        beta, end = 1 / (2 * eps), self.gradients + budget
+        u, log_step = self._cooled(beta, budget / 5)
         if self.modes[1].size:
             # In units of curvature at w* directions that turn away from it are slow: only where the loss stays quadratic.
             self.metric = self.modes
             begin = np.log(np.full(self.chains, 0.2))
-            there, fitted, kept = self._fitted(u, begin, beta, seconds / 20)
+            there, fitted, kept = self._fitted(u, begin, beta, budget / 20)
             if beyond(kept, self.posterior.start_loss) < QUADRATIC:
                 u, log_step = there, fitted
             else:
                 self.metric = self.plain
-        u, log_step, _ = self._fitted(u, log_step, beta, seconds / 10)
+        u, log_step, _ = self._fitted(u, log_step, beta, budget / 10)
         if self.until_trusted:
-            u, draws, judged = self._rounds(u, log_step, beta, end, most)
+            u, draws, judged = self._rounds(u, log_step, beta, end)
         else:
-            u, draws = self._round(u, log_step, beta, np.inf, self.spent + (end - self.spent) / 4)
+            u, draws = self._round(
+                u, log_step, beta, np.inf, self.gradients + (end - self.gradients) / 4
+            )
             u, draws = self._round(u, refitted(log_step, draws), beta, np.inf, end)
-            judged = self._judged(draws, beta, most, 1.0)
+            judged = self._judged(draws, beta, 1.0)
         self.outside = np.asarray(u)[-len(self.outside) :]
         trace = 2 * beta * (draws.loss - self.posterior.start_loss)
         return (*judged, trace[:, np.linspace(0, trace.shape[1] - 1, BLOCK).astype(int)])
 
-    def _rounds(self, u, log_step, beta, end, most):
+    def _rounds(self, u, log_step, beta, end):
         """Return places, the draws of the last whole round and what they say; rounds double until two are trusted."""
         last: Any = None
         judged: Any = None
         size, longest, passed = BLOCK, 0, False
         while True:
-            begun = self.spent
+            begun = self.gradients
             u, draws = self._round(u, log_step, beta, size, end)
             count = draws.loss.shape[1]
             if count >= longest:
-                longest, last, judged = count, draws, self._judged(draws, beta, most)
+                longest, last, judged = count, draws, self._judged(draws, beta)
             value, error, lines, checks = judged
-            again = self.spent + 2 * (self.spent - begun) < end
-            if count < size or (not lines and (passed or not again)):
+            took, left = self.gradients - begun, max(end - self.gradients, 0.0)
+            if count < size or (not lines and (passed or 2 * took >= left)):
                 break
-            took, left = self.spent - begun, max(end - self.spent, 0.0)
             hopeless = growth(value, error, checks) * took
             # A shorter round is worth less than the last.
             if left < took or hopeless > HOPELESS * left:
                 if hopeless > took:
-                    unit = "gradients" if self.counted else "s"
-                    lines.append(f"at this rate it takes {hopeless:,.0f} {unit} or more")
+                    lines.append(f"at this rate it takes {hopeless:,.0f} gradients or more")
                 break
             passed = not lines
             log_step = refitted(log_step, draws)
@@ -331,12 +303,12 @@ class _Walk:
         return u, last, judged
 
     def _round(self, u, log_step, beta, size, end):
-        """So many draws with the same steps, fewer where the time ends."""
+        """So many draws with the same steps, fewer where gradients end."""
         blocks, count = [], 0
         while True:
-            left = max(end - self.spent, 0.0)
+            left = max(end - self.gradients, 0.0)
             steps = self._length(log_step, left, 16 if not blocks else 1)
-            fitting = int(left / (self.cost * self.chains * steps))
+            fitting = int(left / (self.chains * steps))
             draws = int(np.clip(fitting, 4, min(BLOCK, size - count)))
             u, _, kept = self._go(u, log_step, beta, steps, draws)
             blocks.append(kept)
@@ -345,7 +317,7 @@ class _Walk:
                 break
         return u, Draws(*(np.concatenate(part, 1) for part in zip(*blocks, strict=True)))
 
-    def _judged(self, draws, beta, most, chosen=CHOSEN):
+    def _judged(self, draws, beta, chosen=CHOSEN):
         """Value, error, doubts and checks."""
         excess = 2 * beta * (draws.loss - self.posterior.start_loss)
         parts = {"loss": excess, "length": draws.square}
@@ -371,7 +343,6 @@ class _Walk:
             curvature=float((curved / (curved + 1)).sum()) if self.whole else np.nan,
             beyond=beyond(draws, self.posterior.start_loss),
             accepted=float(draws.accepted.mean(1).min()),
-            most=most,
         )
         error = chosen * max(means["loss"].error, error_between(excess))
         return value, error, doubts(value, error, checks), checks

@@ -10,7 +10,6 @@ Reversal of a trajectory exchanges (q, p) and (q', -p') and leaves its acceptanc
 a (q' . p' + q . p) is 0, of any leaf of the parameters alone where S = 1. Chains that spread from where they began have more.
 """
 
-import time
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -45,7 +44,7 @@ class Draws(NamedTuple):
 
 
 def curvature(posterior, data, mask, width: float, affordable: int):
-    """Directions (d, k) and eigenvalues (k,) of the Hessian of the mean loss by u at w*, True where they are all, and seconds.
+    """Directions (d, k) and eigenvalues (k,) of the Hessian of the mean loss by u at w*, and True where they are all.
 
     All of them where `affordable` products allow, else the largest by two steps of subspace iteration. Of up to `SMALL`
     parameters k is always d, so that one program serves with curvature and without.
@@ -59,8 +58,6 @@ def curvature(posterior, data, mask, width: float, affordable: int):
         products = [np.asarray(product(block.astype(mask.dtype), *data), float) for block in padded]
         return np.concatenate(products, 1)[:, : vectors.shape[1]] * mask[:, None]
 
-    times(np.zeros((d, 1)))  # compiled first
-    start = time.perf_counter()
     whole = len(moving) <= min(affordable, 2 * MODES)
     count = len(moving) if whole else min(affordable // 3, MODES, len(moving))
     vectors, values = np.zeros((d, count)), np.zeros(count)
@@ -77,7 +74,7 @@ def curvature(posterior, data, mask, width: float, affordable: int):
     values = width**2 * np.where(values > 1e-12 * values.max(initial=0), values, 0)
     if d <= SMALL:
         vectors, values = np.pad(vectors, ((0, 0), (0, d - count))), np.pad(values, (0, d - count))
-    return (vectors.astype(mask.dtype), values), whole, time.perf_counter() - start
+    return (vectors.astype(mask.dtype), values), whole
 
 
 @lru_cache(maxsize=64)

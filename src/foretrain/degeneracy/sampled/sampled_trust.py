@@ -21,7 +21,7 @@ class Checks(NamedTuple):
     errors the two groups of chains differ in the worse of them, `effective` and `lengths` the effective draws of loss and
     |w - w*|^2. `curvature` is N of the quadratic at w*, nan where not all of it is known; `beyond` is the share of the mean
     loss that the quadratic does not explain, 1 where chains do not move in its units. `accepted` is the least acceptance of
-    a chain, `most` what N cannot exceed.
+    a chain.
     """
 
     virial: tuple[float, float, int]
@@ -33,7 +33,6 @@ class Checks(NamedTuple):
     curvature: float
     beyond: float
     accepted: float
-    most: float
 
 
 def growth(value: float, error: float, checks: Checks) -> float:
@@ -79,6 +78,4 @@ def doubts(value: float, error: float, checks: Checks) -> list[str]:
         reasons.append(f"curvature says {checks.curvature:.4g}, and the loss is quadratic there")
     if value < -ERRORS * error:
         reasons.append("it is negative: w* is no minimum")
-    if value > checks.most + ERRORS * error:
-        reasons.append(f"more than {checks.most:.0f}, which it cannot exceed")
     return reasons

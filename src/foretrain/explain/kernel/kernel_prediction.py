@@ -58,14 +58,9 @@ def kernel_prediction(
     diverging = sum(map(diverged, train))
     if diverging:
         return KernelPrediction(train, test, diverging, edge, None, None, None, "diverges"), None
-    ends = [
-        kernel.weights_at(way.alpha[-1], float(way.beta[-1]))
-        for kernel, way in zip(kernels, predictions, strict=True)
-    ]
-    followed = [
-        kernel_along(kernels[k], rows[k], at, predictions[k])
-        for k in range(min(_ASKED, len(kernels)))
-    ]
+    starts = list(zip(kernels, rows, predictions, strict=True))
+    ends = [kernel.weights_at(way.alpha[-1], float(way.beta[-1])) for kernel, _, way in starts]
+    followed = [kernel_along(kernel, seen, at, way) for kernel, seen, way in starts[:_ASKED]]
     losses, lasts = zip(*followed, strict=True)
     movement = interval(np.array([kernels[k].movement(last) for k, last in enumerate(lasts)]))
     curves, first = np.stack(losses), train[: len(losses), 0]

@@ -7,9 +7,10 @@ filters of convolutions, products over tokens) give theirs by their Jacobian, wh
 by a gradient of its own, decide if this is right; if not, all columns are made so.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -74,7 +75,7 @@ def _by_columns(apply, n, w, x):
 
 def _by_layers(apply, n, w, x):
     products, rest = _products(apply, w, x)
-    probes = {leaf: jnp.zeros(product.shape) for leaf, product in products.items()}
+    probes = {leaf: jnp.zeros(shape) for leaf, (shape, _) in products.items()}
 
     def outputs(probes):
         network = _Evaluation(apply, w, x, probes)
@@ -85,8 +86,9 @@ def _by_layers(apply, n, w, x):
     units = jnp.broadcast_to(jnp.eye(width)[:, None], (width, *values.shape))
     slopes = jax.lax.map(lambda unit: pull(unit)[0], units, batch_size=_TOGETHER)
     whole = jnp.zeros((len(x), width, n, width))
-    for leaf, product in products.items():
-        d, h = product.by_example(slopes[leaf]), inputs[leaf]
+    for leaf, (_, examples_first) in products.items():
+        d, h = slopes[leaf].reshape(*slopes[leaf].shape[:2], -1), inputs[leaf]
+        d = d if examples_first else jnp.swapaxes(d, 1, 2)  # (output, example, unit)
         by_units = jnp.einsum("pib,qjb->ipjq", d, d[:, :n])
         whole = whole + by_units * (h @ h[:n].T)[:, None, :, None]
     if rest:
@@ -99,9 +101,9 @@ def _by_layers(apply, n, w, x):
 def _fits(apply, n, w, x):
     """True if the Jacobian of the weights that no layer gives fits."""
     _, rest = _products(apply, w, x)
-    sizes = [np.size(leaf) for leaf in jax.tree.leaves(w)]
+    leaves = jax.tree.leaves(w)
     outputs = jax.eval_shape(_outputs(apply, n, x), w).size
-    return 8 * outputs * sum(sizes[leaf] for leaf in rest) <= _LARGEST
+    return 8 * outputs * sum(np.size(leaves[leaf]) for leaf in rest) <= _LARGEST
 
 
 def _jacobian(apply, w, x, rest):
@@ -118,31 +120,17 @@ def _jacobian(apply, w, x, rest):
     return jnp.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], axis=2)
 
 
-class _Product(NamedTuple):
-    """A layer's inputs times its weights: the shape of the product, and True if examples are its first axis."""
-
-    shape: tuple[int, ...]
-    first: bool
-
-    def by_example(self, slopes):
-        """Derivatives (output, *shape) as (output, example, unit)."""
-        if self.first:
-            return slopes.reshape(*slopes.shape[:2], -1)
-        return jnp.swapaxes(slopes.reshape(*slopes.shape[:2], -1), 1, 2)
-
-
 def _products(apply, w, x):
     """The products that layers are, by the number of their leaf, and the numbers of all other leaves that are used."""
-    seen = {}
+    seen = []
 
     def look(w, x):
-        network = _Evaluation(apply, w, x, {})
-        seen.update(products=network.products, uses=network.uses)
-        return network.outputs
+        seen.append(_Evaluation(apply, w, x, {}))
+        return seen[0].outputs
 
     jax.eval_shape(look, w, x)
-    uses = seen["uses"]
-    products = {leaf: each for leaf, each in seen["products"].items() if uses[leaf] == 1}
+    uses = seen[0].uses
+    products = {leaf: each for leaf, each in seen[0].products.items() if uses[leaf] == 1}
     return products, sorted(set(uses) - set(products))
 
 
@@ -151,29 +139,19 @@ class _Evaluation:
 
     Attributes:
         outputs: Of the network.
-        products: Products of a leaf and inputs that have one row for an example, by the leaf's number.
+        products: By the number of a leaf, the shape of its product with inputs that have one row for an example, and True if
+            examples are its first axis.
         inputs: Those inputs, (example, input).
         uses: Number of equations that read a leaf, its transposition aside.
     """
 
     def __init__(self, apply, w, x, probes):
         self.number, self.probes = len(x), probes
-        self.products: dict[int, _Product] = {}
-        self.inputs: dict[int, Any] = {}
-        self.uses: dict[int, int] = {}
-        closed, shape = jax.make_jaxpr(apply, return_shape=True)(w, x)
+        self.products, self.inputs, self.uses = {}, {}, Counter()
         leaves = [(leaf, number) for number, leaf in enumerate(jax.tree.leaves(w))]
-        arguments, constant = [*leaves, (x, None)], lambda value: (value, None)
-        outputs = walk(closed.jaxpr, closed.consts, arguments, constant, self._results)
-        for _, leaf in outputs:
-            self._use(leaf, 2)  # an output that is a leaf is no product
-        self.outputs = jax.tree.unflatten(
-            jax.tree.structure(shape), [value for value, _ in outputs]
-        )
-
-    def _use(self, leaf, times=1):
-        if leaf is not None:
-            self.uses[leaf] = self.uses.get(leaf, 0) + times
+        self.outputs, leaf = walk(apply, w, x, leaves, lambda x: (x, None), self._results)
+        self.uses.update([leaf, leaf])  # an output that is a leaf is no product
+        del self.uses[None]
 
     def _results(self, jaxpr, equation, pairs):
         """Results of one equation, each with the number of the leaf that it is, as its arguments are."""
@@ -181,8 +159,7 @@ class _Evaluation:
         results = equation_function(jaxpr, equation)(*values)
         if equation.primitive.name == "transpose" and leaves[0] is not None:
             return [(results[0], leaves[0])]
-        for leaf in leaves:
-            self._use(leaf)
+        self.uses.update(leaves)
         if equation.primitive.name == "dot_general":
             results = [self._product(equation, values, leaves, results[0])]
         return [(value, None) for value in results]
@@ -197,6 +174,6 @@ class _Evaluation:
             return product
         if len(contracted[side]) != 1 or not rows or rows != [self.number, *[1] * (len(rows) - 1)]:
             return product
-        self.products[leaf] = _Product(product.shape, side == 0)
+        self.products[leaf] = product.shape, side == 0
         self.inputs[leaf] = jnp.moveaxis(inputs, contracted[side][0], -1).reshape(self.number, -1)
         return product + self.probes[leaf] if leaf in self.probes else product

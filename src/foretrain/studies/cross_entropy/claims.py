@@ -39,9 +39,9 @@ def entries(p):
     return math.log(p.dimension**2) * max(p.target_scale, p.init_scale**2) / p.dimension
 
 
-def plateau(probability):
+def plateau(probability, times=None):
     """Return the plateau of a probability, shape (seed, time), before it rises, at all settings of a counter."""
-    times = np.arange(probability.shape[1])
+    times = np.arange(probability.shape[1]) if times is None else times
     return over_settings(plateau_strengths(times, 1 - probability, floor=0.02))
 
 
@@ -109,7 +109,9 @@ CLAIMS = [
     claim(
         "probability-curve",
         "The softmax probability of a row's likeliest entry lies on a plateau before it rises.",
-        lambda c: plateau(c.probability_share.transpose("seed", "step").values),
+        lambda c: plateau(
+            c.probability_share.transpose("seed", "step").values, c.loss["step"].values
+        ),
         where=is_large,
         rank="headline",
         **by_settings(THREAD, FOUND),

@@ -1,0 +1,87 @@
+"""The ledger of a registry: the checksum of each record as it was written, chained to the line before it.
+
+A line of ``registry/ledger.txt`` holds the record, the checksum of its text, the link of the line before it, and its own link,
+the checksum of these three. What was edited by hand differs from the last line of its record, and an edited line breaks the
+chain behind it. Two branches may each append: their lines stand one after another, and both name a line above. No line is
+signed: who computes all of them anew is noticed by a second run alone.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from foretrain.errors import StoreError
+from foretrain.results.files import read_file, write_atomic
+
+LEDGER = "ledger.txt"
+_DIGITS = 32
+_START = "0" * _DIGITS  # what the first line names
+
+
+def seal(folder: Path, paths: Iterable[Path]) -> Path:
+    """Append a line for each of these files of a registry to its ledger, which is begun where there is none.
+
+    Raises `StoreError` where a line of the ledger was edited.
+    """
+    text, before = _text(folder), [_START, *(line[-1] for line in _lines(folder))][-1]
+    for path in paths:
+        line = f"{_name(path)} {_checksum(read_file(path))} {before}"
+        before = _checksum(line.encode())
+        text += f"{line} {before}\n"
+    return write_atomic(folder / LEDGER, text.encode())
+
+
+def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
+    """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
+    written = {name: checksum for name, checksum, *_ in _lines(folder)}
+    paths = list(paths) if written else []
+    edited = [
+        p
+        for p in paths
+        if written.get(_name(p), _checksum(read_file(p))) != _checksum(read_file(p))
+    ]
+    if edited:
+        names = ", ".join(map(_name, edited))
+        raise StoreError(
+            f"{folder} holds what foretrain did not write: {names}. Try git checkout, or foretrain registry add."
+        )
+    if new := [_name(path) for path in paths if _name(path) not in written]:
+        raise StoreError(
+            f"The ledger of {folder} has no line of {', '.join(new)}. Try foretrain registry seal."
+        )
+
+
+def unsealed(folder: Path) -> list[Path]:
+    """Return the records of a registry of which its ledger has no line."""
+    written = {line[0] for line in _lines(folder)}
+    return sorted(path for path in folder.glob("*/*.toml") if _name(path) not in written)
+
+
+def gone(folder: Path) -> list[str]:
+    """Return the records of which the ledger of a registry has a line, but that stand there no longer."""
+    written = dict.fromkeys(line[0] for line in _lines(folder))
+    return [name for name in written if not (folder / f"{name}.toml").exists()]
+
+
+def _lines(folder: Path) -> Iterator[list[str]]:
+    """Yield record, checksum, link before and link of each line; raise `StoreError` where one breaks the chain."""
+    links = {_START}
+    for number, text in enumerate(_text(folder).splitlines(), 1):
+        line = text.split(" ")
+        whole = len(line) == 4 and line[3] == _checksum(" ".join(line[:3]).encode())
+        if not whole or line[2] not in links or (line[2] == _START) != (number == 1):
+            raise StoreError(f"Line {number} of {folder / LEDGER} was edited. Try git checkout.")
+        links.add(line[3])
+        yield line
+
+
+def _text(folder: Path) -> str:
+    return read_file(folder / LEDGER).decode() if (folder / LEDGER).exists() else ""
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()[:_DIGITS]

@@ -165,7 +165,7 @@ CLAIMS = [
     ),
     claim(
         "lost-direction",
-        "Far below a step two layers lose a direction under spectral descent if and only if the "
+        "Far below a step a path of two layers loses a direction under spectral descent if and only if the "
         "determinant of its start is negative.",
         signs,
         near=1,

@@ -118,11 +118,12 @@ def build(paths=3, wrong="", by=1.0):
         )
 
     n = p.width
-    arrival, carried = of("arrival", (n,)), of("carried", (len(STEP), n))
+    apart = 1 + 1e-3 * np.random.default_rng(0).uniform(-1, 1, (SEEDS, 1))
+    arrival, carried = apart * of("arrival", (n,)), of("carried", (len(STEP), n))
     negative = of("negative", (paths,))
     even = np.broadcast_to(strengths(p) / paths, (*shape, paths, n))
-    leader = even * paths * (np.arange(paths) == paths - 1)[:, None]
-    common = {"carried": carried, "loss": np.ones(len(STEP))}
+    leader = even * np.where(np.arange(paths) == paths - 1, 2.7, 0.15)[:, None]
+    common = {"carried": carried, "loss": apart * np.ones(len(STEP))}
     sums, squares = np.array([2.0, 1.0]), np.array([2.0, 1.0])
     networks = {
         "": common
@@ -140,7 +141,7 @@ def build(paths=3, wrong="", by=1.0):
             "early_square": squares,
             "last_square": 3 * squares,
         },
-        "theory": {"arrival": arrival, "carried": carried, "negative": negative},
+        "theory": {"arrival": of("arrival", (n,)), "carried": carried, "negative": negative},
     }
     changes = {wrong: lambda values: by * values} if wrong else {}
     return grid(p, AXES, SEEDS, networks, changes, step=STEP)
@@ -162,7 +163,7 @@ def test_every_sentence_can_hold_and_fail():
         "sums-kept": {"paths": 1, "wrong": "unbalanced/last_sum", "by": np.array([1.2, 1])},
         "squares-grow": {"paths": 1, "wrong": "unbalanced/last_square", "by": 1 / 3},
         "descent-order": {"wrong": "descent/arrival", "by": -1.0},
-        "descent-race": {"wrong": "descent/path_part", "by": 0},
+        "descent-race": {"wrong": "descent/path_part", "by": np.array([[18], [18], [1]])},
     }
     single = {name: {"paths": 1} for name in ("sums-kept", "squares-grow")}
     check("muon-race", build, spoilt, single)

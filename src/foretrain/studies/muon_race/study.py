@@ -206,7 +206,7 @@ def carrying(network):
     return of
 
 
-NETWORKS = {"spectral descent": "", "Muon": "muon", "descent": "descent"}
+NETWORKS = {"Spectral descent": "", "Muon": "muon", "Descent": "descent"}
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried of each mode"}
 FIGURES = {
     "order": figure(
@@ -216,21 +216,30 @@ FIGURES = {
         panel(
             lambda c: c["muon"].carried, theory=lambda c: c.theory.carried, title="Muon", **CURVES
         ),
-        panel(lambda c: c["descent"].carried, theory=False, title="Descent", **CURVES),
+        panel(lambda c: c["descent"].carried, x="step", theory=False, title="Descent", **CURVES),
         legend=4,
     ),
     "paths": figure(
-        "No race is left",
-        "Left: number of paths that carry a mode, mean over modes and seeds. Right: times at which modes are learned, "
-        "median over seeds; dashed, spectral descent from zero.",
-        panel(
-            {name: carrying(network) for name, network in NETWORKS.items()},
-            x="init_scale",
-            by="depth",
-            theory=False,
-            scale="semilogx",
-            label="Paths carrying a mode",
+        "No race is left under Muon",
+        "Number of paths that carry a mode at the end, mean over modes and seeds. Descent is followed where it ends in time.",
+        *(
+            panel(
+                carrying(network),
+                x="init_scale",
+                by="depth",
+                theory=False,
+                scale="semilogx",
+                title=name,
+                label="Paths carrying a mode",
+                ylim=lambda c: (0.9, c.p.paths + 0.2),
+            )
+            for name, network in NETWORKS.items()
         ),
+        legend=3,
+    ),
+    "times": figure(
+        "Smaller modes first",
+        "Time at which each mode is learned, median over seeds; dashed, spectral descent from zero.",
         panel(
             lambda c: c.arrival,
             x="mode",
@@ -239,7 +248,5 @@ FIGURES = {
             scale="semilogy",
             label="Time of learning",
         ),
-        height=5.2,
-        legend=3,
     ),
 }

@@ -110,14 +110,21 @@ def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by
 
 
 @pytest.mark.slow
-def test_results_that_hold_runs_are_not_replaced_by_none_where_the_journal_is_gone(
-    finished, capsys
-):
+@pytest.mark.parametrize(
+    "damaged", ["", "zarr.json", "simulation/pair/c/0/0/0", "theory/zarr.json"]
+)
+def test_results_are_not_replaced_by_none_where_the_journal_is_gone(finished, capsys, damaged):
     _, out = finished
     shutil.rmtree(out / "journal")
+    if damaged:
+        file = out / "results.zarr" / damaged
+        file.write_bytes(file.read_bytes()[:-9])
     before = contents(out)
     assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, "holds none of the runs of its plan, but the results")
+    message = "may, but" if damaged else "hold 4"
+    one_line(
+        capsys.readouterr().err, f"of the runs of its plan, while the results beside it {message}"
+    )
     assert contents(out) == before
 
 

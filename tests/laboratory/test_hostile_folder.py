@@ -16,6 +16,8 @@ import foretrain
 from foretrain.cli import main
 from foretrain.errors import FolderError
 from foretrain.laboratory import pictures
+from foretrain.plans import catalogue
+from foretrain.plans.named_before import is_known, remember
 from foretrain.registry.measure import measure
 
 FIGURES = """
@@ -124,7 +126,28 @@ def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_chan
         foretrain.rebuild(tmp_path / "out")
     foretrain.rebuild(tmp_path / "out", tmp_path / "tiny.py")
     foretrain.rebuild(tmp_path / "out")
-    (tmp_path / "helper.py").write_text("evil = True\n")
+    known = catalogue.load(tmp_path / "tiny.py")
+    assert is_known(known)
+    for name in (
+        "helper.py",
+        "helpers/tool.py",
+        "a/b/c.pyc",
+        "deep/__init__.so",
+        "__pycache__/x.pyc",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("evil = True\n")
+        assert not is_known(known), name
+        remember(known)
+        assert is_known(known)
+        (tmp_path / name).write_text("evil = 1\n")
+        assert not is_known(known), name
+        (tmp_path / name).unlink()
+    for name in ("notes.txt", "not-a-module/x.py", "__pycache__/tiny.cpython-311.pyc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("it is not imported\n")
+    assert is_known(known)
+    (tmp_path / "helpers" / "tool.py").write_text("evil = 3\n")
     with pytest.raises(FolderError, match="Opening a result runs no code"):
         foretrain.rebuild(tmp_path / "out")
 

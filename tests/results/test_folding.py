@@ -247,7 +247,9 @@ def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monk
     alone = {name: fold(folder, one) for name, one in layouts.items()}
     count = len(list((folder / "journal").glob("*.npz")))
     read_file, read = journal.read_file, []
-    monkeypatch.setattr(journal, "read_file", lambda path: read.append(path) or read_file(path))
+    monkeypatch.setattr(
+        journal, "read_file", lambda *args: read.append(args[0]) or read_file(*args)
+    )
     for journal_or_none in (None, scan(folder)):
         together = fold_all(folder, layouts, journal=journal_or_none)
         for name, dataset in together.items():

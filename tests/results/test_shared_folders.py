@@ -64,7 +64,7 @@ def test_a_journal_that_cannot_be_read_is_no_empty_one(folder, what):
 
 
 def test_an_error_of_the_disk_is_no_damaged_segment(folder, monkeypatch):
-    def fail(path):
+    def fail(path, most):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr("foretrain.results.journal.read_file", fail)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from altered_files import fit
+from altered_files import fit, little_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numcodecs.zstd import Zstd
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import store as store_module
@@ -255,6 +256,8 @@ def test_a_root_that_is_torn_no_mapping_too_deep_or_gone_is_one_line(store, cont
         {"shape": [2, 3]},
         {"data_type": "object"},
         {"codecs": [{"name": "numcodecs.pickle"}]},
+        {"codecs": [{"name": "zstd"}, {"name": "bytes"}, {"name": "zstd"}]},
+        {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "."}}},
         {"chunk_grid": {"configuration": {"chunk_shape": [0, 3, 4]}}},
         {"chunk_grid": {"configuration": {"chunk_shape": [10**7, 3, 4]}}},
         {"node_type": "other"},
@@ -265,6 +268,15 @@ def test_an_array_that_nobody_writes_is_damaged_whatever_its_checksum(store, odd
     path.write_text(json.dumps({**json.loads(path.read_text()), **odd}))
     fit(store)
     with pytest.raises(StoreError, match=r"^[^\n]*altered: `simulation/loss`[^\n]*$"):
+        open_tree(store)
+
+
+@pytest.mark.parametrize("array", ["loss", "law"])
+def test_a_chunk_that_decodes_to_more_than_its_array_is_not_decoded(store, array):
+    (file,) = (path for path in (store / "simulation" / array / "c").rglob("*") if path.is_file())
+    bomb = Zstd().encode((2**27).to_bytes(4, "little") + bytes(60 * 2**20))
+    file.write_bytes(bomb + b"0000")
+    with little_memory(bytes(10**7)), pytest.raises(StoreError, match=r"a chunk (is|holds)"):
         open_tree(store)
 
 

@@ -132,6 +132,8 @@ def _show(arguments):
     from foretrain.claims.table import ClaimTable
     from foretrain.errors import path_argument
     from foretrain.laboratory.folder import changed_since
+    from foretrain.provenance.reading import read_file
+    from foretrain.results.decode import MOST_SUMMARY
     from foretrain.results.root import doubts, root_of, warnings
     from foretrain.results.summary import FILE, read_summary
 
@@ -146,7 +148,7 @@ def _show(arguments):
     for line in warnings(folder, stored):
         complain(line)
     if arguments.json:
-        print((folder / FILE).read_text(encoding="utf-8"))
+        print(read_file(folder / FILE, MOST_SUMMARY).decode())
     elif arguments.markdown:
         print(claims.to_markdown())
     else:

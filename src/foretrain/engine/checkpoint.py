@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from foretrain.provenance.reading import read_file
 from foretrain.results import arrays
-from foretrain.results.files import disk_errors, read_file, write_atomic
+from foretrain.results.files import disk_errors, write_atomic
 
 FOLDER = "checkpoints"
 _DAMAGE = (ValueError, KeyError, OSError)
@@ -71,7 +72,7 @@ def read(folder: Path, files: Mapping[str, str | None]) -> dict[str, InFlight]:
     for file in {*files.values()} - {None}:
         wanted = {name for name, place in files.items() if place == file}
         with contextlib.suppress(*_DAMAGE):
-            content = read_file(Path(folder) / FOLDER / str(file))
+            content = read_file(Path(folder) / FOLDER / str(file), None)
             saved |= _decode(arrays.members(content, checked=False), wanted)
     return saved
 

@@ -48,7 +48,7 @@ def conclude(
 
     Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
     its traceback in ``log.txt``, and costs nothing else.
-    Raises `FolderError` where the journal holds none of the plan's runs, while the store that would be replaced holds some.
+    Raises `FolderError` where the journal holds none of the plan's runs, but a store that would be replaced does, or may.
     """
     problems: list[Problem] = []
     tell(Stage("Reading", of="runs"))
@@ -78,19 +78,18 @@ def conclude(
 
 
 def _refuse_to_lose(folder: Path, whole: Grid) -> None:
-    if _done((whole.simulation, *whole.variants.values())):
+    if _done((whole.simulation, *whole.variants.values())) or not os.path.lexists(folder / NAME):
         return
     try:
         stored = open_result(folder)
-    except (FolderError, StoreError) as error:
-        # What is damaged is replaced; what cannot be read may hold more than what would replace it.
-        if isinstance(error, FolderError) and os.path.exists(folder / NAME):
-            raise
-        return
-    if lost := _done((stored.simulation, *map(stored.variant, stored.variants))):
+        lost = _done((stored.simulation, *map(stored.variant, stored.variants)))
+        reason = lost and f"the results beside it hold {lost}"
+    except StoreError as error:  # what is damaged may hold more than what would replace it
+        reason = f"the results beside it may, but {str(error).partition(' Try ')[0].rstrip('.')}"
+    if reason:
         raise FolderError(
-            f"The journal in {folder} holds none of the runs of its plan, but the results beside it hold {lost}: they stay as "
-            "they are. foretrain show and foretrain.open read them; train anew with foretrain run and another folder as --out."
+            f"The journal in {folder} holds none of the runs of its plan, while {reason}. They stay as they are: foretrain "
+            "show, and foretrain.open where they are whole, read them. Train anew with foretrain run and another --out."
         )
 
 

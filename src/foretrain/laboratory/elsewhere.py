@@ -10,7 +10,8 @@ from foretrain.errors import ForetrainError
 from foretrain.laboratory.folder import stored_plan
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, values_of
-from foretrain.results.files import disk_errors, read_file, write_atomic
+from foretrain.provenance.reading import read_file
+from foretrain.results.files import disk_errors, write_atomic
 from foretrain.results.journal import FOLDER, segments
 from foretrain.results.manifest import edit_manifest, read_manifest
 
@@ -67,5 +68,4 @@ def _bring(other: Path, name: str, folder: Path) -> None:
         return
     except OSError:
         with disk_errors(source):
-            content = read_file(source)
-        write_atomic(target, content)
+            write_atomic(target, read_file(source, None))

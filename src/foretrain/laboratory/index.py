@@ -7,6 +7,7 @@ from typing import Any
 
 from foretrain.errors import FolderError, ForetrainError, path_argument
 from foretrain.plans.catalogue import load_by_name
+from foretrain.provenance.reading import regular_file
 from foretrain.report.document import document, write_document
 from foretrain.report.page import FILE_NAME
 from foretrain.report.sections import verdicts
@@ -81,11 +82,11 @@ def _shown(target: Path, place: Path, summary: Summary) -> dict[str, Any]:
 
 def _first_figure(place: Path) -> str:
     try:
-        with open(place / FILE_NAME, "rb") as page:
+        with regular_file(place / FILE_NAME) as (page, _):
             match = re.search(rb'<figure [^>]*data-name="([^"]+)"', page.read(_HEAD))
     except OSError:
         return ""
-    name = match.group(1).decode() if match else ""
+    name = match.group(1).decode(errors="replace") if match else ""
     return name if name and os.path.exists(place / "figures" / f"{name}.png") else ""
 
 

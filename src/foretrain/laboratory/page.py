@@ -21,6 +21,7 @@ from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
 from foretrain.plans.study import Study
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
@@ -97,8 +98,10 @@ def write_page(
         if target == result.path:
             pictures.write_words(target, drawn)
             _keep_theory(target, plan)
-    elif (result.path / _THEORY).exists():
-        derived = derivations(summary.study, [result.path / _THEORY])
+    else:
+        lines: list[str] = []
+        derived = derivations(summary.study, [result.path / _THEORY], lines)
+        problems += [Problem(line, f"{line}\n") for line in lines]
     fields = _fields(summary, problems) | {"by_seed": by_seed}
     return write(target, fields, shown, numbers or None, derived)
 
@@ -131,7 +134,7 @@ def _keep_theory(folder: Path, plan: Plan) -> None:
     """Keep the pages of a study of one's own beside its results: who may not run the study reads them there."""
     there = [page for page in _derived_in(plan) if plan.study.is_own and page.is_file()]
     if there:
-        write_atomic(folder / _THEORY, b"\n\n".join(page.read_bytes() for page in there))
+        write_atomic(folder / _THEORY, b"\n\n".join(read_file(page, MOST_TEXT) for page in there))
     else:
         (folder / _THEORY).unlink(missing_ok=True)
 
@@ -155,13 +158,12 @@ def _derived_in(plan: Plan) -> list[Path]:
 
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:
-    lines = [*summary.problems, *(problem.line for problem in problems)]
     lost = summary.lost and summary.lost == sum(summary.runs.values())
     return {
         **asdict(summary),
         "summary": f"{'Every run was lost. ' if lost else ''}{summary.summary}",
         "claims": [claim.as_dict() for claim in summary.claims],
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
-        "problems": list(dict.fromkeys(lines)),
+        "problems": list(dict.fromkeys([*summary.problems, *(each.line for each in problems)])),
         "citations": references.bibtex(summary.citations).split("\n\n") * bool(summary.citations),
     }

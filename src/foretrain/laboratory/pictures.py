@@ -17,13 +17,13 @@ from msgspec.structs import asdict
 from foretrain.errors import StoreError
 from foretrain.figures import Drawing
 from foretrain.figures.style import WIDTH, panels, style
+from foretrain.provenance.reading import read_file
 from foretrain.results.decode import decoded
-from foretrain.results.files import disk_errors, json_bytes, read_file, write_atomic
+from foretrain.results.files import disk_errors, json_bytes, write_atomic
 
 FOLDER, FILE = "figures", "words.json"
 CLAIMS = "claims"  # the figure of the claims, which is drawn from the summary
-_MOST = 16 * 2**20  # bytes of a picture, and of all words
-_MOST_SIDE = 20_000  # dots
+_MOST = 2**24  # bytes of a picture, and of all words; dots of a picture
 
 
 class Words(Struct, frozen=True):
@@ -71,7 +71,7 @@ def read_png(folder: Path, name: str) -> bytes:
         content = read_file(folder / FOLDER / f"{name}.png", _MOST)
     except (OSError, StoreError):
         return b""
-    return content if all(0 < side < _MOST_SIDE for side in _size(content)) else b""
+    return content if 0 < (size := _size(content))[0] * size[1] <= _MOST else b""
 
 
 def _size(png: bytes) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.errors import ForetrainError
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.provenance.siblings import sibling
 from foretrain.provenance.sources import file_of
 from foretrain.references import bibtex
@@ -43,8 +44,8 @@ class Card:
 def read_card(file: Path, name: str) -> Card:
     """The card of a study's file, read from its text."""
     try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
+        tree = ast.parse(read_file(file, MOST_TEXT))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Card(name, f"cannot be read: {error}".splitlines()[0])
     values = _CARD | constants(file, tree, set(_CARD))
     summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
@@ -90,7 +91,7 @@ def constants(file: Path, tree: ast.Module, names: set[str], depth: int = _DEPTH
     def value_of(name: str) -> Any:
         if name not in known and name in imported and depth:
             source, original = imported[name]
-            below = ast.parse(source.read_bytes())
+            below = ast.parse(read_file(source, MOST_TEXT))
             known[name] = constants(source, below, {original}, depth - 1)[original]
         return known[name]
 

@@ -7,11 +7,18 @@ this machine.
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterator
+from importlib.machinery import all_suffixes
 from pathlib import Path
+from typing import NoReturn
 
 from foretrain.machine import cache_folder
 from foretrain.plans.study import Study
+from foretrain.provenance.reading import blocks
+
+_ENDINGS = all_suffixes()
+_MOST_NAMES = 20_000  # of files and folders, which are looked through in a fraction of a second
 
 
 def remember(study: Study) -> None:
@@ -34,15 +41,30 @@ def is_known(study: Study) -> bool:
 def _note(study: Study) -> Path:
     """File whose presence says that a study was named, after a hash of place and content of all that it may import."""
     digest = hashlib.sha256()
-    for file in sorted(set(_files(Path(study.where)))):
-        content = file.read_bytes()
-        digest.update(f"{file} {len(content)} ".encode() + content)
+    for file in sorted(_files(Path(study.where))):
+        content = hashlib.sha256()
+        for block in blocks(file):
+            content.update(block)
+        digest.update(b"%s\0%s" % (os.fsencode(file), content.digest()))
     return cache_folder() / "named" / digest.hexdigest()
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Python files of a study, those beside it, and those of packages there."""
-    folder = place if place.is_dir() else place.parent
-    yield from folder.glob("*.py")
-    for package in folder.glob("*/__init__.py"):
-        yield from package.parent.rglob("*.py")
+    """All that Python may import from the folder of a study: sources, bytecode and libraries, in folders there too.
+
+    Raises `OSError` where a folder cannot be read, or they are too many to be looked through.
+    """
+    top, names = place if place.is_dir() else place.parent, 0
+    for folder, inner, files in os.walk(top, onerror=_refuse, followlinks=True):
+        # A folder is a package by its name alone.
+        inner[:] = [name for name in inner if name.isidentifier()]
+        names += len(inner) + len(files)
+        if names > _MOST_NAMES:
+            raise OSError(f"{top} holds too many files")
+        for name in files:
+            if any(name.removesuffix(ending).isidentifier() for ending in _ENDINGS):
+                yield Path(folder, name)
+
+
+def _refuse(error: OSError) -> NoReturn:
+    raise error

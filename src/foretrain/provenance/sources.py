@@ -16,6 +16,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType
 
+from foretrain.provenance.reading import MOST_TEXT, read_file
+
 PACKAGE = Path(__file__).parents[1]
 ROOMS = {
     *("studies", "training", "networks", "dynamics", "quantities", "tasks", "theory"),
@@ -175,7 +177,12 @@ class Source:
         try:
             self._text = importlib.util.decode_source(content)
             self._tree = ast.parse(self._text)
-        except (SyntaxError, ValueError):  # this Python cannot import it either
+        except (
+            SyntaxError,
+            ValueError,
+            RecursionError,
+            MemoryError,
+        ):  # this Python cannot import it either
             self._text = repr(content)
             self._tree = ast.parse(f"unreadable = {self._text}")
 
@@ -223,7 +230,7 @@ def source(file: Path) -> Source:
 
 @cache
 def _source(file: Path, changed: int, size: int) -> Source:
-    return Source(file.read_bytes())
+    return Source(read_file(file, MOST_TEXT))
 
 
 def _parts(

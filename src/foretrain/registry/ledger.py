@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from foretrain.errors import StoreError
-from foretrain.results.files import read_file, write_atomic
+from foretrain.provenance.reading import MOST_TEXT, read_file
+from foretrain.results.files import write_atomic
 
 LEDGER = "ledger.txt"
 _DIGITS = 32
@@ -25,7 +26,7 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
     """
     text, before = _text(folder), [_START, *(line[-1] for line in _lines(folder))][-1]
     for path in paths:
-        line = f"{_name(path)} {_checksum(read_file(path))} {before}"
+        line = f"{_name(path)} {_checksum(read_file(path, MOST_TEXT))} {before}"
         before = _checksum(line.encode())
         text += f"{line} {before}\n"
     return write_atomic(folder / LEDGER, text.encode())
@@ -35,11 +36,8 @@ def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
     """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
     paths = list(paths) if written else []
-    edited = [
-        p
-        for p in paths
-        if written.get(_name(p), _checksum(read_file(p))) != _checksum(read_file(p))
-    ]
+    now = {path: _checksum(read_file(path, MOST_TEXT)) for path in paths}
+    edited = [path for path in paths if written.get(_name(path), now[path]) != now[path]]
     if edited:
         names = ", ".join(map(_name, edited))
         raise StoreError(
@@ -76,7 +74,7 @@ def _lines(folder: Path) -> Iterator[list[str]]:
 
 
 def _text(folder: Path) -> str:
-    return read_file(folder / LEDGER).decode() if (folder / LEDGER).exists() else ""
+    return read_file(folder / LEDGER, MOST_TEXT).decode() if (folder / LEDGER).exists() else ""
 
 
 def _name(path: Path) -> str:

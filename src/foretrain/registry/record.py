@@ -17,9 +17,10 @@ import msgspec
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import Claim, Scalar
 from foretrain.errors import FolderError, StoreError, argument_error, nearest
+from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.registry.ledger import LEDGER, refuse_edited, seal
 from foretrain.results import decode
-from foretrain.results.files import read_file, write_atomic
+from foretrain.results.files import write_atomic
 
 FOLDER = "registry"
 DEFAULT = "default"
@@ -102,7 +103,7 @@ def write(folder: Path, record: Record) -> Path:
 def read(path: Path) -> Record:
     """Read a record; raises `StoreError` where the file is none."""
     try:
-        return _parsed(read_file(path).decode(), path)
+        return _parsed(read_file(path, MOST_TEXT).decode(), path)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         text = " ".join(str(error).split())
         raise StoreError(f"{path} is no record of verdicts: {text}. Try git checkout.") from None

@@ -19,6 +19,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
 
+from foretrain.errors import StoreError
+from foretrain.provenance.reading import MOST_TEXT, read_file
+
 _JUDGED = "Judged by "
 _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
 _QUESTION = re.compile(r"^## (.*)\n+<!-- gallery: (.*) -->$", re.M)
@@ -78,11 +81,16 @@ def derivations(
     sections, lines = [], [] if problems is None else problems
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8-sig")
+            text = read_file(file, MOST_TEXT).decode("utf-8-sig")
         except UnicodeDecodeError:
             lines.append(f"{file} must be UTF-8, but is not: no derivation was read from it.")
             continue
-        except OSError:
+        except FileNotFoundError:
+            continue
+        except (OSError, StoreError) as error:
+            lines.append(
+                f"{file}: {getattr(error, 'strerror', error)}: no derivation was read from it."
+            )
             continue
         mistakes: list[str] = []
         if _JUDGED in text and study in {_hyphened(name) for name, _ in _NAMED.findall(text)}:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from foretrain.provenance.reading import blocks
 from foretrain.results.files import unreadable
 
 NAME = "results.zarr"
@@ -26,12 +27,10 @@ def checksum(folder: Path, *, whole: bool = False) -> str:
             return ""
         digest = hashlib.sha256()
         for file in sorted(_files(store)):
-            with open(file, "rb") as content:
-                size = os.fstat(content.fileno()).st_size
-                if file.suffix != ".json" and not whole:
-                    content.seek(max(0, size - _TAIL))
-                tail = content.read()
-            digest.update(f"{file.relative_to(store).as_posix()} {size} ".encode() + tail)
+            name, size = file.relative_to(store).as_posix(), file.stat().st_size
+            digest.update(f"{name} {size} ".encode())
+            for block in blocks(file, 0 if whole or file.suffix == ".json" else -_TAIL):
+                digest.update(block)
         return digest.hexdigest()
     except OSError as error:
         raise unreadable(store, error) from error

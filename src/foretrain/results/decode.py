@@ -19,7 +19,7 @@ SCHEMA = 2
 MOST_SEEDS = 10**7
 MOST_RUNS = 10**8
 MOST_LANES = 2**16
-MOST_MANIFEST = 16 * 2**20  # bytes of the file
+MOST_MANIFEST, MOST_SUMMARY = 16 * 2**20, 64 * 2**20  # bytes of the files
 
 T = TypeVar("T")
 

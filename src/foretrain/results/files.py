@@ -4,15 +4,13 @@ import contextlib
 import errno
 import json
 import os
-import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from foretrain.errors import FolderError, StoreError
+from foretrain.errors import FolderError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # how to open what may be a pipe
 
 
 def write_atomic(path: Path, content: bytes) -> Path:
@@ -46,28 +44,6 @@ def json_bytes(content: dict) -> bytes:
     """A JSON object as it is written: a number that is not finite is an error, what UTF-8 cannot hold becomes ``?``."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "replace") + b"\n"
-
-
-def read_file(path: Path, most: int | None = None) -> bytes:
-    """The content of a regular file; what never ends, such as a pipe or a device, is not read.
-
-    Args:
-        path: The file.
-        most: Largest size in bytes that a file of its kind can have.
-
-    Raises:
-        OSError: it is not there, is no regular file, or cannot be read.
-        StoreError: it is larger than `most`.
-    """
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE)) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
-        if most is not None and status.st_size > most:
-            raise StoreError(
-                f"{path} is not foretrain's: it has {status.st_size} bytes, but at most {most} are known."
-            )
-        return file.read()
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,10 +17,20 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.errors import StoreError
-from foretrain.results.files import disk_errors, read_file, unreadable, write_atomic
-from foretrain.results.segment import Column, FinishedRun, Segment, encode, parse, runs_of
+from foretrain.provenance.reading import read_file
+from foretrain.results.files import disk_errors, unreadable, write_atomic
+from foretrain.results.segment import (
+    Column,
+    FinishedRun,
+    Segment,
+    encode,
+    parse,
+    refuse_altered,
+    runs_of,
+)
 
 FOLDER = "journal"
+_LARGE = 2**26  # bytes of a segment that is checked before it is in memory
 # A segment that another process has just replaced, or what no segment is, such as a folder or a pipe.
 _NO_SEGMENT = {errno.ENOENT, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP}
 
@@ -195,7 +205,9 @@ def segments(
 
 def _read(path) -> Segment:
     try:
-        content = read_file(path)
+        if path.stat().st_size > _LARGE:
+            refuse_altered(path)
+        content = read_file(path, None)
     except OSError as error:
         if error.errno in _NO_SEGMENT:
             raise StoreError(f"Cannot read it: {error.strerror or error}.") from error

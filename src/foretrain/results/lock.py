@@ -22,9 +22,10 @@ from pathlib import Path
 import msgspec
 
 from foretrain.errors import FolderError, StoreError
+from foretrain.provenance.reading import read_file
 from foretrain.results import decode
 from foretrain.results.decode import Holder
-from foretrain.results.files import disk_errors, read_file
+from foretrain.results.files import disk_errors
 from foretrain.words import duration, say
 
 _ATTEMPTS = 5

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.errors import FolderError, path_argument
+from foretrain.provenance.reading import read_file
 from foretrain.results import decode
 from foretrain.results.decode import Manifest
-from foretrain.results.files import json_bytes, read_file, refused, unreadable, write_atomic
+from foretrain.results.files import json_bytes, refused, unreadable, write_atomic
 from foretrain.results.lock import patient_lock
 from foretrain.results.root import MANIFEST as FILE
 from foretrain.results.root import sealed_manifest

@@ -3,12 +3,15 @@
 import json
 import math
 import re
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 from msgspec import Meta, Struct
+from numcodecs.zstd import Zstd
 
 from foretrain.errors import StoreError
+from foretrain.provenance.reading import regular_file
 from foretrain.results.decode import (
     MOST_SEEDS,
     SCHEMA,
@@ -24,6 +27,8 @@ from foretrain.results.decode import (
 
 MOST_CHUNK = 8 * 2**20  # bytes of a chunk of the store once it is decoded
 MOST_FILE = 4 * 2**20  # bytes of a file of metadata
+_MOST_TEXT = 8 * MOST_CHUNK
+_HEAD, _CRC = 18, 4  # bytes of the longest header of a frame, and of the checksum behind it
 STRING_BYTES = 32  # taken as the size of a string when chunks are cut
 
 FileName = Annotated[
@@ -65,7 +70,16 @@ class _ChunkGrid(Struct):
 
 
 class _Codec(Struct):
-    name: Literal["bytes", "vlen-utf8", "zstd", "crc32c"]
+    name: str
+
+
+class _Separator(Struct):
+    separator: Literal["/"]
+
+
+class _Keys(Struct):
+    name: Literal["default"]
+    configuration: _Separator
 
 
 class ArrayNode(Struct, tag_field="node_type", tag="array"):
@@ -74,7 +88,8 @@ class ArrayNode(Struct, tag_field="node_type", tag="array"):
     shape: Annotated[list[Annotated[int, Meta(ge=0, le=2**48)]], Meta(max_length=32)]
     data_type: _NUMBERS
     chunk_grid: _ChunkGrid
-    codecs: list[_Codec]
+    chunk_key_encoding: _Keys
+    codecs: Annotated[list[_Codec], Meta(max_length=3)]
 
     @property
     def chunk(self) -> list[int]:
@@ -159,9 +174,45 @@ def node(content: bytes) -> ArrayNode | GroupNode:
     if isinstance(array, ArrayNode):
         if len(array.shape) != len(array.chunk):
             raise ValueError("its chunks have other axes than itself")
+        values = "vlen-utf8" if array.data_type == "string" else "bytes"
+        if [codec.name for codec in array.codecs] != [values, "zstd", "crc32c"]:
+            raise ValueError("its chunks are encoded otherwise than foretrain encodes them")
         if math.prod(array.chunk) * array.itemsize > MOST_CHUNK:
             raise ValueError("its chunks are too large")
     return array
+
+
+def check_chunk(path: Path, array: ArrayNode) -> None:
+    """Raise `ValueError` where a chunk would take more memory than its array allows, which only its first bytes are read for.
+
+    Strings are decoded, up to 64 MiB: their number is within.
+    """
+    with regular_file(path) as (file, size):
+        head = file.read(_HEAD)
+        decoded, count = _content_size(head), math.prod(array.chunk)
+        is_text = array.data_type == "string"
+        most = _MOST_TEXT if is_text else count * array.itemsize
+        if decoded > most or size > 2 * decoded + 1024:
+            raise ValueError("a chunk is larger than its array allows")
+        if is_text:
+            try:
+                content = Zstd().decode((head + file.read())[:-_CRC])
+            except RuntimeError:
+                raise ValueError("a chunk differs from its checksum") from None
+            if int.from_bytes(content[:4], "little") != count:
+                raise ValueError("a chunk holds another number of strings than its array")
+
+
+def _content_size(head: bytes) -> int:
+    """Bytes that a Zstandard frame decodes to, as its header says (RFC 8878, section 3.1.1.1)."""
+    if head[:4] != b"\x28\xb5\x2f\xfd":
+        raise ValueError("a chunk differs from its checksum")
+    is_single = head[4] >> 5 & 1
+    begin = 6 - is_single + (0, 1, 2, 4)[head[4] & 3]
+    length = (is_single, 2, 4, 8)[head[4] >> 6]
+    if not length:
+        raise ValueError("a chunk does not say how large it is")
+    return int.from_bytes(head[begin : begin + length], "little") + 256 * (length == 2)
 
 
 def config(text: str, path: object) -> dict[str, Any]:

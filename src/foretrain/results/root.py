@@ -13,10 +13,10 @@ from typing import Any
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.errors import FolderError, StoreError
+from foretrain.provenance.reading import read_file
 from foretrain.results import decode
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.checksum import checksum
-from foretrain.results.files import read_file
 
 ROOT = "root"
 SUMMARY, MANIFEST = "summary.json", "manifest.json"
@@ -159,7 +159,7 @@ def _unbroken(content: Mapping[str, Any]) -> bool:
 def _read(path: Path) -> dict[str, Any]:
     """The entries of a file, none where it cannot be read."""
     try:
-        content = json.loads(read_file(path))
+        content = json.loads(read_file(path, decode.MOST_SUMMARY))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -9,10 +9,12 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from foretrain.errors import StoreError
+from foretrain.provenance.reading import blocks
 from foretrain.results import arrays, decode
 from foretrain.vocabulary import OUTCOMES
 
@@ -20,6 +22,7 @@ _FORMAT = 1
 _DIGEST = 64  # length of a SHA-256 in hex digits
 _KINDS = ("curves", "finals")
 _LONGEST = 2**40  # of an axis
+_ALTERED = "It is torn, altered or not a segment of foretrain"
 
 
 @dataclass(frozen=True)
@@ -65,15 +68,23 @@ class Segment:
     backend: str = ""
 
 
+def refuse_altered(path: Path) -> None:
+    """Raise `StoreError` where the checksum of a segment differs; no more than a block of the file is in memory."""
+    digest = hashlib.sha256()
+    for block in blocks(path, end=_DIGEST):
+        digest.update(block)
+    if digest.hexdigest().encode() != b"".join(blocks(path, -_DIGEST)):
+        raise StoreError(f"{_ALTERED}: the checksum differs.")
+
+
 def parse(name: str, content: bytes) -> Segment:
     """Decode a segment; its arrays are views of `content`.
 
     Raises:
         StoreError: it is torn, altered, of a newer format or not foretrain's; every count and index has been checked.
     """
-    altered = "It is torn, altered or not a segment of foretrain"
     if hashlib.sha256(memoryview(content)[:-_DIGEST]).hexdigest().encode() != content[-_DIGEST:]:
-        raise StoreError(f"{altered}: the checksum differs.")
+        raise StoreError(f"{_ALTERED}: the checksum differs.")
     try:
         members = arrays.members(content, checked=True)
         header = decode.segment_header(_flat(members, "header", "u1").tobytes(), _FORMAT)
@@ -81,7 +92,7 @@ def parse(name: str, content: bytes) -> Segment:
     except StoreError:
         raise
     except ValueError as error:
-        raise StoreError(f"{altered}: {decode.line(error)}.") from error
+        raise StoreError(f"{_ALTERED}: {decode.line(error)}.") from error
 
 
 def _flat(members, name, dtype, length=None):

@@ -6,6 +6,7 @@ was written, so that equal results are equal files.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -18,10 +19,11 @@ import xarray as xr
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.machine import physical_memory
+from foretrain.provenance.reading import read_file
 from foretrain.results import metadata
 from foretrain.results.checksum import NAME
 from foretrain.results.decode import SCHEMA, line
-from foretrain.results.files import read_file, refused, sync_folder, unreadable
+from foretrain.results.files import refused, sync_folder, unreadable
 from foretrain.results.metadata import ArrayNode
 
 _METADATA = "zarr.json"
@@ -253,8 +255,8 @@ def _inspect(store, lazy) -> tuple[dict[str, str], dict[str, str]]:
             continue
         if isinstance(array, ArrayNode):
             needed += array.bytes
-            if missing := _missing_chunks(store / node, array):
-                damaged[node] = missing
+            if reason := _damage(store / node, array):
+                damaged[node] = reason
     limit = physical_memory()
     if needed > limit and not damaged and not lazy:
         sizes = f"{needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there"
@@ -274,15 +276,28 @@ def _read_root(store) -> Any:
         ) from error
 
 
-def _missing_chunks(folder, array: ArrayNode) -> str:
-    present = sum(path.is_file() for path in [folder / "c", *folder.glob("c/**/*")])
-    if present >= array.chunks:
-        return ""
-    return f"{array.chunks - present} of {array.chunks} chunks are missing"
+def _damage(folder, array: ArrayNode) -> str:
+    """Say what is wrong with the chunks of an array, as far as their names, sizes and headers tell; "" if nothing is."""
+    missing = array.chunks
+    for path in (folder / "c", *folder.glob("c/**/*")):
+        if path.is_dir():
+            continue
+        try:
+            metadata.check_chunk(path, array)
+            missing -= 1
+        except FileNotFoundError:
+            continue
+        except OSError as error:  # whoever reads the values says what, but for what never ends
+            missing -= 1
+            if error.errno == errno.EINVAL:
+                return str(error.strerror)
+        except ValueError as error:
+            return line(error)
+    return f"{missing} of {array.chunks} chunks are missing" if missing > 0 else ""
 
 
 def _open(store) -> xr.DataTree:
-    tree = xr.open_datatree(store, engine="zarr", consolidated=False, chunks=None)
+    tree = xr.open_datatree(store, engine="zarr", zarr_format=3, consolidated=False, chunks=None)
     labels = tree.attrs.get(_LABELS, {})
     for name in (_SEAL, _ROOT_SEAL, _LABELS):
         tree.attrs.pop(name, None)
@@ -302,7 +317,7 @@ def _altered(store, seal) -> dict[str, str]:
     for name in seal:
         node = name.removesuffix(f"/{_METADATA}")
         try:
-            if isinstance(metadata.node((store / name).read_bytes()), ArrayNode):
+            if isinstance(metadata.node(read_file(store / name, metadata.MOST_FILE)), ArrayNode):
                 zarr.open_array(store / node, mode="r")[...]
         except Exception:  # a decoder may fail on altered bytes in any way
             damaged[node] = "a chunk differs from its checksum"

@@ -14,8 +14,9 @@ import numpy as np
 from msgspec import Meta
 
 from foretrain.errors import FolderError, StoreError
+from foretrain.provenance.reading import read_file
 from foretrain.results import decode
-from foretrain.results.files import json_bytes, read_file, unreadable, write_atomic
+from foretrain.results.files import json_bytes, unreadable, write_atomic
 from foretrain.results.manifest import read_manifest
 from foretrain.results.root import SUMMARY as FILE
 from foretrain.results.root import rooted
@@ -104,7 +105,7 @@ def read_summary(folder: Path) -> Summary:
     """
     path = Path(folder) / FILE
     try:
-        content = read_file(path)
+        content = read_file(path, decode.MOST_SUMMARY)
     except FileNotFoundError as error:
         what = "holds none" if Path(folder).exists() else "does not exist"
         if (read_manifest(folder) or {}).get("plan", {}).get("study") == "explain":

@@ -1,0 +1,188 @@
+"""Large steps: past the edge of stability paths that had lost a race get a share back, at depth three and beyond."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.theory.pathways import large_steps as theory
+
+SOURCE = "docs/studies/large-steps.md"
+PAPER = "Kim & Lee (2026), abstract"
+COST = "1 min"
+REFERENCES = ("kim2026",)
+SEEDS = 20
+AXES = {"depth": (4, 2, 3, 6), "paths": (2, 4), "relative_step": (1.3, 0.8, 1.1, 1.6)}
+PRESETS = {"paper": {"relative_step": (1.3, 0.5, 0.8, 0.95, 1.1, 1.2, 1.4, 1.6, 1.8), "seeds": 50}}
+WIDE_DEPTH = 4  # of matrices at most; deeper ones take long to leave their initial weights
+MODES = 3  # of a wide network; each has half the strength of the one before
+lab.declare("step path", share="Strength u^T W v of the largest mode that each path carries.")
+lab.declare("path", early_share="The same when the step is raised.")
+lab.declare(
+    participation="(sum p)^2 / sum p^2 of the shares p at the end: how many paths carry the mode.",
+    edge="Step times largest curvature at the end, over 2.",
+    early_edge="Raised step times largest curvature when the step is raised, over 2.",
+    last_loss="Largest loss in the last tenth of the steps, nan = the run did not get there.",
+    return_steps="Steps until enough paths carry the mode again for a stable minimum, inf = never.",
+)
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """Paths that add up to a target; a small step until they have learned it, then a larger one."""
+
+    depth: int = lab.parameter(
+        4, "layers of a path", symbol="L", minimum=2, maximum=12, static=True
+    )
+    paths: int = lab.parameter(
+        2, "paths that add up", symbol="M", minimum=2, maximum=64, static=True
+    )
+    hidden_width: int = lab.parameter(1, "width of all layers", minimum=1, maximum=64, static=True)
+    singular_value: float = lab.parameter(3.0, "largest of the target", symbol="s", above=0)
+    init_scale: float = lab.parameter(0.3, "typical initial weight", above=0)
+    spread: float = lab.parameter(
+        0.2, "deviation of paths' initial weights, over them", minimum=0, maximum=0.25
+    )
+    relative_step: float = lab.parameter(
+        1.3,
+        "step over the largest that is stable where one path carries the mode",
+        symbol="f",
+        above=0,
+    )
+    warm_step: float = lab.parameter(0.1, "the same before it is raised", above=0, maximum=0.9)
+    warm_loss: float = lab.parameter(1e-6, "loss at which the step is raised", above=0)
+    steps: int = lab.default(20000)
+    observe_every: int = lab.default(15)
+    precision: str = lab.default("float64")
+
+
+def check(p):
+    largest = p.init_scale * (1 + 3 * p.spread)
+    if p.hidden_width == 1 and p.paths * largest**p.depth >= p.singular_value:
+        rule = "be so small that all paths together start below `singular_value`"
+        raise lab.argument_error("init_scale", rule, f"is {p.init_scale:g}")
+
+
+def variants(p):
+    """Return paths of matrices from independent normal weights."""
+    wide = {"hidden_width": 8, "init_scale": 0.8, "warm_step": 0.3, "warm_loss": 1e-3, "seeds": 10}
+    return {"matrices": wide} if p.hidden_width == 1 and p.depth <= WIDE_DEPTH else {}
+
+
+def edge_step(p):
+    """Return the largest stable step where one path carries the largest mode, 2 / (L s^(2-2/L))."""
+    return 2 / theory.sharpness(np.array([p.singular_value]), p.depth)
+
+
+def inputs(p, seed):
+    """Draw weights: equal layers of each path at width one, normal ones of deviation init_scale / width^(1/2) beyond."""
+    random, shape = (
+        lab.generator(seed, "weights"),
+        (p.paths, p.depth, p.hidden_width, p.hidden_width),
+    )
+    if p.hidden_width == 1:
+        path = 1 + p.spread * np.clip(random.standard_normal(p.paths), -3, 3)
+        weights = np.broadcast_to(path[:, None, None, None], shape)
+    else:
+        weights = random.standard_normal(shape) / p.hidden_width**0.5
+    return {"weights": p.init_scale * weights, "edge_step": edge_step(p)}
+
+
+def program(p):
+    """Descend 1/2 |target - sum of paths|^2 by the smaller step until the loss is small, then by the larger."""
+    import jax
+    import jax.numpy as jnp
+
+    strengths = 0.5 ** jnp.arange(p.hidden_width) * (jnp.arange(p.hidden_width) < MODES)
+
+    def products(weights):
+        carried = weights[:, 0]
+        for layer in range(1, p.depth):
+            carried = weights[:, layer] @ carried
+        return carried
+
+    def loss(weights, inputs):
+        target = inputs["singular_value"] * jnp.diag(strengths.astype(weights.dtype))
+        return 0.5 * ((target - products(weights).sum(0)) ** 2).sum()
+
+    def largest_curvature(weights, inputs):
+        slope = jax.grad(loss)
+
+        def turn(_, vector):
+            image = jax.jvp(lambda w: slope(w, inputs), (weights,), (vector,))[1]
+            return image / jnp.sqrt((image**2).sum())
+
+        vector = jax.lax.fori_loop(
+            0,
+            200,
+            turn,
+            jnp.ones_like(weights) + jax.grad(lambda w: products(w)[:, 0, 0].sum())(weights),
+        )
+        image = jax.jvp(lambda w: slope(w, inputs), (weights,), (vector,))[1]
+        return (vector * image).sum() / (vector**2).sum()
+
+    def init(inputs):
+        zero = jnp.zeros((), inputs["weights"].dtype)
+        return {
+            "weights": inputs["weights"],
+            "early": inputs["weights"],
+            "raised": zero,
+            "count": zero,
+            "late": zero - 1,
+        }
+
+    def step(inputs, state):
+        value, slope = jax.value_and_grad(loss)(state["weights"], inputs)
+        raised = jnp.maximum(state["raised"], (value <= inputs["warm_loss"]).astype(value.dtype))
+        relative = jnp.where(
+            raised > 0,
+            inputs["relative_step"],
+            jnp.minimum(inputs["warm_step"], inputs["relative_step"]),
+        )
+        return {
+            "weights": state["weights"] - relative * inputs["edge_step"] * slope,
+            "early": jnp.where(state["raised"] > 0, state["early"], state["weights"]),
+            "raised": raised,
+            "count": state["count"] + 1,
+            "late": jnp.where(
+                state["count"] < 0.9 * inputs["max_steps"], -1, jnp.maximum(state["late"], value)
+            ),
+        }
+
+    def observe(inputs, state):
+        return {
+            "loss": loss(state["weights"], inputs),
+            "share": products(state["weights"])[:, 0, 0],
+        }
+
+    def finish(inputs, state):
+        share, early = (products(state[name])[:, 0, 0] for name in ("weights", "early"))
+        ends, starts = (largest_curvature(state[name], inputs) for name in ("weights", "early"))
+        half = inputs["relative_step"] * inputs["edge_step"] / 2
+        warm = jnp.where((state["raised"] > 0) & (state["late"] >= 0), 1, jnp.nan)
+        return {
+            "participation": warm * share.sum() ** 2 / (share**2).sum(),
+            "early_share": warm * early,
+            "edge": warm * half * ends,
+            "early_edge": warm * half * starts,
+            "last_loss": warm * state["late"],
+        }
+
+    return lab.Program(init, step, observe, finish=finish)
+
+
+def predict(p, step, seed):
+    """Return where the race of flow and the slide to the edge end, from what a run draws; nothing for matrices."""
+    if p.hidden_width > 1:
+        return {}
+    drawn = inputs(p, seed)["weights"][:, 0, 0, 0]
+    flow = theory.shares_of_flow(drawn, p.singular_value, p.depth)
+    left = theory.slide(flow, p.depth, 2 / (p.relative_step * edge_step(p)))
+    half = p.relative_step * edge_step(p) / 2
+    return {
+        "participation": theory.participation(left),
+        "early_share": flow,
+        "edge": half * theory.sharpness(left, p.depth),
+        "early_edge": half * theory.sharpness(flow, p.depth),
+        "return_steps": theory.return_steps(flow, p.relative_step, p.depth),
+    }

@@ -1,0 +1,142 @@
+"""Paths of a deep linear network under large steps: minima that steps can end on, and the split that is left at their edge.
+
+M paths of L layers add up to a mode of strength s; path m carries the share p_m. On a minimum the largest curvature of
+1/2 (s - sum_m p_m)^2 along balanced layers is L sum_m p_m^(2-2/L). Steps of size eta can stay where it is at most 2/eta.
+Derived here; the effect is that of Kim & Lee (2026), arXiv 2606.05219, of which the abstract alone was read.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+SLIDES = 500  # points of a slide along the minima
+TURNS = 2000  # steps over which an oscillation is averaged, after as many
+
+
+def sharpness(shares: np.ndarray, depth: int) -> Any:
+    """Return the largest curvature of balanced paths, L sum_m p_m^(2-2/L).
+
+    Args:
+        shares: (..., M), shares of one mode, non-negative.
+        depth: L, layers of a path, at least 2.
+    """
+    return depth * (np.asarray(shares) ** (2 - 2 / depth)).sum(-1)
+
+
+def participation(shares: np.ndarray) -> Any:
+    """Return the number of paths that carry a mode, (sum p)^2 / sum p^2, of shares (..., M): from 1 to M."""
+    return shares.sum(-1) ** 2 / (shares**2).sum(-1)
+
+
+def window(paths: int, depth: int) -> float:
+    """Return the largest step over that which one path can bear with which equal paths are stable, M^(1-2/L)."""
+    return paths ** (1 - 2 / depth)
+
+
+def least_participation(relative_step: float, paths: int, depth: int) -> float:
+    """Return the fewest paths, (sum p)^2 / sum p^2, that carry a mode on a minimum that a step can end on.
+
+    No layers of matrices are flatter than balanced ones of the same shares. Of shares with one sum and one sharpness those of
+    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f.
+
+    Args:
+        relative_step: f, the step over the largest that one path can bear.
+        paths: M, at least 2.
+        depth: L, at least 3.
+    """
+    if not 1 < relative_step < window(paths, depth):
+        return 1.0 if relative_step <= 1 else float(paths)
+
+    def shares(leader):
+        return np.append(leader, np.full(paths - 1, (1 - leader) / (paths - 1)))
+
+    def excess(leader):
+        return sharpness(shares(leader), depth) / depth - 1 / relative_step
+
+    return float(participation(shares(brentq(excess, 1 / paths, 1))))
+
+
+@cache
+def pull(paths: int, relative_step: float, strength: float, depth: int) -> float:
+    """Return the mean of step times error while equal paths oscillate about a mode; infinity where that has no bound."""
+    step = 2 * relative_step / (depth * strength ** (2 - 2 / depth))
+    weight, total = 1.01 * (strength / paths) ** (1 / depth), 0.0
+    for turn in range(2 * TURNS):
+        change = step * (strength - paths * weight**depth)
+        weight += change * weight ** (depth - 1)
+        total += change * (turn >= TURNS)
+        if abs(weight) > 100 * strength + 100:
+            return np.inf
+    return total / TURNS
+
+
+def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
+    """Return the steps until enough paths carry a mode again for a stable minimum; infinity where there is none.
+
+    While k paths oscillate, a^(2-L) of a path that carries nothing falls by (L-2) `pull` in a step, until it joins them.
+
+    Args:
+        shares: (M,), shares before the step is raised, above 0.
+        relative_step: f, the step over the largest that one path can bear.
+        depth: L, at least 2.
+    """
+    if relative_step >= window(len(shares), depth):
+        return np.inf
+    inverse = np.sort(shares ** ((2 - depth) / depth))
+    strength = float(shares.sum())
+    waits = (
+        (inverse[k] - inverse[k - 1]) / ((depth - 2) * pull(k, relative_step, strength, depth))
+        for k in range(1, len(shares))
+        if relative_step >= window(k, depth)
+    )
+    return float(sum(waits))
+
+
+def shares_of_flow(start: np.ndarray, strength: float, depth: int) -> np.ndarray:
+    """Return the shares on which gradient flow ends from paths of equal layers.
+
+    A layer of path m grows as da/dt = a^(L-1) e(t): a^(2-L) falls by the same amount in all paths, or ln a rises by it.
+
+    Args:
+        start: (M,), weight of each layer of each path, above 0.
+        strength: s, above sum of start^L.
+        depth: L, at least 2.
+    """
+    if depth == 2:
+        return start**2 * strength / (start**2).sum()
+    inverse, power = start ** (2.0 - depth), -depth / (depth - 2)
+    most = inverse.min() * (1 - 1e-12)
+    fallen: Any = brentq(lambda x: ((inverse - x) ** power).sum() - strength, 0, most)
+    return (inverse - fallen) ** power
+
+
+def slide(shares: np.ndarray, depth: int, most: float) -> np.ndarray:
+    """Return the shares that are left where paths slide down their minima until the sharpness is `most`.
+
+    An oscillation across the minima moves weights down the slope of the sharpness within them: a layer of path m by
+    -(2 (L-1) a^(2L-3) - k a^(L-1)), where k leaves sum_m a^L as it is. Followers keep their order, the leader gives.
+
+    Args:
+        shares: (M,), shares to begin with, above 0; they are returned where they are flat enough.
+        depth: L, at least 2; at 2 all minima are alike, and nothing slides.
+        most: Sharpness to reach; that of equal shares where it lies below.
+    """
+    strength = shares.sum()
+    if depth == 2 or sharpness(shares, depth) <= most:
+        return shares
+    equal = np.full(shares.shape, strength / len(shares))
+    if sharpness(equal, depth) >= most:
+        return equal
+    weights = shares ** (1 / depth)
+    pace = (weights.max() - equal[0] ** (1 / depth)) / SLIDES
+    before = weights
+    while sharpness(weights**depth, depth) > most:
+        before, across = weights, weights ** (depth - 1)
+        slope = 2 * weights ** (2 * depth - 3)
+        down = (slope @ across) / (across @ across) * across - slope
+        weights = weights + pace * down / abs(down).max()
+        weights *= (strength / (weights**depth).sum()) ** (1 / depth)
+    high, low = (sharpness(x**depth, depth) for x in (before, weights))
+    return (before + (high - most) / (high - low) * (weights - before)) ** depth

@@ -1,0 +1,138 @@
+"""Files of a folder that never end, are no files or are far too large: each is one line at every door, in little memory.
+
+Which files those are is not listed here: an audit hook names what the doors open. Every case runs in a process of its own.
+"""
+
+import os
+import re
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from shutil import copytree, rmtree
+
+import pytest
+from tiny_study import RUN, TINY
+
+from foretrain.cli import main
+
+DOORS = [
+    "show F",
+    "show F --check",
+    "show F --json",
+    "report F",
+    "report F --out O/page",
+    "report F/.. --out O/index",
+    "compare F F",
+    "export F --to csv --out O/table",
+]
+HOW = {
+    "pipe": os.mkfifo,
+    "endless": lambda path: path.symlink_to("/dev/zero"),
+    "large": lambda path: (path.touch(), os.truncate(path, 10**9)),
+    "folder": lambda path: path.mkdir(),
+}
+MOST_MB, MOST_S = 500, 30
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory):
+    """A folder of results whose study, which lies in it, this user has not named."""
+    base = tmp_path_factory.mktemp("files")
+    study = base / "in" / "out" / "tiny.py"
+    study.parent.mkdir(parents=True)
+    (base / "tiny.py").write_text(TINY)
+    (base / "theory.md").write_text("# Decay\n\nIt halves $x$.\n\nJudged by `tiny/decays`.\n")
+    assert main(["run", str(base / "tiny.py"), *RUN, "--out", str(study.parent)]) == 0
+    os.link(base / "tiny.py", study)
+    for file in (study.parent / "manifest.json", study.parent / "summary.json"):
+        file.write_text(file.read_text().replace(str(base / "tiny.py"), str(study)))
+    return base / "in"
+
+
+def words(door, folder, out):
+    return [word.replace("F", str(folder)).replace("O/", f"{out}/") for word in door.split()]
+
+
+def in_child(words, place):
+    """Exit code, output, megabytes and seconds of a command in a fork of this process."""
+    before, start = int(Path("/proc/self/statm").read_text().split()[1]) * 4096, time.monotonic()
+    if not (child := os.fork()):
+        os.dup2(os.open(place, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        signal.alarm(MOST_S)
+        try:
+            code = main(words)
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    _, status, usage = os.wait4(child, 0)
+    megabytes = (usage.ru_maxrss * 1024 - before) / 1e6
+    return (
+        os.waitstatus_to_exitcode(status),
+        place.read_text(),
+        megabytes,
+        time.monotonic() - start,
+    )
+
+
+def opened_by(doors, sent, place):
+    """Files below a folder that the doors open, or look for, by their paths in it: of the store the first of every kind."""
+    names: set[str] = set()
+
+    def note(event, arguments):
+        if event == "open" and isinstance(arguments[0], str | Path):
+            names.add(os.path.abspath(arguments[0]))
+
+    listening = [note]
+    sys.addaudithook(lambda *event: listening and listening[0](*event))
+    for door in doors:
+        copytree(sent, place / "in")
+        main(words(door, place / "in" / "out", place / "made"))
+        rmtree(place / "in")
+    listening.clear()
+    inside = f"{place / 'in' / 'out'}/"
+    kinds = {}
+    for name in sorted(name.removeprefix(inside) for name in names if name.startswith(inside)):
+        made = name.endswith((".lock", ".tmp")) or "/.claim" in f"/{name}"
+        group = re.sub(r"^(results\.zarr/\w+)/.*?(/c/.*|/zarr\.json)$", r"\1\2", name)
+        if not made:
+            kinds.setdefault(re.sub(r"/c/.*", "/c", group), name)
+    return list(kinds.values())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc and forks")
+@pytest.mark.filterwarnings("ignore:.*fork.*")
+def test_every_file_that_a_door_opens_may_be_a_pipe_endless_large_or_a_folder(
+    sent, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "probe").mkdir()
+    files = opened_by(DOORS, sent, tmp_path / "probe")
+    expected = {"summary.json", "manifest.json", "theory.md", "report.html", "tiny.py"}
+    assert expected <= {*files}
+    wrong = []
+    for file in files:
+        for name, make in HOW.items():
+            for door in DOORS:
+                place = tmp_path / "case"
+                copytree(sent, place / "in", copy_function=os.link)
+                target = place / "in" / "out" / file
+                target.unlink(missing_ok=True)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                make(target)
+                command = words(door, place / "in" / "out", place)
+                code, text, megabytes, seconds = in_child(command, tmp_path / "output")
+                if code not in (0, 2) or "Traceback" in text or megabytes > MOST_MB:
+                    line = text.strip().splitlines()[-1:]
+                    wrong.append((file, name, door, code, round(megabytes), round(seconds), line))
+                rmtree(place)
+    print(f"{len(files)} files, {len(files) * len(HOW) * len(DOORS)} cases")
+    assert wrong == []

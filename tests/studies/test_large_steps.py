@@ -1,0 +1,177 @@
+"""Laws of large steps hold of descent in twenty lines of NumPy; sentences hold where runs obey them, and fail elsewhere."""
+
+import itertools
+from functools import cache
+
+import made_up
+import numpy as np
+import pytest
+
+from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.streams import Seed
+from foretrain.studies.large_steps import study
+from foretrain.theory.pathways import large_steps as theory
+
+SEEDS, STRENGTH = 20, 3.0
+AXES = {"depth": (4, 2), "paths": (2,), "relative_step": (1.3, 0.8, 1.6)}
+STEP = np.arange(0, 20000, 5000)
+
+
+def descend(start, depth, relative_step, steps=4000, momentum=0.0, layers=0):
+    """Shares (seed, path) and their participation, curvature x step / 2 and loss at the end of descent from equal layers."""
+    layers = layers or depth
+    edge = 2 / (depth * STRENGTH ** (2 - 2 / depth))
+    weights = np.repeat(start[..., None], layers, axis=-1)
+    error = np.full(len(start), STRENGTH)
+    speed, raised = np.zeros_like(weights), np.zeros(len(start), bool)
+    for _ in range(steps):
+        shares = weights.prod(-1)
+        error = STRENGTH - shares.sum(-1)
+        raised |= error**2 / 2 < 1e-6
+        step = np.where(raised, relative_step, min(0.1, relative_step)) * edge
+        across = shares[..., None] / weights
+        speed = momentum * speed + (step * error)[:, None, None] * across
+        weights = weights + speed
+    shares = weights.prod(-1)
+    curvature = ((shares[..., None] / weights) ** 2).sum((-2, -1))
+    half = relative_step * edge * curvature / 2
+    return {
+        "shares": shares,
+        "participation": theory.participation(shares),
+        "edge": half,
+        "last_loss": error**2 / 2,
+    }
+
+
+def starts(paths, depth):
+    p = study.Parameters(paths=paths, depth=depth)
+    return np.array(
+        [study.inputs(p, Seed(0, seed))["weights"][:, 0, 0, 0] for seed in range(SEEDS)]
+    )
+
+
+def test_no_layers_of_matrices_are_flatter_than_balanced_ones_and_balanced_ones_reach_the_law():
+    random, depth, width = np.random.default_rng(0), 4, 3
+    for balanced in (False, True):
+        weights = random.standard_normal((2, depth, width, width))
+        if balanced:
+            scale = random.uniform(0.5, 1, (2, 1, 1, 1))
+            weights = np.broadcast_to(scale * np.diag([1.0, 0.5, 0.2]), weights.shape)
+        whole, shares = np.zeros((width**2, width**2)), []
+        for path in weights:
+            shares.append(np.linalg.multi_dot(path[::-1])[0, 0])
+            for layer in range(depth):
+                above, below = np.eye(width), np.eye(width)
+                for later in path[layer + 1 :]:
+                    above = later @ above
+                for earlier in path[:layer]:
+                    below = earlier @ below
+                whole += np.kron(above @ above.T, below.T @ below)
+        excess = np.linalg.eigvalsh(whole)[-1] / theory.sharpness(np.abs(shares), depth) - 1
+        assert abs(excess) < 1e-12 if balanced else excess > 0.1
+
+
+@pytest.mark.parametrize(("paths", "depth", "step"), [(2, 3, 1.1), (4, 4, 1.3), (4, 6, 2.0)])
+def test_no_shares_at_the_edge_are_fewer_than_those_of_equal_followers(paths, depth, step):
+    shares = np.random.default_rng(0).dirichlet(np.full(paths, 0.5), 200_000)
+    stable = shares[theory.sharpness(shares, depth) * step / depth <= 1]
+    fewest = theory.participation(stable).min() / theory.least_participation(step, paths, depth)
+    assert 1 <= fewest < 1.02
+
+
+@pytest.mark.parametrize(("paths", "depth", "step"), [(2, 4, 1.3), (4, 4, 1.6), (4, 3, 1.1)])
+def test_descent_in_numpy_slides_to_the_edge_and_beyond_the_window_paths_are_equal(
+    paths, depth, step
+):
+    start = starts(paths, depth)
+    flow = np.array([theory.shares_of_flow(a, STRENGTH, depth) for a in start])
+    most = depth * STRENGTH ** (2 - 2 / depth) / step
+    slid = theory.participation(np.array([theory.slide(p, depth, most) for p in flow]))
+    seen = descend(start, depth, step)
+    assert abs(seen["participation"] / slid - 1).max() < 0.1
+    assert seen["edge"].max() < 1
+    assert seen["last_loss"].max() < 1e-6
+    calm = descend(start, depth, 0.5, 2000)
+    assert abs(calm["participation"] / theory.participation(flow) - 1).max() < 0.05
+    if (paths, depth) != (4, 4):  # of these some are not back by then
+        wild = descend(start, depth, 1.1 * theory.window(paths, depth), 2000)
+        assert abs(wild["participation"] / paths - 1).max() < 1e-3
+        assert wild["last_loss"].min() > 1e-4
+
+
+def test_a_path_that_has_lost_is_back_when_it_is_told_to_be():
+    start = starts(2, 6)
+    flow = np.array([theory.shares_of_flow(a, STRENGTH, 6) for a in start])
+    wait = np.array([theory.return_steps(shares, 1.1, 6) for shares in flow])
+    back = descend(start, 6, 1.1, 8000)["participation"] > 1.1
+    assert back[wait < 4000].all()
+    assert not back[wait > 12000].any()
+    assert theory.return_steps(flow[0], 2.0, 6) == np.inf
+    assert theory.return_steps(flow[0], 0.9, 6) == 0
+
+
+@cache
+def laws():
+    """Return what theory says of the runs of the grid, name to array of shape (depth, paths, relative_step, seed, ...)."""
+    parts = {}
+    for depth, paths, step in itertools.product(*AXES.values()):
+        p = study.Parameters(depth=depth, paths=paths, relative_step=step)
+        for seed in range(SEEDS):
+            for name, value in study.predict(p, STEP, Seed(0, seed)).items():
+                parts.setdefault(name, []).append(value)
+    shape = (*map(len, AXES.values()), SEEDS)
+    return {name: np.reshape(v, (*shape, *np.shape(v)[1:])) for name, v in parts.items()}
+
+
+def build(changes=None):
+    """Runs that do as they are told, a little below the edge; matrices that share a little more evenly."""
+    law = laws()
+    runs = {name: law[name] for name in ("participation", "early_share", "edge", "early_edge")}
+    slid = (law["edge"] > 0.99) & np.isfinite(law["return_steps"])
+    slid[1] = False  # depth two
+    shape = (*slid.shape, len(STEP))
+    runs["participation"] = np.where(slid, 1.01, 1) * runs["participation"]
+    runs["edge"] = np.where(slid, 0.993, 1) * runs["edge"]
+    runs["last_loss"] = np.where(np.isinf(law["return_steps"]), 0.3, 1e-20)
+    runs["loss"] = np.random.default_rng(0).uniform(1, 2, shape) * 0.1 ** np.arange(len(STEP))
+    runs["share"] = np.repeat(law["early_share"][..., None, :], len(STEP), axis=-2)
+    wide = {**runs, "participation": np.where(slid, 1.05, 1) * runs["participation"]}
+    networks = {"": runs, "matrices": wide, "theory": law}
+    return made_up.grid(study.Parameters(), AXES, SEEDS, networks, changes, step=STEP)
+
+
+def test_every_sentence_can_hold_and_fail():
+    more, less = made_up.times(1.2), made_up.times(0.8)
+    moving = lambda loss: 0 * loss + 1  # noqa: E731
+    spoilt = {
+        "depth-two": ("participation", made_up.times(1.001)),
+        "edge": ("edge", less),
+        "told": ("participation", more),
+        "settles": ("last_loss", moving),
+        "equal-beyond": ("participation", less),
+        "matrices-least": ("matrices/participation", less),
+        "participation": ("participation", more),
+        "flat": ("participation", more),
+        "leader": ("early_share", lambda shares: shares[..., ::-1]),
+        "matrices-edge": ("matrices/edge", less),
+        "matrices-slide": ("matrices/participation", more),
+        "matrices-settle": ("matrices/last_loss", moving),
+    }
+    check = {id: {"changes": dict([change])} for id, change in spoilt.items()}
+    made_up.check("large-steps", build, check)
+
+
+@pytest.mark.parametrize(
+    ("planted", "verdict"),
+    [({}, HOLDS), ({"momentum": 0.5}, FAILS), ({"layers": 3}, FAILS), ({"law": 1}, FAILS)],
+)
+def test_another_law_network_or_optimiser_turns_a_headline(planted, verdict, monkeypatch):
+    if planted.pop("law", 0):
+        other = lambda shares, depth: depth * (shares ** (2 - 1 / depth)).sum(-1)  # noqa: E731
+        monkeypatch.setattr(theory, "sharpness", other)
+        monkeypatch.setitem(globals(), "laws", laws.__wrapped__)
+    whole = build()
+    seen = descend(starts(2, 4), 4, 1.3, **planted)["participation"]
+    whole.simulation["participation"][0, 0, 0] = seen
+    found = made_up.verdicts("large-steps", whole, "told")["told"]
+    assert found[0].verdict == verdict

@@ -69,7 +69,7 @@ LINES = {
     "analyze": (1_263, 1_100),
     "degeneracy": (5_118, 4_900),
     "elsewhere": (1_700, 1_700),
-    "theory, networks, tasks, dynamics": (9_618, 9_500),
+    "theory, networks, tasks, dynamics": (9_716, 9_500),
     "engine": (3_431, 3_200),
     "results, provenance": (4_062, 3_900),
     "laboratory, registry": (4_199, 4_000),

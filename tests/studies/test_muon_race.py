@@ -49,7 +49,7 @@ def test_aligned_layers_learn_to_the_step_as_told_and_stay_within_one(depth, pat
     told = theory.learning_time(modes, 0.9, paths, depth, start)
     assert np.abs((seen >= 0.9 * modes).argmax(0) * rate - told).max() <= rate * (1 + 1e-9)
     assert (np.diff(told) < 0).all()
-    room = theory.last_step(modes, paths, depth, rate)
+    room = paths * ((modes / paths) ** (1 / depth) + rate) ** depth - modes
     assert (abs(seen[-60:] - modes).max(0) <= room).all()
     np.testing.assert_allclose(theory.strength(told, modes, paths, depth).min(1) > 0, True)
 
@@ -124,23 +124,15 @@ def build(paths=3, wrong="", by=1.0):
     even = np.broadcast_to(strengths(p) / paths, (*shape, paths, n))
     leader = even * np.where(np.arange(paths) == paths - 1, 2.7, 0.15)[:, None]
     common = {"carried": carried, "loss": apart * np.ones(len(STEP))}
-    sums, squares = np.array([2.0, 1.0]), np.array([2.0, 1.0])
     networks = {
         "": common
         | {
             "arrival": arrival,
             "path_part": even,
             "smallest_direction": np.where(negative, 0, 1.0),
-            "overshoot": np.full(n, 1e-4),
         },
         "muon": common | {"arrival": 1.2 * arrival, "path_part": even},
         "descent": common | {"arrival": 10 - arrival, "path_part": leader},
-        "unbalanced": {
-            "early_sum": sums,
-            "last_sum": 3 + sums,
-            "early_square": squares,
-            "last_square": 3 * squares,
-        },
         "theory": {"arrival": of("arrival", (n,)), "carried": carried, "negative": negative},
     }
     changes = {wrong: lambda values: by * values} if wrong else {}
@@ -149,24 +141,17 @@ def build(paths=3, wrong="", by=1.0):
 
 def test_every_sentence_can_hold_and_fail():
     backwards, one = np.array([1, 2, 4, 8.0]) ** 3, np.array([1.0, 0, 0])[:, None]
-    starts = np.array([1, 1, 50.0])[:, None, None]
     spoilt = {
         "order": {"wrong": "arrival", "by": backwards},
         "times": {"wrong": "arrival", "by": 1.05},
-        "start": {"wrong": "arrival", "by": starts},
         "equal-paths": {"wrong": "path_part", "by": one},
         "lost-direction": {"wrong": "smallest_direction", "by": 0},
         "muon": {"wrong": "muon/arrival", "by": backwards},
         "muon-times": [{"wrong": "muon/arrival", "by": by} for by in (0.6, 1.5)],
         "muon-equal": {"wrong": "muon/path_part", "by": one},
-        "never-settles": {"wrong": "overshoot", "by": 1e4},
-        "sums-kept": {"paths": 1, "wrong": "unbalanced/last_sum", "by": np.array([1.2, 1])},
-        "squares-grow": {"paths": 1, "wrong": "unbalanced/last_square", "by": 1 / 3},
-        "descent-order": {"wrong": "descent/arrival", "by": -1.0},
         "descent-race": {"wrong": "descent/path_part", "by": np.array([[18], [18], [1]])},
     }
-    single = {name: {"paths": 1} for name in ("sums-kept", "squares-grow")}
-    check("muon-race", build, spoilt, single)
+    check("muon-race", build, spoilt)
 
 
 def test_a_run_learns_smaller_modes_first_and_descent_larger_ones(tmp_path):

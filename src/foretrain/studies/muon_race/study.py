@@ -16,24 +16,11 @@ SEEDS = 20
 AXES = {"depth": (2, 3, 4), "paths": (3, 1), "init_scale": (0.01, 0.1, 0.0001)}
 PRESETS = {"paper": {"seeds": 50, "width": 12, "decay": 0.8}}
 EARLY = 0.1  # share of the smallest mode when directions that paths have lost are looked for
-UNBALANCED = 0.1  # scale of the first layer of a path whose layers are unequal
 lab.declare("step mode", carried="u^T W v of each mode, all paths together.")
 lab.declare("mode", arrival="Time at which a mode has first reached its share.", unit=lab.TIME_UNIT)
 lab.declare("path mode", path_part="u^T W v of each mode in each path at the end.")
 lab.declare("path", smallest_direction="Smallest singular value of a path early on, over t^L.")
-lab.declare(
-    "path",
-    kind="bool",
-    negative="Whether the product of determinants of its layers at the start is.",
-)
-lab.declare(
-    "layer",
-    early_sum="Sum of singular values of the first path's layers when the smallest mode is due.",
-    last_sum="The same at the end.",
-    early_square="Sum of their squares when the smallest mode is due.",
-    last_square="The same at the end.",
-)
-lab.declare("mode", overshoot="Largest distance of a mode from its strength, last tenth of steps.")
+lab.declare("path", kind="bool", negative="Whether the determinant of its start is negative.")
 
 
 @dataclass(frozen=True)
@@ -44,32 +31,16 @@ class Parameters(lab.Training):
         "step: polar factor of the gradient, Muon's approximation with momentum, or the gradient",
         ("spectral", "muon", "descent"),
     )
-    depth: int = lab.parameter(
-        2, "layers of a path", symbol="L", minimum=2, maximum=12, static=True
-    )
-    paths: int = lab.parameter(
-        3, "paths that add up", symbol="M", minimum=1, maximum=32, static=True
-    )
-    width: int = lab.parameter(
-        4, "width of all layers, and number of modes", minimum=2, maximum=32, static=True
-    )
+    depth: int = lab.parameter(2, "layers", symbol="L", minimum=2, maximum=12, static=True)
+    paths: int = lab.parameter(3, "paths", symbol="M", minimum=1, maximum=32, static=True)
+    width: int = lab.parameter(4, "width of layers", minimum=2, maximum=32, static=True)
     singular_value: float = lab.parameter(4.0, "largest of the target", symbol="s", above=0)
     decay: float = lab.parameter(0.5, "strength of a mode over the one before", above=0, maximum=1)
-    init_scale: float = lab.parameter(
-        0.01, "typical initial singular value", symbol="σ", above=0, maximum=0.3
-    )
-    lead: float = lab.parameter(
-        0.3, "by how much the start of each path is larger than that of the one before", minimum=0
-    )
-    imbalance: float = lab.parameter(
-        0.0, "by how much that of the first layer is larger than of others", minimum=0
-    )
-    share: float = lab.parameter(
-        0.9, "part of its strength at which a mode counts as learned", above=0, maximum=0.98
-    )
+    init_scale: float = lab.parameter(0.01, "typical start", symbol="σ", above=0, maximum=0.3)
+    lead: float = lab.parameter(0.3, "by how much each path starts larger", minimum=0)
+    share: float = lab.parameter(0.9, "part that counts as learned", above=0, maximum=0.98)
     learning_rate: float = lab.default(0.001, "step", symbol="η")
     steps: int = lab.default(3000)
-    observe_every: int = lab.default(20)
     precision: str = lab.default("float64")
 
 
@@ -78,22 +49,13 @@ def strengths(p):
 
 
 def variants(p):
-    """Return Muon, descent where it ends in time, and paths whose first layer starts larger, all from the same draws."""
-    if p.rule != "spectral" or p.imbalance:
+    """Return Muon, and descent where it ends in time, from the same draws."""
+    if p.rule != "spectral":
         return {}
-    networks = {"muon": {"rule": "muon"}}
-    if p.init_scale ** (2 - p.depth) <= 101:
-        bound = p.depth * p.singular_value ** (2 - 2 / p.depth)
-        networks["descent"] = {
-            "rule": "descent",
-            "learning_rate": 0.4 / bound,
-            "steps": 12000,
-            "observe_every": 40,
-            "loss_tolerance": 1e-3,
-        }
-    if p.depth == 2 and p.paths == 1:
-        networks["unbalanced"] = {"imbalance": UNBALANCED / p.init_scale}
-    return networks
+    rate = 0.4 / (p.depth * p.singular_value ** (2 - 2 / p.depth))
+    descent = {"rule": "descent", "learning_rate": rate, "steps": 12000, "loss_tolerance": 1e-3}
+    slow = p.init_scale ** (2 - p.depth) > 101
+    return {"muon": {"rule": "muon"}} | ({} if slow else {"descent": descent})
 
 
 def inputs(p, seed):
@@ -102,11 +64,9 @@ def inputs(p, seed):
     weights = random.standard_normal((p.paths, p.depth, p.width, p.width)) / p.width**0.5
     places = np.arange(p.paths) - (p.paths - 1) / 2
     weights *= p.init_scale * (1 + p.lead) ** places[:, None, None, None]
-    weights[:, 0] *= 1 + p.imbalance
-    shares = np.array([EARLY, p.share])
-    due = theory.learning_time(strengths(p)[-1:], shares, p.paths, p.depth)
-    early, late = np.ceil(due / p.learning_rate)
-    return {"weights": weights, "strengths": strengths(p), "early": early, "due": late}
+    due = theory.learning_time(strengths(p)[-1:], EARLY, p.paths, p.depth).item()
+    early = np.ceil(due / p.learning_rate)
+    return {"weights": weights, "strengths": strengths(p), "early": early}
 
 
 def program(p):
@@ -132,54 +92,32 @@ def program(p):
 
     def init(inputs):
         weights = inputs["weights"]
-        missing = jnp.full(p.width, -1.0, weights.dtype)
-        return {
-            "weights": weights,
-            "memory": jnp.zeros_like(weights),
-            "early": weights,
-            "due": weights,
-            "count": jnp.zeros((), weights.dtype),
-            "arrival": missing,
-            "overshoot": jnp.zeros_like(missing),
-        }
+        arrival = jnp.full(p.width, -1.0, weights.dtype)
+        return weights, jnp.zeros_like(weights), weights, arrival, jnp.zeros_like(arrival[0])
 
     def step(inputs, state):
-        weights, memory, count = state["weights"], state["memory"], state["count"]
+        weights, memory, early, arrival, count = state
         direction = -jax.grad(loss)(weights, inputs)
         if p.rule == "spectral":
             direction = spectral.polar(direction)
         elif p.rule == "muon":
             direction, memory = spectral.muon(direction, memory)
-        reached, wanted = modes(weights).sum(0), inputs["strengths"]
-        first = (state["arrival"] < 0) & (reached >= inputs["share"] * wanted)
-        away = jnp.where(count >= 0.9 * inputs["max_steps"], abs(reached - wanted), 0)
-        return {
-            "weights": weights + inputs["learning_rate"] * direction,
-            "memory": memory,
-            "early": jnp.where(count == inputs["early"], weights, state["early"]),
-            "due": jnp.where(count == inputs["due"], weights, state["due"]),
-            "count": count + 1,
-            "arrival": jnp.where(first, count * inputs["learning_rate"], state["arrival"]),
-            "overshoot": jnp.maximum(state["overshoot"], away),
-        }
+        learned = modes(weights).sum(0) >= inputs["share"] * inputs["strengths"]
+        early = jnp.where(count == inputs["early"], weights, early)
+        arrival = jnp.where((arrival < 0) & learned, count * inputs["learning_rate"], arrival)
+        weights = weights + inputs["learning_rate"] * direction
+        return weights, memory, early, arrival, count + 1
 
     def observe(inputs, state):
-        weights = state["weights"]
-        return {"loss": loss(weights, inputs), "carried": modes(weights).sum(0)}
+        return {"loss": loss(state[0], inputs), "carried": modes(state[0]).sum(0)}
 
     def finish(inputs, state):
-        due, last = (singular_values(state[name][0]) for name in ("due", "weights"))
-        time = inputs["early"] * inputs["learning_rate"]
-        smallest = singular_values(products(state["early"]))[:, -1] / time**p.depth
+        weights, _, early, arrival, _ = state
+        size = (inputs["early"] * inputs["learning_rate"]) ** p.depth
         return {
-            "arrival": jnp.where(state["arrival"] < 0, jnp.nan, state["arrival"]),
-            "overshoot": state["overshoot"],
-            "path_part": modes(state["weights"]),
-            "smallest_direction": smallest,
-            "early_sum": due.sum(-1),
-            "last_sum": last.sum(-1),
-            "early_square": (due**2).sum(-1),
-            "last_square": (last**2).sum(-1),
+            "arrival": jnp.where(arrival < 0, jnp.nan, arrival),
+            "path_part": modes(weights),
+            "smallest_direction": singular_values(products(early))[:, -1] / size,
         }
 
     return lab.Program(init, step, observe, finish=finish)
@@ -187,11 +125,10 @@ def program(p):
 
 def predict(p, step, seed):
     """Return when spectral descent from zero learns each mode, its course, and signs of the paths' determinants."""
-    of = strengths(p), p.share, p.paths, p.depth
-    time = step * p.learning_rate
+    s, time = strengths(p), step * p.learning_rate
     return {
-        "arrival": theory.learning_time(*of),
-        "carried": theory.strength(time, strengths(p), p.paths, p.depth),
+        "arrival": theory.learning_time(s, p.share, p.paths, p.depth),
+        "carried": theory.strength(time, s, p.paths, p.depth),
         "negative": theory.negative(inputs(p, seed)["weights"]),
     }
 
@@ -207,46 +144,26 @@ def carrying(network):
 
 
 NETWORKS = {"Spectral descent": "", "Muon": "muon", "Descent": "descent"}
-CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried of each mode"}
+CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
+MUON = {"theory": lambda c: c.theory.carried, "title": "Muon", **CURVES}
+DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "title": "Descent"}
+PATHS = {"x": "init_scale", "by": "depth", "theory": False, "scale": "semilogx"}
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",
         "Strength that all paths carry of each mode, mean over seeds; dashed, spectral descent from zero.",
         panel(lambda c: c.carried, title="Spectral descent", **CURVES),
-        panel(
-            lambda c: c["muon"].carried, theory=lambda c: c.theory.carried, title="Muon", **CURVES
-        ),
-        panel(lambda c: c["descent"].carried, x="step", theory=False, title="Descent", **CURVES),
+        panel(lambda c: c["muon"].carried, **MUON),
+        panel(lambda c: c["descent"].carried, **DESCENT),
         legend=4,
     ),
     "paths": figure(
         "No race is left under Muon",
         "Number of paths that carry a mode at the end, mean over modes and seeds. Descent is followed where it ends in time.",
         *(
-            panel(
-                carrying(network),
-                x="init_scale",
-                by="depth",
-                theory=False,
-                scale="semilogx",
-                title=name,
-                label="Paths carrying a mode",
-                ylim=lambda c: (0.9, c.p.paths + 0.2),
-            )
+            panel(carrying(network), title=name, label="Paths carrying a mode", **PATHS)
             for name, network in NETWORKS.items()
         ),
         legend=3,
-    ),
-    "times": figure(
-        "Smaller modes first",
-        "Time at which each mode is learned, median over seeds; dashed, spectral descent from zero.",
-        panel(
-            lambda c: c.arrival,
-            x="mode",
-            of=NETWORKS,
-            statistic="median",
-            scale="semilogy",
-            label="Time of learning",
-        ),
     ),
 }

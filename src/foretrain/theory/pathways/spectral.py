@@ -37,15 +37,6 @@ def strength(time: np.ndarray, strengths: np.ndarray, paths: int, depth: int) ->
     return np.minimum(paths * np.asarray(time)[:, None] ** depth, strengths)
 
 
-def last_step(strengths: np.ndarray, paths: int, depth: int, rate: float) -> np.ndarray:
-    """Return by how much one step of a rate changes a learned mode: M ((s/M)^(1/L) + rate)^L - s, shape (..., mode).
-
-    At a constant rate a mode for ever crosses its strength, and is never further from it.
-    """
-    reached = (np.asarray(strengths) / paths) ** (1 / depth)
-    return paths * (reached + rate) ** depth - strengths
-
-
 def negative(layers: np.ndarray) -> np.ndarray:
     """Return whether the product of a path's layers has a negative determinant; at depth two it loses a direction.
 

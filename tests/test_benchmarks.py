@@ -86,6 +86,11 @@ def image_routing(script, tmp_path):
     script.main(sizes.split())
 
 
+def explain_size(script, tmp_path):
+    taken = script.main("--examples=40 --steps=6 --seeds=2 --width=6 --slow".split())
+    assert taken["largest difference from the slow curves"] < 1e-3
+
+
 def interaction_basis(script, tmp_path):
     pytest.importorskip("torch")
     script.TURNS = 1

@@ -7,6 +7,8 @@ value or an end of the interval of a verdict, and
 - it has three digits or more, and stands on the study's page, or
 - it stands on the study's page before an interval, ".93 (.91 to .97)", whose ends are those of the same verdict.
 
+A number of verdicts stands before a reference on every page, one of seeds or runs on a study's page.
+
 A number that only happens to be equal (the document's, a parameter, derived, of other runs) is marked so:
 ``.125<!-- elsewhere -->``. Tables are no prose: those of verdicts are rendered whole.
 """
@@ -27,6 +29,11 @@ _NUMBER = re.compile(
 )
 _INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
 _NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")
+_COUNT = re.compile(rf"{_NUMBER.pattern}\s+(?:(?:more|other)\s+)?(?:seeds?|runs?)\b")
+_VERDICTS = re.compile(
+    rf"{_NUMBER.pattern}\s+(?:(?:of\s+)?(?:verdicts|sentences|claims)\b|(?:hold|fail|are\s+inconclusive)s?\b(?!\s*\())"
+)
+_PERCENT = re.compile(rf"(?:{_NUMBER.pattern})(?<=%)(?!\s+intervals?\b)")
 _ROUND = 1 + 1e-9  # a value in the middle between two texts may be written as either
 
 
@@ -51,6 +58,21 @@ def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[st
                 if _is(number, percent, value):
                     yield number + percent, reference
                     break
+
+
+def counted(text: str, study: str) -> list[str]:
+    """Return each number of verdicts, and on a study's page of seeds and runs, that stands before no reference."""
+    patterns = [_VERDICTS, *([_COUNT] if study else [])]
+    return [found[0] for pattern in patterns for found in pattern.finditer(_prose(text))]
+
+
+def percentages(text: str) -> list[str]:
+    """Return each percentage that stands before no reference, but that of an interval."""
+    return [found[0] for found in _PERCENT.finditer(_prose(text))]
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"`[^`\n]*`", "`", _NO_PROSE.sub(" ", BLOCK.sub(" ", text)))
 
 
 def _intervals(prose: str, own: Sequence[Record]) -> Iterator[tuple[str, str]]:

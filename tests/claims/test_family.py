@@ -1,6 +1,7 @@
 """Which claims of a table are evidence by themselves, and which verdicts stand together."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,3 +61,23 @@ def test_exact_facts_controls_and_complements_of_a_failing_sentence_are_not_coun
     text = summary([*table, lead])
     assert text.startswith("Evidence by itself: 3 verdicts (1 exact, 1 controls, 1 complements")
     assert text.endswith("Of 1 headline 1 stand together at 95% (Holm).")
+
+
+@pytest.mark.parametrize(
+    ("fails", "allowed", "reason"),
+    [
+        ((-math.inf, 0.1), (0.2, math.inf), "complement"),  # beside a gap
+        ((0.0, 0.5), (0.9, 1.0), "complement"),  # of a fraction
+        ((0.0, 0.1), (0.75, 1.25), ""),  # where theory says more than that the other fails
+        ((1.5, 2.0), (0.9, 1.1), ""),
+        ((0.0, 0.5), (0.4, 1.0), ""),
+    ],
+)
+def test_a_complement_lies_on_the_other_side_up_to_the_end_of_what_is_possible(
+    fails, allowed, reason
+):
+    first = made("first", [0.9, 0.95, 1.0], fails)
+    assert first.verdict == FAILS
+    claim = made("first.corrected", [0.9, 0.95, 1.0], allowed, corrects="first")
+    assert uncounted(claim, [first, claim]) == reason
+    assert uncounted(replace(claim, uncertainty=(0.95, 0.95)), [first, claim]) == "exact"

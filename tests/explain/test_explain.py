@@ -9,6 +9,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ForetrainError
+from foretrain.explain.kernel import kernel_recursion
 from foretrain.explain.simulated import Corner, corner_name
 
 RANDOM = np.random.default_rng(0)
@@ -36,6 +37,23 @@ def found(tmp_path_factory):
     assert said[0].startswith("Said before training: ")
     assert made.folder == out
     return made
+
+
+def test_kernels_of_a_part_of_the_examples_leave_the_prediction_as_it_is(found, monkeypatch):
+    """Five of twelve: the curves are those of the linearised network, and the kernel moves by about as much."""
+    monkeypatch.setattr(kernel_recursion, "LARGEST", 8 * 3 * 5**2)
+    part = foretrain.explain(
+        apply, init, X, Y, learning_rate=0.2, steps=60, batch_size=4, x_test=X_TEST, y_test=Y_TEST,
+        seeds=3, out=found.folder,
+    )  # fmt: skip
+    assert part.kernel_examples == 5
+    assert "How far the kernel moved is read off 5 of 12 examples." in str(part)
+    for name in ("train", "test", "along"):
+        ours, whole = (getattr(one.prediction, name) for one in (part, found))
+        np.testing.assert_allclose(ours, whole, rtol=1e-9)
+    assert part.checks.recursion is None
+    ratio = part.regime.movement.measured / found.regime.movement.measured
+    assert 0.5 < ratio < 2
 
 
 def test_it_checks_itself(found):

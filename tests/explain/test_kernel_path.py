@@ -3,7 +3,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.explain.kernel import kernel_path
 from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import batches, described, starts
@@ -28,7 +27,7 @@ def compared(apply, y=Y, begin=init, **options):
     kernel = Kernel(training, jax.tree.map(lambda leaf: leaf[0], drawn))
     way = kernel.predicted(rows[0], AT)
     run = Simulator(training, drawn, rows, AT).run(Corner(*[True] * 4)).train[0]
-    return way.train, kernel_along(kernel, rows[0], AT, way)[0], run
+    return way.train, kernel_along(training, kernel.start, rows[0], AT), run
 
 
 def scaled(factor):
@@ -65,9 +64,8 @@ def test_a_kernel_that_stays_gives_the_run(x64, name):
     np.testing.assert_allclose(there, run, rtol=1e-10)
 
 
-def test_the_first_curve_misses_by_the_kernels_change_and_the_next_by_its_square(x64, monkeypatch):
-    """From a kernel measured at every time; a larger factor makes its change smaller by as much."""
-    monkeypatch.setattr(kernel_path, "POINTS", 40)
+def test_the_first_curve_misses_by_the_kernels_change_and_the_next_by_its_square(x64):
+    """A larger factor makes the kernel's change smaller by as much."""
     misses = []
     for factor in (8.0, 16.0):
         here, there, run = scaled(factor)
@@ -75,8 +73,3 @@ def test_the_first_curve_misses_by_the_kernels_change_and_the_next_by_its_square
     first, second = np.log2(np.divide(*misses))
     assert abs(first - 1) < 0.15
     assert abs(second - 2) < 0.3
-
-
-def test_four_points_of_the_way_leave_less_than_half_of_the_miss(x64):
-    here, there, run = scaled(8.0)
-    assert np.abs(there - run).max() < 0.5 * np.abs(here - run).max()

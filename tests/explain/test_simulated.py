@@ -90,13 +90,28 @@ def test_every_assumption_kept_is_the_closed_form(x64, name):
         assert np.allclose(curves.train[at], exact, rtol=0, atol=1e-5 * exact[0])
 
 
-def test_small_steps_are_of_fourth_order_where_the_network_is_linear(x64):
+@pytest.mark.parametrize("corner", [Corner(), Corner(True, True)])
+def test_small_steps_are_of_fourth_order(x64, corner):
     training, drawn, _, simulator = made(learning_rate=0.6, steps=20)
-    exact = Kernel(training, start(drawn, 0)).flow(simulator.at)
-    off = [np.abs(simulator.run(Corner(), n).train[0] - exact).max() for n in (2, 4, 8)]
+    exact = simulator.run(corner, 64).train[0]
+    if corner == Corner():
+        exact = Kernel(training, start(drawn, 0)).flow(simulator.at)
+    off = [np.abs(simulator.run(corner, n).train[0] - exact).max() for n in (2, 4, 8)]
     orders = np.log2(np.divide(off[:-1], off[1:]))
     assert (orders > 3.7).all()
     assert (orders < 4.5).all()
+
+
+@pytest.mark.parametrize("name", ["descent", "schedule"])
+def test_a_small_step_as_long_as_several_own_ones_is_on_the_same_flow(x64, name):
+    """Also where the flow is corrected for its own step, which the long step leaves as it is."""
+    options = {"batch_size": 12} if name == "schedule" else {}
+    *_, simulator = made(**OPTIONS[name] | {"steps": 200} | options)
+    for corrected in (False, True):
+        long, short = (
+            simulator.run(Corner(True, True), n, corrected=corrected).train for n in (1 / 8, 2)
+        )
+        assert 0 < np.abs(long - short).max() < 1e-3 * short[:, :1].max()
 
 
 def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
@@ -115,13 +130,12 @@ def test_the_number_of_substeps_makes_the_flow(x64):
     assert (np.abs(here - there) <= 1e-3 * here[:, :1]).all()
 
 
-def test_small_steps_in_single_precision_are_the_same_flow(x64, monkeypatch):
+def test_small_steps_in_single_precision_are_the_same_flow(x64):
     """Rounding of 20 x 8 gradients in single precision, each a few 1e-7 of the loss, is below 1e-4 of it."""
-    monkeypatch.setattr(simulated, "SINGLE", 0)
     single = made(3, steps=20)[-1]
+    single.weights = simulated.SINGLE
     assert single.large
     assert len(single.few.rows) == 2
-    monkeypatch.undo()
     double = made(3, steps=20)[-1]
     for corner in (Corner(), Corner(True, True)):
         here, there = single.run(corner, 2).train, double.run(corner, 2).train

@@ -9,7 +9,7 @@ import foretrain
 from foretrain.cli import main
 from foretrain.errors import StoreError
 from foretrain.registry.check import compare
-from foretrain.registry.ledger import LEDGER, gone, refuse_edited, seal, unsealed
+from foretrain.registry.ledger import LEDGER, refuse_edited, seal, unmatched
 from foretrain.registry.measure import measure
 from foretrain.registry.record import read, records, toml, write
 
@@ -86,7 +86,7 @@ def test_a_second_run_names_a_verdict_that_was_taken_out_or_added(again):
 def test_an_edited_record_is_refused_without_a_run(tmp_path, again, capsys, old, new):
     registry = tmp_path / "registry"
     write(registry, again)
-    seal(registry, unsealed(registry))
+    seal(registry, unmatched(registry)[0])
     planted(registry, again, old, new)
     page = tmp_path / "page.md"
     page.write_text("<!-- registry: one-mode -->\n<!-- end -->\n", "utf-8")
@@ -106,7 +106,7 @@ def test_an_edited_record_is_refused_without_a_run(tmp_path, again, capsys, old,
 def test_records_are_written_anew_one_by_one_and_two_branches_may_each_add_one(tmp_path):
     write(tmp_path, RECORD)
     write(tmp_path, replace(RECORD, size="paper"))
-    seal(tmp_path, unsealed(tmp_path))
+    seal(tmp_path, unmatched(tmp_path)[0])
     before = (tmp_path / LEDGER).read_text("utf-8")
     added = {}
     for size in ("paper", "large"):
@@ -124,7 +124,7 @@ def test_a_record_that_was_taken_back_put_in_or_taken_out_is_named(tmp_path, cap
     path = write(tmp_path, RECORD)
     assert main([*LIST, str(tmp_path)]) == 0
     assert "There is no ledger" in capsys.readouterr().out
-    seal(tmp_path, unsealed(tmp_path))
+    seal(tmp_path, unmatched(tmp_path)[0])
     first = path.read_text("utf-8")
     write(tmp_path, replace(RECORD, seeds=4))
     path.write_text(first, "utf-8")
@@ -137,7 +137,7 @@ def test_a_record_that_was_taken_back_put_in_or_taken_out_is_named(tmp_path, cap
         records(tmp_path)
     other.unlink()
     write(tmp_path, replace(RECORD, size="paper")).unlink()
-    assert gone(tmp_path) == ["made-up/paper"]
+    assert unmatched(tmp_path)[1] == ["made-up/paper"]
     assert main([*LIST, str(tmp_path)]) == 0
     assert "In the ledger, but gone: made-up/paper." in capsys.readouterr().out
 
@@ -174,7 +174,7 @@ def test_a_check_names_what_differs_and_the_pages_and_ends_with_1(
     """One record was edited and the ledger written anew; a page of another repository was edited, too."""
     registry = tmp_path / "registry"
     planted(registry, again, *FORGERIES["a statement"][:2])
-    seal(registry, unsealed(registry))
+    seal(registry, unmatched(registry)[0])
     monkeypatch.setattr("foretrain.registry.check.run_again", lambda *_, **__: again)
     monkeypatch.setattr("foretrain.registry.present.changed", lambda _: "")
     check = ["registry", "check", "one-mode", "--registry", str(registry)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from made_records import RECORD
-from typed_numbers import typed
+from typed_numbers import counted, percentages, typed
 
 from foretrain.plans import catalogue
 from foretrain.registry.record import place, records
@@ -15,6 +15,33 @@ ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "registry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RECORDS = records(REGISTRY)
+# Percentages that a study's page types, neither from a record nor marked as of elsewhere, which only go down.
+PERCENTAGES = {
+    "bumps": 26,
+    "circulant": 14,
+    "class-collapse": 1,
+    "connectivity": 16,
+    "critical-fraction": 2,
+    "cross-entropy": 2,
+    "free-directions": 8,
+    "grokking-phases": 3,
+    "image-grokking": 7,
+    "image-routing": 10,
+    "initialization": 14,
+    "interaction-basis": 2,
+    "mask-spectrum": 3,
+    "masked-rank-one": 17,
+    "modular-transformer": 1,
+    "one-mode": 1,
+    "optimizers": 4,
+    "pathway-race": 11,
+    "ridge-grokking": 1,
+    "routing": 4,
+    "s-curves": 9,
+    "trained-fraction": 3,
+    "translation": 38,
+    "xor": 2,
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -42,6 +69,31 @@ def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_h
 def test_a_measured_number_in_prose_stands_before_its_reference(page):
     study = page.stem if page.parent.name == "studies" else ""
     assert [*typed(page.read_text("utf-8"), study, RECORDS)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_number_of_verdicts_seeds_or_runs_stands_before_its_reference(page):
+    study = page.stem if page.parent.name == "studies" else ""
+    assert counted(page.read_text("utf-8"), study) == []
+
+
+def test_no_page_of_a_study_has_more_typed_percentages_than_its_ceiling():
+    for page in (page for page in PAGES if page.parent.name == "studies"):
+        present, most = percentages(page.read_text("utf-8")), PERCENTAGES.get(page.stem, 0)
+        assert len(present) <= most, f"{page.stem}: {len(present)} of {most}, {present}"
+
+
+@pytest.mark.parametrize(
+    ("page", "numbers"),
+    [
+        ("With 7 seeds 3 of 12 verdicts hold, 9 fail.", ["12 verdicts", "9 fail"]),
+        ("With 3<!-- made-up/*:seeds --> seeds 1<!-- elsewhere --> of 12<!-- elsewhere --> verdicts hold.", []),
+        ("It took 36,000 runs, `--seeds 5` and\n\n| 5 seeds |", ["36,000 runs"]),
+    ],
+)  # fmt: skip
+def test_counts_are_seen_where_they_are_typed(page, numbers):
+    assert counted(page, "made-up") == [*numbers, *(["7 seeds"] if "7 seeds" in page else [])]
+    assert percentages("It is 51% (50 to 52%<!-- elsewhere -->), a 95% interval.") == ["51%"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The registry holds what a command has judged anew, and nothing else; pages say what it holds."""
 
+import re
 import shutil
 from dataclasses import replace
 
@@ -149,11 +150,19 @@ def test_a_page_gets_tables_and_numbers_and_is_the_same_when_rendered_twice():
         "1<!-- made-up/none -->",
         "1<!-- made-up/far -->",
         "1<!-- made-up/exact:middle -->",
+        "1<!-- made-up/*:measured -->",
     ],
 )
 def test_a_page_that_names_what_is_not_there_is_refused(page):
     with pytest.raises(ForetrainError, match="made-up"):
         rendered(page, [RECORD])
+
+
+def test_a_page_gets_the_counts_of_a_whole_record():
+    page = "1<!-- made-up/*:seeds -->, 1,000<!-- made-up/*:runs -->, 0<!-- made-up/*:hold -->, 0<!-- made-up/*:fail -->"
+    page += ", 0<!-- made-up/*:open --> of 0<!-- made-up/*:sentences -->."
+    text = re.sub("<.+?>", "", rendered(page, [replace(RECORD, runs={"lost": 2, "done": 36_000})]))
+    assert text == "3, 36,002, 1, 1, 1 of 3."
 
 
 def sized(size, **fields):
@@ -185,12 +194,14 @@ def test_what_the_document_costs_is_in_proportion_to_its_steps():
     assert paper_cost([record, sized({})]) == paper_cost([]) == paper_cost([sized(None)]) == ""
 
 
-def test_a_tally_counts_verdicts_by_size():
+def test_a_tally_counts_a_sentence_once_at_the_size_of_the_document_where_it_is():
     own = sized({}, study="one-mode")
-    text = tally([own, sized({"a": ("1", "2")}), sized(None)])
-    # Of three sentences one is exact, and one is open.
-    assert (
-        "9 verdicts on sentences of 1 study and 1 benchmark; 3 are evidence by themselves" in text
-    )
-    for size in ("at the document's size", "at another size", "at a size that cannot be compared"):
-        assert f"Of 3 {size}" in text
+    more = replace(own, size="paper", seeds=9, claims=own.claims[:2])
+    text = tally([own, sized({"a": ("1", "2")}), replace(sized({}), size="paper"), more])
+    # Of three sentences one is exact, and of one nothing was measured.
+    assert "verdicts on 4 sentences of 1 study and 1 benchmark; 2 are evidence by" in text
+    assert text.endswith("Of 4 at the document's size, 2 hold, 2 fail, 0 are inconclusive.")
+    assert "Of 2 at other sizes only" in tally([sized({"a": ("1", "2")})])
+    assert "Of 2 at a size that cannot be compared" in tally([sized(None)])
+    less = replace(own, size="small", seeds=2, claims=(replace(own.claims[2], verdict="fails"),))
+    assert tally([own, less]) == tally([less, own]) == tally([own])

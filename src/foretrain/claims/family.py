@@ -1,7 +1,8 @@
 """A table of claims as a whole: which of them are evidence by themselves, and which verdicts stand together at 95%.
 
-Not counted are exact facts (identities, and checks of the code), controls, and complements: a corrected form that judges the
-same values as a sentence that fails, and allows all that this sentence does not allow, holds by arithmetic alone.
+Not counted are exact facts (identities, checks of the code, and values that are the same in all seeds), controls, and
+complements: a corrected form that judges the same values as a sentence that fails, and allows what lies on the other side up
+to the end of what is possible, also where a gap is left between the two, says again that it fails.
 
 One verdict in twenty is wrong by chance at most, of many verdicts some are. By Holm's rule (1979) the m verdicts are
 ordered by p, the level at which the interval of the claim would just touch a bound of what is allowed, and stand together at
@@ -18,11 +19,17 @@ from foretrain.claims.claim import CONTROL, FAILS, HEADLINE, HOLDS, Claim
 from foretrain.words import cell_label, count
 
 LEVEL = 0.05
+_ENDS = (
+    -math.inf,
+    0.0,
+    1.0,
+    math.inf,
+)  # of what is possible: of any value, of one with a sign, of a fraction
 
 
 def uncounted(claim: Claim, others: Iterable[Claim]) -> str:
     """Return why a claim is no evidence by itself, in words: "exact", "control", "complement"; "" where it is."""
-    if claim.uncertainty is None:
+    if claim.uncertainty is None or claim.uncertainty[0] == claim.uncertainty[1]:
         return "exact"
     if claim.rank == CONTROL:
         return "control"
@@ -32,12 +39,13 @@ def uncounted(claim: Claim, others: Iterable[Claim]) -> str:
 
 
 def _complement(first: Claim, claim: Claim) -> bool:
-    """Return True where two claims judge the same values and one allows what the other does not."""
+    """Return True where two claims judge the same values, and one allows what lies beyond the other, which fails."""
     same = (first.measured, first.uncertainty) == (claim.measured, claim.uncertainty)
-    lower, upper = sorted((first.allowed, claim.allowed))
-    rounding = 1e-6 * max(1.0, abs(upper[0]))
-    whole = math.isinf(lower[0]) and math.isinf(upper[1]) and lower[1] >= upper[0] - rounding
-    return same and whole and first.verdict == FAILS
+    (floor, ceiling), (low, high) = first.allowed, claim.allowed
+    rounding = 1e-6 * max(1.0, abs(low) if math.isfinite(low) else 0.0)
+    above = low >= ceiling - rounding and high in _ENDS
+    below = high <= floor + rounding and low in _ENDS
+    return same and (above or below) and first.verdict == FAILS
 
 
 def p_value(claim: Claim) -> float:

@@ -31,7 +31,7 @@ def _add(arguments):
 def _list(arguments):
     from foretrain.claims.claim import VERDICTS
     from foretrain.claims.rows import rows
-    from foretrain.registry.ledger import LEDGER, gone
+    from foretrain.registry.ledger import LEDGER, unmatched
     from foretrain.registry.present import changed
     from foretrain.registry.record import find
 
@@ -50,14 +50,14 @@ def _list(arguments):
         print(
             "There is no ledger, so that an edited record is not noticed. Try foretrain registry seal."
         )
-    if lost := gone(arguments.registry):
+    if lost := unmatched(arguments.registry)[1]:
         print(f"In the ledger, but gone: {', '.join(lost)}.")
 
 
 def _seal(arguments):
-    from foretrain.registry.ledger import seal, unsealed
+    from foretrain.registry.ledger import seal, unmatched
 
-    paths = unsealed(arguments.registry)
+    paths, _ = unmatched(arguments.registry)
     print(f"Written: {seal(arguments.registry, paths)}, {count(len(paths), 'record')} more.")
 
 

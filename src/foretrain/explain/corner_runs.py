@@ -34,6 +34,7 @@ from foretrain.explain.simulated import (
     Curves,
     Simulation,
     Simulator,
+    linear_corner,
     run_corner,
     simulation_of,
     simulator_of,
@@ -94,7 +95,8 @@ class CornerRuns:
 
     def __post_init__(self):
         training = self.simulator.training
-        share, single = training.batch_size / len(training.x), 0.5 if self.simulator.large else 1.0
+        share = training.batch_size / len(training.x)
+        single = [self.simulator.single(Corner(batches=batched)) for batched in (False, True)]
         self._study = define(
             "explain",
             Parameters=Parameters,
@@ -220,7 +222,7 @@ class CornerRuns:
         still = {"learning_rates": np.zeros(1), "optimizer": "sgd", "momentum": 0.0}
         training = replace(simulator.training, **still)
         trial = Simulator(training, simulator.starts, simulator.rows[:, :1], np.arange(2))
-        trial.large = False
+        trial.weights = 0  # double precision
         seconds, substeps = [], 1
         while len(seconds) < 2 or seconds[-1] < TRIAL_S:
             substeps = 8 ** max(0, len(seconds) - 1)
@@ -263,7 +265,7 @@ def _runs_here(seconds: float) -> bool:
 
 
 def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[str, np.ndarray]:
-    """Curves of one simulation, and the last weights of the user's run."""
+    """Curves of one simulation, and the last weights in own steps of the network and its linearisation."""
     if p.training not in _SIMULATORS:
         simulator = simulator_of(source(), p.starts)
         if training_hash(simulator) != p.training:
@@ -272,7 +274,9 @@ def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[s
     simulator, simulation = _SIMULATORS[p.training], simulation_of(p.corner)
     train, test, weights = simulator.train([simulation])[simulation]
     arrays = {"train": train} if test is None else {"train": train, "test": test}
-    if simulation == Simulation(run_corner(simulator.training)):
+    if simulation in map(
+        Simulation, (run_corner(simulator.training), linear_corner(simulator.training))
+    ):
         arrays |= {_leaf(k): leaf for k, leaf in enumerate(jax.tree.leaves(weights))}
     return arrays
 
@@ -281,15 +285,18 @@ def _leaf(number: int) -> str:
     return f"weight{number}"
 
 
-def _gradients(share: float, single: float, p: Parameters) -> float:
+def _gradients(share: float, single: Sequence[bool], p: Parameters) -> float:
     """Gradients of all examples for every step of a simulation.
 
-    `share` is that of a minibatch, `single` what one of small steps is worth.
+    `share` is that of a minibatch; `single` tells if small steps on all examples and on minibatches are in single precision,
+    where a gradient is worth half.
     """
     simulation = simulation_of(p.corner)
-    stages = 1.0 if simulation.corner.step else single * STAGES * simulation.substeps
+    corner, substeps = simulation.corner, simulation.substeps
+    substeps = max(1.0, substeps) if corner.batches else substeps
+    stages = 1.0 if corner.step else STAGES * substeps * (0.5 if single[corner.batches] else 1.0)
     starts = FEW if simulation.few else p.starts
-    return stages * _order(simulation) * (share if simulation.corner.batches else 1.0) * starts
+    return stages * _order(simulation) * (share if corner.batches else 1.0) * starts
 
 
 def _order(simulation: Simulation) -> float:

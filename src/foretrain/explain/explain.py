@@ -38,6 +38,7 @@ from foretrain.explain.simulated import (
     corners,
     enough_substeps,
     first_substeps,
+    linear_corner,
     run_corner,
     simulator_of,
 )
@@ -131,11 +132,11 @@ def explained(
             training.
         ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
             the line. Or the network diverges from every start, or its flow is too stiff.
-        TooLarge: The kernel does not fit.
+        TooLarge: The kernel of a single example does not fit.
         FolderError: `out` cannot be written, is in use, or holds another training.
 
-    Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; and three
-        kernels a start, of four of them three more, as many gradients each as there are outputs.
+    Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; three kernels
+        a start, of four of them one more, as many gradients each as there are outputs; and of these two gradients a step.
     """
     began, began_s = time.monotonic(), time.process_time()
     number = integer("seeds", 1 if training.single else seeds, minimum=1, maximum=1000)
@@ -149,10 +150,14 @@ def explained(
         quiet=tell is None,
     )
     folder = runs.folder
-    kernels = [Kernel(training, simulator.start(k)) for k in range(number)]
-    prediction = twins = None
+    kernels = [Kernel(training, simulator.start(k), number) for k in range(number)]
+    prediction = twins = linear = None
     if not training.adaptive:
-        prediction, twins = kernel_prediction(kernels, simulator.rows, simulator.at)
+        if not kernels[0].whole:
+            simulation = Simulation(linear_corner(training))
+            train = runs.train if part == (1, 1) else simulator.train
+            linear = train([simulation])[simulation]
+        prediction, twins = kernel_prediction(kernels, simulator.rows, simulator.at, linear)
     wanted = corners(training, from_zero=from_zero)
     planned = _planned(simulator, wanted, prediction)
     if tell is not None:
@@ -189,6 +194,7 @@ def explained(
         seconds=time.monotonic() - began,
         folder=folder,
         single=simulator.large and prediction is not None,
+        kernel_examples=len(kernels[0].part.x),
         measured=measured,
     )
 
@@ -218,7 +224,7 @@ def _trained(
     wanted: Sequence[Corner],
     prediction: KernelPrediction | None,
     state: Regime,
-) -> tuple[int, dict[Corner, Curves]]:
+) -> tuple[float, dict[Corner, Curves]]:
     """The number of substeps that makes the flow, and the curves of all corners.
 
     Simulations are trained in as few calls as can be, for each starts workers.
@@ -238,12 +244,13 @@ def _trained(
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
     """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
-    fields = [
-        at for at, name in enumerate(Corner._fields) if len({corner[at] for corner in curves}) > 1
+    names = [
+        name
+        for name, values in zip(Corner._fields, zip(*curves, strict=True), strict=True)
+        if len({*values}) > 1
     ]
-    names = [Corner._fields[at] for at in fields]
     game = {
-        frozenset(name for at, name in zip(fields, names, strict=True) if corner[at]): losses
+        frozenset(name for name in names if getattr(corner, name)): losses
         for corner, losses in curves.items()
     }
     return shapley_shares(game, names, curves[run_corner(training)][:, 0])
@@ -261,10 +268,12 @@ def _checks(simulator, kernels, prediction, train):
     if prediction is None:
         return Checks(None, None, plain)
     closed = recursion = None
+    if not kernels[0].whole:
+        return Checks(None, None, plain)
     if training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
     if not prediction.diverging:
-        here = train[Corner(step=True, batches=training.in_batches)]
+        here = train[linear_corner(training)]
         recursion = worst(here, prediction.train)
     return Checks(closed, recursion, plain)

@@ -46,9 +46,10 @@ class Explanation(Finding):
         prediction: Made before training; None of Adam.
         extra: Curves beyond the corners, with the conditions under which they are drawn.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
-        substeps: Number into which every own step was cut for the flow.
+        substeps: Small steps of the flow for every own step.
         folder: Of results; it holds the curves of every corner.
-        single: True if small steps are in single precision.
+        single: True if small steps on all examples are in single precision.
+        kernel_examples: Number of the examples of which kernels were made.
         measured: Runs of the same training made elsewhere, if there are any.
     """
 
@@ -63,10 +64,11 @@ class Explanation(Finding):
     shares: Shares
     test_shares: Shares | None
     checks: Checks
-    substeps: int
+    substeps: float
     seconds: float
     folder: Path
     single: bool = False
+    kernel_examples: int | None = None
     measured: Measured | None = None
 
     @property

@@ -168,10 +168,16 @@ def trust_lines(explanation: Explanation) -> list[str]:
     if not training.adaptive:
         note = "; on minibatches each is held for its own step" if training.in_batches else ""
         lines.append(
-            f"The flow is small steps, {explanation.substeps} x 4 gradients in a step{note}."
+            f"The flow is small steps, {explanation.substeps:g} x 4 gradients in a step{note}."
         )
         if explanation.single:
-            lines.append("Small steps are in single precision, all else in double.")
+            lines.append(
+                "Small steps on all examples are in single precision, own steps in double."
+            )
+    if (some := explanation.kernel_examples) is not None and some < len(training.x):
+        lines.append(
+            f"How far the kernel moved is read off {some} of {count(len(training.x), 'example')}."
+        )
     lines += [
         f"Not {curve.kind}: {curve.name}, for {curve.losses}."
         for curve in explanation.extra

@@ -38,7 +38,7 @@ def extra_curves(
     train: Train,
     prediction: KernelPrediction | None,
     regime: Regime,
-    substeps: int,
+    substeps: float,
 ) -> tuple[ExtraCurve, ...]:
     """The kernel along its way, the linear twin and the corrected flow of a training.
 
@@ -58,7 +58,7 @@ def extra_curves(
     return tuple(curves)
 
 
-def corrected_flow(substeps: int) -> Simulation:
+def corrected_flow(substeps: float) -> Simulation:
     """The simulation of the corrected flow of the network."""
     return Simulation(Corner(True, True), substeps, corrected=True)
 

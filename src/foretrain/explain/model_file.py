@@ -42,9 +42,9 @@ def explain_files(
     runs = None
     if measured:
         runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
-    asked = {name: options.pop(name) for name in _EXPLAINED if name in options}
+    own = {name: options.pop(name) for name in _EXPLAINED if name in options}
     source = partial(described_files, model, data, **options)
-    return explained(source(), measured=runs, source=source, **asked)
+    return explained(source(), measured=runs, source=source, **own)
 
 
 def described_files(

@@ -180,14 +180,14 @@ def batches(training: Training, number: int) -> np.ndarray:
     return rows[:, : training.steps]
 
 
-def observed(step: Callable, read: Callable, state: Any, at: np.ndarray) -> tuple[Any, Any]:
+def observed(step: Callable, read: Callable, state: Any, at: Any) -> tuple[Any, Any]:
     """The state after ``step(number, state)`` up to the last of the steps `at`, and ``read(state)`` at each of them."""
 
     def segment(state, ends):
         state = jax.lax.fori_loop(ends[0], ends[1], step, state)
         return state, read(state)
 
-    ends = jnp.asarray(np.r_[0, at[:-1]]), jnp.asarray(at)
+    ends = jnp.r_[0, at[:-1]], jnp.asarray(at)
     return jax.lax.scan(segment, state, ends)
 
 

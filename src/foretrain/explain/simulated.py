@@ -4,9 +4,10 @@ A corner says of four things whether they are as in the user's run: layers that 
 `foretrain.explain.corners`), steps of the user's size, and minibatches. All corners see the same starts, and those with
 minibatches the same minibatches.
 
-Small steps are the flow: every own step is cut into `substeps` of a rule of four stages, of fourth order where the network is
-linear, of second elsewhere. On minibatches each is held for the substeps of its own step. The flow of momentum is that of
-descent at rate / (1 - momentum), so that its memory belongs to the step. Adam has no such flow: it has own steps alone.
+Small steps are the flow: every own step is cut into `substeps` of Runge and Kutta's rule of four stages, of fourth order. On
+all examples a small step may be as long as several own ones: an eighth of a substep is eight steps. On minibatches each is
+held for the substeps of its own step, which are one at least. The flow of momentum is that of descent at rate / (1 -
+momentum), so that its memory belongs to the step. Adam has no such flow: it has own steps alone.
 
 Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |grad L|^2: the *corrected* flow.
 """
@@ -29,12 +30,14 @@ from foretrain.explain.own_network import Training, batches, observed, starts
 from foretrain.plans.place import place
 
 STAGES = 4
+# Of the stages of Runge and Kutta: how far the next one lies, and what their slopes weigh.
+_REACH, _WEIGHTS = np.array([0.5, 0.5, 1, 1]), np.array([1, 2, 2, 1]) / 6
 _DATA = ("x", "y", "x_test", "y_test")
-SINGLE = 1e7  # weights times examples of a step, from which on small steps are in single precision
+SINGLE = 1e7  # weights times examples that a corner's step sees, from which on small steps are in single precision
 FEW = 2  # starts of which so large a network's substeps are chosen
-_STEP = 0.5  # rate times sharpness of one substep, with which its search begins
+_STEP = 1.0  # rate times sharpness of one substep, with which its search begins
 _AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
-_MOST = 64  # substeps
+_LEAST, _MOST = 1 / 64, 64  # substeps
 
 
 class Corner(NamedTuple):
@@ -53,6 +56,11 @@ class Corner(NamedTuple):
 def run_corner(training: Training) -> Corner:
     """The corner that gives up every assumption: the user's run."""
     return Corner(True, True, True, training.in_batches)
+
+
+def linear_corner(training: Training) -> Corner:
+    """The corner of the linearised network in the user's steps and batches."""
+    return Corner(step=True, batches=training.in_batches)
 
 
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
@@ -90,11 +98,11 @@ def corner_name(training: Training, corner: Corner) -> str:
 class Simulation(NamedTuple):
     """One training of all starts, or of the first two alone if `few`.
 
-    Small steps cut an own one into `substeps`, which are 1 for own steps, and may be those of the `corrected` flow.
+    There are `substeps` small steps for an own one, 1 of own steps; they may be those of the `corrected` flow.
     """
 
     corner: Corner
-    substeps: int = 1
+    substeps: float = 1
     corrected: bool = False
     few: bool = False
 
@@ -103,7 +111,7 @@ class Simulation(NamedTuple):
         """The name under which the curves are stored; `simulation_of` is the inverse."""
         fields = zip(Corner._fields, self.corner, strict=True)
         words = ["+".join(name for name, given_up in fields if given_up) or "none"]
-        words += [] if self.corner.step else [f"{self.substeps} substeps"]
+        words += [] if self.corner.step else [f"{self.substeps:g} substeps"]
         words += ["corrected"] * self.corrected + ["few starts"] * self.few
         return ", ".join(words)
 
@@ -112,7 +120,7 @@ def simulation_of(name: str) -> Simulation:
     """The simulation of a name."""
     fields, *words = name.split(", ")
     corner = Corner(*(field in fields.split("+") for field in Corner._fields))
-    substeps = 1 if corner.step else int(words[0].split()[0])
+    substeps = 1 if corner.step else float(words[0].split()[0])
     return Simulation(corner, substeps, "corrected" in words, "few starts" in words)
 
 
@@ -137,14 +145,24 @@ class Simulator:
     ascending from 0.
 
     Small steps of a large network are in single precision, in half the time: a flow forgets its rounding, a millionth of the
-    loss. Own steps are in double precision, for at the edge of stability rounding grows.
+    loss, and two numbers of substeps agree only where it does. Own steps are in double precision, for at the edge of
+    stability rounding grows.
     """
 
     def __init__(self, training: Training, starts: Any, rows: np.ndarray, at: np.ndarray):
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
-        weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
-        self.large = weights * training.batch_size >= SINGLE
+        self.weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
         self._programs = {}
+
+    @property
+    def large(self) -> bool:
+        """True if flows on all examples are in single precision."""
+        return self.single(Corner())
+
+    def single(self, corner: Corner) -> bool:
+        """Return True if a corner is in single precision."""
+        seen = self.training.batch_size if corner.batches else len(self.training.x)
+        return not corner.step and self.weights * seen >= SINGLE
 
     def start(self, number: int) -> Any:
         """Weights of one start."""
@@ -165,7 +183,7 @@ class Simulator:
             for simulation in simulations
         }
 
-    def run(self, corner: Corner, substeps: int = 1, *, corrected: bool = False) -> Curves:
+    def run(self, corner: Corner, substeps: float = 1, *, corrected: bool = False) -> Curves:
         """Curves of a corner; only small steps of plain descent may be `corrected`, and Adam has none.
 
         Raises:
@@ -175,19 +193,31 @@ class Simulator:
         """
         small = not corner.step
         batched = corner.batches and self.training.in_batches
-        single = small and self.large
+        single = self.single(corner)
         program = self._program(corner, batched, corrected, single)
         momentum = self.training.momentum
-        rates = self.training.learning_rates / (1 - momentum if small else 1)
+        rates, at = self.training.learning_rates, self.at
+        lengths = np.ones(len(rates))
+        if small and not batched and substeps < 1:
+            rates, lengths, at = _long_steps(rates, at, substeps)
+        rates = rates / (1 - momentum if small else 1)
         kind = np.float32 if single else np.float64
         data = {name: _of_kind(getattr(self.training, name), kind) for name in _DATA}
         begin = jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
         rows = self.rows if batched else None
-        rule = (substeps, STAGES, 0.0) if small else (1, 1, momentum)
+        rule = (max(1, int(substeps)), STAGES, 0.0) if small else (1, 1, momentum)
         with jax.enable_x64(not single), warnings.catch_warnings():
             warnings.simplefilter("ignore" if single else "default")  # of what becomes single
             try:
-                curves = program(data, begin, rows, rates.astype(kind), *rule)
+                curves = program(
+                    data,
+                    begin,
+                    rows,
+                    at.astype(np.int32),
+                    rates.astype(kind),
+                    lengths.astype(kind),
+                    *rule,
+                )
             except ForetrainError:
                 raise
             except Exception as error:
@@ -201,8 +231,8 @@ class Simulator:
         key = asked_corner._replace(step=True, batches=batched), corrected, single
         if key not in self._programs:
             network = _network(self.training.apply, asked_corner)
-            function = partial(_trained, self.training, self.at, network, corrected)
-            lanes = (None, 0, 0 if batched else None, None, None, None, None)
+            function = partial(_trained, self.training, network, corrected)
+            lanes = (None, 0, 0 if batched else None, *[None] * 6)
             self._programs[key] = jax.jit(jax.vmap(function, in_axes=lanes))
         return self._programs[key]
 
@@ -221,26 +251,40 @@ def simulator_of(training: Training, number: int, at: np.ndarray | None = None) 
     return Simulator(training, weights, batches(training, number), at)
 
 
+def _long_steps(rates, at, substeps):
+    """Steps of a flow that are as long as several own ones, a whole number of them between two of the steps `at`.
+
+    Returns:
+        Their rates and their lengths in own steps, shape (step,) with 0 and 1 behind the last; and their numbers at `at`.
+    """
+    numbers = np.ceil(np.diff(at) * substeps).astype(int)
+    times, left = np.diff(np.r_[0, np.cumsum(rates)][at]), len(rates) - numbers.sum()
+    long = np.pad(np.repeat(times / numbers, numbers), (0, left))
+    lengths = np.pad(np.repeat(np.diff(at) / numbers, numbers), (0, left), constant_values=1)
+    return long, lengths, np.r_[0, np.cumsum(numbers)]
+
+
 def log_spaced(steps: int, number: int = 60) -> np.ndarray:
     """Steps from 0 to the last one, about evenly spaced in log time."""
     return np.unique(np.r_[0, np.round(np.geomspace(1, steps, number))]).astype(int)
 
 
-def first_substeps(share: float) -> int:
-    """The number of substeps that is tried first: each is a quarter of the way to the edge.
+def first_substeps(share: float) -> float:
+    """The number of substeps that is tried first: each is half of the way to the edge, or a power of two of own steps.
 
     `share` is the rate times the sharpness at the start over two, 1 at the edge.
     """
-    return max(1, int(np.ceil(2 * share / _STEP)))
+    number = 2 * share / _STEP
+    return float(np.ceil(number) if number > 1 else 2 ** np.ceil(np.log2(max(number, _LEAST))))
 
 
-def compared(substeps: int, *, few: bool) -> list[Simulation]:
+def compared(substeps: float, *, few: bool) -> list[Simulation]:
     """Simulations that say if so many substeps make the flow of a network, and of it with its gates held."""
     numbers = (substeps, 2 * substeps)
     return [Simulation(Corner(True, gates), n, few=few) for gates in (True, False) for n in numbers]
 
 
-def enough_substeps(train: Train, share: float, *, few: bool) -> int:
+def enough_substeps(train: Train, share: float, *, few: bool) -> float:
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
     From `first_substeps` it doubles until the training curves of half as many agree to a thousandth of the
@@ -274,9 +318,9 @@ def _network(apply, assumptions):
 
 
 def _trained(
-    training, at, network, corrected, data, start, rows, rates, substeps, stages, momentum
+    training, network, corrected, data, start, rows, at, rates, lengths, substeps, stages, momentum
 ):
-    """Losses at the steps `at` and the last weights, from one start."""
+    """Losses at the steps `at` and the last weights, from one start, in steps of `rates`, each of `lengths` own steps."""
 
     def gradient(w, seen, rate):
         x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
@@ -297,23 +341,32 @@ def _trained(
     def step(number, state):
         w, memory = state
         seen = None if rows is None else rows[number]
-        rate = rates[number]
+        rate, own = rates[number], rates[number] / lengths[number]
         if training.adaptive:
             return descent.step(
                 training.optimizer, w, gradient(w, seen, rate), memory, rate, training.weight_decay
             )
 
         def stage(at, carry):
-            w, base, _ = carry
-            base = jax.tree.map(lambda new, old: jnp.where(at % stages == 0, new, old), w, base)
+            w, base, whole, _ = carry
+            first, last = at % stages == 0, at % stages == stages - 1
             moved = jax.tree.map(
                 lambda g, w, m: g + training.weight_decay * w + momentum * m,
-                gradient(w, seen, rate), w, memory,
+                gradient(w, seen, own), w, memory,
             )  # fmt: skip
-            size = rate / substeps / (stages - at % stages)
-            return jax.tree.map(lambda w, m: w - size * m, base, moved), base, moved
+            reach, weight = jnp.asarray(_REACH)[at % stages], jnp.asarray(_WEIGHTS)[at % stages]
+            weight, size = jnp.where(stages == 1, 1.0, weight), rate / substeps
+            base = jax.tree.map(lambda new, old: jnp.where(first, new, old), w, base)
+            whole = jax.tree.map(
+                lambda old, m: jnp.where(first, 0.0, old) + weight * m, whole, moved
+            )
+            w = jax.tree.map(
+                lambda w, m, mean: w - size * jnp.where(last, mean, reach * m),
+                base, moved, whole,
+            )  # fmt: skip
+            return w, base, whole, moved
 
-        w, _, moved = jax.lax.fori_loop(0, stages * substeps, stage, (w, w, memory))
+        w, *_, moved = jax.lax.fori_loop(0, stages * substeps, stage, (w, w, memory, memory))
         return w, moved
 
     def losses(w):
@@ -330,8 +383,10 @@ def _trained(
 
 
 def _of_kind(array, kind):
-    """An array in a precision; whole numbers and None as they are."""
-    return array if array is None or array.dtype.kind != "f" else array.astype(kind)
+    """An array in a precision; whole numbers in as many bits, None as it is."""
+    if array is None or array.dtype.kind not in "fiu":
+        return array
+    return array.astype(kind if array.dtype.kind == "f" else f"{array.dtype.kind}{kind().itemsize}")
 
 
 def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any, Any]:

@@ -26,22 +26,18 @@ def sbatch_script(
     shards = integer("shards", shards, minimum=1)
     config, folder = Path(config).resolve(), Path(folder).resolve()
     sweep = shlex.join(["foretrain", "sweep", str(config), "--out", str(folder), *options])
-    return "\n".join(
-        [
-            "#!/bin/bash",
-            f"#SBATCH --job-name=foretrain-{study}",
-            f"#SBATCH --array=1-{shards}",
-            f"#SBATCH --cpus-per-task={_CORES}",
-            "#SBATCH --mem-per-cpu=2G",
-            "#SBATCH --time=24:00:00",
-            f"#SBATCH --output={_log_name(folder)}",
-            "#SBATCH --requeue",
-            "# A task that is stopped or lost can be submitted again: it goes on where it was.",
-            "# Whichever task finishes last folds, judges and writes the page; `foretrain report` does it again.",
-            f"{sweep} --shard ${{SLURM_ARRAY_TASK_ID}}/{shards} --workers {_CORES} --quiet",
-            "",
-        ]
-    )
+    return f"""#!/bin/bash
+#SBATCH --job-name=foretrain-{study}
+#SBATCH --array=1-{shards}
+#SBATCH --cpus-per-task={_CORES}
+#SBATCH --mem-per-cpu=2G
+#SBATCH --time=24:00:00
+#SBATCH --output={_log_name(folder)}
+#SBATCH --requeue
+# A task that is stopped or lost can be submitted again: it goes on where it was.
+# Whichever task finishes last folds, judges and writes the page; `foretrain report` does it again.
+{sweep} --shard ${{SLURM_ARRAY_TASK_ID}}/{shards} --workers {_CORES} --quiet
+"""
 
 
 def _log_name(folder: Path) -> str:

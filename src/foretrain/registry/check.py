@@ -36,12 +36,15 @@ def compare(record: Record, again: Record) -> tuple[bool, list[str]]:
     same_bits = record.checksums == again.checksums
     same_machine = (record.device, record.versions) == (again.device, again.versions)
     whole = same_bits or same_machine
-    judged = _same if whole else _alike
     lines = [_line("the record", name, record, again) for name in (_OF_RUNS if whole else _OF_PLAN)]
     others = {claim.label: claim for claim in again.claims}
     for claim in record.claims:
         other = others.pop(claim.label, None)
-        lines += judged(claim, other) if other else [f"{claim.label}: is not judged any more."]
+        if other is None:
+            lines += [f"{claim.label}: is not judged any more."]
+            continue
+        names = (*OF_SENTENCE, *OF_VERDICT) if whole else _elsewhere(claim, other)
+        lines += [_line(claim.label, name, claim, other) for name in names]
     lines = [*filter(None, lines), *(f"{label}: is not in the record." for label in others)]
     if same_bits and not lines:
         return True, ["It comes out the same, to the bit."]
@@ -60,13 +63,8 @@ def _line(label: str, name: str, ours: Any, theirs: Any) -> str:
     return f"{label}: {name.replace('_', ' ')} is `{before}` in the record, `{now}` now."
 
 
-def _same(claim: Claim, other: Claim) -> list[str]:
-    """Return a line for each field of a claim, or "", beside that of runs with the same bits."""
-    return [_line(claim.label, name, claim, other) for name in (*OF_SENTENCE, *OF_VERDICT)]
-
-
-def _alike(claim: Claim, other: Claim) -> list[str]:
-    """Return a line for some fields of a claim, or "", beside that of runs with other bits."""
+def _elsewhere(claim: Claim, other: Claim) -> list[str]:
+    """Return the fields of a claim that have to be those of another, of runs with other bits, or are too far from them."""
     names = [*OF_SENTENCE, "verdict", "cell", "along", "size"]
     if claim.seeds + claim.left_out != other.seeds + other.left_out:
         names += ["seeds", "left_out"]
@@ -82,7 +80,7 @@ def _alike(claim: Claim, other: Claim) -> list[str]:
         before, now = getattr(claim, name), getattr(other, name)
         if not np.allclose(before, now, rtol=_ROUNDING, atol=width, equal_nan=True):
             names += [name]
-    return [_line(claim.label, name, claim, other) for name in names]
+    return names
 
 
 def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:

@@ -35,30 +35,21 @@ def seal(folder: Path, paths: Iterable[Path]) -> Path:
 def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
     """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
-    paths = list(paths) if written else []
-    now = {path: _checksum(read_file(path, MOST_TEXT)) for path in paths}
-    edited = [path for path in paths if written.get(_name(path), now[path]) != now[path]]
-    if edited:
-        names = ", ".join(map(_name, edited))
-        raise StoreError(
-            f"{folder} holds what foretrain did not write: {names}. Try git checkout, or foretrain registry add."
-        )
-    if new := [_name(path) for path in paths if _name(path) not in written]:
-        raise StoreError(
-            f"The ledger of {folder} has no line of {', '.join(new)}. Try foretrain registry seal."
-        )
+    paths = paths if written else ()
+    found = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
+    if edited := [name for name in found if found[name] != written.get(name, found[name])]:
+        text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."
+        raise StoreError(f"{text} Try git checkout, or foretrain registry add.")
+    if new := found.keys() - written:
+        text = f"The ledger of {folder} has no line of {', '.join(sorted(new))}."
+        raise StoreError(f"{text} Try foretrain registry seal.")
 
 
-def unsealed(folder: Path) -> list[Path]:
-    """Return the records of a registry of which its ledger has no line."""
-    written = {line[0] for line in _lines(folder)}
-    return sorted(path for path in folder.glob("*/*.toml") if _name(path) not in written)
-
-
-def gone(folder: Path) -> list[str]:
-    """Return the records of which the ledger of a registry has a line, but that stand there no longer."""
+def unmatched(folder: Path) -> tuple[list[Path], list[str]]:
+    """Return the records of a registry of which its ledger has no line, and the names in it of those that are gone."""
     written = dict.fromkeys(line[0] for line in _lines(folder))
-    return [name for name in written if not (folder / f"{name}.toml").exists()]
+    new = sorted(path for path in folder.glob("*/*.toml") if _name(path) not in written)
+    return new, [name for name in written if not (folder / f"{name}.toml").exists()]
 
 
 def _lines(folder: Path) -> Iterator[list[str]]:

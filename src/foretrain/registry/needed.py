@@ -51,9 +51,7 @@ def lines(study: str, folder: Path | None = None) -> list[str]:
     known = list(_stored(name, folder))
     if folder is not None and not known:
         raise FolderError(f"Argument `pilot` must hold results of `{name}`, but {folder} does not.")
-    known = known or [
-        (f"the registry, {record.size}", record.seeds, record.claims) for record in shipped(name)
-    ]
+    known = known or [(f"the registry, {r.size}", r.seeds, r.claims) for r in shipped(name)]
     source, seeds, claims = max(known, key=lambda pilot: pilot[1], default=("", 0, ()))
     needed = needs(claims)
     if not needed:

@@ -9,18 +9,20 @@ A number in prose stands before a comment that says which it is, and keeps its f
 
     a cosine of .96<!-- routing/shared -->, at least .95<!-- routing@paper/shared:low -->
 
-Behind the colon stands ``measured`` (the default), ``low`` or ``high`` of its interval, or ``predicted``.
+Behind the colon stands ``measured`` (the default), ``low`` or ``high`` of its interval, or ``predicted``. Of a whole record,
+``10<!-- routing/*:seeds -->``, it is ``seeds``, ``runs``, ``sentences``, ``hold``, ``fail`` or ``open``.
 ``registry: tally`` counts all verdicts. A number before ``<!-- elsewhere -->`` is not the registry's: the document's, a
 parameter, derived, or of other runs.
 """
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from foretrain.claims.claim import Claim
-from foretrain.claims.rows import Row, by_rank
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.rows import Row, by_rank, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
 from foretrain.registry.record import Record, find
@@ -28,7 +30,9 @@ from foretrain.registry.table import facts, lines, tally
 from foretrain.results.files import write_atomic
 
 BLOCK = re.compile(r"^<!-- registry: ([^>\n]+?) -->\n(.*?)^<!-- end -->$", re.M | re.DOTALL)
-_NUMBER = re.compile(r"(-?[\d.]+(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)")
+_NUMBER = re.compile(
+    r"(-?(?:\d{1,3}(?:,\d{3})+|[\d.]+)(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)"
+)
 _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
 _HEAD = (
     "| verdict | claim | predicted | measured (95% interval) | allowed |",
@@ -82,7 +86,7 @@ def rendered(text: str, records: Sequence[Record]) -> str:
 def markdown_table(record: Record) -> str:
     """Return the table of a record, a row for each sentence, under a line on where it comes from."""
     ranked = by_rank([line.row for line in lines(record)])
-    table = [_row(row) for rows in ranked.values() for row in rows]
+    table = [_row(row) for group in ranked.values() for row in group]
     heed = [f"- {remark}" for remark in record.remarks]
     known = facts(record)
     known["Commit"] = f"commit {known['Commit']}"
@@ -111,17 +115,30 @@ def _value(reference: str, records: Sequence[Record]) -> float:
     if match is None:
         raise StoreError(f"`{reference}` is no reference such as `routing/shared:low`.")
     study, size, label, name = match.groups()
-    try:
-        claim = ClaimTable(find(records, study, size or "").claims)[label]
-    except ValueError as error:
-        raise StoreError(f"`{reference}`: {error}") from None
-    if not isinstance(claim, Claim):
-        raise StoreError(f"`{reference}` names {len(claim)} cells. Try `{claim[0].label}`.")
-    low, high = claim.uncertainty or claim.allowed
-    values = {"measured": claim.measured, "predicted": claim.predicted, "low": low, "high": high}
-    if (name or "measured") not in values:
+    record = find(records, study, size or "")
+    values: dict[str, float]
+    if label == "*":
+        verdicts = Counter(row.verdict for row in rows(record.claims))
+        values = {"sentences": verdicts.total(), "seeds": record.seeds}
+        values |= {"runs": sum(record.runs.values()), "hold": verdicts[HOLDS]}
+        values |= {"fail": verdicts[FAILS], "open": verdicts[INCONCLUSIVE]}
+    else:
+        try:
+            claim = ClaimTable(record.claims)[label]
+        except ValueError as error:
+            raise StoreError(f"`{reference}`: {error}") from None
+        if not isinstance(claim, Claim):
+            raise StoreError(f"`{reference}` names {len(claim)} cells. Try `{claim[0].label}`.")
+        low, high = claim.uncertainty or claim.allowed
+        values = {
+            "measured": claim.measured,
+            "predicted": claim.predicted,
+            "low": low,
+            "high": high,
+        }
+    if (name or next(iter(values))) not in values:
         raise StoreError(f"`{reference}`: {nearest(name, values)}")
-    return values[name or "measured"]
+    return values[name or next(iter(values))]
 
 
 def _in_form(text: str, percent: str, value: float) -> str:
@@ -132,6 +149,6 @@ def _in_form(text: str, percent: str, value: float) -> str:
     if exponent:
         digits, _, power = f"{value:.{decimals}e}".partition("e")
         return f"{digits}e{int(power)}{percent}"
-    new = f"{value:.{decimals}f}"
+    new = f"{value:{',' * (',' in text)}.{decimals}f}"
     new = re.sub(r"^(-?)0\.", r"\1.", new) if text.lstrip("-").startswith(".") else new
     return f"{new}{percent}"

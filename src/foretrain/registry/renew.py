@@ -19,6 +19,7 @@ from foretrain.registry.small import Checksums, presets_of
 _PACKAGE = Path(__file__).parents[1]
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _ENVIRONMENT = {"JAX_PLATFORMS": "cpu", **dict.fromkeys(_THREADS, "1")}
+_STATES = {(True, True): "differs", (False, True): "is new", (True, False): "is gone"}
 _PARTS = {"makes": "of the runs", "predicts": "of the prediction", "judges": "the sentence"}
 
 
@@ -78,8 +79,7 @@ def renewed(record: Record, now: Checksums | str, commit: str) -> tuple[Record, 
         return record, [now]
     if not changed(record):
         return replace(record, small=now), []
-    lines = _differences(record, now)
-    if lines:
+    if lines := _differences(record, now):
         return record, lines
     plan = plan_of(record)
     values = {kind: text for kind, text in hashes(plan.study).items() if kind in record.small}
@@ -102,12 +102,5 @@ def _differences(record: Record, now: Checksums) -> list[str]:
             before, after = record.small[kind], now[kind]
             for part in before | after:
                 if before.get(part) != after.get(part):
-                    how = (
-                        "is new"
-                        if part not in before
-                        else "differs"
-                        if part in after
-                        else "is gone"
-                    )
-                    lines.append(f"{what} `{part}` {how}.")
+                    lines.append(f"{what} `{part}` {_STATES[part in before, part in after]}.")
     return lines

@@ -1,5 +1,6 @@
 """The table of verdicts, which pages of the documentation and the site show: a line for each sentence of each record."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -87,31 +88,38 @@ def facts(record: Record) -> dict[str, str]:
 
 
 def tally(records: Sequence[Record]) -> str:
-    """Return how many sentences the registry holds, and their verdicts, in one sentence for each size."""
-    table = [line for record in records for line in lines(record)]
+    """Return how many sentences the registry holds, and their verdicts, in one sentence for each size.
+
+    A sentence is counted once: at the document's size where it was judged there, else at another, of two such sizes at that
+    with more seeds; not where nothing was measured.
+    """
+    known = [line for record in records for line in lines(record)]
+    known.sort(key=lambda line: (line.size == "document", line.record.seeds))
+    measured = (line for line in known if not all(math.isnan(c.measured) for c in line.claims))
+    table = {(line.record.study, line.row.id): line for line in measured}
+    settled = {
+        key: [claim for claim in line.claims if claim.verdict in (HOLDS, FAILS)]
+        for key, line in table.items()
+    }
     alone = sum(
-        any(
-            claim.verdict in (HOLDS, FAILS) and not uncounted(claim, line.record.claims)
-            for claim in line.claims
-        )
-        for line in table
+        not all(uncounted(claim, table[key].record.claims) for claim in claims)
+        for key, claims in settled.items()
     )
-    known = {record.study for record in records}
-    others = len(known.difference(catalogue.names()))
-    studies = count(
-        len(known) - others, "study", "studies"
-    ) + f" and {count(others, 'benchmark')}" * bool(others)
+    names = {record.study for record in records}
+    others = len(names.difference(catalogue.names()))
+    studies = count(len(names) - others, "study", "studies")
+    studies += f" and {count(others, 'benchmark')}" * bool(others)
     parts = [
-        f"The registry holds {len(table)} verdicts on sentences of {studies}; {alone} are evidence by themselves, the others "
+        f"The registry holds verdicts on {len(table)} sentences of {studies}; {alone} are evidence by themselves, the others "
         "exact facts, controls, complements of a sentence that fails, or open."
     ]
     sizes = {
         "document": "at the document's size",
-        "other": "at another size, which stands beside each",
+        "other": "at other sizes only, which stand beside each",
         "unknown": "at a size that cannot be compared",
     }
     for size, words in sizes.items():
-        verdicts = Counter(line.row.verdict for line in table if line.size == size)
+        verdicts = Counter(line.row.verdict for line in table.values() if line.size == size)
         text = f"{verdicts[HOLDS]} hold, {verdicts[FAILS]} fail, {verdicts[INCONCLUSIVE]} are inconclusive"
         text += f", {verdicts[NOT_CLAIMED]} are not claimed" if verdicts[NOT_CLAIMED] else ""
         parts += [f"Of {verdicts.total()} {words}, {text}."] if verdicts else []

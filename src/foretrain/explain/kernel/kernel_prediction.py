@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
 from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
 from foretrain.explain.shares import bounded
+from foretrain.explain.simulated import Curves
 
 # Of the loss at the start: by what the kernel along the way changes the curve. Of networks that were drawn and trained the
 # curve missed by less than a tenth below the first, and by more above the second.
@@ -44,28 +46,38 @@ class KernelPrediction:
 
 
 def kernel_prediction(
-    kernels: Sequence[Kernel], rows: np.ndarray, at: np.ndarray
+    kernels: Sequence[Kernel], rows: np.ndarray, at: np.ndarray, linear: Curves | None = None
 ) -> tuple[KernelPrediction, Any]:
     """The prediction of the kernels of some starts, and where their linearised networks would end; None where one diverges.
 
-    `rows` are the minibatches of every start, (start, step, example), `at` the steps at which losses are asked for.
+    Args:
+        kernels: One per start.
+        rows: Minibatches of every start, (start, step, example).
+        at: Steps at which losses are asked for.
+        linear: The linearised networks in own steps and batches, where kernels of all examples do not fit.
     """
-    predictions = [kernel.predicted(rows[k], at) for k, kernel in enumerate(kernels)]
-    train = np.stack([prediction.train for prediction in predictions])
-    tests = [prediction.test for prediction in predictions if prediction.test is not None]
-    test = np.stack(tests) if tests else None
+    starts = list(zip(kernels, rows, strict=True))
+    if linear is None:
+        ways = [kernel.predicted(seen, at) for kernel, seen in starts]
+        train = np.stack([way.train for way in ways])
+        tests = [way.test for way in ways if way.test is not None]
+        test = np.stack(tests) if tests else None
+        ends = [
+            k.weights_at(w.alpha[-1], float(w.beta[-1])) for k, w in zip(kernels, ways, strict=True)
+        ]
+    else:
+        train, test, _ = linear
+        ends = [jax.tree.map(lambda leaf, k=k: leaf[k], linear.weights) for k in range(len(train))]
     edge = interval(np.array([kernel.edge for kernel in kernels]))
     diverging = sum(map(diverged, train))
     if diverging:
         return KernelPrediction(train, test, diverging, edge, None, None, None, "diverges"), None
-    starts = list(zip(kernels, rows, predictions, strict=True))
-    ends = [kernel.weights_at(way.alpha[-1], float(way.beta[-1])) for kernel, _, way in starts]
-    followed = [kernel_along(kernel, seen, at, way) for kernel, seen, way in starts[:_ASKED]]
-    losses, lasts = zip(*followed, strict=True)
-    movement = interval(np.array([kernels[k].movement(last) for k, last in enumerate(lasts)]))
-    curves, first = np.stack(losses), train[: len(losses), 0]
-    changes = np.abs(bounded(curves, first) - bounded(train[: len(losses)], first)).max(1)
-    correction = interval(changes)
+    few = starts[:_ASKED]
+    curves = np.stack([kernel_along(k.training, k.start, seen, at) for k, seen in few])
+    moved = [k.movement(k.values_at(end)) for (k, _), end in zip(few, ends, strict=False)]
+    before = train[: len(few)]
+    changes = np.abs(bounded(curves, before[:, 0]) - bounded(before, before[:, 0])).max(1)
+    movement, correction = interval(np.array(moved)), interval(changes)
     verdict = "cannot be said"
     if correction.measured > WILL_NOT:
         verdict = "not to be trusted"

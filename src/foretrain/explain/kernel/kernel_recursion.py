@@ -10,6 +10,7 @@ outputs, too. The flow of squared error has the closed form e^{-K t/n}.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from foretrain.explain.kernel.kernel_values import kernel_function
 from foretrain.explain.own_network import Training, observed
 from foretrain.plans.place import place
 
-LARGEST = 2e9  # bytes of a kernel
+LARGEST = 2.5e8  # bytes of the kernels that are kept together
 _VECTORS = 24  # of Lanczos' method
 _kernel = lru_cache(maxsize=2)(kernel_function)
 _GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
@@ -43,30 +44,29 @@ class Predicted(NamedTuple):
 
 
 class Kernel:
-    """The kernel of one start.
+    """The kernel of one start, or of a part of its training examples where it is one of `number` and they would not fit.
 
     Attributes:
+        part: The training of the examples that it is of; `whole` is True if these are all.
         values: K of all outputs, test outputs behind training ones, and training outputs: shape (output, training output).
         outputs: f(u), shape (output,); `shrinking` J u likewise.
 
     Raises:
-        TooLarge: The kernel has more than two billion bytes.
+        TooLarge: The kernel of a single example does not fit.
         ForetrainError: The network raises; the text has the line.
     """
 
-    def __init__(self, training: Training, start: Any):
+    def __init__(self, training: Training, start: Any, number: int = 1):
         self.training, self.start = training, start
         try:
             with jax.enable_x64(True):
-                shape = jax.eval_shape(training.apply, start, training.x).shape
-                self.tail, self.size = shape[1:], int(np.prod(shape))
                 n, tests = len(training.x), 0 if training.x_test is None else len(training.x_test)
-                whole = self.size * (n + tests) // n
-                if 8 * whole * self.size > LARGEST:
-                    raise TooLarge(
-                        f"The kernel of {whole} x {self.size} outputs does not fit: give fewer examples in `x`."
-                    )
-                kernel = _kernel(training)(start)
+                self.tail = jax.eval_shape(training.apply, start, training.x).shape[1:]
+                width, most = int(np.prod(self.tail)), LARGEST / 8 / number
+                self.whole = (n + tests) * n * width**2 <= most
+                self.part = training if self.whole else _part(training, int(most**0.5 / width))
+                self.size = len(self.part.x) * width
+                kernel = _kernel(self.part)(start)
         except ForetrainError:
             raise
         except Exception as error:
@@ -97,7 +97,7 @@ class Kernel:
     def values_at(self, weights: Any) -> np.ndarray:
         """The values of the kernel at other weights."""
         with jax.enable_x64(True):
-            return np.asarray(_kernel(self.training)(weights)[0])
+            return np.asarray(_kernel(self.part)(weights)[0])
 
     def flow(self, at: np.ndarray) -> np.ndarray:
         """Training loss of the flow of squared error in closed form, shape (time,); momentum lengthens its time."""
@@ -118,6 +118,18 @@ class Kernel:
         """The difference of other values of the kernel from these, over these, of training outputs."""
         start, end = self.values[: self.size], values[: self.size]
         return float(np.linalg.norm(end - start) / np.linalg.norm(start))
+
+
+@lru_cache(maxsize=2)
+def _part(training, number):
+    """The training with so many of its examples, evenly spaced, and no test."""
+    if number < 1:
+        raise TooLarge(
+            "The kernel of a single example does not fit: give a network with fewer outputs."
+        )
+    number = min(number, len(training.x))
+    rows = np.linspace(0, len(training.x) - 1, number).round().astype(int)
+    return replace(training, x=training.x[rows], y=training.y[rows], x_test=None, y_test=None)
 
 
 def edge_share(
@@ -168,7 +180,9 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
     def step(number, state):
         alpha, beta, a, b = state
         seen = np.arange(examples) if rows is None else rows[number]
-        pull = slope(training, tail, outputs_at(alpha, beta, seen), seen)
+        loss = lambda f: training.loss(f.reshape(-1, *tail), y[seen])  # noqa: E731
+        slopes = jax.grad(loss)(outputs_at(alpha, beta, seen))
+        pull = jnp.zeros((examples, width)).at[seen].add(slopes).ravel()
         a = momentum * a + pull + decay * alpha
         b = momentum * b + decay * (1 + beta)
         return alpha - rates[number] * a, beta - rates[number] * b, a, b
@@ -183,13 +197,6 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
 
     zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
     return observed(step, read, (zeros, zero, zeros, zero), at)[1]
-
-
-def slope(training: Training, tail: tuple[int, ...], outputs: Any, seen: Any) -> Any:
-    """The gradient of the loss of the examples `seen` by their `outputs`, and 0 of all others: shape (training output,)."""
-    wanted = jnp.asarray(training.y)[seen]
-    slopes = jax.grad(lambda f: training.loss(f.reshape(-1, *tail), wanted))(outputs)
-    return jnp.zeros((len(training.x), int(np.prod(tail)))).at[seen].add(slopes).ravel()
 
 
 @lru_cache(maxsize=2)

@@ -110,7 +110,7 @@ CLAIMS = [
         "muon-times",
         "Muon learns every mode at the time of spectral descent over .68 to 1.14.",
         over_law_range,
-        inside=(1 / RANGE[1] - ROOM, 1 / RANGE[0] + ROOM),
+        inside=(1 / 1.14 - ROOM, 1 / 0.68 + ROOM),
         domain=domain,
         source=SOURCE,
         why="Between these lie what five Newton-Schulz steps make of singular values that are at least .01; 3% for the start.",

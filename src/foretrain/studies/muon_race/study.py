@@ -134,8 +134,6 @@ def predict(p, step, seed):
 
 
 def carrying(network):
-    """Return the quantity "paths that carry a mode", mean over modes, of a network."""
-
     def of(c):
         parts = c[network].path_part
         return (parts.sum("path") ** 2 / (parts**2).sum("path")).mean("mode")

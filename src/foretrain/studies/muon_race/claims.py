@@ -69,8 +69,7 @@ CLAIMS = [
     ),
     claim(
         "times",
-        "Under spectral descent a mode of strength s is learned to a share q in (q s / M)^(1/L) over the rate steps, "
-        "whatever the start.",
+        "Under spectral descent a share q of a mode s is learned in (q s / M)^(1/L) over the rate steps, from any start.",
         lambda c: abs(over_law(c.simulation, c) - 1).max(1),
         inside=(0, ROOM),
         statistic="median",

@@ -274,9 +274,7 @@ def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[s
     simulator, simulation = _SIMULATORS[p.training], simulation_of(p.corner)
     train, test, weights = simulator.train([simulation])[simulation]
     arrays = {"train": train} if test is None else {"train": train, "test": test}
-    if simulation in map(
-        Simulation, (run_corner(simulator.training), linear_corner(simulator.training))
-    ):
+    if simulation.corner in (run_corner(simulator.training), linear_corner(simulator.training)):
         arrays |= {_leaf(k): leaf for k, leaf in enumerate(jax.tree.leaves(weights))}
     return arrays
 

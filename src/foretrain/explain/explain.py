@@ -244,11 +244,7 @@ def _trained(
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
     """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
-    names = [
-        name
-        for name, values in zip(Corner._fields, zip(*curves, strict=True), strict=True)
-        if len({*values}) > 1
-    ]
+    names = [name for name in Corner._fields if len({getattr(c, name) for c in curves}) > 1]
     game = {
         frozenset(name for name in names if getattr(corner, name)): losses
         for corner, losses in curves.items()
@@ -268,12 +264,11 @@ def _checks(simulator, kernels, prediction, train):
     if prediction is None:
         return Checks(None, None, plain)
     closed = recursion = None
-    if not kernels[0].whole:
-        return Checks(None, None, plain)
-    if training.loss_name == "mse":
+    whole = kernels[0].whole
+    if whole and training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
-    if not prediction.diverging:
+    if whole and not prediction.diverging:
         here = train[linear_corner(training)]
         recursion = worst(here, prediction.train)
     return Checks(closed, recursion, plain)

@@ -206,18 +206,11 @@ class Simulator:
         begin = jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
         rows = self.rows if batched else None
         rule = (max(1, int(substeps)), STAGES, 0.0) if small else (1, 1, momentum)
+        pace = at.astype(np.int32), rates.astype(kind), lengths.astype(kind)
         with jax.enable_x64(not single), warnings.catch_warnings():
             warnings.simplefilter("ignore" if single else "default")  # of what becomes single
             try:
-                curves = program(
-                    data,
-                    begin,
-                    rows,
-                    at.astype(np.int32),
-                    rates.astype(kind),
-                    lengths.astype(kind),
-                    *rule,
-                )
+                curves = program(data, begin, rows, *pace, *rule)
             except ForetrainError:
                 raise
             except Exception as error:

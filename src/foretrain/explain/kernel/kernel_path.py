@@ -57,10 +57,6 @@ def _followed(training, at, start, rows):
         f = f - rate * (image + b * shrinking)
         return w, memory, f, alpha - rate * a, a, b, beta - rate * b
 
-    memory, zeros, zero = (
-        jax.tree.map(jnp.zeros_like, start),
-        jnp.zeros_like(outputs),
-        jnp.zeros(()),
-    )
-    state = start, memory, outputs, zeros, zeros, zero, zero
+    memory, zeros = jax.tree.map(jnp.zeros_like, (start, outputs))
+    state = start, memory, outputs, zeros, zeros, jnp.zeros(()), jnp.zeros(())
     return observed(step, lambda state: training.loss(state[2], y), state, at)[1]

@@ -62,9 +62,8 @@ def kernel_prediction(
         train = np.stack([way.train for way in ways])
         tests = [way.test for way in ways if way.test is not None]
         test = np.stack(tests) if tests else None
-        ends = [
-            k.weights_at(w.alpha[-1], float(w.beta[-1])) for k, w in zip(kernels, ways, strict=True)
-        ]
+        lasts = [(way.alpha[-1], float(way.beta[-1])) for way in ways]
+        ends = [kernel.weights_at(*last) for kernel, last in zip(kernels, lasts, strict=True)]
     else:
         train, test, _ = linear
         ends = [jax.tree.map(lambda leaf, k=k: leaf[k], linear.weights) for k in range(len(train))]

@@ -87,11 +87,11 @@ def test_polar_factors_are_those_of_a_decomposition_and_muons_steps_those_of_opt
     np.testing.assert_allclose(close, left @ right, atol=1e-10)
     x = np.geomspace(0.01, 1, 5000)
     for _ in range(steps.ITERATIONS):
-        x = sum(c * x ** (2 * n + 1) for n, c in enumerate(steps.COEFFICIENTS))
+        x = np.sum([c * x ** (2 * n + 1) for n, c in enumerate(steps.COEFFICIENTS)], 0)
     assert 0.68 < x.min() < x.max() < 1.14
     rule = optax.contrib.muon(1.0, beta=steps.MOMENTUM)
     with jax.enable_x64(True):
-        memory = weights = jnp.zeros((5, 5))
+        memory = weights = direction = change = jnp.zeros((5, 5))
         state, update, muon = rule.init(weights), jax.jit(rule.update), jax.jit(steps.muon)
         for slope in jnp.array(
             random.standard_normal((400, 5, 5))

@@ -46,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 runs lost."""
+    """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 not all judged."""
     argv = sys.argv[1:] if argv is None else argv
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

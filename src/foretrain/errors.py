@@ -9,6 +9,7 @@ import difflib
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def refuse_optimized_python() -> None:
 
 def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
     """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
+    got = _LONG.sub(r"\1\2\3...\1", got)
     line = f"Argument `{name}` must {rule}, but {got}."
     error = ArgumentError(" ".join((f"{line} {repair}" if repair else line).splitlines()))
     error.argument = name
@@ -71,6 +73,7 @@ def not_installed(what: str, package: str, extra: str) -> ForetrainError:
     return ForetrainError(f"{what} needs {package}, which is not installed. {repair}")
 
 
+_LONG = re.compile(r"([`'])(?:([^`'/]{80})[^`'/]+|([^`']{300})[^`']+)\1")  # of a path more is said
 # Names that are usual elsewhere, too unlike those here to be found by their letters.
 _USUAL = {
     "rate": "learning_rate",

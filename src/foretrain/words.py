@@ -161,8 +161,9 @@ def print_folded(text: str, first: str = "", rest: str = "  ") -> None:
 
 
 def print_json(record) -> None:
-    """Print a JSON-ready record."""
-    print(json.dumps(record, indent=2, ensure_ascii=False))
+    """Print a JSON-ready record; what could steer a terminal or turn its lines is escaped."""
+    text = json.dumps(record, indent=2, ensure_ascii=False)
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def fold(text: str, width: float, first: str = "", rest: str = "  ") -> str:
@@ -213,7 +214,7 @@ def say(line: str) -> None:
     if sys.stderr is None or getattr(sys.stderr, "closed", False):
         return
     text = fold(line, columns()) if sys.stderr.isatty() else line
-    print(text, file=sys.stderr, flush=True)
+    print(encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
 def complain(line: str) -> None:
@@ -234,7 +235,7 @@ def encodable(text: str, encoding: str | None) -> str:
     r"""The text in characters that an encoding has, so that it can always be printed.
 
     Greek letters become their names, common signs and accents what they look like, anything else its code point, such as
-    ``\u2603``. Control characters other than line breaks become codes too: a claim's text cannot steer a terminal.
+    ``\u2603``. Control and format characters other than line breaks become codes too: no text can steer a terminal.
 
     Args:
         text: Any text.
@@ -252,7 +253,7 @@ def _fitting(character: str, encoding: str) -> str:
     code = character.encode("unicode_escape").decode()
     if character == "\n":
         return character
-    if unicodedata.category(character) in ("Cc", "Cs"):
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return " " if character == "\t" else code
     try:
         character.encode(encoding)

@@ -1,13 +1,18 @@
 """One planted network whose whole analysis is known, and what `analyze` must refuse or doubt."""
 
+import itertools
+import pickle
+import time
 from dataclasses import replace
 from itertools import pairwise, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foretrain.analyze.analysis import analyze
 from foretrain.analyze.analysis_words import differences, tables
+from foretrain.analyze.parts import Parts
 from foretrain.degeneracy.counts.unit_costs import slope_shift
 from foretrain.degeneracy.function import as_function
 from foretrain.degeneracy.interactions.wiring import wired
@@ -241,3 +246,51 @@ def test_a_difference_of_the_witnesses_is_said(result):
     assert "not trusted: see Trust" in str(replace(result, sampled=doubted))
     few = replace(result, answers=16)
     assert any("The 16 answers are the limit" in line for line in differences(few))
+
+
+def test_neither_load_nor_clock_changes_a_digit(monkeypatch):
+    """Seconds choose gradients by the operations of one, whatever the clocks say while they are taken."""
+    found = []
+    for jump in (0.0, 50.0):
+        clock = itertools.count(0, jump)
+        monkeypatch.setattr(time, "process_time", lambda clock=clock: float(next(clock)))
+        monkeypatch.setattr(time, "perf_counter", lambda clock=clock: float(next(clock)))
+        found.append(analyze(perceptron([np.eye(2)], None, "tanh"), X[:, :2], EPS, seconds=0.5))
+    one, other = (analysis.sampled for analysis in found)
+    np.testing.assert_array_equal(one.value, other.value)
+    assert (one.gradients, one.doubts) == (other.gradients, other.doubts)
+
+
+def test_finished_parts_are_found_again_and_those_of_another_question_are_not(
+    tmp_path, monkeypatch
+):
+    parts, known = Parts(tmp_path / "folder" / "parts"), []
+    whole = analyze(PLANTED, SHIFTED, EPS, seconds=0, parts=parts, keep=known.append)
+    assert [analysis.wiring is None for analysis in known] == [True, True, False]
+    assert known[0].exact is None
+    assert "not sampled" in str(known[0])  # what is known can be printed
+
+    def absent(*arguments, **options):
+        raise RuntimeError
+
+    for part in ("unit_costs.costs_of", "_counted", "wired"):
+        monkeypatch.setattr(f"foretrain.analyze.analysis.{part}", absent)
+    again = analyze(PLANTED, SHIFTED, EPS, seconds=0, parts=parts)
+    assert tables(again)[:-1] == tables(whole)[:-1]
+    assert again.doubts == whole.doubts
+    for other in ({"noise_scale": 2 * EPS}, {"seed": 1}):
+        with pytest.raises(RuntimeError):
+            analyze(PLANTED, SHIFTED, **{"noise_scale": EPS, "seconds": 0, "parts": parts, **other})
+
+
+def test_a_file_of_parts_calls_nothing(tmp_path):
+    class Hostile:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "called",))
+
+    path = tmp_path / "parts"
+    for name in (b"", b"no pickle", pickle.dumps({"curvature": Hostile()})):
+        path.write_bytes(name)
+        assert Parts(path).of("curvature", (), lambda: 3) == 3
+    assert Parts(path).of("curvature", (), lambda: 4) == 3
+    assert not (tmp_path / "called").exists()

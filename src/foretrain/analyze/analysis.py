@@ -38,8 +38,8 @@ from foretrain.words import duration, memory
 
 # Of the outputs' mean square: a scale from which on single precision resolves the loss.
 SINGLE = 1e-8
-# Of one core, by which seconds become gradients: operations in a second, and seconds of a gradient without any.
-RATE, CALL = 2e10, 2e-6
+# Of one core, by which seconds become gradients: operations and bytes in a second, and seconds of a gradient without any.
+OPERATIONS, BYTES, CALL = 2e11, 5e10, 3e-7
 MOVED = 0.02  # share of N that a slope at the weights may move
 REACH = 100.0  # of the noise scale, to either side, that the curve of curvature is drawn
 
@@ -261,8 +261,8 @@ def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:
 
     target = behavioural(function.apply, function.params, x, kind=loss, beta=1.0)
     run = jax.jit(jax.grad(lambda params, data: target.losses(params, data).mean()))
-    operations: Any = run.lower(target.params, target.data).cost_analysis()
-    return CALL + operations["flops"] / RATE
+    costs: Any = run.lower(target.params, target.data).cost_analysis()
+    return CALL + costs["flops"] / OPERATIONS + costs["bytes accessed"] / BYTES
 
 
 def outlook(

@@ -1,7 +1,6 @@
 """The verbs that answer a question about networks and results: predict, explain, analyze, compare."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +110,8 @@ def _answer(finding, arguments):
     else:
         print_text(answer.text(room()))
     if arguments.out is not None:
-        lines = "\n".join(f"Written: {path}" for path in answer.write(arguments.out))
-        print(lines, file=sys.stderr if arguments.json else sys.stdout)
+        for path in answer.write(arguments.out):
+            (say if arguments.json else print_text)(f"Written: {path}")
 
 
 COMMANDS = {

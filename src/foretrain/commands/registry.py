@@ -47,9 +47,7 @@ def _list(arguments):
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
     if not (arguments.registry / LEDGER).exists():
-        print(
-            "There is no ledger, so that an edited record is not noticed. Try foretrain registry seal."
-        )
+        print("There is no ledger: edited records go unnoticed. Try foretrain registry seal.")
     if lost := unmatched(arguments.registry)[1]:
         print(f"In the ledger, but gone: {', '.join(lost)}.")
 
@@ -86,9 +84,8 @@ def _check_pages(registry):
     from foretrain.registry.render import stale
 
     home = registry.absolute().parent
-    pages = stale(
-        [page for page in (home / "docs", home / "README.md") if page.exists()], records(registry)
-    )
+    places = [page for page in (home / "docs", home / "README.md") if page.exists()]
+    pages = stale(places, records(registry))
     for page in pages:
         print(f"{page} is not as the registry renders it. Try foretrain registry render {page}.")
     return not pages
@@ -119,8 +116,7 @@ def _named_changed(record):
     """Print which code has changed since a record that no small run renews; say if none has."""
     from foretrain.registry.present import changed
 
-    line = changed(record)
-    if line:
+    if line := changed(record):
         since = f"The code that {line} has changed since {record.commit}"
         print(f"{record.study}, {record.size}: {since}. Try foretrain registry check --renew.")
     return not line

@@ -1,5 +1,6 @@
 """The verbs on runs: make them, show what came out, make its page, export it. Each returns its exit code, None for 0."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ import foretrain
 from foretrain.commands.studies import JSON, STUDY
 from foretrain.errors import argument_error
 from foretrain.plans.options import FIELDS, split, words
-from foretrain.words import complain, outcome, print_folded
+from foretrain.words import complain, outcome, print_folded, print_json, print_text
 
 _FOLDER = {"folder": "folder of results"}
 _JUDGED = {
@@ -54,7 +55,6 @@ def _sweep(arguments):
     again = words(vars(options), (name for name in FIELDS if name not in _OF_SHARD))
     folder, shards = folder_of(plan, options.out), arguments.emit_sbatch
     print(sbatch_script(plan.study.name, arguments.config, folder, shards, again), end="")
-    return None
 
 
 _READ = {
@@ -72,7 +72,10 @@ def typed_values(study, arguments):
     values = {}
     for name, kind in types(study.Parameters).items():
         read, words = _READ[kind]
-        for text in getattr(arguments, f"parameter_{name}") or ():
+        texts = getattr(arguments, f"parameter_{name}")
+        if texts == []:  # argparse drops ``--``
+            raise argument_error(name, "have a value", "has none")
+        for text in texts or ():
             try:
                 values.setdefault(name, []).append(read(text.lower() if kind is bool else text))
             except (ValueError, KeyError):
@@ -85,10 +88,14 @@ def _conducted(plan, options, arguments):
     from foretrain.results.summary import read_summary
 
     if arguments.explain:
+        from foretrain.engine.sweep import check_options
+        from foretrain.laboratory.conduct import part_of
         from foretrain.laboratory.outlook import describe
 
-        print(describe(plan, folder_of(plan, options.out), options.workers))
-        return None
+        part_of(options.shard)
+        names = ("workers", "on", "checkpoint_every", "keep_state")
+        check_options(**{name: getattr(options, name) for name in names})
+        return print_text(describe(plan, folder_of(plan, options.out), options.workers))
     result = conduct(plan, options)
     if result is None:
         if not arguments.quiet:
@@ -100,11 +107,12 @@ def _conducted(plan, options, arguments):
         result.claims.show(details=arguments.verbose)
         page = result.path / "report.html"
         if page.exists():
-            print(f"Page: {page}")
+            print_text(f"Page: {page}")
         for line in summary.remarks:
             print_folded(line, "note: ", "      ")
     _tell_troubles(result.path)
-    if summary.lost:
+    unjudged = any(line.startswith("The sentence ") for line in summary.problems)
+    if summary.lost or unjudged or set(summary.runs) == {"diverged"}:
         return 3
     return _verdict(result.claims, arguments)
 
@@ -148,9 +156,9 @@ def _show(arguments):
     for line in warnings(folder, stored):
         complain(line)
     if arguments.json:
-        print(read_file(folder / FILE, MOST_SUMMARY).decode())
+        print_json(json.loads(read_file(folder / FILE, MOST_SUMMARY)))
     elif arguments.markdown:
-        print(claims.to_markdown())
+        print_text(claims.to_markdown())
     else:
         axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
         print_folded(f"{summary.study}: {summary.summary}")
@@ -190,12 +198,12 @@ def _report(arguments):
             page = page_of_stored(folder)
             complain(f"Nothing was judged or drawn anew. {error}")
         _tell_troubles(folder)
-    print(f"Page: {page}")
+    print_text(f"Page: {page}")
 
 
 def _export(arguments):
     for path in foretrain.export(arguments.folder, arguments.to, arguments.out):
-        print(f"Written: {path}")
+        print_text(f"Written: {path}")
 
 
 COMMANDS = {

@@ -67,7 +67,7 @@ def _info(arguments):
 
 def _new(arguments):
     file = foretrain.new(arguments.file)
-    print(f"Written: {file}. Try `foretrain run {shlex.quote(str(file))}`.")
+    print_text(f"Written: {file}. Try `foretrain run {shlex.quote(str(file))}`.")
 
 
 def _check(arguments):
@@ -75,7 +75,7 @@ def _check(arguments):
 
     lines = foretrain.check(arguments.study)
     for line in lines or needed(arguments.study, arguments.pilot):
-        print(line)
+        print_text(line)
     if lines.seconds is not None:
         print(f"The first run took {duration(lines.seconds)}.")
     return 2 if lines else 0

@@ -158,6 +158,7 @@ def _derived_in(plan: Plan) -> list[Path]:
 
 
 def _fields(summary: Summary, problems: list[Problem]) -> dict:
+    entries = guarded("citations", problems, lambda: references.bibtex(summary.citations), "")
     lost = summary.lost and summary.lost == sum(summary.runs.values())
     return {
         **asdict(summary),
@@ -165,5 +166,5 @@ def _fields(summary: Summary, problems: list[Problem]) -> dict:
         "claims": [claim.as_dict() for claim in summary.claims],
         "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
         "problems": list(dict.fromkeys([*summary.problems, *(each.line for each in problems)])),
-        "citations": references.bibtex(summary.citations).split("\n\n") * bool(summary.citations),
+        "citations": entries.split("\n\n") * bool(entries and summary.citations),
     }

@@ -36,11 +36,11 @@ def refuse_edited(folder: Path, paths: Iterable[Path]) -> None:
     """Raise `StoreError`, one for all, where records of a registry are not as its ledger says; nothing without a ledger."""
     written = {name: checksum for name, checksum, *_ in _lines(folder)}
     paths = paths if written else ()
-    found = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
-    if edited := [name for name in found if found[name] != written.get(name, found[name])]:
+    present = {_name(path): _checksum(read_file(path, MOST_TEXT)) for path in paths}
+    if edited := [name for name in present if present[name] != written.get(name, present[name])]:
         text = f"{folder} holds what foretrain did not write: {', '.join(edited)}."
         raise StoreError(f"{text} Try git checkout, or foretrain registry add.")
-    if new := found.keys() - written:
+    if new := present.keys() - written:
         text = f"The ledger of {folder} has no line of {', '.join(sorted(new))}."
         raise StoreError(f"{text} Try foretrain registry seal.")
 

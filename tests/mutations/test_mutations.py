@@ -13,7 +13,14 @@ from foretrain.registry.small import PRESETS
 
 #: Studies whose predictions at small sizes take less than half a second in all.
 QUICK = (
-    *("circulant", "connectivity", "cross-entropy", "image-grokking", "mask-spectrum"),
+    *(
+        "attention-ladder",
+        "circulant",
+        "connectivity",
+        "cross-entropy",
+        "image-grokking",
+        "mask-spectrum",
+    ),
     *("masked-rank-one", "one-mode", "pathway-race", "rank-one", "ridge-grokking"),
 )
 

@@ -1,0 +1,176 @@
+"""Claims on the ladder of linear attention; for the derivations see ``docs/studies/attention-ladder.md``."""
+
+import numpy as np
+
+from foretrain.quantities.allowed import tolerance
+from foretrain.study import claim, slope
+from foretrain.theory import attention_ladder as theory
+
+from .study import PAPER, SOURCE, eigenvalues
+
+NEAR = 0.02  # relative distance within which a loss is on a level
+STEEP = 0.05  # that slopes on a logarithmic scale may be off
+MOST = (0.8, 1.0)  # of twenty that agree the share is at least .83
+
+
+def predicted(c):
+    """Return where a fall of the loss is told, (seed, mode)."""
+    return np.isfinite(c.theory.drop_time)
+
+
+def seen(c):
+    """Return where a level is told to be seen, (seed, mode)."""
+    return predicted(c) & (c.theory.visible == 1)
+
+
+def share(right, among):
+    """Return per seed the share of what is told that is right; nan for a seed of which nothing is told."""
+    return right.where(among).mean("mode")
+
+
+def hidden(c):
+    """Return in words why no level is claimed to be seen; "" where one is in half of the runs or more."""
+    often = seen(c).any("mode").mean() >= 0.5
+    return "" if often else "falls follow one another too soon for a level to be seen in most runs"
+
+
+def off_levels(c):
+    return abs(c.level / c.theory.level - 1).where(seen(c)).max("mode")
+
+
+def room(c):
+    """Return how far a fall may be from what is told, relatively."""
+    return 2 * c.p.init_scale * theory.coupling(eigenvalues(c.p), c.p.context)
+
+
+def crowded(c):
+    """Return in words why heads cannot be told one by one; "" where they can."""
+    return "" if room(c) < 1 else "from so large a start heads feel each other as much as the data"
+
+
+def swaps(c):
+    """Return the share of modes whose head may be another, of two that leave within each other's error."""
+    return 2 * room(c)
+
+
+def on_time(c):
+    return share(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), predicted(c))
+
+
+def by_the_head(c):
+    return share(c.learner == c.theory.learner, predicted(c))
+
+
+def rungs(c):
+    return min(c.p.heads, c.p.dimension)
+
+
+def at_the_end(c):
+    ladder = theory.levels(eigenvalues(c.p), c.p.context)
+    whole = predicted(c).sum("mode") == rungs(c)
+    return (abs(c.ladder_end / ladder[rungs(c)] - 1) <= NEAR / 2).where(whole)
+
+
+def fall_time(runs):
+    """Return the time from half-way to the first level to half-way to the last."""
+    return runs.drop_time.isel(mode=-1) - runs.drop_time.isel(mode=0)
+
+
+def sampled_levels(c):
+    return (c["sampled"].level / c.theory.level).where(seen(c)).mean("mode")
+
+
+def regression(c):
+    return c.level_gap.where(seen(c)).mean("mode")
+
+
+ROW = {"source": SOURCE, "rank": "headline"}
+SHARE = {"near": 1, "inside": MOST, "within": (0, 1)}
+SEEN = {"domain": hidden, "among": "runs of which a level is told to last"}
+CLAIMS = [
+    claim(
+        "levels",
+        "The loss of separate heads waits on every level that the spectrum of the inputs tells, in descending order.",
+        off_levels,
+        at_most=NEAR,
+        why="Two percent for what is still on its way where the loss falls most slowly; a level that is skipped is off by 40.",
+        note="Largest relative distance over the levels that are told to last ten settling times.",
+        **SEEN,
+        **ROW,
+    ),
+    claim(
+        "times",
+        "The loss falls when the initial weights say that a head leaves.",
+        on_time,
+        domain=crowded,
+        why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that, "
+        "and one fall in five by a head that was about to turn.",
+        note="Share of the falls that are told which come in time.",
+        **SHARE,
+        **ROW,
+    ),
+    claim(
+        "heads",
+        "Which head learns which mode is told before training from the initial weights.",
+        by_the_head,
+        near=1,
+        inside=lambda c: (min(MOST[0], 1 - swaps(c)), 1.0),
+        within=(0, 1),
+        domain=lambda c: crowded(c) if swaps(c) < 1 else "heads leave within each other's error",
+        why="Two heads that leave within each other's error may change places, a share of twice that, or one mode in five.",
+        note="Share of the modes that are told which have their head.",
+        **ROW,
+    ),
+    claim(
+        "ends",
+        "Separate heads end on the level of as many modes as there are heads, or dimensions if these are fewer.",
+        at_the_end,
+        domain=crowded,
+        why="A head keeps its mode; one percent for the loss, and one run in five may put two heads on one mode.",
+        among="runs of which that many falls are told before the horizon",
+        near=1,
+        inside=MOST,
+        statistic="fraction",
+        **ROW,
+    ),
+    claim(
+        "merged-once",
+        "Merged heads fall once: from any start they take one and the same time from the first level to the last.",
+        lambda c: slope(fall_time(c["merged"]), "init_scale"),
+        **tolerance(0, STEEP),
+        along="init_scale",
+        why="All modes grow in one direction, up to the scale of the start; separate heads take a time inverse in it.",
+        note="Slope of its logarithm on that of the scale.",
+        **ROW,
+    ),
+    claim(
+        "sampled",
+        "Separate heads that see 5,000 sequences wait on the same levels.",
+        sampled_levels,
+        **SEEN,
+        **tolerance(1, 0.05),
+        why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",
+        note="Loss on a level over that of the distribution, mean over levels.",
+        **ROW,
+    ),
+    claim(
+        "inverse",
+        "The first head leaves after a time inverse in the scale of the initial weights.",
+        lambda c: slope(c.drop_time.isel(mode=0), "init_scale"),
+        **tolerance(-1, STEEP),
+        along="init_scale",
+        source=SOURCE,
+        why="Three weights multiply, so that a head leaves after 1 / (lambda^2 sigma); the fall itself takes a few percent.",
+        note="Slope of its logarithm on that of the scale.",
+    ),
+    claim(
+        "regression",
+        "On a level attention is regression in context on the principal components that have been learned.",
+        regression,
+        **SEEN,
+        at_most=0.05,
+        source=PAPER,
+        why="Five percent of its matrix for what is still on its way.",
+        note="Distance of A from it, over its size, mean over levels.",
+    ),
+]

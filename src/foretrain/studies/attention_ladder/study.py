@@ -1,0 +1,210 @@
+"""Linear attention learns in context by steps: which levels its loss waits on, which head leaves next, and when."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.study import TIME_UNIT, declare, parameter, size
+from foretrain.tasks import regression_in_context as task
+from foretrain.theory import attention_ladder as theory
+
+SOURCE = "docs/studies/attention-ladder.md"
+PAPER = "Zhang, Singh, Latham & Saxe (2025), abstract"
+COST = "1 min"
+REFERENCES = ("zhang2025",)
+SEEDS = 40
+AXES = {"init_scale": (0.003, 0.01, 0.03), "heads": (8, 2)}
+PRESETS = {
+    "paper": {
+        "init_scale": (0.001, 0.003, 0.01, 0.03, 0.1),
+        "heads": (8, 1, 2, 4),
+        "seeds": 50,
+    }
+}
+VISIBLE = 10  # settling times that a level has to last to be seen
+WEIGHTS = {"separate": ("value", "keys", "queries"), "merged": ("value", "matrices")}
+UNKNOWN, FAST = -1.0, 1e30  # stand in the state of a run for what has not been seen yet
+NEAR_END = 1e-3  # a run ends when its loss is this near to the least that there is
+declare(
+    "mode",
+    unit=TIME_UNIT,
+    drop_time="Time at which the loss is half-way to the level that a mode leads to.",
+)
+declare(
+    "mode",
+    level="Loss where it falls most slowly, from half-way to a level to half-way to the next.",
+)
+declare(
+    "mode", level_gap="Relative distance of A there from regression on the modes that are learned."
+)
+declare(
+    "mode",
+    kind="bool",
+    visible="Whether a level that is not the last is told to last long enough to be seen.",
+)
+declare(
+    "mode",
+    learner="Number of the head that carries a mode in the end, or is told to; nan where no mode is learned.",
+)
+declare(ladder_end="Loss at the end.")
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """Regression in context with normal inputs of covariance 1, ..., D over its trace, and the attention that learns it."""
+
+    dimension: int = size(4, "dimension of the inputs", 16, minimum=2, symbol="D")
+    context: int = parameter(31, "pairs in a context", symbol="N", minimum=1, maximum=10**6)
+    heads: int = size(8, "heads", 64, symbol="H")
+    attention: str = lab.choice(
+        "keys and queries of rank one a head, or one full matrix in place of both",
+        ("separate", "merged"),
+        sweepable=False,
+    )
+    sequences: int = size(
+        0, "sequences trained on, 0 for the distribution itself", 10**6, minimum=0, sweepable=False
+    )
+    init_scale: float = parameter(
+        0.003, "standard deviation of initial weights", symbol="σ", above=0, maximum=1
+    )
+    learning_rate: float = parameter(1.0, "step of descent on half of the loss", above=0, maximum=2)
+    horizon: float = parameter(
+        250.0, "longest time of a run times the scale of its weights", above=0
+    )
+    steps: int = lab.default(300_000)
+    observe_every: int = lab.default(50)
+    precision: str = lab.default("float64")
+
+
+def variants(p):
+    """Return heads of a full matrix, and heads that see 5,000 sequences."""
+    if p.attention == "merged" or p.sequences:
+        return {}
+    return {"merged": {"attention": "merged"}, "sampled": {"sequences": 5000}}
+
+
+def estimate(p):
+    """Return the steps of a run that lasts to its horizon; one of merged heads lasts as the logarithm of its start."""
+    if p.attention == "merged":
+        return min(p.steps, 3000)
+    return min(p.steps, p.horizon / (p.init_scale * p.learning_rate))
+
+
+def eigenvalues(p):
+    """Return the eigenvalues of the inputs' covariance, descending, of sum 1."""
+    return np.arange(p.dimension, 0, -1) / (p.dimension * (p.dimension + 1) / 2)
+
+
+def statistics(p, seed):
+    """Return what training sees; inputs have the axes of their covariance, as normal weights have no direction."""
+    spectrum = eigenvalues(p)
+    if p.sequences:
+        return task.sampled(spectrum, p.context, p.sequences, lab.generator(seed, "data"))
+    return task.statistics(spectrum, theory.moments(spectrum, p.context))
+
+
+def start(p, seed):
+    """Draw normal weights of deviation init_scale: a value for each head, and its key and query, or its matrix."""
+    random, row = lab.generator(seed, "weights"), (p.heads, p.dimension)
+    shapes = {"value": row[:1], "keys": row, "queries": row, "matrices": (*row, p.dimension)}
+    names = WEIGHTS[p.attention]
+    return {name: p.init_scale * random.standard_normal(shapes[name]) for name in names}
+
+
+def inputs(p, seed):
+    seen, spectrum, weights = statistics(p, seed), eigenvalues(p), start(p, seed)
+    best = seen["cross"] @ np.linalg.solve(seen["square"], seen["cross"])
+    ladder, learned = theory.levels(spectrum, p.context), theory.strengths(spectrum, p.context)
+    law = {"half_way": (ladder[1:] + ladder[:-1]) / 2, "least": seen["power"] - best}
+    return {**weights, **seen, **law, "strengths": learned}
+
+
+def program(p):
+    """Descend half of E (y - beta^T A x)^2, and watch how the loss comes down its ladder."""
+    import jax
+    import jax.numpy as jnp
+
+    numbers = jnp.arange(p.dimension)
+
+    def parts(weights):
+        """Return what each head adds to A, (head, mode of beta, mode of x)."""
+        if p.attention == "merged":
+            return weights["value"][:, None, None] * weights["matrices"]
+        return jnp.einsum("h,hd,he->hde", weights["value"], weights["keys"], weights["queries"])
+
+    def half_loss(weights, inputs):
+        whole = parts(weights).sum(0).ravel()
+        return inputs["power"] / 2 + whole @ (inputs["square"] @ whole / 2 - inputs["cross"])
+
+    def init(inputs):
+        weights = {name: inputs[name] for name in WEIGHTS[p.attention]}
+        unknown = jnp.full(p.dimension, UNKNOWN, inputs["strengths"].dtype)
+        fresh = {"time": unknown, "level": unknown, "gap": unknown, "slowest": unknown + FAST}
+        return {"weights": weights, "count": jnp.zeros((), unknown.dtype), **fresh}
+
+    def step(inputs, state):
+        half, slope = jax.value_and_grad(half_loss)(state["weights"], inputs)
+        speed = sum((leaf**2).sum() for leaf in slope.values())
+        crossed = (2 * half <= inputs["half_way"]) | (state["time"] > UNKNOWN)
+        slower = (numbers == crossed.sum() - 1) & (speed < state["slowest"])
+        regression = jnp.diag(inputs["strengths"] * (numbers < crossed.sum()))
+        gap = parts(state["weights"]).sum(0) - regression
+        size = jnp.maximum((regression**2).sum(), jnp.finfo(half.dtype).tiny)
+        elapsed = state["count"] * inputs["learning_rate"]
+        return {
+            "weights": jax.tree.map(
+                lambda weight, down: weight - inputs["learning_rate"] * down,
+                state["weights"],
+                slope,
+            ),
+            "count": state["count"] + 1,
+            "slowest": jnp.where(slower, speed, state["slowest"]),
+            "time": jnp.where(crossed & (state["time"] == UNKNOWN), elapsed, state["time"]),
+            "level": jnp.where(slower, 2 * half, state["level"]),
+            "gap": jnp.where(slower, jnp.sqrt((gap**2).sum() / size), state["gap"]),
+        }
+
+    def done(inputs, state, observed):
+        over = state["count"] * inputs["learning_rate"] * inputs["init_scale"] >= inputs["horizon"]
+        over |= observed["loss"] <= inputs["least"] * (1 + NEAR_END)
+        return jnp.where(over, lab.CONVERGED, lab.RUNNING).astype(jnp.int8)
+
+    def finish(inputs, state):
+        carried = abs(jnp.diagonal(parts(state["weights"]), axis1=1, axis2=2))
+        known = lambda values: jnp.where(state["time"] == UNKNOWN, jnp.nan, values)  # noqa: E731
+        return {
+            "drop_time": known(state["time"]),
+            "level": known(state["level"]),
+            "level_gap": known(state["gap"]),
+            "learner": known(carried.argmax(0).astype(carried.dtype)),
+            "ladder_end": 2 * half_loss(state["weights"], inputs),
+        }
+
+    return lab.Program(
+        init,
+        step,
+        lambda inputs, state: {"loss": 2 * half_loss(state["weights"], inputs)},
+        done=done,
+        finish=finish,
+    )
+
+
+def predict(p, step, seed):
+    """Return when each mode is learned and by which head, the levels, and which of them last long enough to be seen."""
+    if p.attention == "merged" or p.sequences:
+        return {}
+    spectrum, horizon = eigenvalues(p), p.horizon / p.init_scale
+    drops = theory.drops(**start(p, seed), eigenvalues=spectrum, context=p.context, most=horizon)
+    ladder, carried = theory.levels(spectrum, p.context), np.full((2, p.dimension), np.nan)
+    for drop in drops:
+        carried[:, drop.mode] = drop.time, drop.head
+    waits = np.diff(np.nan_to_num(carried[0], nan=horizon), append=horizon)
+    settling = np.append(theory.settling(spectrum, p.context), np.inf)
+    return {
+        "drop_time": carried[0],
+        "learner": carried[1],
+        "level": ladder[1:],
+        "visible": waits > VISIBLE * settling,
+        "ladder_end": ladder[len(drops)],
+    }

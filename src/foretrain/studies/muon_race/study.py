@@ -1,0 +1,167 @@
+"""Muon ends the race: under spectral descent all paths grow alike, and smaller modes are learned first."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.study import figure, panel
+from foretrain.theory.pathways import spectral as theory
+
+SOURCE = "docs/studies/muon-race.md"
+PAPER = "Rhee, Simon & Karkada (2026), abstract"
+COST = "2 min"
+REFERENCES = ("rhee2026", "jordan2024")
+SEEDS = 20
+AXES = {"depth": (2, 3, 4), "paths": (3, 1), "init_scale": (0.01, 0.1, 0.0001)}
+PRESETS = {"paper": {"seeds": 50, "width": 12, "decay": 0.8}}
+EARLY = 0.1  # share of the smallest mode when directions that paths have lost are looked for
+lab.declare("step mode", carried="u^T W v of each mode, all paths together.")
+lab.declare("mode", arrival="Time at which a mode has first reached its share.", unit=lab.TIME_UNIT)
+lab.declare("path mode", path_part="u^T W v of each mode in each path at the end.")
+lab.declare("path", smallest_direction="Smallest singular value of a path early on, over t^L.")
+lab.declare("path", kind="bool", negative="Whether the determinant of its start is negative.")
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Training):
+    """Paths of square layers that add up to a target with modes of falling strengths."""
+
+    rule: str = lab.choice(
+        "step: polar factor of the gradient, Muon's approximation with momentum, or the gradient",
+        ("spectral", "muon", "descent"),
+    )
+    depth: int = lab.parameter(2, "layers", symbol="L", minimum=2, maximum=12, static=True)
+    paths: int = lab.parameter(3, "paths", symbol="M", minimum=1, maximum=32, static=True)
+    width: int = lab.parameter(4, "width of layers", minimum=2, maximum=32, static=True)
+    singular_value: float = lab.parameter(4.0, "largest of the target", symbol="s", above=0)
+    decay: float = lab.parameter(0.5, "strength of a mode over the one before", above=0, maximum=1)
+    init_scale: float = lab.parameter(0.01, "typical start", symbol="σ", above=0, maximum=0.3)
+    lead: float = lab.parameter(0.3, "by how much each path starts larger", minimum=0)
+    share: float = lab.parameter(0.9, "part that counts as learned", above=0, maximum=0.98)
+    learning_rate: float = lab.default(0.001, "step", symbol="η")
+    steps: int = lab.default(3000)
+    precision: str = lab.default("float64")
+
+
+def strengths(p):
+    return p.singular_value * p.decay ** np.arange(p.width)
+
+
+def variants(p):
+    """Return Muon, and descent where it ends in time, from the same draws."""
+    if p.rule != "spectral":
+        return {}
+    rate = 0.4 / (p.depth * p.singular_value ** (2 - 2 / p.depth))
+    descent = {"rule": "descent", "learning_rate": rate, "steps": 12000, "loss_tolerance": 1e-3}
+    slow = p.init_scale ** (2 - p.depth) > 101
+    return {"muon": {"rule": "muon"}} | ({} if slow else {"descent": descent})
+
+
+def inputs(p, seed):
+    """Draw normal weights of deviation init_scale / width^(1/2), (path, layer, width, width); other scales scale them."""
+    random = lab.generator(seed, "weights")
+    weights = random.standard_normal((p.paths, p.depth, p.width, p.width)) / p.width**0.5
+    places = np.arange(p.paths) - (p.paths - 1) / 2
+    weights *= p.init_scale * (1 + p.lead) ** places[:, None, None, None]
+    due = theory.learning_time(strengths(p)[-1:], EARLY, p.paths, p.depth).item()
+    early = np.ceil(due / p.learning_rate)
+    return {"weights": weights, "strengths": strengths(p), "early": early}
+
+
+def program(p):
+    """Step by a rule along the gradient of 1/2 |target - sum of paths|^2."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import spectral
+    from foretrain.networks.singular_values import singular_values
+
+    def products(weights):
+        carried = weights[:, 0]
+        for layer in range(1, p.depth):
+            carried = weights[:, layer] @ carried
+        return carried
+
+    def modes(weights):
+        return jnp.diagonal(products(weights), axis1=-2, axis2=-1)
+
+    def loss(weights, inputs):
+        target = jnp.diag(inputs["strengths"])
+        return 0.5 * ((target - products(weights).sum(0)) ** 2).sum()
+
+    def init(inputs):
+        weights = inputs["weights"]
+        arrival = jnp.full(p.width, -1.0, weights.dtype)
+        return weights, jnp.zeros_like(weights), weights, arrival, jnp.zeros_like(arrival[0])
+
+    def step(inputs, state):
+        weights, memory, early, arrival, count = state
+        direction = -jax.grad(loss)(weights, inputs)
+        if p.rule == "spectral":
+            direction = spectral.polar(direction)
+        elif p.rule == "muon":
+            direction, memory = spectral.muon(direction, memory)
+        learned = modes(weights).sum(0) >= inputs["share"] * inputs["strengths"]
+        early = jnp.where(count == inputs["early"], weights, early)
+        arrival = jnp.where((arrival < 0) & learned, count * inputs["learning_rate"], arrival)
+        weights = weights + inputs["learning_rate"] * direction
+        return weights, memory, early, arrival, count + 1
+
+    def observe(inputs, state):
+        return {"loss": loss(state[0], inputs), "carried": modes(state[0]).sum(0)}
+
+    def finish(inputs, state):
+        weights, _, early, arrival, _ = state
+        size = (inputs["early"] * inputs["learning_rate"]) ** p.depth
+        return {
+            "arrival": jnp.where(arrival < 0, jnp.nan, arrival),
+            "path_part": modes(weights),
+            "smallest_direction": singular_values(products(early))[:, -1] / size,
+        }
+
+    return lab.Program(init, step, observe, finish=finish)
+
+
+def predict(p, step, seed):
+    """Return when spectral descent from zero learns each mode, its course, and signs of the paths' determinants."""
+    s, time = strengths(p), step * p.learning_rate
+    return {
+        "arrival": theory.learning_time(s, p.share, p.paths, p.depth),
+        "carried": theory.strength(time, s, p.paths, p.depth),
+        "negative": theory.negative(inputs(p, seed)["weights"]),
+    }
+
+
+def carrying(network):
+    def of(c):
+        parts = c[network].path_part
+        return (parts.sum("path") ** 2 / (parts**2).sum("path")).mean("mode")
+
+    return of
+
+
+NETWORKS = {"Spectral descent": "", "Muon": "muon", "Descent": "descent"}
+CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
+MUON = {"theory": lambda c: c.theory.carried, "title": "Muon", **CURVES}
+DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "title": "Descent"}
+PATHS = {"x": "init_scale", "by": "depth", "theory": False, "scale": "semilogx"}
+FIGURES = {
+    "order": figure(
+        "Muon learns smaller modes first, descent larger ones",
+        "Strength that all paths carry of each mode, mean over seeds; dashed, spectral descent from zero.",
+        panel(lambda c: c.carried, title="Spectral descent", **CURVES),
+        panel(lambda c: c["muon"].carried, **MUON),
+        panel(lambda c: c["descent"].carried, **DESCENT),
+        legend=4,
+    ),
+    "paths": figure(
+        "No race is left under Muon",
+        "Number of paths that carry a mode at the end, mean over modes and seeds. Descent is followed where it ends in time.",
+        *(
+            panel(carrying(network), title=name, label="Paths carrying a mode", **PATHS)
+            for name, network in NETWORKS.items()
+        ),
+        legend=3,
+    ),
+}

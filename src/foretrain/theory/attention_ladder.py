@@ -1,0 +1,122 @@
+"""Linear attention that learns regression in context: levels of its loss, and which head leaves for which mode, and when.
+
+H heads of rank one predict beta^T A x, A = sum_h v_h k_h q_h^T, beta being the mean of y_n x_n over a context of N pairs.
+Derived in ``docs/studies/attention-ladder.md``; the setting is that of Zhang, Singh, Latham & Saxe (2025), arXiv 2501.16265,
+of which the abstract alone was read.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.integrate import quad, solve_ivp
+
+FAR = 1e4  # value weight at which a head that nothing stops counts as gone; one that has learned a mode has about one
+
+
+class Drop(NamedTuple):
+    """A fall of the loss: the head that leaves, the mode that it learns, the time at which half of the fall is over."""
+
+    head: int
+    mode: int
+    time: float
+
+
+def moments(eigenvalues: np.ndarray, context: int) -> np.ndarray:
+    """Return the eigenvalues (mode,) of E[beta beta^T], lambda^2 + (lambda + sum lambda) lambda / N, for normal inputs."""
+    return eigenvalues**2 + (eigenvalues + eigenvalues.sum()) * eigenvalues / context
+
+
+def strengths(eigenvalues: np.ndarray, context: int) -> np.ndarray:
+    """Return A along each mode (mode,) once that is learned, lambda over the eigenvalue of E[beta beta^T]."""
+    return eigenvalues / moments(eigenvalues, context)
+
+
+def levels(eigenvalues: np.ndarray, context: int) -> np.ndarray:
+    """Return the loss E (y - prediction)^2 with the first m modes learned, shape (mode + 1,), m = 0 first.
+
+    Args:
+        eigenvalues: (mode,), of the covariance of inputs, above 0, descending.
+        context: N, pairs that a prediction is made from, at least 1.
+    """
+    gained = eigenvalues**2 * strengths(eigenvalues, context)
+    return eigenvalues.sum() - np.concatenate([[0], np.cumsum(gained)])
+
+
+def settling(eigenvalues: np.ndarray, context: int) -> np.ndarray:
+    """Return the time (mode - 1,) in which a head on a mode forgets the next one, the slowest that it does on a level.
+
+    Its key and query, off by (e, d), move as e' = u l^2 (d - e), d' = u l (l e - L d), L and l being the two eigenvalues and
+    u^3 the strength of the mode: at u l^2 (L - l) / (L + l), for a long context.
+    """
+    first, second = eigenvalues[:-1], eigenvalues[1:]
+    weight = strengths(eigenvalues, context)[:-1] ** (1 / 3)
+    return (first + second) / (weight * second**2 * (first - second))
+
+
+def coupling(eigenvalues: np.ndarray, context: int) -> float:
+    """Return what waiting heads feel of those that leave, relatively, over the scale of the initial weights.
+
+    A head of weights sigma moves by sigma lambda^2 a time, and of each mode but the last it feels for about
+    (L + l) / ((L - l) u l^2) that the head on it is not aligned yet.
+    """
+    return float((settling(eigenvalues, context) * eigenvalues[1:] ** 2).sum())
+
+
+def half_way() -> float:
+    """Return when half of a fall is over, after a head that nothing stops would be infinite, in units of 1 / (rate u).
+
+    With x its weight over that at the end, u, x' = x^2 (1 - x^3) in these units, and (1 - x^3)^2 is left.
+    """
+    half = (1 - 0.5**0.5) ** (1 / 3)
+    return quad(lambda x: x / (1 - x**3), 0, half)[0] - 1 / half
+
+
+def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: float) -> list[Drop]:
+    """Tell from small weights which head learns which mode, and when.
+
+    Until it leaves a head moves as if there were no other, v' = sum_d k_d l_d^2 q_d, k_d' = v l_d^2 q_d and
+    q_d' = v l_d^2 k_d over the modes that none has learned, and is infinite after a finite time. For the heads that wait
+    a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
+
+    Args:
+        value, keys, queries: Initial weights, shapes (head,), (head, mode), (head, mode), along the modes of the inputs.
+        eigenvalues, context: As in `levels`.
+        most: Time of the flow at which to stop.
+    """
+    size, rates = len(eigenvalues), eigenvalues**2
+    ends = strengths(eigenvalues, context) ** (1 / 3)
+    left, waiting = np.ones(size), list(range(len(value)))
+    state, ladder, time = np.column_stack([value, keys, queries]), [], 0.0
+
+    def velocity(_, flat):
+        heads = flat.reshape(-1, 1 + 2 * size)
+        v, k, q = heads[:, :1], heads[:, 1 : 1 + size], heads[:, 1 + size :]
+        rest = rates * left
+        return np.hstack([(k * q) @ rest[:, None], v * rest * q, v * rest * k]).ravel()
+
+    def gone(_, flat):
+        return abs(flat.reshape(-1, 1 + 2 * size)[:, 0]).max() - FAR
+
+    event: Any = gone
+    event.terminal = True
+    tolerances = {"rtol": 1e-8, "atol": 1e-8 * abs(state).max()}
+    while waiting and left.any() and time < most:
+        begin = state[waiting].ravel()
+        way = solve_ivp(
+            velocity, (time, most), begin, "LSODA", events=event, dense_output=True, **tolerances
+        )
+        if not way.t_events[0].size:
+            break
+        heads = way.y_events[0][0].reshape(len(waiting), -1)
+        place = int(abs(heads[:, 0]).argmax())
+        mode = int((abs(heads[place, 1 : 1 + size]) * left).argmax())
+        infinite, unit = (
+            way.t_events[0][0] + 1 / (rates[mode] * FAR),
+            1 / (rates[mode] * ends[mode]),
+        )
+        ladder.append(Drop(waiting[place], mode, infinite + half_way() * unit))
+        time = max(time, infinite - unit)
+        state[waiting] = way.sol(time).reshape(len(waiting), -1)
+        left[mode] = 0
+        del waiting[place]
+    return ladder

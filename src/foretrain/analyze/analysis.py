@@ -173,7 +173,7 @@ def analyze(
     if tell:
         for line in outlook(function, x, gradients):
             tell(line)
-    found = Analysis(
+    analysis = Analysis(
         parameters=function.size,
         examples=len(x),
         answers=outputs.size,
@@ -187,18 +187,18 @@ def analyze(
 
     def ended(name, **values):
         """Return the analysis with this part, which took the seconds since the last."""
-        took = time.process_time() - begun - sum(found.seconds.values())
-        seconds = found.seconds | {name: took}
-        known = replace(found, **values, seconds=seconds, memory=_peak() / 2**20)
+        took = time.process_time() - begun - sum(analysis.seconds.values())
+        seconds = analysis.seconds | {name: took}
+        known = replace(analysis, **values, seconds=seconds, memory=_peak() / 2**20)
         if keep:
             keep(known)
         return known
 
     # What each part depends on, beside the parts before it.
-    given = function.params, x, y, outputs, loss, eps, seed
+    inputs = function.params, x, y, outputs, loss, eps, seed
     smallest = min(SCALES) * eps
     costs, jacobian, more = parts.of(
-        "curvature", given, lambda: unit_costs.costs_of(function, x, loss, smallest, seed)
+        "curvature", inputs, lambda: unit_costs.costs_of(function, x, loss, smallest, seed)
     )
     doubts += more
     if not costs.converged(eps):
@@ -206,7 +206,7 @@ def analyze(
         doubts.append(
             f"Curvature: {value:,.0f} effective parameters are known to {error:,.0f} only."
         )
-    found = ended("curvature", costs=costs, jacobian=jacobian)
+    analysis = ended("curvature", costs=costs, jacobian=jacobian)
     widest = 0 if network is None else max(widths(network, flat))
     few = len(x) < widest
     if few:
@@ -216,7 +216,7 @@ def analyze(
         )
     exact, freedom = parts.of(
         "free directions",
-        given,
+        inputs,
         lambda: _counted(function, flat, few, eps if wiring else None, loss, jacobian),
     )
     if network is None:
@@ -232,27 +232,27 @@ def analyze(
     elif not few:
         why = "no section names a weight with nothing but a bias beside it"
         doubts.append(f"Counts by source: {why}.")
-    found = ended("free directions", exact=exact, freedom=freedom)
+    analysis = ended("free directions", exact=exact, freedom=freedom)
     if network is not None and wiring:
         options = {"number": modules, "resolution": resolution, "points": points}
         graph, more = parts.of(
             "basis, graph and modules",
-            (*given, str(options)),
+            (*inputs, str(options)),
             lambda: wired(network, flat, eps, loss=loss, few=few, **options),
         )
         doubts += more
-        found = ended("basis, graph and modules", wiring=graph)
+        analysis = ended("basis, graph and modules", wiring=graph)
     if gradients:
         options = {"gradients": gradients, "seed": seed, "tell": tell}
         sampled = parts.of(
             "sampling",
-            (*given, gradients),
+            (*inputs, gradients),
             lambda: _sampled(function, x, y, loss, eps, outputs, options),
         )
         for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
             doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
-        found = ended("sampling", sampled=sampled)
-    return found
+        analysis = ended("sampling", sampled=sampled)
+    return analysis
 
 
 def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:

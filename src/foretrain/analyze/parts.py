@@ -19,11 +19,11 @@ class Parts:
     def __init__(self, path: Path | None = None):
         self.path = path
 
-    def of(self, name: str, given: Any, make: Callable[[], Any]) -> Any:
-        """Return the part that was made of the same, or make and keep it; `given` is a tree of arrays, numbers, texts."""
+    def of(self, name: str, source: Any, make: Callable[[], Any]) -> Any:
+        """Return the part that was made of the same, or make and keep it; `source` is a tree of arrays, numbers, texts."""
         if self.path is None:
             return make()
-        known, digest = self._known(), _digest(given)
+        known, digest = self._known(), _digest(source)
         if known.get(name, ("", None))[0] != digest:
             known[name] = digest, make()
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,20 +45,20 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module, name):
         data = module.startswith("foretrain.degeneracy.") and "." not in name
         if data or (module.partition(".")[0] == "numpy" and name in _ARRAYS):
-            found = super().find_class(module, name)
-            if not data or (isinstance(found, type) and found.__module__ == module):
-                return found
+            loaded = super().find_class(module, name)
+            if not data or (isinstance(loaded, type) and loaded.__module__ == module):
+                return loaded
         raise pickle.UnpicklingError(f"{module}.{name} is no part of an analysis")
 
 
-def _digest(given):
+def _digest(source):
     """Digest of a tree of arrays, numbers and texts, and of the version that reads it."""
     import jax
 
     from foretrain import __version__
 
     digest = hashlib.sha256(__version__.encode())
-    for leaf in jax.tree.leaves(given):
+    for leaf in jax.tree.leaves(source):
         array = np.ascontiguousarray(leaf)
         digest.update(f"{array.dtype} {array.shape} ".encode())
         digest.update(array.tobytes())

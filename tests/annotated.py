@@ -29,6 +29,7 @@ _REFUSE_THEMSELVES = (
 )
 _LOOK_AT_THEIR_CALLER = ("vocabulary",)
 _NAME_TYPES_FOR_A_CHECKER_ALONE = ("engine.cluster", "results.summary")
+_HOLDS_SHAPES_WHILE_IT_IS_TRACED = ("dynamics.chebyshev",)
 
 
 @runtime_checkable
@@ -41,7 +42,12 @@ class _Array(Protocol):
 
 def install() -> None:
     """Check every annotation of what is imported of foretrain from now on, in this process."""
-    some = (*_REFUSE_THEMSELVES, *_LOOK_AT_THEIR_CALLER, *_NAME_TYPES_FOR_A_CHECKER_ALONE)
+    some = (
+        *_REFUSE_THEMSELVES,
+        *_LOOK_AT_THEIR_CALLER,
+        *_NAME_TYPES_FOR_A_CHECKER_ALONE,
+        *_HOLDS_SHAPES_WHILE_IT_IS_TRACED,
+    )
     skipped = tuple(f"foretrain.{name}" for name in some)
     # Whole numbers pass for floats, as everywhere in Python.
     conf = BeartypeConf(

@@ -19,7 +19,7 @@ _GROWTH, _POLISH = (
 )  # of a small value by 3.4 each; then quadratic convergence from .7 .. 1.2 to rounding
 
 
-def orthogonalised(matrices: jax.Array, iterations: int = ITERATIONS) -> jax.Array:
+def orthogonalised(matrices: jax.Array, steps: int = ITERATIONS) -> jax.Array:
     """Return matrices (..., n, n) with singular values brought near 1 by Muon's iteration; zero stays zero.
 
     Values of at least .003 of the root of their sum of squares are between .68 and 1.2 after five iterations.
@@ -31,7 +31,7 @@ def orthogonalised(matrices: jax.Array, iterations: int = ITERATIONS) -> jax.Arr
         gram = x @ x.mT
         return a * x + (b * gram + c * gram @ gram) @ x
 
-    return lax.fori_loop(0, iterations, iterate, matrices / jnp.where(size > 0, size, 1))
+    return lax.fori_loop(0, steps, iterate, matrices / jnp.where(size > 0, size, 1))
 
 
 def polar(matrices: jax.Array) -> jax.Array:

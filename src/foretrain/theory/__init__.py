@@ -21,7 +21,7 @@ One rule of arguments and shapes holds in all modules:
 Modules:
 
 - Routing and the pathway race: `race`, `race_parts`, `race_planes`, `race_routes`, `race_schemes`, `connectivity`,
-  `frustration`, `tangent_kernel`.
+  `frustration`, `tangent_kernel`, `large_steps`, `spectral`, `attention_ladder`.
 - Gated deep linear networks: `reduction`, `reduced_dynamics`, `joint_diagonalization`, `exact_flow`, `gated_landscape`,
   `start_signs`, `exclusive_or`, `rectified_start`.
 - Two-layer linear networks and factorisations: `deep_linear`, `factorization_flow`, `first_target`,

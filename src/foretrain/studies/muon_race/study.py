@@ -27,10 +27,11 @@ lab.declare("path", kind="bool", negative="Whether the determinant of its start 
 class Parameters(lab.Training):
     """Paths of square layers that add up to a target with modes of falling strengths."""
 
-    rule: str = lab.choice(
+    rule: str = lab.parameter(
+        "spectral",
         "step: polar factor of the gradient, Muon's approximation with momentum, or the gradient",
-        ("spectral", "muon", "descent"),
-    )
+        choices=("spectral", "muon", "descent"), static=True, sweepable=False,
+    )  # fmt: skip
     depth: int = lab.parameter(2, "layers", symbol="L", minimum=2, maximum=12, static=True)
     paths: int = lab.parameter(3, "paths", symbol="M", minimum=1, maximum=32, static=True)
     width: int = lab.parameter(4, "width of layers", minimum=2, maximum=32, static=True)

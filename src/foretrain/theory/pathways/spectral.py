@@ -11,16 +11,16 @@ import numpy as np
 
 def learning_time(
     strengths: np.ndarray,
-    share: np.ndarray | float,
+    fraction: np.ndarray | float,
     paths: int,
     depth: int,
     start: float = 0.0,
 ) -> np.ndarray:
-    """Return when modes are learned to a share, (share s / M)^(1/L) - a_0: smaller ones first.
+    """Return when modes are learned to a fraction, (fraction s / M)^(1/L) - a_0: smaller ones first.
 
     Args:
         strengths: (..., mode), s of each mode, above 0.
-        share: Part of s, between 0 and 1; broadcasts with strengths.
+        fraction: Part of s, between 0 and 1; broadcasts with strengths.
         paths: M.
         depth: L.
         start: a_0, singular value of each layer; the time is 0 where it has passed already.
@@ -28,7 +28,7 @@ def learning_time(
     Returns:
         (..., mode), in steps times the learning rate.
     """
-    reached = (np.asarray(share) * strengths / paths) ** (1 / depth)
+    reached = (np.asarray(fraction) * strengths / paths) ** (1 / depth)
     return np.maximum(reached - start, 0)
 
 

@@ -46,7 +46,7 @@ def test_aligned_layers_learn_to_the_step_as_told_and_stay_within_one(depth, pat
     modes, rate, start = np.array([3.0, 1.0, 0.4]), 0.004, 0.02
     layers = np.broadcast_to(start * np.eye(3), (paths, depth, 3, 3))
     seen = np.diagonal(descend(layers, np.diag(modes), rate, 600)[0].sum(1), axis1=1, axis2=2)
-    told = theory.learning_time(modes, 0.9, paths, depth, start)
+    told = theory.learning_time(start, modes, 0.9, paths, depth)
     assert np.abs((seen >= 0.9 * modes).argmax(0) * rate - told).max() <= rate * (1 + 1e-9)
     assert (np.diff(told) < 0).all()
     room = paths * ((modes / paths) ** (1 / depth) + rate) ** depth - modes

@@ -19,7 +19,7 @@ RANGE = (
 def domain(c):
     """Return in words why a start is too large for the law, or too small for even depth; "" where it is neither."""
     p = c.p
-    grown = theory.learning_time(strengths(p)[-1:], p.share, p.paths, p.depth).item()
+    grown = theory.learning_time(0, strengths(p)[-1:], p.share, p.paths, p.depth).item()
     if p.init_scale > ROOM * grown:
         return f"the start is {p.init_scale / grown:.2g} of what layers grow to, above {ROOM:g}"
     if p.depth % 2 == 0 and p.init_scale < STEPS * p.learning_rate:

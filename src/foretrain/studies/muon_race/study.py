@@ -65,7 +65,7 @@ def inputs(p, seed):
     weights = random.standard_normal((p.paths, p.depth, p.width, p.width)) / p.width**0.5
     places = np.arange(p.paths) - (p.paths - 1) / 2
     weights *= p.init_scale * (1 + p.lead) ** places[:, None, None, None]
-    due = theory.learning_time(strengths(p)[-1:], EARLY, p.paths, p.depth).item()
+    due = theory.learning_time(0, strengths(p)[-1:], EARLY, p.paths, p.depth).item()
     early = np.ceil(due / p.learning_rate)
     return {"weights": weights, "strengths": strengths(p), "early": early}
 
@@ -128,7 +128,7 @@ def predict(p, step, seed):
     """Return when spectral descent from zero learns each mode, its course, and signs of the paths' determinants."""
     s, time = strengths(p), step * p.learning_rate
     return {
-        "arrival": theory.learning_time(s, p.share, p.paths, p.depth),
+        "arrival": theory.learning_time(0, s, p.share, p.paths, p.depth),
         "carried": theory.strength(time, s, p.paths, p.depth),
         "negative": theory.negative(inputs(p, seed)["weights"]),
     }

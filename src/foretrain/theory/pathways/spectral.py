@@ -10,20 +10,20 @@ import numpy as np
 
 
 def learning_time(
+    start: float,
     strengths: np.ndarray,
     fraction: np.ndarray | float,
     paths: int,
     depth: int,
-    start: float = 0.0,
 ) -> np.ndarray:
     """Return when modes are learned to a fraction, (fraction s / M)^(1/L) - a_0: smaller ones first.
 
     Args:
+        start: a_0, singular value of each layer; the time is 0 where it has passed already.
         strengths: (..., mode), s of each mode, above 0.
         fraction: Part of s, between 0 and 1; broadcasts with strengths.
         paths: M.
         depth: L.
-        start: a_0, singular value of each layer; the time is 0 where it has passed already.
 
     Returns:
         (..., mode), in steps times the learning rate.

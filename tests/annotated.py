@@ -54,6 +54,6 @@ def install() -> None:
         is_pep484_tower=True,
         claw_is_pep526=False,
         claw_skip_package_names=skipped,
-        hint_overrides=FrozenDict({np.ndarray: _Array}),
+        hint_overrides=FrozenDict({np.ndarray: np.ndarray | _Array}),
     )
     beartype_package("foretrain", conf=conf)

@@ -7,16 +7,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-COEFFICIENTS = (
-    3.4445,
-    -4.775,
-    2.0315,
-)  # of Muon's iteration of singular values, x -> a x + b x^3 + c x^5
+# Of Muon's iteration of singular values, x -> a x + b x^3 + c x^5.
+COEFFICIENTS = 3.4445, -4.775, 2.0315
 ITERATIONS, MOMENTUM = 5, 0.95
-_GROWTH, _POLISH = (
-    16,
-    7,
-)  # of a small value by 3.4 each; then quadratic convergence from .7 .. 1.2 to rounding
+# A small value grows by 3.4 in each; then follows quadratic convergence from .7 .. 1.2 to rounding.
+_GROWTH, _POLISH = 16, 7
 
 
 def orthogonalised(matrices: jax.Array, steps: int = ITERATIONS) -> jax.Array:

@@ -315,16 +315,11 @@ def _data(leaf):
 
 def _like(shape, array: Any):
     """`array` as a device array of the dtype of `shape`, which may be that of a random key."""
-    if jnp.issubdtype(shape.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(array, impl=_key_impl(shape))
-    return jax.device_put(array)
-
-
-def _key_impl(shape):
-    """The generator of a random key of which only the shape is at hand."""
-    implementations = []
-    jax.eval_shape(lambda random: implementations.append(jax.random.key_impl(random)), shape)
-    return implementations[0]
+    if not jnp.issubdtype(shape.dtype, jax.dtypes.prng_key):
+        return jax.device_put(array)
+    generators = []  # of a random key of which only the shape is at hand
+    jax.eval_shape(lambda random: generators.append(jax.random.key_impl(random)), shape)
+    return jax.random.wrap_key_data(array, impl=generators[0])
 
 
 def with_snapshots(program: Completed, keep_state: str) -> Completed:

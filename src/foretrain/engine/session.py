@@ -14,8 +14,6 @@ when the runs of the one before are done), ``runs`` and ``stop``; it says
 When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
 """
 
-import contextlib
-import ctypes
 import json
 import os
 import queue
@@ -33,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.dynamics.program import FAILED, Program, completed
-from foretrain.engine import checkpoint
+from foretrain.engine import checkpoint, forks
 from foretrain.engine.cores import device, pin
 from foretrain.engine.host import Host, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
@@ -54,7 +52,6 @@ _FLUSH_S = 1.0
 _FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
 _REPORT_S = 0.5
 _ORPHANED = 3
-_PR_SET_PDEATHSIG = 1
 _MISTAKES = (Exception, SystemExit)  # of an author: what their code may raise
 
 
@@ -349,7 +346,7 @@ def main() -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
-    _guard_forks(answers.fileno())
+    forks.guard(answers.fileno())
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
         pin(setup["core"])
@@ -363,25 +360,6 @@ def main() -> None:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:
         os._exit(_ORPHANED)
-
-
-def _guard_forks(answers):
-    """Let what the code of a study forks off from now on say nothing in its name, and end with it (on Linux).
-
-    A copy that kept the pipe with the descriptor `answers` open would leave the coordinator waiting for its end.
-    """
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-    def in_child() -> None:
-        with contextlib.suppress(OSError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, answers)
-            os.close(nowhere)
-        if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=in_child)
 
 
 def _work(setup, inbox, say):

@@ -5,14 +5,14 @@ batches are cut from one permutation of the examples per epoch, of which an inco
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from foretrain.dynamics.descent import OPTIMIZERS
+from foretrain.dynamics import descent
 from foretrain.errors import (
     ForetrainError,
     argument_error,
@@ -118,7 +118,7 @@ def described(
         ArgumentError: An argument breaks its rule.
         ForetrainError: A function of the user raises; the text has its file and line.
     """
-    one_of("optimizer", optimizer, OPTIMIZERS)
+    one_of("optimizer", optimizer, descent.OPTIMIZERS)
     for name, function in (("apply", apply), ("init", init)):
         if not callable(function):
             raise argument_error(name, "be a function", f"is {function!r}")
@@ -264,3 +264,32 @@ def _check_outputs(training, outputs):
             if not (whole and 0 <= labels.min() and labels.max() < classes):
                 rule = f"hold class numbers from 0 to {classes - 1}, shape (example,)"
                 raise argument_error(name, rule, f"has shape {labels.shape}, dtype {labels.dtype}")
+
+
+def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any, Any]:
+    """Weights at the end of one run by Optax, and its training loss before every step and after the last, (steps + 1,).
+
+    `learning_rates`, (step,), are by default the training's. They, `start` and `rows`, (step, example), may be traced.
+    """
+    training = replace(training, x=jnp.asarray(training.x), y=jnp.asarray(training.y))
+
+    def loss(w, seen):
+        return training.loss(training.apply(w, training.x[seen]), training.y[seen])
+
+    @jax.jit
+    def step(state, inputs):
+        rate, seen = inputs
+        w, memory = state
+        gradient = jax.grad(loss)(w, seen)
+        moved = descent.step(
+            training.optimizer, w, gradient, memory, rate, training.weight_decay,
+            momentum=training.momentum,
+        )  # fmt: skip
+        return moved, loss(moved[0], np.arange(len(training.x)))
+
+    before = jax.jit(loss)(start, np.arange(len(training.x)))
+    state = start, descent.start(training.optimizer, start)
+    (end, _), after = jax.lax.scan(
+        step, state, (training.learning_rates if learning_rates is None else learning_rates, rows)
+    )
+    return end, jnp.append(before, after)

@@ -26,7 +26,7 @@ import numpy as np
 from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
-from foretrain.explain.own_network import Training, batches, observed, starts
+from foretrain.explain.own_network import Training, batches, observed, plain_run, starts
 from foretrain.plans.place import place
 
 STAGES = 4
@@ -380,32 +380,3 @@ def _of_kind(array, kind):
     if array is None or array.dtype.kind not in "fiu":
         return array
     return array.astype(kind if array.dtype.kind == "f" else f"{array.dtype.kind}{kind().itemsize}")
-
-
-def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any, Any]:
-    """Weights at the end of one run by Optax, and its training loss before every step and after the last, (steps + 1,).
-
-    `learning_rates`, (step,), are by default the training's. They, `start` and `rows`, (step, example), may be traced.
-    """
-    training = replace(training, x=jnp.asarray(training.x), y=jnp.asarray(training.y))
-
-    def loss(w, seen):
-        return training.loss(training.apply(w, training.x[seen]), training.y[seen])
-
-    @jax.jit
-    def step(state, inputs):
-        rate, seen = inputs
-        w, memory = state
-        gradient = jax.grad(loss)(w, seen)
-        moved = descent.step(
-            training.optimizer, w, gradient, memory, rate, training.weight_decay,
-            momentum=training.momentum,
-        )  # fmt: skip
-        return moved, loss(moved[0], np.arange(len(training.x)))
-
-    before = jax.jit(loss)(start, np.arange(len(training.x)))
-    state = start, descent.start(training.optimizer, start)
-    (end, _), after = jax.lax.scan(
-        step, state, (training.learning_rates if learning_rates is None else learning_rates, rows)
-    )
-    return end, jnp.append(before, after)

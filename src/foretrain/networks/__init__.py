@@ -9,7 +9,7 @@ array (target width, source width). An argument outside its range, or of another
 Modules:
 
 - Routing: `routing`, `routing_start`, `modular_routing`, `image_routing`, `translation`.
-- Gated networks and perceptrons: `gated`, `perceptron`.
+- Gated networks, linear paths and perceptrons: `gated`, `linear_paths`, `perceptron`.
 - Factorisations: `factorization`, `factorization_rows`, `factorization_start`, `masked_rank_one`.
 - Symbols: `embedding`, `transformer`.
 - Shared by others: `drawn`, `singular_values`.

@@ -34,8 +34,14 @@ def hidden(c):
     return "" if often else "falls follow one another too soon for a level to be seen in most runs"
 
 
+def among_seen(c, off):
+    """Return what levels are off, nan where none is told to be seen, infinite where none came; runs with some alone."""
+    some = seen(c)
+    return off.fillna(np.inf).where(some)[some.any("mode").values]
+
+
 def off_levels(c):
-    return abs(c.level / c.theory.level - 1).where(seen(c)).max("mode")
+    return among_seen(c, abs(c.level / c.theory.level - 1)).max("mode")
 
 
 def room(c):
@@ -81,7 +87,7 @@ def sampled_levels(c):
 
 
 def regression(c):
-    return c.level_gap.where(seen(c)).mean("mode")
+    return among_seen(c, c.level_gap).mean("mode")
 
 
 ROW = {"source": SOURCE, "rank": "headline"}

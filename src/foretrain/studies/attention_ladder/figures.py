@@ -19,15 +19,14 @@ def draw_ladder(grid):
         runs, theory = (data.isel(heads=place) for data in (part.simulation, part.theory))
         for level in theory["level"].isel(seed=0).values:
             ax.axhline(level, color=INK, linewidth=0.5, alpha=0.4)
+        rate = part.parameters.learning_rate
         for seed, colour in enumerate(shades(min(DRAWN, runs.sizes["seed"]))):
             run, ladder = runs.isel(seed=seed), theory.isel(seed=seed)
-            ax.plot(
-                run["step"] * part.parameters.learning_rate, run["loss"], **simulation_line(colour)
-            )
+            ax.plot(run["step"] * rate, run["loss"], **simulation_line(colour))
             known = np.isfinite(ladder["drop_time"].values)
             times, levels = (ladder[name].values[known] for name in ("drop_time", "level"))
             levels = np.concatenate([[1.0], levels, levels[-1:]])
-            times = np.concatenate([[1.0], times, [float(run["step"][-1])]])
+            times = np.concatenate([[1.0], times, [rate * float(run["step"][-1])]])
             ax.step(
                 times, levels, where="post", **theory_line(colour, label=None if seed else "told")
             )

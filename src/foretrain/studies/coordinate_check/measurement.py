@@ -13,8 +13,7 @@ import numpy as np
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
 from foretrain.errors import ForetrainError
-from foretrain.explain.own_network import described
-from foretrain.explain.simulated import plain_run
+from foretrain.explain.own_network import described, plain_run
 from foretrain.study import argument_error, data, key
 
 from .layers import layer_outputs

@@ -10,7 +10,7 @@ from .study import PAPER, SOURCE, WIDE_DEPTH, edge_step
 
 BORDER = 0.05  # relative distance from an end of the window within which nothing is claimed
 MARGIN = (
-    0.05  # by which a run may end below the edge: there its oscillation dies faster than it slides
+    0.05  # by which a run may end below the edge, where its oscillation dies faster than it slides
 )
 SETTLED = 1e-6  # loss; one that oscillates is above .01
 FEWEST = 1 / 3  # of the runs: where a sentence speaks of fewer it is not claimed

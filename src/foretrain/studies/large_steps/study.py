@@ -76,10 +76,8 @@ def edge_step(p):
 
 def inputs(p, seed):
     """Draw weights: equal layers of each path at width one, normal ones of deviation init_scale / width^(1/2) beyond."""
-    random, shape = (
-        lab.generator(seed, "weights"),
-        (p.paths, p.depth, p.hidden_width, p.hidden_width),
-    )
+    random = lab.generator(seed, "weights")
+    shape = p.paths, p.depth, p.hidden_width, p.hidden_width
     if p.hidden_width == 1:
         path = 1 + p.spread * np.clip(random.standard_normal(p.paths), -3, 3)
         weights = np.broadcast_to(path[:, None, None, None], shape)
@@ -93,17 +91,16 @@ def program(p):
     import jax
     import jax.numpy as jnp
 
-    strengths = 0.5 ** jnp.arange(p.hidden_width) * (jnp.arange(p.hidden_width) < MODES)
+    from foretrain.networks import linear_paths as network
 
-    def products(weights):
-        carried = weights[:, 0]
-        for layer in range(1, p.depth):
-            carried = weights[:, layer] @ carried
-        return carried
+    strengths = 0.5 ** jnp.arange(p.hidden_width) * (jnp.arange(p.hidden_width) < MODES)
 
     def loss(weights, inputs):
         target = inputs["singular_value"] * jnp.diag(strengths.astype(weights.dtype))
-        return 0.5 * ((target - products(weights).sum(0)) ** 2).sum()
+        return network.loss(weights, target)
+
+    def shares(weights):
+        return network.products(weights)[:, 0, 0]
 
     def largest_curvature(weights, inputs):
         slope = jax.grad(loss)
@@ -112,12 +109,8 @@ def program(p):
             image = jax.jvp(lambda w: slope(w, inputs), (weights,), (vector,))[1]
             return image / jnp.sqrt((image**2).sum())
 
-        vector = jax.lax.fori_loop(
-            0,
-            200,
-            turn,
-            jnp.ones_like(weights) + jax.grad(lambda w: products(w)[:, 0, 0].sum())(weights),
-        )
+        begin = jnp.ones_like(weights) + jax.grad(lambda w: shares(w).sum())(weights)
+        vector = jax.lax.fori_loop(0, 200, turn, begin)
         image = jax.jvp(lambda w: slope(w, inputs), (weights,), (vector,))[1]
         return (vector * image).sum() / (vector**2).sum()
 
@@ -150,13 +143,10 @@ def program(p):
         }
 
     def observe(inputs, state):
-        return {
-            "loss": loss(state["weights"], inputs),
-            "share": products(state["weights"])[:, 0, 0],
-        }
+        return {"loss": loss(state["weights"], inputs), "share": shares(state["weights"])}
 
     def finish(inputs, state):
-        share, early = (products(state[name])[:, 0, 0] for name in ("weights", "early"))
+        share, early = (shares(state[name]) for name in ("weights", "early"))
         ends, starts = (largest_curvature(state[name], inputs) for name in ("weights", "early"))
         half = inputs["relative_step"] * inputs["edge_step"] / 2
         warm = jnp.where((state["raised"] > 0) & (state["late"] >= 0), 1, jnp.nan)

@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.study import PerSeed, claim, larger_first, skip_if
 from foretrain.theory.pathways import spectral as theory
 
-from .study import EARLY, PAPER, SOURCE, strengths, variants
+from .study import EARLY, PAPER, SOURCE, carrying, strengths, variants
 
 ROOM = 0.03  # relative error of times that a start may bring
 STEPS = 4  # of a start, in steps, from which on no layer changes sign with all others
@@ -13,7 +13,7 @@ AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
 RANGE = (
     0.68,
     1.14,
-)  # singular values of Muon's steps of modes up to hundred times weaker than the strongest
+)  # singular values of Muon's steps, of modes up to a hundred times weaker than the strongest
 
 
 def domain(c):
@@ -43,10 +43,9 @@ def smaller_first(runs, c):
 
 
 def paths(runs, c):
-    """Return how many of all paths carry a mode, shape (seed, mode)."""
+    """Return which share of all paths carries a mode, shape (seed, mode)."""
     skip_if(c.p.paths < 2, "one path has no race")
-    parts = runs.path_part.transpose("seed", "mode", "path").values
-    return parts.sum(-1) ** 2 / (parts**2).sum(-1) / c.p.paths
+    return carrying(runs).values / c.p.paths
 
 
 def winner(c):
@@ -109,7 +108,7 @@ CLAIMS = [
         "muon-times",
         "Muon learns every mode at the time of spectral descent over .68 to 1.14.",
         over_law_range,
-        inside=(1 / 1.14 - ROOM, 1 / 0.68 + ROOM),
+        inside=(1 / RANGE[1] - ROOM, 1 / RANGE[0] + ROOM),
         domain=domain,
         source=SOURCE,
         why="Between these lie what five Newton-Schulz steps make of singular values that are at least .01; 3% for the start.",

@@ -7,6 +7,7 @@ import numpy as np
 from foretrain import study as lab
 from foretrain.study import figure, panel
 from foretrain.theory.pathways import spectral as theory
+from foretrain.theory.pathways.large_steps import participation
 
 SOURCE = "docs/studies/muon-race.md"
 PAPER = "Rhee, Simon & Karkada (2026), abstract"
@@ -76,20 +77,14 @@ def program(p):
     import jax.numpy as jnp
 
     from foretrain.dynamics import spectral
+    from foretrain.networks import linear_paths as network
     from foretrain.networks.singular_values import singular_values
 
-    def products(weights):
-        carried = weights[:, 0]
-        for layer in range(1, p.depth):
-            carried = weights[:, layer] @ carried
-        return carried
-
     def modes(weights):
-        return jnp.diagonal(products(weights), axis1=-2, axis2=-1)
+        return jnp.diagonal(network.products(weights), axis1=-2, axis2=-1)
 
     def loss(weights, inputs):
-        target = jnp.diag(inputs["strengths"])
-        return 0.5 * ((target - products(weights).sum(0)) ** 2).sum()
+        return network.loss(weights, jnp.diag(inputs["strengths"]))
 
     def init(inputs):
         weights = inputs["weights"]
@@ -118,7 +113,7 @@ def program(p):
         return {
             "arrival": jnp.where(arrival < 0, jnp.nan, arrival),
             "path_part": modes(weights),
-            "smallest_direction": singular_values(products(early))[:, -1] / size,
+            "smallest_direction": singular_values(network.products(early))[:, -1] / size,
         }
 
     return lab.Program(init, step, observe, finish=finish)
@@ -134,12 +129,10 @@ def predict(p, step, seed):
     }
 
 
-def carrying(network):
-    def of(c):
-        parts = c[network].path_part
-        return (parts.sum("path") ** 2 / (parts**2).sum("path")).mean("mode")
-
-    return of
+def carrying(runs):
+    """Return how many paths carry each mode at the end, with the dims seed and mode."""
+    parts = runs.path_part.transpose("seed", "mode", "path")
+    return parts.isel(path=0, drop=True).copy(data=participation(parts.values))
 
 
 NETWORKS = {"Spectral descent": "", "Muon": "muon", "Descent": "descent"}
@@ -160,7 +153,12 @@ FIGURES = {
         "No race is left under Muon",
         "Number of paths that carry a mode at the end, mean over modes and seeds. Descent is followed where it ends in time.",
         *(
-            panel(carrying(network), title=name, label="Paths carrying a mode", **PATHS)
+            panel(
+                lambda c, network=network: carrying(c[network]).mean("mode"),
+                title=name,
+                label="Paths carrying a mode",
+                **PATHS,
+            )
             for name, network in NETWORKS.items()
         ),
         legend=3,

@@ -13,6 +13,8 @@ DRAWN = 3  # seeds
 
 def draw_ladder(grid):
     part, where = grid.first(("heads",))
+    if "drop_time" not in part.theory:
+        return None
     values = part.values("heads")
     picture, axes = panels(1, len(values[:2]), height=3.8, squeeze=False)
     for place, (heads, ax) in enumerate(zip(values[:2], np.ravel(axes), strict=True)):
@@ -28,7 +30,10 @@ def draw_ladder(grid):
             levels = np.concatenate([[1.0], levels, levels[-1:]])
             times = np.concatenate([[1.0], times, [rate * float(run["step"][-1])]])
             ax.step(
-                times, levels, where="post", **theory_line(colour, label=None if seed else "told")
+                times,
+                levels,
+                where="post",
+                **theory_line(colour, label=None if seed else "predicted"),
             )
         ax.set(xscale="log", title=f"{heads} heads", ylabel="Loss", xlabel=f"Time ({TIME_UNIT})")
         ax.set_xlim(float(theory["drop_time"].min()) / 5, None)

@@ -44,7 +44,7 @@ def slides_inside(c):
 
 
 def beyond_window(c):
-    return c.p.depth > 2 and over_window(c.p) >= 1 + BORDER
+    return c.p.hidden_width == 1 and c.p.depth > 2 and over_window(c.p) >= 1 + BORDER
 
 
 def outside_border(c):

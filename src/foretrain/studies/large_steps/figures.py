@@ -37,7 +37,7 @@ def draw_window(grid):
                 ax.axvspan(1, min(end, fine[-1]), color=colour, alpha=0.08, linewidth=0)
         edge = np.where(steps[:, None] < end, edge, np.nan)
         axes[1].plot(steps, edge, linestyle="", alpha=0.5, **dots)
-    axes[1].plot(fine, np.minimum(fine, 1), **theory_line(label="told"))
+    axes[1].plot(fine, np.minimum(fine, 1), **theory_line(label="predicted"))
     axes[0].set(ylabel="Paths that carry the mode")
     axes[1].set(ylabel="Step x curvature / 2")
     for ax in axes:
@@ -63,8 +63,9 @@ def draw_run(grid):
     figure, axes = panels(2, 1, height=5, sharex=True)
     for path, colour in zip(run["path"].values, COLOURS * 16, strict=False):
         axes[0].plot(step, run["share"].sel(path=path) / strength, color=colour)
-        flow = cell.theory["early_share"].isel(seed=0).sel(path=path) / strength
-        axes[0].axhline(flow, **theory_line(colour, label=None if path else "flow, told"))
+        if "early_share" in cell.theory:
+            flow = cell.theory["early_share"].isel(seed=0).sel(path=path) / strength
+            axes[0].axhline(flow, **theory_line(colour, label=None if path else "flow, predicted"))
     axes[1].plot(step, loss, color=COLOURS[0])
     axes[0].set(ylabel="Share of the mode")
     axes[1].set(ylabel="Loss", yscale="log", xlabel="Step", ylim=(SETTLED**2, None))

@@ -82,6 +82,7 @@ CLAIMS = [
         "Under spectral descent all paths carry every mode alike, whichever started ahead.",
         lambda c: paths(c.simulation, c).min(1),
         inside=(0.97, 1),
+        where=lambda c: c.p.rule == "spectral",
         why="All paths grow by the same; a start of three percent of it leaves a difference of its square.",
         **OURS | PATHS,
     ),

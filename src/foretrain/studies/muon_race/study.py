@@ -121,6 +121,8 @@ def program(p):
 
 def predict(p, step, seed):
     """Return when spectral descent from zero learns each mode, its course, and signs of the paths' determinants."""
+    if p.rule != "spectral":
+        return {}
     s, time = strengths(p), step * p.learning_rate
     return {
         "arrival": theory.learning_time(0, s, p.share, p.paths, p.depth),

@@ -34,18 +34,13 @@ declare(
 declare(
     "mode",
     level="Loss where it falls most slowly, from half-way to a level to half-way to the next.",
-)
-declare(
-    "mode", level_gap="Relative distance of A there from regression on the modes that are learned."
+    level_gap="Relative distance of A there from regression on the modes that are learned.",
+    learner="Number of the head that carries a mode in the end, or is predicted to; nan where no mode is learned.",
 )
 declare(
     "mode",
     kind="bool",
     visible="Whether a level that is not the last is told to last long enough to be seen.",
-)
-declare(
-    "mode",
-    learner="Number of the head that carries a mode in the end, or is told to; nan where no mode is learned.",
 )
 declare(ladder_end="Loss at the end.")
 

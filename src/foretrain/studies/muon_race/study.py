@@ -142,6 +142,8 @@ CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Tim
 MUON = {"theory": lambda c: c.theory.carried, "title": "Muon", **CURVES}
 DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "title": "Descent"}
 PATHS = {"x": "init_scale", "by": "depth", "theory": False, "scale": "semilogx"}
+PATHS |= {"label": "Paths carrying a mode"}
+
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",
@@ -155,13 +157,8 @@ FIGURES = {
         "No race is left under Muon",
         "Number of paths that carry a mode at the end, mean over modes and seeds. Descent is followed where it ends in time.",
         *(
-            panel(
-                lambda c, network=network: carrying(c[network]).mean("mode"),
-                title=name,
-                label="Paths carrying a mode",
-                **PATHS,
-            )
-            for name, network in NETWORKS.items()
+            panel(lambda c, name=name: carrying(c[name]).mean("mode"), title=title, **PATHS)
+            for title, name in NETWORKS.items()
         ),
         legend=3,
     ),

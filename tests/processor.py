@@ -1,23 +1,23 @@
 """Seconds of processor by test file, printed at the end of a session.
 
-Each process of the tests measures itself and the processes that it started and waited for; workers of xdist send what they
-measured to the process that prints. Imports, and fixtures of the session, stand apart. In CI, where the variable CI is set, a
-file that passes its budget in budgets.toml by half fails the session. Budgets are seconds of the machine on which `slowness`
-is one: another machine, and a busy one, has more of them.
+Each process of the tests measures itself and the processes that it waited for; workers of xdist send what they measured to
+the process that prints. Imports, fixtures of the session, and garbage stand apart. Where the variable CI is set, a file that
+passes its budget in budgets.toml by half fails the session; budgets are of a machine whose `slowness` is one.
 """
 
 import collections
+import gc
 import os
 import resource
 import time
+import timeit
 import tomllib
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parent
-SHARED = "imports and fixtures of the session"
-LISTED = 3.0  # seconds from which on a file has a line
+SHARED = "imports, fixtures and garbage of the session"
 LOOP = 0.084  # seconds of the loop that is timed, where budgets were measured
 
 
@@ -29,14 +29,9 @@ def seconds() -> float:
 
 def slowness() -> float:
     """Factor by which a fixed loop takes longer here than where budgets were measured; at least one."""
-
-    def loop():
-        start, table = time.process_time(), {}
-        for number in range(1_000_000):
-            table[number % 997] = table.get(number % 97, 0.0) + number**0.5
-        return time.process_time() - start
-
-    return max(1.0, min(loop() for _ in range(3)) / LOOP)
+    loop = "for n in range(1_000_000): table[n % 997] = table.get(n % 97, 0.0) + n**0.5"
+    measured = timeit.repeat(loop, "table = {}", timer=time.process_time, repeat=3, number=1)
+    return max(1.0, min(measured) / LOOP)
 
 
 class Processor:
@@ -46,6 +41,11 @@ class Processor:
         self.fast = config.getoption("markexpr") == "not slow"  # budgets are of the fast tests
         self.seconds = collections.Counter()
         self.slowness = 1.0
+        gc.callbacks.append(self._collect)
+
+    def _collect(self, phase, _):
+        """Count the collection of garbage for itself, not for the file that is at work just then."""
+        self.seconds[SHARED] += seconds() if phase == "stop" else -seconds()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
@@ -92,11 +92,11 @@ class Processor:
         return {name: most for name, most in allowed.items() if self.seconds[name] > factor * most}
 
     def pytest_terminal_summary(self, terminalreporter):
-        """Print the table."""
+        """Print the table, a line for each file of three seconds or more."""
         write = terminalreporter.write_line
         terminalreporter.section("seconds of processor", sep="=")
         for name, value in [*self.seconds.most_common(), ("in all", self.seconds.total())]:
-            if value >= LISTED or name == "in all":
+            if value >= 3.0 or name == "in all":
                 write(f"{value:6.1f} s  {name}")
         for name, most in self.excess().items():
             write(f"{name} passed its budget of {most:g} s by half; slowness {self.slowness:.2f}")

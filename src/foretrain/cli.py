@@ -27,8 +27,9 @@ EPILOG = (
 _COMPLAINTS = (
     (r"the following arguments are required: ([^,]+).*", "be given", "is missing"),
     (r"argument ([^:]+): expected .*", "have a value", "has none"),
-    (r"argument ([^:]+): invalid int value: '(.*)'", "be a whole number", r"is `\2`"),
-    (r"argument ([^:]+): invalid float value: '(.*)'", "be a number", r"is `\2`"),
+    (r"argument ([^:]+): invalid int value: (['\"])(.*)\2", "be a whole number", r"is `\3`"),
+    (r"argument ([^:]+): invalid float value: (['\"])(.*)\2", "be a number", r"is `\3`"),
+    (r"argument ([^:]+): invalid truth value: (['\"])(.*)\2", "be true or false", r"is `\3`"),
 )
 
 
@@ -193,6 +194,11 @@ def _study_in(words, parser):
     return None
 
 
+def truth(text):
+    """Return True for "true", False for "false"; raise `ValueError` for another text."""
+    return ["false", "true"].index(text.lower()) == 1
+
+
 def _add_parameters(parser, study):
     from foretrain.plans.author import loaded
     from foretrain.plans.parameters import rules, types
@@ -207,6 +213,7 @@ def _add_parameters(parser, study):
             f"--{name.replace('_', '-')}",
             dest=f"parameter_{name}",
             nargs="+",
+            type=truth if kinds[name] is bool else kinds[name],
             metavar=kinds[name].__name__,
             help=f"{rule.words}{choices}; default {default}".replace("%", "%%"),
         )

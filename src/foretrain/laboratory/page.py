@@ -64,17 +64,10 @@ def write_page(
     numbers: dict[str, Any] = {}
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
-    stored = {} if plan is not None else pictures.read_words(result.path)
-    kept = {
-        name: figures.Drawing(None, picture.title, picture.caption, frozenset(picture.reads))
-        for name, picture in stored.items()
-        if name not in drawn
-    }
-    shows = guarded("links", problems, lambda: links(kept | drawn, summary.claims), {})
-    shown, room, folder = [], _MOST_CSV, target / pictures.FOLDER
-    for name, picture in kept.items():
-        svg = pictures.as_svg(pictures.read_png(result.path, name))
-        shown.append(PageFigure(name, picture.title, picture.caption, svg, "", shows.get(name, ())))
+    shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
+    stored = {} if plan is not None else pictures.stored(result.path)
+    shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
+    room, folder = _MOST_CSV, target / pictures.FOLDER
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
         save = partial(figures.save, {name: drawing}, folder)
@@ -96,7 +89,6 @@ def write_page(
             by_seed = guarded("values of single seeds", problems, of_seeds, {})
         derived = guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
         if target == result.path:
-            pictures.write_words(target, drawn)
             _keep_theory(target, plan)
     else:
         lines: list[str] = []

@@ -140,29 +140,27 @@ class Pace:
 
 
 class _Shown:
+    """What is shown of a stage, beside the work, so that a long cell or figure is told too."""
+
     def __init__(self):
         self._began = self._since = time.monotonic()
         self._now: Stage | None = None
 
     def __call__(self, now: Stage) -> None:
+        if self._now is None:
+            self.start()
         if self._now is None or self._now.name != now.name:
             self._since = time.monotonic()
         self._now = now
 
 
 class _Lines(_Shown):
-    """Lines for a log; written beside the work, so that a long cell or figure is told too."""
+    """Lines for a log."""
 
-    def __init__(self):
-        super().__init__()
+    def start(self) -> None:
         self._pace, self._closed = Pace(), threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def __call__(self, now: Stage) -> None:
-        super().__call__(now)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, daemon=True)
-            self._thread.start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
 
     def _watch(self):
         while not self._closed.wait(0.5):
@@ -171,23 +169,17 @@ class _Lines(_Shown):
                 say(sentence(now))
 
     def close(self) -> None:
-        self._closed.set()
-        if self._thread is not None:
+        if self._now is not None:
+            self._closed.set()
             self._thread.join()
 
 
 class _Bar(_Shown):
     """A line at the foot of a terminal, above which everything else is printed."""
 
-    def __init__(self):
-        super().__init__()
-        self._live: Any = None
-
-    def __call__(self, now: Stage) -> None:
-        super().__call__(now)
-        if self._live is None:
-            self._live = _live(self._drawn)
-            self._live.start()
+    def start(self) -> None:
+        self._live = _live(self._drawn)
+        self._live.start()
 
     def _drawn(self, console):
         from rich.text import Text
@@ -200,7 +192,7 @@ class _Bar(_Shown):
         return Text.assemble(*zip(parts, styles, strict=True), no_wrap=True)
 
     def close(self) -> None:
-        if self._live is not None:
+        if self._now is not None:
             self._live.stop()
 
 

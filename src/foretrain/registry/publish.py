@@ -12,7 +12,6 @@ from typing import Any
 from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans.card import Card
-from foretrain.registry.check import paper_cost
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
 from foretrain.registry.sizes import notes, reached
@@ -30,7 +29,7 @@ _COMMON = {"scripts": ("fold.js",), "images": "'self' file: data:", "sheets": ("
 def publish(records: Sequence[Record], out: Path) -> list[Path]:
     """Write the site of these records into a folder, and return its pages, the front page first.
 
-    Cost: some milliseconds for each sentence, and up to some seconds for each study that is not at its document's size.
+    Cost: some milliseconds for each sentence.
 
     Raises:
         FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
@@ -61,10 +60,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             verdicts=VERDICTS,
             detail=DETAIL,
             pictures=pictures,
-            studies=[
-                (study, study in known, size, paper_cost(known.get(study, [])))
-                for study, size in notes(records).items()
-            ],
+            studies=[(study, study in known, size) for study, size in notes(records).items()],
             duration=duration,
         ),
         "errata": document(

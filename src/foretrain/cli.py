@@ -175,23 +175,15 @@ def _add_arguments(parsers, argv):
 
 
 def _study_in(words, parser):
-    """The word that stands where the study does: the first one that is neither an option nor the value of one."""
-    options, takes_value = parser._option_string_actions, False
-    for word in words:
-        if takes_value:
-            takes_value = False
-        elif not word.startswith("-"):
-            return word
-        elif word != "--":
-            name = word.split("=")[0]
-            if name not in options:
-                rule, repair = (
-                    "name the study before its options",
-                    "Try foretrain run <study> first.",
-                )
-                raise argument_error("command line", rule, f"has `{word}` first", repair)
-            takes_value = "=" not in word and options[name].nargs != 0
-    return None
+    """Return the study among the words of a run, None where there is none; a parameter may not stand before it."""
+    try:
+        known, others = parser.parse_known_args([w for w in words if w not in ("-h", "--help")])
+    except ForetrainError:  # which is raised again once the parameters are known
+        return None
+    if others and words.index(others[0]) < words.index(known.study):
+        got, repair = f"has `{others[0]}` first", "Try foretrain run <study> first."
+        raise argument_error("command line", "name the study before its options", got, repair)
+    return known.study
 
 
 def truth(text):

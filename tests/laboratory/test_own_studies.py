@@ -1,9 +1,7 @@
 """Studies that stand outside of the catalogue: files, folders, functions, and other packages."""
 
-import importlib.metadata
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -134,29 +132,6 @@ def test_another_value_that_a_program_holds_is_trained_again(tmp_path):
     other, another = go(5)
     np.testing.assert_allclose(other, 0.5 ** np.arange(5), rtol=1e-5)
     assert code == same != another
-
-
-@pytest.mark.slow
-def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
-    package = tmp_path / "site" / "otherlab"
-    package.mkdir(parents=True)
-    shutil.copy(mine, package / "__init__.py")
-    monkeypatch.syspath_prepend(package.parent)
-    point = importlib.metadata.EntryPoint("autoencoder", "otherlab", catalogue.GROUP)
-    broken = importlib.metadata.EntryPoint("gone", "nowhere_at_all", catalogue.GROUP)
-    found = {"autoencoder": point, "gone": broken}
-    monkeypatch.setattr(catalogue, "_entry_points", lambda: found)
-    catalogue.names.cache_clear()
-    catalogue._known.cache_clear()
-    try:
-        assert main(["list"]) == 0
-        assert "autoencoder" in capsys.readouterr().out
-        (package / "study.py").write_text((package / "__init__.py").read_text())
-        result = foretrain.run("autoencoder", out=tmp_path / "out", **{**SMALL, "workers": 1})
-        assert len(result.claims) == 2
-    finally:
-        catalogue.names.cache_clear()
-        catalogue._known.cache_clear()
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.elsewhere import take
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
-from foretrain.laboratory.stages import on_cluster, stages, training
+from foretrain.laboratory.stages import Stage, stages, training
 from foretrain.plans.author import loaded
 from foretrain.plans.config import read_sweep
 from foretrain.plans.options import OF_GRID, Options, documented, only, split
@@ -109,7 +110,7 @@ def troubles(folder: Path) -> list[str]:
     if lost := summary.lost:
         reason = next(iter(summary.failures.values()), "they are missing")
         where = folder / ("log.txt" if summary.failures else "summary.json")
-        lines.append(f"{lost} runs were lost: {reason} See {where}.")
+        lines.append(f"{count(lost, 'run was', 'runs were')} lost: {reason} See {where}.")
     if diverged := summary.runs.get("diverged", 0):
         where = folder / "report.html"
         lines.append(f"{diverged} of {sum(summary.runs.values())} runs diverged. See {where}.")
@@ -165,7 +166,9 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             began = time.monotonic()
             with connected(options.scheduler) as client:
                 claimed()
-                shards = execute_on(client, plan, folder, tell=on_cluster(tell), **how)
+                stage = partial(Stage, "Training", of="parts", note="on the cluster")
+                tell(stage())
+                shards = execute_on(client, plan, folder, tell=lambda *n: tell(stage(*n)), **how)
             device = next((shard.device for shard in shards if shard.device), "")
             return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:

@@ -5,6 +5,7 @@ Files of theory and figures are read as text and not imported, so that the answe
 
 import ast
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def _claim(sentence: Sentence) -> dict[str, Any]:
     return {**others, "sentence": sentence.statement, "allowed": allowed}
 
 
-def _statements(study: Study, role: str) -> dict[str, Any]:
+def _statements(study: Study, role: str) -> Mapping[str, Any]:
     """Return name to statements of the file of a role, or of the one file of a study; not imported, but of functions."""
     file = study.files.get(role) or study.files.get("study")
     return source(Path(file)).statements if file else study.part("study") or {}

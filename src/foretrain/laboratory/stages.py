@@ -130,7 +130,7 @@ class Pace:
 
 
 class _Shown:
-    """What is shown of a stage, beside the work, so that a long cell or figure is told too."""
+    """Display of stages, beside the work, so that a long cell or figure is told too."""
 
     def __init__(self):
         self._began = self._since = time.monotonic()

@@ -92,10 +92,6 @@ def build(
 KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
 
 
-def laid(**changed):
-    return Cell(build(**changed).along(*AXES))
-
-
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
         "one-dimensional": {},
@@ -157,7 +153,7 @@ def test_a_set_without_the_only_samples_of_two_labels_does_not_tell_enough(missi
 
 
 def test_causes_and_boundary_of_a_made_up_map():
-    c = laid()
+    c = Cell(build().along(*AXES))
     why, failed = claims.causes(c).values, (c.phase >= 2).values
     assert ((why >= 0) == failed).all()
     assert (why[..., -2:][failed[..., -2:]] == 0).all()

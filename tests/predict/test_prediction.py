@@ -9,8 +9,8 @@ import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError
 from foretrain.predict.files import read_candidates
-from foretrain.predict.graph_figure import draw_graph
 from foretrain.predict.predict import predict, rank
+from foretrain.predict.prediction_figures import draw_graph
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import pathways_data
 from foretrain.tasks.logic import contextual, pathways_graph, xor

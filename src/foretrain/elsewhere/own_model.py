@@ -29,10 +29,6 @@ from foretrain.streams import key as stream_key
 
 SINGLE = "There is one start, the weights as they are given: nothing has an interval."
 _DRAWN = "Weights are those of the first start: `init` draws them, and none are stored."
-_TRACED = (
-    "Name the module that was exported, model.py:name; of a chain of layers its weights do: "
-    "safetensors.torch.save_file(torch.export.load('model.pt2').state_dict, 'model.safetensors')."
-)
 _TRIED = 64  # examples on which repairs are tried
 
 
@@ -157,9 +153,6 @@ def _importing(path, function):
 
 
 def _of_arrays(path, x, activation, layers, outputs) -> Function:
-    if path.suffix.lower() == ".pt2":
-        rule = "be a file of weights, or the module itself"
-        raise argument_error("model", rule, f"is {path.name}, a traced graph", _TRACED)
     arrays = adapters.read_arrays(path)
     stored = arrays.pop(adapters.OUTPUTS, None)
     outputs = stored if outputs is None else outputs

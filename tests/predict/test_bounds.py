@@ -63,7 +63,6 @@ def one_line(capsys, *arguments) -> str:
         ("--until 1e-300", "`--times` must end between"),
         ("--until 1.7e308", "`--times` must end between"),
         ("--times 0 1e300", "`--times` must end between"),
-        ("--times 3 3", "`--times` must ascend"),
     ],
 )
 def test_options_that_no_integration_can_follow_end_in_one_line(files, capsys, option, message):

@@ -56,7 +56,12 @@ class OwnModel:
         """Return the network at its own weights or else, with a note, at its first start; tried on x (n, ...)."""
         if self.stored is not None:
             return self.stored
-        return function_of(self.apply, _first(self.init), x, notes=(_DRAWN,))
+        try:
+            first = self.init(stream_key(0, 0, "weights"))
+        except Exception as error:
+            rule, got = "draw weights from a key", f"raises at {place(error)}"
+            raise argument_error("init", rule, got) from error
+        return function_of(self.apply, first, x, notes=(_DRAWN,))
 
 
 def own_model(
@@ -234,15 +239,6 @@ def _called(model, **key):
             at = f"{code.co_filename}, line {code.co_firstlineno}: {type(error).__name__}: {error}"
             repair = "Name the file alone where it defines `apply` with `params` or `init`."
         raise argument_error("model", rule, f"raises at {at}", repair) from error
-
-
-def _first(init):
-    try:
-        return init(stream_key(0, 0, "weights"))
-    except Exception as error:
-        raise argument_error(
-            "init", "draw weights from a key", f"raises at {place(error)}"
-        ) from error
 
 
 def _drawn_anew(torch, module, x, layers) -> OwnModel:

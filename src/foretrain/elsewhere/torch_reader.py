@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.degeneracy.function import Function, check_outputs
+from foretrain.elsewhere.aten import OPERATIONS, operation
 from foretrain.elsewhere.torch_layers import network_of_graph, symbols
 from foretrain.errors import ArgumentError, argument_error, finite_array
 from foretrain.plans.place import place
@@ -134,8 +135,6 @@ class _Graph:
 
     def value(self, params, known, nodes, wanted):
         """Return the value of a node, computed from known values through `nodes`."""
-        from foretrain.elsewhere.aten import OPERATIONS, operation
-
         known = dict(known)
 
         def argument(item: Any) -> Any:
@@ -163,7 +162,7 @@ class _Graph:
         return known[wanted] if wanted in known else argument(wanted)
 
 
-def _unread(node, operation):
+def _unread(node, name):
     """Return the error that refuses a module by its class name and place."""
     where, kind = next(reversed((node.meta.get("nn_module_stack") or {"": ("", "?")}).values()))
     kind = kind if isinstance(kind, str) else kind.__name__
@@ -173,6 +172,6 @@ def _unread(node, operation):
     return argument_error(
         "model",
         "be made of what is read",
-        f"{place} is a `{short}`, which is not read, for its `{operation}`",
+        f"{place} is a `{short}`, which is not read, for its `{name}`",
         "Try apply(params, x) in JAX.",
     )

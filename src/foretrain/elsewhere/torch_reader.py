@@ -100,21 +100,14 @@ class _Graph:
             repair = "Its forward may take one tensor, and may not branch on values."
             raise argument_error("model", "be exported by torch.export", text, repair) from error
         signature = program.graph_signature
-        first: dict[int, str] = {}
-        for name, leaf in module.named_parameters():
-            first[id(leaf)] = name
+        first = {id(leaf): name for name, leaf in module.named_parameters()}
         self.parameters = {  # name of a node to that of the parameter, the first name of a shared one
             node: first[id(module.get_parameter(name))]
             for node, name in signature.inputs_to_parameters.items()
         }
         stored = {**program.state_dict, **program.constants}
-        self.constants = {
-            node: stored[name].detach().numpy()
-            for node, name in {
-                **signature.inputs_to_buffers,
-                **signature.inputs_to_lifted_tensor_constants,
-            }.items()
-        }
+        fixed = {**signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
+        self.constants = {node: stored[name].detach().numpy() for node, name in fixed.items()}
         inputs, outputs = list(signature.user_inputs), list(signature.user_outputs)
         if len(inputs) != 1 or len(outputs) != 1:
             got = f"gives {len(outputs)}"

@@ -273,7 +273,7 @@ def test_parameters_that_require_no_gradient_stay_and_are_told():
     assert not module[0].weight.requires_grad
     np.testing.assert_allclose(function.outputs(x), module(torch.as_tensor(x)).detach(), atol=1e-6)
     assert jacobian_spectrum(function.apply, x, function.params).rank == 21
-    with pytest.raises(ArgumentError, match="have only .* where layers are named, but has 30"):
+    with pytest.raises(ArgumentError, match=r"have only .* where layers are named, but has 30"):
         of_torch(module, x, ["1"])
     module.requires_grad_(False)
     with pytest.raises(ArgumentError, match="but has 51"):

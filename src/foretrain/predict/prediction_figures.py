@@ -118,17 +118,14 @@ def _random(ax, prediction: Prediction) -> None:
 
 def _random_caption(prediction: Prediction) -> str:
     assert prediction.drawn is not None
-    trained = (
-        ""
-        if prediction.trained is None
-        else " Solid: networks trained on the examples from other draws."
-    )
+    trained = " Solid: networks trained on the examples from other draws."
     start = start_words(prediction)
     return (
         f"Loss of {prediction.label} from {start}, and when each mode is half learned: median (dashed, "
         f"circles) and range (band, bars) of the exact flow of {len(prediction.drawn.curves)} draws; dotted: the "
         "reduction from decoupled weights; open circles: paths that lose the mode to another."
         + trained
+        * (prediction.trained is not None)
     )
 
 

@@ -34,13 +34,8 @@ def spectra():
 
 def theory():
     """The theory along sizes, as it is now."""
-    cells = [
-        theory_of(
-            catalogue.load("mask-spectrum"),
-            Grid(study.Parameters(mask_size=size, density=DENSITY)),
-        )
-        for size in SIZES
-    ]
+    grids = [Grid(study.Parameters(mask_size=size, density=DENSITY)) for size in SIZES]
+    cells = [theory_of(catalogue.load("mask-spectrum"), whole) for whole in grids]
     values = {name: np.array([cell[name].values for cell in cells]) for name in cells[0]}
     return made_up.runs(AXES, 0, values, outcome=None)
 

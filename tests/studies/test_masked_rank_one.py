@@ -25,10 +25,8 @@ PARAMETERS = study.Parameters(domains=SIZE)
 @cache
 def theory():
     """The real theory of every scale, as arrays of shape (init_scale, seed)."""
-    unit = theory_of(
-        catalogue.load("masked-rank-one"),
-        Grid(study.Parameters(domains=SIZE, init_scale=1.0), {}, SEEDS),
-    )
+    whole = Grid(study.Parameters(domains=SIZE, init_scale=1.0), {}, SEEDS)
+    unit = theory_of(catalogue.load("masked-rank-one"), whole)
     names = ("turns", "alignment_exponent")
     values = {name: np.tile(unit[name].values, (len(SCALES), 1)) for name in names}
     times = unit["blow_up_time"].values / np.array(SCALES)[:, None]

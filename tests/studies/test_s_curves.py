@@ -203,15 +203,8 @@ def test_only_optimizers_with_decay_are_given_one(name, decay):
     assert factorization.weight_decay(parameters) == decay
 
 
-DECAYED = Parameters(
-    dimension=8,
-    rank=1,
-    optimizer="sgd_decay",
-    weight_decay=0.4,
-    steps=200,
-    observe_every=10,
-    precision="float64",
-)
+EIGHT = {"dimension": 8, "rank": 1, "steps": 200, "observe_every": 10, "precision": "float64"}
+DECAYED = Parameters(**EIGHT, optimizer="sgd_decay", weight_decay=0.4)
 SEEN = np.arange(0, DECAYED.steps + 1, DECAYED.observe_every)
 
 

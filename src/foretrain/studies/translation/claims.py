@@ -108,10 +108,9 @@ def seeming_error(c):
 
 
 def alignment_exponent(c):
+    converged = shared.has_converged(c.of("departure"))
     left, masks = (
-        c["departure"][name]
-        .where(shared.has_converged(c.of("departure")))
-        .transpose(*OVER, "seed", ...)
+        c["departure"][name].where(converged).transpose(*OVER, "seed", ...)
         for name in ("misalignment", "trained_pairs")
     )
     shared.both_ends(left)  # of one scale there is no slope

@@ -13,7 +13,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.trained_fraction import claims, study
+from foretrain.studies.trained_fraction import study
 from foretrain.studies.trained_fraction.study import SMALLER, Parameters
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.tasks.masks import circulant, without_common_output
@@ -79,7 +79,7 @@ def _similarity(smaller):
     for outputs in AXES["trained_outputs"]:
         cell, part = Cell(Grid(replace(P, trained_outputs=outputs))), 0.0
         if outputs > 1 and without_common_output(circulant(5, outputs)).any():
-            part = 0.04 / smaller ** claims.power_of_scale(cell)
+            part = 0.04 / smaller ** study.power_of_scale(cell)
         similar.append(np.kron((1 - part) * np.ones((5, 5)) + part * np.eye(5), modes @ modes.T))
     hair = 1 + 1e-6 * np.arange(1, SEEDS + 1)[:, None, None]
     return np.array(similar)[:, None] * hair + np.zeros((2, 1, 1, 1, 1))
@@ -164,4 +164,4 @@ def test_threshold_is_where_the_error_stays_low():
     data = {"converged_untrained_error": np.array(error).T * zero_error(p)}
     cell = Cell(grid(p, {"trained_outputs": (1, 2, 3, 10)}, 4, {"": data}))
     # In the last a run diverged.
-    np.testing.assert_array_equal(claims.threshold(cell, cell.simulation), [1.0, 0.1, 0.2, nan])
+    np.testing.assert_array_equal(study.threshold(cell, cell.simulation), [1.0, 0.1, 0.2, nan])

@@ -87,7 +87,7 @@ def test_a_part_has_its_own_free_directions_by_the_rank_alone():
     result = trajectory(parts, X, 1e-3)
     ((name, values),) = result.by_source().items()
     assert (name, values.tolist()) == ("all", [0, 2, 2])
-    assert result.parameters == 10
+    assert result.analyses[0].parameters == 10
     assert result.block_counts() == {}
     assert [ax.get_ylabel() for ax in result.plot().axes][1:] == ["Free directions", "Loss"]
 

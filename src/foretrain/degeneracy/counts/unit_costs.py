@@ -26,6 +26,7 @@ from scipy.linalg import eigh_tridiagonal, solve_banded
 
 from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum, jacobian_spectrum
 from foretrain.degeneracy.function import Function
+from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
 from foretrain.words import memory
@@ -56,11 +57,6 @@ class UnitCosts:
     below: tuple[np.ndarray, np.ndarray] | None
     parameters: int
     answers: int
-
-    @property
-    def exact(self) -> bool:
-        """True if every cost is known."""
-        return self.below is None
 
     def effective(self, eps: Any) -> tuple[Any, Any]:
         """N and its error at every noise scale, each shaped like `eps`; the error is 0 where all costs are known.
@@ -104,24 +100,25 @@ def _scatter(each):
 
 
 def costs_of(
-    function: Function,
-    x: np.ndarray,
-    loss: str,
-    resolve: float,
-    seed: int = 0,
+    function: Function, x: np.ndarray, loss: str, eps: float, seed: int = 0
 ) -> tuple[UnitCosts, Spectrum | None, list[str]]:
     """Costs of unit steps: all of them where the Jacobian fits, else their distribution; its singular values, or None; doubts.
 
-    `function` and x are checked, and `resolve` is the smallest noise scale that matters.
+    `function` and x are checked, and the smallest noise scale that matters is that of `SCALES` times `eps`.
     """
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
     try:
         jacobian = jacobian_spectrum(*of, loss=loss, seconds=EXACT)
     except TooLarge as error:
-        options = {"loss": loss, "resolve": resolve, "seed": seed}
+        options = {"loss": loss, "resolve": min(SCALES) * eps, "seed": seed}
         costs = quadrature(function.apply, function.params, x, **options)
-        return costs, None, [f"Counts: estimates. {error}"]
+        doubts = [f"Counts: estimates. {error}"]
+        if not costs.converged(eps):
+            value, error = costs.effective(eps)
+            known = f"{value:,.0f} effective parameters are known to {error:,.0f} only"
+            doubts.append(f"Curvature: {known}.")
+        return costs, None, doubts
     return of_jacobian(jacobian), jacobian, []
 
 

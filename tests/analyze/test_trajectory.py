@@ -104,8 +104,6 @@ def test_modules_are_counted_at_every_moment_where_asked():
     assert result.block_counts()["modules"][1] == 2
     assert [model.modular for model in result.wirings] == [False, True]
     assert any(line.startswith("Modules at 0 are those") for line in result.doubts)
-    hollow = result.plot().axes[2].lines[-1]
-    assert hollow.get_xdata().tolist() == [0]
     with pytest.raises(ArgumentError, match="have layers where modules are asked for"):
         trajectory([as_function(model).part("1") for model in MODELS], X, 1e-3, wiring=True)
 

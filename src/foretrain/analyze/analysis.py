@@ -7,7 +7,7 @@ first and the last are equal. The parts are in their own files; here they share 
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -164,8 +164,7 @@ def analyze(
     if gradients is None:
         gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
     if tell:
-        for line in outlook(function, x, gradients):
-            tell(line)
+        outlook(tell, function, x, gradients)
     sizes = function.size, len(x), outputs.size
     analysis = Analysis(*sizes, wide, loss, eps, source, doubts=doubts)
 
@@ -206,10 +205,8 @@ def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:
     return CALL + costs["flops"] / OPERATIONS + costs["bytes accessed"] / BYTES
 
 
-def outlook(
-    function: Function, x: np.ndarray, gradients: int, wiring: bool = True, moments: int = 1
-) -> Iterator[str]:
-    """Lines on time and memory, from a trial of the outputs and what the parts cost; sampling takes its gradients at most."""
+def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, moments=1) -> None:
+    """Tell time and memory, from a trial of the outputs and what the parts cost; sampling takes its gradients at most."""
     begun = time.process_time()
     answers, d, network = function.outputs(x).size, function.size, function.network
     each = time.process_time() - begun
@@ -230,8 +227,8 @@ def outlook(
     shown = lambda seconds: duration(float(f"{seconds:.2g}"))  # noqa: E731
     words = ", ".join(f"{shown(part)} to {name}" for name, part in parts.items())
     whole = shown(sum(parts.values()))
-    yield f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs."
-    yield f"Memory: at most {memory(size + peak_memory() + 1e8)}."
+    tell(f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs.")
+    tell(f"Memory: at most {memory(size + peak_memory() + 1e8)}.")
 
 
 def _counted(function, x, eps, loss, spectrum):

@@ -109,7 +109,7 @@ def over_training(trajectory: Trajectory) -> Drawing:
     parts = {
         _effective: "Effective parameters by curvature at three noise scales; bands are errors of the quadrature.",
         _free: "Directions that change no answer at all, by source; hollow marks are estimates.",
-        _blocks: "Blocks of synchronised neurons; modules, hollow where rewired graphs are as modular.",
+        _blocks: "Blocks of synchronised neurons, and modules.",
         _losses: "The loss, with labels that of training, else the distance from the last outputs, which is 0 at the end.",
     }
     absent = {_free: not trajectory.by_source(), _blocks: not trajectory.block_counts()}
@@ -145,13 +145,8 @@ def _free(ax, trajectory):
 
 def _blocks(ax, trajectory):
     colours = {"synchronised blocks": PALETTE["purple"], "modules": PALETTE["sky"]}
-    counts = trajectory.block_counts()
-    for name, values in counts.items():
+    for name, values in trajectory.block_counts().items():
         ax.plot(trajectory.moments, values, "s-", color=colours[name], label=name)
-    hollow = np.array([not wiring.modular for wiring in trajectory.wirings], bool)
-    if hollow.any():
-        marks = {"color": colours["modules"], "markerfacecolor": "white", "zorder": 3}
-        ax.plot(trajectory.moments[hollow], counts["modules"][hollow], "s", **marks)
     ax.set(ylabel="Blocks, modules", ylim=(0, None))
 
 

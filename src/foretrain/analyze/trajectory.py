@@ -124,12 +124,10 @@ def trajectory(
     Raises:
         ArgumentError: Models or moments are not like this, or an argument is out of range.
     """
-    if len(models) < 2:
-        raise argument_error("models", "be at least two", f"are {len(models)}")
     at = np.arange(len(models)) if moments is None else np.asarray(moments, float)
-    if len(at) != len(models):
-        got = f"are {len(at)} for {len(models)} models"
-        raise argument_error("moments", "be as many as models", got)
+    if len(models) < 2 or len(at) != len(models):
+        got = f"are {len(models)} at {len(at)} moments"
+        raise argument_error("models", "be at least two, one for each moment", got)
     functions = [as_function(model) if isinstance(model, Network) else model for model in models]
     x = functions[-1].data(x)
     outputs = [checked_outputs(function.outputs(x)) for function in functions]
@@ -149,8 +147,7 @@ def trajectory(
     options |= {"seconds": 0, "y": y, "loss": loss, "source": source, "wiring": wiring}
     analyses = []
     if tell:
-        for line in outlook(functions[0], x, 0, wiring, len(models)):
-            tell(line)
+        outlook(tell, functions[0], x, wiring=wiring, moments=len(models))
     for moment, function in zip(at, functions, strict=True):
         if tell:
             tell(f"At {moment:g}: curvature and counts{' and modules' * wiring}.")

@@ -251,16 +251,13 @@ def best_way(
 
 def _values(parts, way, small):
     """Singular values of the matrix that these rows make up, `small` wide, descending."""
-    kept = np.zeros((0, small)) if way == "triangle" else np.zeros((small, small))
-    waiting, many = [], 0
+    if way == "gram":
+        squares = sum((part.T @ part for part in parts), np.zeros((small, small)))
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(squares)[::-1], 0))
+    kept, waiting, many = np.zeros((0, small)), [], 0
     for part in parts:
-        if way == "gram":
-            kept += part.T @ part
-            continue
         waiting.append(part)
         many += len(part)
         if many >= 2 * small:
             kept, waiting, many = np.linalg.qr(np.concatenate([kept, *waiting]), mode="r"), [], 0
-    if way == "gram":
-        return np.sqrt(np.maximum(np.linalg.eigvalsh(kept)[::-1], 0))
     return np.linalg.svd(np.linalg.qr(np.concatenate([kept, *waiting]), mode="r"), compute_uv=False)

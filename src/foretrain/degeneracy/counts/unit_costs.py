@@ -170,7 +170,8 @@ def quadrature(
             rule = f"have at most {MOST // (8 * steps):,} numbers"
             got = f"have {d:,}, of which {steps} vectors take {memory(8 * d * steps)}"
             raise argument_error("params", rule, got, "Choose a part of them.")
-        size = max(1, min(len(x), ROOM // (64 * max(1, _widest(apply, params, x)))))
+        # What a product keeps for each example: its inputs and outputs, and of parameters a fraction.
+        size = max(1, min(len(x), ROOM // (64 * (int(np.size(x[:1])) + outputs + 1024))))
         parts = [x[at : at + size] for at in range(0, len(x), size)]
 
         def along(v):
@@ -224,13 +225,6 @@ def slope_shift(
         operator: Any = LinearOperator((len(slope),) * 2, matvec=shifted, dtype=np.float64)  # pyright: ignore[reportCallIssue]
         centre, _ = cg(operator, -slope / 2, rtol=1e-4, maxiter=200)
         return float((slope @ centre + centre @ costs(centre)) / eps)
-
-
-def _widest(apply, params, x):
-    """Numbers of an example's inputs and outputs, and of parameters a fraction: what a product keeps for each example."""
-    import jax
-
-    return int(np.size(x[:1])) + int(np.prod(jax.eval_shape(apply, params, x[:1]).shape)) + 1024
 
 
 @lru_cache(maxsize=64)

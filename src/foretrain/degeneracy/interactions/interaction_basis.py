@@ -115,14 +115,6 @@ def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> Lay
     return LayerBasis(directions, directions.T, spread**2, mean)
 
 
-def memory(sizes: list[tuple[int, int]], kind: str = "global") -> int:
-    """Bytes that one example needs: activations, and Jacobians of the largest layer; `sizes` are those of `folded.shapes`."""
-    local = max(max(a[0], b[0]) * a[1] * b[1] for a, b in pairwise(sizes))
-    whole = [t * d for t, d in sizes]
-    to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
-    return 8 * (3 * sum(whole) + 3 * local + 4 * to_output)
-
-
 def interaction_basis(
     network: Network,
     x: np.ndarray,
@@ -160,7 +152,11 @@ def interaction_basis(
     one_of("kind", kind, KINDS)
     real("threshold", threshold, minimum=0, maximum=1)
     chain, sizes = chains.steps(network, not centre), chains.shapes(network, x, not centre)
-    size = chains.block_size(memory(sizes, kind))
+    # Of an example: activations, and Jacobians of the largest layer.
+    local = max(max(a[0], b[0]) * a[1] * b[1] for a, b in pairwise(sizes))
+    whole = [t * d for t, d in sizes]
+    to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
+    size = chains.block_size(8 * (3 * sum(whole) + 3 * local + 4 * to_output))
     layer_moments = moments(network, x, centre=centre)
     count = min(moment.examples for moment in layer_moments[:-1])
     short = max(d for _, d in sizes[:-1])

@@ -9,7 +9,6 @@ from foretrain import study
 from foretrain.quantities.allowed import tolerance
 from foretrain.study import Exact, PerSeed, Sampling, claim, declare, default, generator, parameter
 from foretrain.theory import landscapes
-from foretrain.theory.landscapes import temperature_from_volume
 
 SOURCE = (
     "Bushnaq et al. (2024), Using degeneracy in the loss landscape, sections 2.2.2 and 5.1, Fig. 1"
@@ -40,16 +39,15 @@ class Parameters(Sampling):
     gradients: int = default(4_000_000)
 
 
-@lru_cache(maxsize=32)
 def landscape_of(name: str, c: float) -> landscapes.Landscape:
     return {
-        "square": lambda: landscapes.power(1),
-        "quartic": lambda: landscapes.power(2),
-        "crossover": lambda: landscapes.crossover(c),
-        "plane": landscapes.plane,
-        "cross": landscapes.product,
-        "partial": lambda: landscapes.product(1, 2),
-    }[name]()
+        "square": landscapes.power(1),
+        "quartic": landscapes.power(2),
+        "crossover": landscapes.crossover(c),
+        "plane": landscapes.plane(),
+        "cross": landscapes.product(),
+        "partial": landscapes.product(1, 2),
+    }[name]
 
 
 def labels(p):
@@ -127,7 +125,7 @@ def beyond_mean(c):
         return PerSeed(np.full(c.seeds, np.nan))
     fine = np.linspace(np.log(1e-9), 0, 4000)
     curve = np.interp(fine, BETWEEN[judged], value[judged])
-    mean = temperature_from_volume(lambda eps: curve, c.p.beta, np.exp(fine))
+    mean = landscapes.temperature_from_volume(lambda eps: curve, c.p.beta, np.exp(fine))
     return PerSeed(c.learning_coefficient - mean, f"Mean by measured volumes {mean:.3f}.")
 
 

@@ -10,7 +10,6 @@ from foretrain.quantities.allowed import tolerance
 from foretrain.study import Seed, choice, claim, declare, default, parameter
 from foretrain.theory.factorization import random_matrix
 from foretrain.training import masked_rank_one as flight
-from foretrain.training.masked_rank_one import DEPARTURE
 from foretrain.training.masked_rank_one_claims import OURS, generalises, recorded
 
 SOURCE = "Note on shared representations, section 3"
@@ -156,7 +155,7 @@ def quarter_circle(c):
 
 def outlier_in_training(c):
     above, below = (
-        c[network].stage_misalignment.isel(stage=DEPARTURE, mask_size=-1)
+        c[network].stage_misalignment.isel(stage=flight.DEPARTURE, mask_size=-1)
         for network in ("trained", "smaller")
     )
     size = (c["trained"].sizes["input_domain"], c.p.density)

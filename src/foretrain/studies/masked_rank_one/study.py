@@ -13,7 +13,6 @@ from foretrain.theory.factorization import masked_rank_one_escape as escape
 from foretrain.theory.factorization.masked_rank_one import alignment_exponent
 from foretrain.theory.factorization.masked_rank_one_end import component_signs, end_of_training
 from foretrain.training import masked_rank_one as flight
-from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
 SOURCE = "Note on shared representations, section 3"
 COST = "30 s"
@@ -145,7 +144,7 @@ def pair_ends(domains: int, init_scale: float, seed: Seed) -> dict[str, np.ndarr
 def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
     p, data = cell.parameters, cell.simulation
-    seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(STAGES)
+    seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(flight.STAGES)
     scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
@@ -154,7 +153,7 @@ def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
         trained, *start = drawn
         early = escape.early_flow([p.init_scale * weights for weights in start], trained)
         run = data.isel(seed=seed)
-        before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
+        before = run["solver_time"].values <= run["stage_time"].values[flight.ESCAPE]
         for step in np.flatnonzero(before):
             progress, now = float(run["progress"][step]), float(run["shared_scale"][step])
             left, right, scale[seed, step] = escape.weights_at(early, progress, now)

@@ -166,13 +166,12 @@ def fewest_axes(c):
 def borders(c):
     phase = c.phase.values
     skip_if(min(phase.shape[:2]) < 2, "a map has two values of each axis")
-    pairs = (phase[1:], phase[:-1]), (phase[:, 1:], phase[:, :-1])
-
-    def number(code):
-        ends = [(GROKKING, code), (code, GROKKING)]
-        return sum(((a == x) & (b == y)).sum((0, 1)) for a, b in pairs for x, y in ends)
-
-    bad, good = number(MEMORIZATION), number(COMPREHENSION)
+    along, across = (phase[1:], phase[:-1]), (phase[:, 1:], phase[:, :-1])
+    pairs = along, along[::-1], across, across[::-1]
+    bad, good = (
+        sum(((a == GROKKING) & (b == code)).sum((0, 1)) for a, b in pairs)
+        for code in (MEMORIZATION, COMPREHENSION)
+    )
     return np.where(bad + good > 0, bad / np.maximum(bad + good, 1), np.nan)
 
 

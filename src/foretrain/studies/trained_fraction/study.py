@@ -15,11 +15,10 @@ from foretrain.study import Seed, claim, default
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.theory.connectivity import error_across_components, predict_masks
 from foretrain.theory.pathways.race_parts import parts_of_mask, parts_similarity
-from foretrain.training import routing_to_loss
 from foretrain.training.routing import ITEMS, items_task, labels, mask  # noqa: F401
 from foretrain.training.routing import check_routes as check  # noqa: F401
 from foretrain.training.routing_claims import PAIR, trained_routes_alone
-from foretrain.training.routing_to_loss import inputs, program, zero_error  # noqa: F401
+from foretrain.training.routing_to_loss import ToLoss, inputs, program, zero_error  # noqa: F401
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5c"
 COST = "1 min"
@@ -35,7 +34,7 @@ SMALLER = 8  # how much smaller the weights of `small-init` are
 
 
 @dataclass(frozen=True)
-class Parameters(routing_to_loss.ToLoss):
+class Parameters(ToLoss):
     """Parameters of the study, each with its rule."""
 
     domains: int = default(10)

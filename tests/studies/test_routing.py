@@ -177,13 +177,7 @@ SPOILT = {
 }
 
 
-def of_other_runs(values):
-    return np.roll(values, 1, 0)
-
-
-OTHERS = {"singular_values": from_own_starts, "theory/start_singular_values": of_other_runs}
 MUTATED = {
-    "own-start": [{"changes": OTHERS}],
     "trained-routes-alone": [
         {"changes": {"trained_pairs": lambda v: np.roll(v, 2, 1)}},
         {"theirs": ALL_TRAINED},
@@ -244,6 +238,12 @@ def test_half_times_of_digits_do_not_average_out():
     early_and_late = {"mode_strength": lambda v: np.where(np.arange(v.shape[-1]) % 2, v, late(v))}
     (claim,) = verdicts("routing", build(early_and_late, p=RAW, seeds=3), id)[id]
     assert claim.measured > 0.2
+
+
+def test_starts_of_other_runs_explain_nothing():
+    others = {"theory/start_singular_values": lambda v: np.roll(v, 1, 0)}
+    whole = build({"singular_values": from_own_starts, **others})
+    assert verdicts("routing", whole, "own-start")["own-start"][0].measured < 0.5
 
 
 def test_a_gradient_from_untrained_routes_shows(monkeypatch):

@@ -119,14 +119,13 @@ def build():
     law = laws()
     slid = (law["edge"] > 0.99) & np.isfinite(law["return_steps"])
     slid[1] = False  # depth two
-    falling = np.random.default_rng(0).uniform(1, 2, (SEEDS, len(STEP))) * 0.1 ** np.arange(4)
     runs = {
         "participation": np.where(slid, 1.01, 1) * law["participation"],
         "early_share": law["early_share"],
         "edge": np.where(slid, 0.993, 1) * law["edge"],
         "early_edge": law["early_edge"],
         "last_loss": np.where(np.isinf(law["return_steps"]), 0.3, 1e-20),
-        "loss": falling,
+        "loss": 0.1 ** np.arange(4.0),
         "share": np.repeat(law["early_share"][..., None, :], len(STEP), axis=-2),
     }
     wide = runs | {"participation": np.where(slid, 1.05, 1) * runs["participation"]}

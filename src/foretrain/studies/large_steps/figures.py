@@ -1,56 +1,69 @@
 """Figures of the study ``large-steps``."""
 
-from foretrain.study import figure, panel, skip_if
+import numpy as np
+
+from foretrain.figures import finished
+from foretrain.figures.style import PALETTE, panels, theory_line
+from foretrain.study import drawn, figure, panel
 from foretrain.theory.pathways import large_steps as theory
 
-from .claims import SETTLED, over_window
+from .claims import SETTLED
 
 
-def unlearning(c):
-    """Return limits of the steps in which the first run still moves."""
-    return 0, 1.5 * float(c.loss["step"].where(c.loss.isel(seed=0) > SETTLED).max())
-
-
-def law(c):
-    skip_if(c.p.depth == 2, "all splits are alike")
-    return theory.least_participation(c.p.relative_step, c.p.paths, c.p.depth)
-
-
-BY_STEP = {"x": "relative_step", "by": "depth", "points": True, "theory_label": "predicted"}
-FIRST = {"x": "step", "xlim": unlearning}
-FIGURES = {
-    "window": figure(
+def draw_window(grid):
+    """Draw where runs stop against the step, by depth, with the law and the window of each."""
+    cells, where = grid.first(("depth", "relative_step"))
+    paths, steps = cells.parameters.paths, np.array(cells.values("relative_step"))
+    picture, axes = panels(1, 2, height=4.6)
+    fine = np.linspace(0.9 * steps.min(), 1.05 * steps.max(), 300)
+    for depth, colour in zip(sorted(cells.values("depth")), [*PALETTE.values()] * 2, strict=False):
+        end = min(theory.window(paths, depth), fine[-1])
+        runs = cells.simulation.sel(depth=depth)
+        stopped = runs["participation"].where((runs["early_edge"] > 1) | (depth == 2))
+        for ax, values in zip(
+            axes, (stopped, runs["edge"].where(runs["relative_step"] < end)), strict=True
+        ):
+            values = values.transpose("seed", "relative_step").values
+            dots = {"color": colour, "linestyle": "", "marker": "o", "alpha": 0.5}
+            ax.plot(np.tile(steps, len(values)), values.ravel(), label=f"L = {depth}", **dots)
+            ax.axvspan(1, end, color=colour, alpha=0.08, linewidth=0)
+        if depth > 2:
+            law = [theory.least_participation(step, paths, depth) for step in fine]
+            axes[0].plot(fine, law, **theory_line(colour))
+    axes[1].plot(fine, np.minimum(fine, 1), **theory_line(label="predicted"))
+    axes[0].set(ylabel="Paths that carry the mode", xlabel="Relative step f")
+    axes[1].set(ylabel="Step x curvature / 2", xlabel="Relative step f")
+    return finished(
+        picture,
         "Where runs stop",
-        "Left: runs above the edge when the step is raised, and all of depth two; dashed, balanced paths at the edge. Right: "
-        "runs whose equal paths are stable at the step, 1 < f < M^(1-2/L) being the window; dashed, one path, then the edge.",
-        panel(
-            lambda c: c.participation.where((c.early_edge > 1) | (c.p.depth == 2)),
-            theory=law,
-            label="Paths that carry the mode",
-            **BY_STEP,
-        ),
-        panel(
-            lambda c: c.edge.where(over_window(c.p) < 1),
-            theory=lambda c: min(c.p.relative_step, 1.0),
-            label="Step x curvature / 2",
-            **BY_STEP,
-        ),
-        legend=4,
-        height=4.6,
-    ),
+        "Left: runs above the edge when the step is raised, and of depth two; dashed, balanced paths at the edge. Right: "
+        "runs whose equal paths are stable at the step; dashed, one path, then the edge. Shaded: the window of each depth, "
+        f"1 < f < M^(1-2/L); the shallower end first.{where}",
+        5,
+    )
+
+
+def moving(c, values):
+    """Return values of the first run while it moves, and for half as long after."""
+    step, loss = c.loss["step"], c.loss.isel(seed=0)
+    return values.isel(seed=0).sel(step=~(step > 1.5 * step.where(loss > SETTLED).max()))
+
+
+FIGURES = {
+    "window": drawn(draw_window),
     "run": figure(
         "A race that is undone",
         "Shares, a colour for each path, and loss of the first run. Under the small step one path wins, as flow tells; "
         "when the step is raised the loss oscillates, and the winner gives back until its minimum is stable.",
         panel(
-            lambda c: c.share.isel(seed=0) / c.p.singular_value,
+            lambda c: moving(c, c.share / c.p.singular_value),
             by="path",
-            theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0) / c.p.singular_value,
+            theory=lambda c: moving(c, (c.theory.early_share + 0 * c.loss) / c.p.singular_value),
             theory_label="flow, predicted",
+            x="step",
             label="Share of the mode",
-            **FIRST,
         ),
-        panel(lambda c: c.loss.isel(seed=0), scale="semilogy", ylim=(SETTLED**2, None), **FIRST),
+        panel(lambda c: moving(c, c.loss), x="step", scale="semilogy"),
         columns=1,
         height=5.4,
         legend=3,

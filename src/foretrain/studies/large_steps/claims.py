@@ -25,7 +25,7 @@ def in_time(c):
 
 
 def slides(c):
-    """Return, per run, whether it is told to end above the edge and to reach it in time."""
+    """Return, per run, whether it is told to end above the edge and to reach it in time; of matrices nothing is told."""
     return in_time(c) & (c.theory.early_edge.values > 1 + BORDER / 2)
 
 
@@ -36,14 +36,6 @@ def told_flat(c):
 
 def inside_window(c):
     return c.p.relative_step >= 1 + BORDER and over_window(c.p) <= 1 - BORDER
-
-
-def matrices_inside(c):
-    return c.p.depth <= WIDE_DEPTH and inside_window(c)
-
-
-def slides_inside(c):
-    return c.p.hidden_width == 1 and inside_window(c) and slides(c).mean() >= FEWEST
 
 
 def outside_border(c):
@@ -105,7 +97,7 @@ BACK = {
 }
 WIDE = {
     "source": SOURCE,
-    "where": matrices_inside,
+    "where": lambda c: c.p.depth <= WIDE_DEPTH and inside_window(c),
     "among": "runs of matrices above the edge when the step is raised",
 }
 CLAIMS = [
@@ -124,7 +116,7 @@ CLAIMS = [
         lambda c: np.where(slides(c), c.edge.values, np.nan),
         why="Above it no minimum is stable; a slide ends when its oscillation dies, within a few percent below.",
         note="Step x largest curvature of the network / 2.",
-        where=slides_inside,
+        where=lambda c: inside_window(c) and slides(c).mean() >= FEWEST,
         among="runs that are told to end above the edge, and to get back in half of their steps what paths they need",
         **TO_EDGE,
         **OURS,
@@ -176,7 +168,7 @@ CLAIMS = [
         lambda c: kept(c)[told_flat(c)],
         at_most=lambda c: c.p.warm_step,
         why="Only the rest of the loss is still learned; a small part of the shares.",
-        where=lambda c: c.p.depth > 2 and c.p.hidden_width == 1 and told_flat(c).any(),
+        where=lambda c: c.p.depth > 2 and told_flat(c).any(),
         among="runs that are told to be below the edge",
         **OURS | {"rank": "control"},
     ),

@@ -117,8 +117,8 @@ def spoil(networks: dict[str, Any], changes: dict[str, Callable]) -> dict[str, A
     return networks
 
 
-def told(study: Any, p: Any, axes: dict[str, tuple], seeds: int, step: Any = None) -> dict:
-    """What a study's module predicts of every run over some axes, name to an array of shape (axes..., seed, own dims...)."""
+def predictions(study: Any, p: Any, axes: dict[str, tuple], seeds: int, step: Any = None) -> dict:
+    """Predictions of a study's module of every run over some axes, name to an array of shape (axes..., seed, own dims...)."""
     parts: dict[str, list] = {}
     for values in itertools.product(*axes.values()):
         here = replace(p, **dict(zip(axes, values, strict=True)))

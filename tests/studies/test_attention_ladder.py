@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import add, check, grid, times, told
+from made_up import add, check, grid, predictions, times
 from scipy.integrate import solve_ivp
 
 import foretrain
@@ -92,7 +92,7 @@ AXES, SEEDS = {"init_scale": (0.001, 0.003, 0.01)}, 20
 
 @cache
 def laws():
-    return told(study, P, AXES, SEEDS)
+    return predictions(study, P, AXES, SEEDS)
 
 
 def build():

@@ -111,7 +111,7 @@ def test_a_path_that_has_lost_is_back_when_it_is_told_to_be():
 
 @cache
 def laws():
-    return made_up.told(study, study.Parameters(), AXES, SEEDS, STEP)
+    return made_up.predictions(study, study.Parameters(), AXES, SEEDS, STEP)
 
 
 def build():

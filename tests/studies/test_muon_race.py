@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from made_up import check, grid, times, told
+from made_up import check, grid, predictions, times
 
 import foretrain
 from foretrain.dynamics import spectral as steps
@@ -101,7 +101,7 @@ def test_polar_factors_are_those_of_a_decomposition_and_muons_steps_those_of_opt
 
 @cache
 def laws():
-    return told(study, P, AXES, SEEDS, STEP)
+    return predictions(study, P, AXES, SEEDS, STEP)
 
 
 def build():

@@ -95,7 +95,7 @@ def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: flo
     size, rates = len(eigenvalues), eigenvalues**2
     units = 1 / (rates * strengths(eigenvalues, context) ** (1 / 3))
     left, waiting, time = np.ones(size), list(range(len(value))), 0.0
-    state, found = np.column_stack([value, keys, queries]), np.full((2, size), np.nan)
+    state, carriers = np.column_stack([value, keys, queries]), np.full((2, size), np.nan)
 
     def velocity(_, flat):
         v, k, q = np.split(flat.reshape(-1, 1 + 2 * size), [1, 1 + size], axis=1)
@@ -119,9 +119,9 @@ def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: flo
         place = int(abs(heads[:, 0]).argmax())
         mode = int((abs(heads[place, 1 : 1 + size]) * left).argmax())
         infinite = way.t_events[0][0] + 1 / (rates[mode] * FAR)
-        found[:, mode] = infinite + half_way() * units[mode], waiting[place]
+        carriers[:, mode] = infinite + half_way() * units[mode], waiting[place]
         time = max(time, infinite - units[mode])
         state[waiting] = way.sol(time).reshape(len(waiting), -1)
         left[mode] = 0
         del waiting[place]
-    return found
+    return carriers

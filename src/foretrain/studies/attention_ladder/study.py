@@ -98,15 +98,15 @@ def start(p, seed):
 
 def inputs(p, seed):
     """Return weights and what training sees; inputs have the axes of their covariance, as normal weights have no direction."""
-    given = eigenvalues(p), p.context
+    data = eigenvalues(p), p.context
     if p.sequences:
-        seen = theory.sampled(*given, p.sequences, lab.generator(seed, "data"))
+        seen = theory.sampled(*data, p.sequences, lab.generator(seed, "data"))
     else:
-        seen = theory.statistics(*given)
-    ladder = theory.levels(*given)
+        seen = theory.statistics(*data)
+    ladder = theory.levels(*data)
     best = seen["cross"] @ np.linalg.solve(seen["square"], seen["cross"])
     law = {"half_way": (ladder[1:] + ladder[:-1]) / 2, "least": seen["power"] - best}
-    return start(p, seed) | seen | law | {"strengths": theory.strengths(*given)}
+    return start(p, seed) | seen | law | {"strengths": theory.strengths(*data)}
 
 
 def program(p):
@@ -156,14 +156,14 @@ def program(p):
 
     def finish(inputs, state):
         carried = abs(jnp.diagonal(parts(state["weights"]), axis1=1, axis2=2))
-        found = {
+        values = {
             "drop_time": state["time"],
             "level": state["level"],
             "level_gap": state["gap"],
             "learner": carried.argmax(0).astype(carried.dtype),
         }
         missing = state["time"] == UNKNOWN
-        known = {name: jnp.where(missing, jnp.nan, values) for name, values in found.items()}
+        known = {name: jnp.where(missing, jnp.nan, array) for name, array in values.items()}
         return known | {"ladder_end": 2 * half_loss(state["weights"], inputs)}
 
     def observe(inputs, state):
@@ -176,9 +176,9 @@ def predict(p, step, seed):
     """Return when each mode is learned and by which head, the levels, and which of them last long enough to be seen."""
     if p.attention == "merged" or p.sequences:
         return {}
-    given, horizon = (eigenvalues(p), p.context), p.horizon / p.init_scale
-    times, heads = theory.drops(*start(p, seed).values(), *given, most=horizon)
-    ladder, settling = theory.levels(*given), np.append(theory.settling(*given), np.inf)
+    data, horizon = (eigenvalues(p), p.context), p.horizon / p.init_scale
+    times, heads = theory.drops(*start(p, seed).values(), *data, most=horizon)
+    ladder, settling = theory.levels(*data), np.append(theory.settling(*data), np.inf)
     waits = np.diff(np.nan_to_num(times, nan=horizon), append=horizon)
     return {
         "drop_time": times,

@@ -75,14 +75,14 @@ def test_heads_leave_as_told_and_not_as_told_of_other_data(heads):
         scale * random.standard_normal(shape) for shape in ((heads,), (heads, 3), (heads, 3))
     ]
     seen, carriers = whole_flow(*weights, most=1e6)
-    times, carrying = theory.drops(*weights, SPECTRUM, CONTEXT, 1e6)
+    times, carrying = theory.drops(SPECTRUM, CONTEXT, 1e6, *weights)
     assert list(np.isfinite(times)) == [mode < heads for mode in range(3)]
     np.testing.assert_array_equal(carrying[:heads], carriers[: min(heads, 3)])
     # A few times the scale of the start.
     np.testing.assert_allclose(times[:heads], seen, rtol=10 * scale)
-    other = theory.drops(*weights, SPECTRUM[::-1], CONTEXT, 1e6)[0]
+    other = theory.drops(SPECTRUM[::-1], CONTEXT, 1e6, *weights)[0]
     assert abs(np.nanmin(other) / seen[0] - 1) > 0.1
-    assert np.isnan(theory.drops(*weights, SPECTRUM, CONTEXT, seen[0] / 2)).all()
+    assert np.isnan(theory.drops(SPECTRUM, CONTEXT, seen[0] / 2, *weights)).all()
 
 
 ORIGINAL = study.program

@@ -77,7 +77,7 @@ def half_way() -> float:
     return quad(lambda x: x / (1 - x**3), 0, half)[0] - 1 / half
 
 
-def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: float) -> np.ndarray:
+def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queries) -> np.ndarray:
     """Tell from small weights when half of the fall to each mode is over, and which head learns it.
 
     Until it leaves a head moves as if there were no other, v' = sum_d k_d l_d^2 q_d, k_d' = v l_d^2 q_d and
@@ -85,9 +85,9 @@ def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: flo
     a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
 
     Args:
-        value, keys, queries: Initial weights, shapes (head,), (head, mode), (head, mode), along the modes of the inputs.
         eigenvalues, context: As above.
         most: Time of the flow at which to stop.
+        value, keys, queries: Initial weights, shapes (head,), (head, mode), (head, mode), along the modes of the inputs.
 
     Returns:
         Times and numbers of heads, (2, mode); nan for a mode that is not learned.

@@ -177,7 +177,7 @@ def predict(p, step, seed):
     if p.attention == "merged" or p.sequences:
         return {}
     data, horizon = (eigenvalues(p), p.context), p.horizon / p.init_scale
-    times, heads = theory.drops(*start(p, seed).values(), *data, most=horizon)
+    times, heads = theory.drops(*data, horizon, **start(p, seed))
     ladder, settling = theory.levels(*data), np.append(theory.settling(*data), np.inf)
     waits = np.diff(np.nan_to_num(times, nan=horizon), append=horizon)
     return {

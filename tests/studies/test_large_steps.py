@@ -125,7 +125,7 @@ def build():
         "edge": np.where(slid, 0.993, 1) * law["edge"],
         "early_edge": law["early_edge"],
         "last_loss": np.where(np.isinf(law["return_steps"]), 0.3, 1e-20),
-        "loss": 0.1 ** np.arange(4.0),
+        "loss": np.linspace(1, 2, SEEDS)[:, None] * 0.1 ** np.arange(4),
         "share": np.repeat(law["early_share"][..., None, :], len(STEP), axis=-2),
     }
     wide = runs | {"participation": np.where(slid, 1.05, 1) * runs["participation"]}

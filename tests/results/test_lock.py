@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from foretrain.errors import FolderError
-from foretrain.results.lock import LockedError, lock, patient_lock, refuse_living
+from foretrain.results.lock import LockedError, lock, refuse_living
 
 HOLD = textwrap.dedent(
     """
@@ -216,9 +216,9 @@ def test_a_patient_lock_waits_for_what_is_held_briefly(tmp_path):
     code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(0.5)")
     holder = start(code, tmp_path)
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(LockedError, match="in use by process"), patient_lock(tmp_path, "sweep", 0):
+    with pytest.raises(LockedError, match="in use by process"), lock(tmp_path, "sweep"):
         pass
-    with patient_lock(tmp_path, "sweep", 30) as path:
+    with lock(tmp_path, "sweep", 30) as path:
         assert path.exists()
     holder.communicate()
 
@@ -252,7 +252,7 @@ def test_a_process_killed_while_it_removes_a_dead_lock_keeps_nobody_out(tmp_path
 def test_who_waits_for_a_process_of_another_host_is_told_at_once(tmp_path, capsys):
     path = tmp_path / "fold.lock"
     path.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
-    with pytest.raises(LockedError), patient_lock(tmp_path, "fold", 0.2):
+    with pytest.raises(LockedError), lock(tmp_path, "fold", 0.2):
         pass
     (line,) = capsys.readouterr().err.splitlines()
     assert re.fullmatch(

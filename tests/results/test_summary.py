@@ -11,9 +11,9 @@ import pytest
 import xarray as xr
 
 from foretrain.claims.claim import Claim
-from foretrain.errors import FolderError, StoreError
+from foretrain.errors import FolderError
 from foretrain.results import decode
-from foretrain.results.summary import Summary, count_outcomes, read_summary, versions, write_summary
+from foretrain.results.summary import Summary, read_summary, versions, write_summary
 from foretrain.vocabulary import OUTCOMES
 
 SUMMARY = Summary(
@@ -94,24 +94,3 @@ def test_versions_are_those_installed_and_import_nothing():
         "print({'jax', 'diffrax', 'optax', 'zarr'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
-
-
-def test_outcomes_are_counted_by_name():
-    attrs = {"flag_values": [-1, 0, 1], "flag_meanings": "missing running converged"}
-    dataset = xr.Dataset({"outcome": (("a", "seed"), np.array([[1, 1], [-1, 1]], np.int8), attrs)})
-    assert count_outcomes(dataset) == {"missing": 1, "converged": 3}
-
-
-@pytest.mark.parametrize(
-    "attrs",
-    [
-        {},
-        {"flag_values": [0], "flag_meanings": "running converged"},
-        {"flag_values": [0], "flag_meanings": "running"},
-        {"flag_values": 3, "flag_meanings": 4},
-    ],
-)
-def test_outcomes_that_are_not_known_are_named(attrs):
-    dataset = xr.Dataset({"outcome": ("seed", np.array([1], np.int8), attrs)})
-    with pytest.raises(StoreError, match="outcomes of the runs are not foretrain's"):
-        count_outcomes(dataset)

@@ -42,8 +42,8 @@ from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.plans.data import refuse_changed
 from foretrain.plans.place import place
+from foretrain.results.files import append_log
 from foretrain.results.journal import Writer
-from foretrain.results.log import append_log
 from foretrain.results.manifest import note_reads
 from foretrain.results.segment import FinishedRun
 from foretrain.streams import Seed

@@ -14,7 +14,7 @@ from foretrain.provenance.reading import read_file
 from foretrain.results import decode
 from foretrain.results.decode import Manifest
 from foretrain.results.files import json_bytes, refused, unreadable, write_atomic
-from foretrain.results.lock import patient_lock
+from foretrain.results.lock import lock
 from foretrain.results.root import MANIFEST as FILE
 from foretrain.results.root import sealed_manifest
 
@@ -62,7 +62,7 @@ def edit_manifest(folder: Path) -> Iterator[Any]:
     Raises:
         LockedError: the manifest is locked for longer than 30 seconds.
     """
-    with patient_lock(folder, "manifest", _WAIT_S):
+    with lock(folder, "manifest", _WAIT_S):
         before = read_manifest(folder) or {}
         manifest = copy.deepcopy(before)
         yield manifest

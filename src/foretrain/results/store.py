@@ -21,10 +21,10 @@ from foretrain.errors import FolderError, StoreError
 from foretrain.machine import physical_memory
 from foretrain.provenance.reading import read_file
 from foretrain.results import metadata
-from foretrain.results.checksum import NAME
 from foretrain.results.decode import SCHEMA, line
 from foretrain.results.files import refused, sync_folder, unreadable
 from foretrain.results.metadata import ArrayNode
+from foretrain.results.root import STORE as NAME
 
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"

@@ -122,23 +122,10 @@ def measured(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_measuring_study_runs_through_workers_and_its_runs_have_no_steps(measured, tmp_path):
+def test_a_measuring_study_goes_on_after_an_interruption_and_its_runs_have_no_steps(
+    measured, tmp_path
+):
     assert check(measured) == []
-    found = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=2, quiet=True)
-    runs = found.simulation
-    assert runs["parts"].dims == ("size", "seed", "half")
-    assert "step" not in runs.dims
-    assert (runs["outcome"] == 6).all()
-    assert [claim.verdict for claim in found.claims] == ["holds", "holds"]
-    assert found.theory["distance"].dims == ("size",)
-    page = (tmp_path / "a" / "report.html").read_text()
-    assert "6 computed" in page
-    assert found.figures == {"measurements": "Measurements"}
-    assert "Measurements" in page
-
-
-@pytest.mark.slow
-def test_a_measuring_study_that_was_interrupted_goes_on(measured, tmp_path):
     marks = tmp_path / "marks"
     marks.mkdir()
     with pytest.raises(KeyboardInterrupt):
@@ -147,8 +134,18 @@ def test_a_measuring_study_that_was_interrupted_goes_on(measured, tmp_path):
     (marks / "third").touch()  # more than two: nothing is interrupted any more
     found = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
     assert len(list(marks.iterdir())) == 3 + 4
-    other = foretrain.run(measured, seeds=3, out=tmp_path / "b", workers=1, quiet=True)
-    assert found.simulation.equals(other.simulation)
+    other = foretrain.run(measured, seeds=3, out=tmp_path / "b", workers=2, quiet=True)
+    runs = other.simulation
+    assert runs.equals(found.simulation)
+    assert runs["parts"].dims == ("size", "seed", "half")
+    assert "step" not in runs.dims
+    assert (runs["outcome"] == 6).all()
+    assert [claim.verdict for claim in other.claims] == ["holds", "holds"]
+    assert other.theory["distance"].dims == ("size",)
+    assert other.figures == {"measurements": "Measurements"}
+    page = (tmp_path / "b" / "report.html").read_text()
+    assert "6 computed" in page
+    assert "Measurements" in page
 
 
 @pytest.mark.slow

@@ -37,14 +37,6 @@ def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(l
     assert min(said) < 3
 
 
-def test_the_coordinator_sleeps_while_its_workers_work(tmp_path):
-    heard = []
-    done = toy_sweep.sweep(tmp_path, seeds=1, parameters={"width": 2}, progress=heard.append)
-    # It says how far it is five times a second, and at the start and the end.
-    assert len(heard) <= 5 * (done.wall_time_s + 1) + 2
-
-
-@pytest.mark.slow
 def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(tmp_path):
     heard = []
     given = {"width": (2, 3), "longest": 40}
@@ -57,3 +49,5 @@ def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(
     assert last.steps > 0
     counts = [now.finished for now in heard]
     assert counts == sorted(counts)
+    # It sleeps while workers work: five times a second it says how far it is, and at the start and the end.
+    assert len(heard) <= 5 * (done.wall_time_s + 1) + 2

@@ -81,16 +81,6 @@ def folded(folder, seeds=4, **parameters):
     return fold(Path(folder), Layout(plan.axes, plan.seeds, places, OUTCOMES))
 
 
-def same_bits(one, other):
-    """Return True where two datasets are equal to the bit, NaN included."""
-    names = sorted(one.variables)
-    return names == sorted(other.variables) and all(
-        (one[name].dtype, one[name].shape, one[name].values.tobytes())
-        == (other[name].dtype, other[name].shape, other[name].values.tobytes())
-        for name in names
-    )
-
-
 def times_written(folder):
     """Identity to the number of times it stands in the journal of a folder."""
     return Counter(name for held in journal.segments(Path(folder)) for name in held.identities)

@@ -36,7 +36,7 @@ HOLDER = {"host": "a", "pid": 12, "started": "34", "boot": "b", "namespace": "pi
 
 
 def root_of(content, path):
-    return metadata.attributes(metadata.root(content), path)
+    return metadata.attributes(json.loads(content), path)
 
 
 def named(function):
@@ -47,7 +47,7 @@ def named(function):
             return function(content, path)
         except StoreError:
             raise
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StoreError(f"{path}: {decode.line(error)}") from error
 
     return decoder

@@ -60,11 +60,6 @@ def assert_refused(folder, message):
     assert (folder / "sweep.lock").exists()
 
 
-def test_a_lock_is_held_inside_the_block_and_gone_after(tmp_path):
-    assert_taken(tmp_path)
-    assert os.listdir(tmp_path) == []
-
-
 def test_a_second_process_is_refused_with_host_and_process_id(tmp_path, holder):
     assert_refused(tmp_path, f"in use by process {holder.pid} on host {socket.gethostname()}")
 
@@ -166,7 +161,9 @@ def test_an_unreadable_lock_or_a_folder_in_its_place_is_refused_and_says_how_to_
             attempt()
 
 
-def test_a_lock_that_was_removed_and_taken_by_another_is_left_alone(tmp_path):
+def test_a_lock_is_gone_after_the_block_unless_another_has_taken_it(tmp_path):
+    assert_taken(tmp_path)
+    assert os.listdir(tmp_path) == []
     with lock(tmp_path, "sweep") as path:
         path.write_text("of another")
     assert path.read_text() == "of another"

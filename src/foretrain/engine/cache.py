@@ -16,9 +16,10 @@ from typing import Any
 
 from foretrain.engine.cores import processor
 from foretrain.machine import cache_folder
+from foretrain.results.files import written_at
 
 _MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
-_ABANDONED_S = 24 * 3600.0
+_ABANDONED_NS = 24 * 3600 * 10**9
 _DIGITS = 16
 
 
@@ -41,7 +42,7 @@ class CompilationCache:
             self._own.mkdir(parents=True)
             self._known = self._link_whole_entries()
             for path in self._own.parent.iterdir():
-                if time.time() + _age(path) > _ABANDONED_S:
+                if time.time_ns() - written_at(path) > _ABANDONED_NS:
                     shutil.rmtree(path, ignore_errors=True)
         except OSError:
             self._own = None
@@ -80,7 +81,7 @@ class CompilationCache:
     def _link_whole_entries(self):
         """Link the newest entries into the folder of this process; returns their names as JAX knows them."""
         known, total = set(), 0
-        for path in sorted(self._entries.glob("[!.]*"), key=_age):
+        for path in sorted(self._entries.glob("[!.]*"), key=written_at, reverse=True):
             name, _, digest = path.name.rpartition(".")
             try:
                 content = path.read_bytes()
@@ -96,13 +97,6 @@ class CompilationCache:
                 except OSError:  # a file system without hard links, or deleted just now
                     (self._own / name).write_bytes(content)
         return known
-
-
-def _age(path):
-    try:
-        return -path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
 
 
 def _digest(content):

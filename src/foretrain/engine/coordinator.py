@@ -36,7 +36,7 @@ from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import Writer, scan
-from foretrain.results.manifest import read_manifest, settle_lanes
+from foretrain.results.manifest import edit_manifest, read_manifest
 from foretrain.results.segment import FinishedRun
 
 _TELL_S = 0.2
@@ -244,7 +244,9 @@ class Coordinator:
             return
         lanes, _ = group.trials[backend]
         group.backend = backend
-        group.lanes = settle_lanes(self.folder, lanes_key(group, backend), lanes)
+        with edit_manifest(self.folder) as manifest:  # another process may have settled them
+            known = manifest.setdefault("lanes", {})
+            group.lanes = known.setdefault(lanes_key(group, backend), lanes)
         for worker in self.living.values():
             if worker.group is group and worker.backend != backend:
                 worker.group = None

@@ -60,6 +60,14 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def written_at(path: Path) -> int:
+    """Time at which a file was written, in nanoseconds; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def refused(path: Path, error: OSError) -> FolderError:
     """The one line for a file that could not be written."""
     if error.errno in _FULL:

@@ -5,7 +5,7 @@ import copy
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,21 +68,6 @@ def edit_manifest(folder: Path) -> Iterator[Any]:
         yield manifest
         if manifest != before:
             write_manifest(folder, manifest)
-
-
-def settle_lanes(folder: Path, name: str, lanes: int) -> int:
-    """Write a number of lanes to the manifest and return it, or the one that another process has written there."""
-    with edit_manifest(folder) as manifest:
-        return manifest.setdefault("lanes", {}).setdefault(name, lanes)
-
-
-def note_reads(folder: Path, names: Iterable[str]) -> None:
-    """Add to the manifest what a study has read besides the data that it names, see `foretrain.engine.noticed`."""
-    if not (new := list(names)):
-        return
-    with edit_manifest(folder) as manifest:
-        if manifest:  # removed under way, which is said elsewhere
-            manifest["reads"] = sorted({*manifest.get("reads", []), *new})
 
 
 def claim_folder(path: str | Path) -> Path:

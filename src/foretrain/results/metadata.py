@@ -123,29 +123,15 @@ _NODE = msgspec.json.Decoder(ArrayNode | GroupNode)
 _CONFIG = msgspec.json.Decoder(Config)
 
 
-def root(content: bytes) -> Any:
-    """Decode the metadata of the root of a store as plain values, of which nothing is checked yet.
-
-    Raises:
-        ValueError: it is truncated, no JSON or nested too deeply.
-    """
-    try:
-        return json.loads(content)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 def attributes(root: object, store: object) -> Attributes:
-    """Return the attributes of the root of a store.
+    """Return the attributes of the root of a store, given as plain values.
 
     Raises:
         StoreError: the store is another program's, of another schema, or holds what no store holds.
     """
+    refuse_other_schema(root, store)
     try:
-        refuse_other_schema(root, store)
         return msgspec.convert(root, _Root).attributes
-    except StoreError:
-        raise
     except (ValueError, RecursionError) as error:
         raise StoreError(
             f"{store} is not a store of foretrain, but of another program, or altered: {line(error)}."

@@ -82,12 +82,8 @@ def _without(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def rooted(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a summary with the digests of store and manifest beside it, and the root over all."""
-    whole = {
-        **content,
-        "store": checksum(folder),
-        "store_content": checksum(folder, whole=True),
-        "manifest": _read(folder / MANIFEST).get(_OWN, ""),
-    }
+    stores = {"store": checksum(folder), "store_content": checksum(folder, whole=True)}
+    whole = {**content, **stores, "manifest": _read(folder / MANIFEST).get(_OWN, "")}
     return {**whole, ROOT: digest(whole)}
 
 

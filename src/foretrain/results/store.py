@@ -266,10 +266,10 @@ def _inspect(store, lazy) -> tuple[dict[str, str], dict[str, str]]:
 
 def _read_root(store) -> Any:
     try:
-        return metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
+        return json.loads(read_file(store / _METADATA, metadata.MOST_FILE))
     except PermissionError as error:
         raise unreadable(store, error) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         reason = f"its {_METADATA} cannot be read ({line(error)})"
         raise StoreError(
             f"{store} is truncated, altered or not a store of foretrain: {reason}."

@@ -9,6 +9,7 @@ import pytest
 from foretrain.engine import coordinator, places
 from foretrain.engine.dispatch import SMALL_S, Group, Worker, choose_backend, next_group
 from foretrain.engine.places import CPU, GPU, described, take_places
+from foretrain.engine.sweep import check_options
 from foretrain.errors import ArgumentError
 from foretrain.machine import usable_cores
 from foretrain.results import journal
@@ -65,10 +66,11 @@ def test_jax_starts_on_the_gpu_or_does_not_start_and_cores_do_not_see_it(with_gp
 
 def test_a_backend_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(places, "backends", lambda: (CPU,))
-    places.check_places(None, CPU)
+    how = {"workers": None, "checkpoint_every": 60.0, "keep_state": "no"}
+    check_options(on=CPU, **how)
     for on in (GPU, "tpu"):
         with pytest.raises(ArgumentError, match=f"is `?{on}"):
-            places.check_places(None, on)
+            check_options(on=on, **how)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretrain.engine.progress import Progress, RemainingTime, describe, time_left
+from foretrain.engine.progress import Progress, RemainingTime, describe
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep
@@ -16,8 +16,6 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
     assert describe(start) == (
         "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
     )
-    bound = Progress("running", groups=1, total=5, remaining_s=200.0, bound=True)
-    assert time_left(bound) == "at most 3 min 20 s"
 
 
 @pytest.mark.parametrize("late", [0, 20, 60])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretrain.engine.cores import Core, take_cores, take_gpu
-from foretrain.errors import argument_error, integer
 from foretrain.machine import usable_cores
 
 CPU, GPU = "cpu", "gpu"
@@ -51,21 +50,6 @@ def backends() -> tuple[str, ...]:
     if not present or (platforms and platforms[0] not in ("cuda", GPU)):
         return (CPU,)
     return (CPU, GPU) if not platforms or CPU in platforms else (GPU,)
-
-
-def check_places(workers: int | None, on: str | None) -> None:
-    """Refuse a number of workers, or a backend that this machine does not have, with an `ArgumentError`."""
-    if workers is not None:
-        integer("workers", workers, minimum=0, maximum=4096)
-    if on is not None and on not in (CPU, GPU):
-        raise argument_error("on", "be cpu or gpu", f"is `{on}`")
-    if on == GPU and GPU not in backends():
-        repair = (
-            "Try `nvidia-smi`, and JAX for a GPU: https://docs.jax.dev/en/latest/installation.html"
-        )
-        raise argument_error("on", "be cpu where JAX finds no GPU", "is gpu", repair)
-    if on == GPU and workers == 0:
-        raise argument_error("on", "be left out without workers", "is gpu", "Try `workers=1`.")
 
 
 def take_places(

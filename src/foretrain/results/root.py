@@ -8,7 +8,7 @@ file and computes every hash anew is not noticed, unless the root is compared wi
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -35,11 +35,16 @@ def checksum(folder: Path, *, whole: bool = False) -> str:
         FolderError: a part of the store cannot be read.
     """
     store = folder / STORE
+
+    def refuse(error: OSError) -> NoReturn:
+        raise error
+
     try:
         if not store.is_dir():
             return ""
-        content = hashlib.sha256()
-        for file in sorted(_files(store)):
+        content, walk = hashlib.sha256(), os.walk(store, onerror=refuse)
+        files = (Path(place, name) for place, _, names in walk for name in names)
+        for file in sorted(filter(Path.is_file, files)):
             name, size = file.relative_to(store).as_posix(), file.stat().st_size
             content.update(f"{name} {size} ".encode())
             for block in blocks(file, 0 if whole or file.suffix == ".json" else -_TAIL):
@@ -47,16 +52,6 @@ def checksum(folder: Path, *, whole: bool = False) -> str:
         return content.hexdigest()
     except OSError as error:
         raise unreadable(store, error) from error
-
-
-def _files(store: Path) -> Iterator[Path]:
-    """All files below a folder; one that cannot be listed raises."""
-
-    def refuse(error: OSError) -> NoReturn:
-        raise error
-
-    for folder, _, names in os.walk(store, onerror=refuse):
-        yield from (path for name in names if (path := Path(folder, name)).is_file())
 
 
 def digest(content: Any) -> str:

@@ -109,26 +109,20 @@ def stranger():
     ],
 )
 def test_an_address_that_does_not_answer_or_speaks_no_dask_is_named(stranger, address, capfd):
-    refused(stranger(address) if isinstance(address, bytes) else address)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_scheduler_is_asked_from_within_an_event_loop():
-    async def notebook():
-        refused("tcp://127.0.0.1:9")
-
-    asyncio.run(notebook())
-
-
-def refused(address):
     pytest.importorskip("distributed")
+    address = stranger(address) if isinstance(address, bytes) else address
     began, threads = time.monotonic(), threading.active_count()
-    with pytest.raises(ForetrainError, match="`scheduler` must be the address of a") as caught:
+
+    async def notebook():  # asks from within an event loop
         cluster.connected(address, timeout=0.5)
+
+    with pytest.raises(ForetrainError, match="`scheduler` must be the address of a") as caught:
+        asyncio.run(notebook())
     assert time.monotonic() - began < 3
     assert f"but {address} does not answer (" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
     assert threading.active_count() <= threads
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -46,51 +46,31 @@ def measure(p, seed):
     return {"total": p.number}
 '''
 
-INPUTS = """def inputs(p, seed):
-    import numpy as np
-    return {"x": np.ones(10**12)}
 
-
-def program(p):
-    from foretrain.study import Program
-    return Program(lambda i: i["x"], lambda i, w: w, lambda i, w: {"loss": w.sum()})
-
-
-def other(p, seed):"""
-
-
-def of(monkeypatch, trials, *, workers=2, seeds=4, study="one-mode", **values):
-    """The estimate of a plan with made-up trials, the last of which stands for all other groups."""
-    plan = make_plan(study, values, seeds=seeds)
-    left = list(runs(plan))
-    made = dict(enumerate(trials))
-    monkeypatch.setattr(module, "_trials", lambda *_: (made, False))
-    return estimate(plan, left, workers=workers, conclude_s=3.0)
+def of(monkeypatch, trial, *, workers=2):
+    """The estimate of three runs of ten steps of each of two networks, with a made-up trial."""
+    plan = make_plan("one-mode", {"steps": 10}, seeds=3)
+    monkeypatch.setattr(module, "_trials", lambda *_: ({0: trial}, False))
+    return estimate(plan, list(runs(plan)), workers=workers, conclude_s=3.0)
 
 
 def test_seconds_are_those_of_all_rounds_of_lanes_and_memory_that_of_four_copies(monkeypatch):
     memory = {"kept": 1e6, "observed": 5e6, "peak": 3e8}
     trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0, **memory)
-    said = of(monkeypatch, [trial], seeds=3, steps=10)  # two networks: six runs
+    said = of(monkeypatch, trial)
     assert said.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
     assert said.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
     assert said.seconds == said.run_s + said.open_s + 3.0
     assert said.core_s == pytest.approx(2 * (said.run_s + said.open_s) + 3.0)
     assert (said.worker, said.here) == (3e8 + 5e6, HERE + COPIES * 6e6)
     assert "for each of 2 workers" in said.memory
-    alone = of(monkeypatch, [trial], seeds=3, steps=10, workers=1)
+    alone = of(monkeypatch, trial, workers=1)
     assert alone.run_s == pytest.approx(3 * 10 + 6 * 2.0, rel=0.01)
 
 
-def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours(monkeypatch):
-    widths = (4, 8, 16)
-    said = [
-        of(monkeypatch, trials, study="xor", hidden_width=widths, seeds=1, workers=1)
-        for trials in ([Trial(step_s=1.0)] * 3, [Trial(step_s=4.0)] * 3)
-    ]
-    assert said[1].run_s / said[0].run_s == pytest.approx(4, rel=0.01)
+def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours():
     parameters = dataclasses.make_dataclass("Parameters", ["width"])
-    groups = [Group(parameters(width), "", count=1) for width in widths]
+    groups = [Group(parameters(width), "", count=1) for width in (4, 8, 16)]
     trials = {0: Trial(step_s=1.0, kept=100.0), 2: Trial(step_s=16.0, kept=100.0)}
     between = module._interpolated(groups, trials, 1)
     assert between.step_s == pytest.approx(4.0)
@@ -136,13 +116,10 @@ def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, 
     one_line(capsys.readouterr().err, "counts.py, line 24: ZeroDivisionError")
 
 
-def test_inputs_beyond_the_memory_of_a_worker_are_refused_before_they_are_made(tmp_path, capsys):
+def test_what_is_beyond_the_memory_of_a_worker_is_refused_before_it_is_made():
     with memory_limited(1e6), pytest.raises(MemoryError):
         np.ones(10**8)
     assert np.ones(10**6).all()
-    (tmp_path / "counts.py").write_text(COUNTS.replace("def measure(p, seed):", INPUTS))
-    assert main(["run", str(tmp_path / "counts.py"), "--explain"]) == 2
-    one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
 
 
 def test_the_largest_product_of_a_step_is_counted_unless_lanes_move_in_turn():

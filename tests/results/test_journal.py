@@ -3,6 +3,7 @@ import os
 
 import numpy as np
 import pytest
+from altered_files import flip
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,14 +134,11 @@ def test_of_a_torn_segment_only_its_own_runs_are_missing(tmp_path, fraction):
 def test_any_flipped_bit_is_noticed(tmp_path):
     writer = Writer(tmp_path, "w")
     path = writer.append([make_run(0)])
-    content = bytearray(path.read_bytes())
     # Every 7th byte, which meets headers, data, the zip directory and the checksum itself.
-    for position in [*range(0, len(content), 7), len(content) - 1]:
-        content[position] ^= 1 << (position % 8)
-        path.write_bytes(content)
+    for position in [*range(0, path.stat().st_size, 7), -1]:
+        flip(path, position)
         assert list(scan(tmp_path).damaged) == [path.name], position
-        content[position] ^= 1 << (position % 8)
-    path.write_bytes(content)
+        flip(path, position)
     assert scan(tmp_path).damaged == {}
 
 

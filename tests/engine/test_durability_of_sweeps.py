@@ -11,10 +11,12 @@ import pytest
 import toy_sweep as toy
 from altered_files import flip
 
-from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED, STALLED
+from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED, OUTCOMES, STALLED
 from foretrain.engine import checkpoint, coordinator
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
+from foretrain.plans.plan import grid
+from foretrain.results.folding import Layout, fold
 
 SEEDS = 12
 LONG = {"shortest": 1000, "longest": 30_000}
@@ -108,7 +110,7 @@ def test_runs_end_for_their_reason_and_one_that_diverges_or_fails_changes_no_bit
         (tmp_path / name / "manifest.json").write_text('{"lanes": {"default": 4}}')
         toy.sweep(tmp_path / name, seeds=6, parameters=parameters, workers=0)
         ended = toy.by_identity(tmp_path / name)
-        runs = [ended[run.identity] for _, run in toy.grid(toy.toy_plan(6, **parameters))]
+        runs = [ended[run.identity] for _, run in grid(toy.toy_plan(6, **parameters))]
         results.append([toy.run_bits(runs[seed]) for seed in (0, 3, 4, 5)])
     assert results[0] == results[1]
     assert runs[1].outcome == DIVERGED
@@ -202,7 +204,9 @@ def test_a_result_too_large_to_fold_is_refused_before_training(tmp_path, monkeyp
 
 def test_the_state_is_stored_when_asked_with_dims_of_its_own(tmp_path):
     toy.sweep(tmp_path, workers=0, keep_state="end")
-    result = toy.folded(tmp_path)
+    plan = toy.toy_plan()
+    places = [(place, run.identity) for place, run in grid(plan)]
+    result = fold(tmp_path, Layout({}, plan.seeds, places, OUTCOMES))
     name, weights = "state_0_first", result["state_0_first"]
     assert {"state_0_second", "state_2", "state_3"} <= set(result)  # the random key and the counter
     assert weights.dims == ("seed", f"{name}_0", f"{name}_1")

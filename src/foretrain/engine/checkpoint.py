@@ -110,9 +110,3 @@ def _identities(values) -> list[str]:
     if values.ndim != 1 or values.dtype.kind != "S" or not len(values):
         raise ValueError("it holds no identities")
     return values.astype(str).tolist()
-
-
-def remove(folder: Path, prefix: str) -> None:
-    """Delete the checkpoints of all workers whose name begins so."""
-    for path in (Path(folder) / FOLDER).glob(f"{prefix}*.npz"):
-        path.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ from foretrain.engine.dispatch import (
     recall,
     share,
 )
-from foretrain.engine.places import CPU, GPU, Place, described, take_places
+from foretrain.engine.places import CPU, GPU, described, take_places
 from foretrain.engine.processes import InProcess, Process, setup_message
 from foretrain.engine.progress import Progress, RemainingTime
 from foretrain.errors import ForetrainError, TooLarge
@@ -66,13 +66,8 @@ class Coordinator:
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
     living: dict[int, Worker] = field(default_factory=dict)  # the living workers by number
     started: list[Worker] = field(default_factory=list)  # all workers there have been
-    _places: list[Place] = field(default_factory=list)  # one per worker
-    _backends: list[str] = field(default_factory=list)  # theirs
     _remark: str = ""
-    _prefix: str = ""
-    _token: str = ""
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
-    _saved: dict[str, str] = field(default_factory=dict)
     _deaths: dict[int, int] = field(default_factory=dict)
     _barren: int = 0
     _killers: int = 0
@@ -102,7 +97,8 @@ class Coordinator:
                 self._end()
                 for place in self._places:
                     place.give_back()
-            checkpoint.remove(self.folder, self._prefix)
+            for path in (self.folder / checkpoint.FOLDER).glob(f"{self._prefix}*.npz"):
+                path.unlink(missing_ok=True)
         self._say("done")
 
     def _prepare(self):

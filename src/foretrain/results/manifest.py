@@ -4,6 +4,7 @@ import contextlib
 import copy
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from foretrain.results.root import MANIFEST as FILE
 from foretrain.results.root import sealed_manifest
 
 # What a process may have made before the manifest is written: another shard may claim the folder at that moment.
-_EARLY = {"journal", "checkpoints"}
+_EARLY = re.compile(r"journal|checkpoints|\..*\.tmp|.*\.lock")
 _WAIT_S = 30
 
 
@@ -71,10 +72,7 @@ def edit_manifest(folder: Path) -> Iterator[Any]:
 
 
 def claim_folder(path: str | Path) -> Path:
-    """Make the folder of results, or make sure that the one that is there can be used.
-
-    Returns:
-        The folder, as a `Path`.
+    """Return the folder of results, made, or found to be one that can be used.
 
     Raises:
         ArgumentError: it is no path.
@@ -95,15 +93,11 @@ def claim_folder(path: str | Path) -> Path:
     entries = sorted(os.listdir(folder))
     if FILE in entries:
         read_manifest(folder)  # refuses that of another program
-    else:
-        hidden = [name for name in entries if name[0] == "." and name.endswith(".tmp")]
-        ours = {*_EARLY, *hidden, *(name for name in entries if name.endswith(".lock"))}
-        foreign = [name for name in entries if name not in ours]
-        if foreign:
-            raise FolderError(
-                f"Argument `out` must be a new folder or one of foretrain's, but {folder} holds `{foreign[0]}` "
-                f"and no {FILE}. Try another folder."
-            )
+    elif foreign := [name for name in entries if not _EARLY.fullmatch(name)]:
+        raise FolderError(
+            f"Argument `out` must be a new folder or one of foretrain's, but {folder} holds `{foreign[0]}` "
+            f"and no {FILE}. Try another folder."
+        )
     return folder
 
 

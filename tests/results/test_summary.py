@@ -46,8 +46,9 @@ def test_what_is_written_is_read(tmp_path):
     assert repr(back) == repr(SUMMARY).replace("(0.1, 0.2)", "[0.1, 0.2]")
 
 
-def test_it_is_plain_json_with_infinities_as_null(tmp_path):
-    path = write_summary(tmp_path, SUMMARY)
+def test_it_is_plain_json_with_infinities_as_null_and_text_as_utf_8_can_hold_it(tmp_path):
+    path = write_summary(tmp_path, replace(SUMMARY, failures={"a": "no file \udcff"}))
+    assert read_summary(tmp_path).failures == {"a": "no file ?"}
     content = json.loads(path.read_text(), parse_constant=pytest.fail)
     assert content["claims"][0]["allowed"] == [0.0, None]
     assert list(content)[:4] == ["schema", "study", "summary", "source"]
@@ -58,11 +59,6 @@ def test_what_is_read_is_what_a_summary_is():
         item.name for item in fields(Claim)
     }
     assert get_args(decode.Outcome) == ("missing", *OUTCOMES)
-
-
-def test_text_that_utf_8_cannot_hold_is_written_with_a_mark(tmp_path):
-    write_summary(tmp_path, replace(SUMMARY, failures={"a": "no file \udcff"}))
-    assert read_summary(tmp_path).failures == {"a": "no file ?"}
 
 
 def test_no_summary_is_named(tmp_path):

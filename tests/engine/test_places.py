@@ -8,7 +8,7 @@ import pytest
 
 from foretrain.engine import coordinator, places
 from foretrain.engine.dispatch import SMALL_S, Group, Worker, choose_backend, next_group
-from foretrain.engine.places import CPU, GPU, described, take_places
+from foretrain.engine.places import CPU, GPU, described, environment, take_places
 from foretrain.engine.sweep import check_options
 from foretrain.errors import ArgumentError
 from foretrain.machine import usable_cores
@@ -58,10 +58,8 @@ def test_a_second_sweep_leaves_the_gpu_to_the_first(with_gpu):
 
 def test_jax_starts_on_the_gpu_or_does_not_start_and_cores_do_not_see_it(with_gpu, monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "")
-    on_core, on_gpu = take_places(1, 100)
-    assert on_core.environment()["JAX_PLATFORMS"] == "cpu"
-    assert on_gpu.environment() == {"JAX_PLATFORMS": "cuda,cpu"}
-    given_back([on_core, on_gpu])
+    assert environment(CPU)["JAX_PLATFORMS"] == "cpu"
+    assert environment(GPU) == {"JAX_PLATFORMS": "cuda,cpu"}
 
 
 def test_a_backend_that_is_not_there_is_refused(monkeypatch):

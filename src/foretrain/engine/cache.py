@@ -24,7 +24,7 @@ _DIGITS = 16
 
 
 class CompilationCache:
-    """The cache of this process, from when it is made until `close`; `misses` counts the programs that were compiled.
+    """The cache of this process, from when it is made until `close`.
 
     Where the folder cannot be written nothing is kept, which costs time only.
     """
@@ -32,7 +32,7 @@ class CompilationCache:
     def __init__(self):
         import jax
 
-        self.misses = 0
+        self._misses = 0  # programs that were compiled and are not published
         jax.monitoring.register_event_listener(self._count)
         version = f"jax-{importlib.metadata.version('jaxlib')}-{_machine()}"
         self._entries = cache_folder() / version
@@ -55,8 +55,9 @@ class CompilationCache:
 
     def publish(self) -> None:
         """Keep what was compiled since the last time."""
-        if self._own is None:
+        if self._own is None or not self._misses:
             return
+        self._misses = 0
         try:
             for path in self._own.iterdir():
                 if path.name not in self._known:
@@ -76,7 +77,7 @@ class CompilationCache:
             shutil.rmtree(self._own, ignore_errors=True)
 
     def _count(self, event, **_):
-        self.misses += event == "/jax/compilation_cache/cache_misses"
+        self._misses += event == "/jax/compilation_cache/cache_misses"
 
     def _link_whole_entries(self):
         """Link the newest entries into the folder of this process; returns their names as JAX knows them."""

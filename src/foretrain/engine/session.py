@@ -392,7 +392,6 @@ def _work(setup, inbox, say):
     cache = CompilationCache()
     session = Session(setup, say)
     say({"say": "ready", "device": device()})
-    published = 0
     try:
         while True:
             while not (session.busy and inbox.empty()):
@@ -402,9 +401,7 @@ def _work(setup, inbox, say):
                     return
                 session.handle(message)
             session.turn()
-            if cache.misses != published:
-                published = cache.misses
-                cache.publish()
+            cache.publish()
     finally:
         cache.close()
 

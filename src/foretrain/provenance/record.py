@@ -37,7 +37,7 @@ def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
     return lines
 
 
-def unnamed(reads: Iterable[str]) -> list[str]:
+def unnamed(reads: Sequence[str]) -> list[str]:
     """Return what a study has read by which its runs are not known, a sentence for files and another for variables.
 
     Args:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from foretrain.analyze import analysis
 from foretrain.analyze.analysis import Analysis
 from foretrain.analyze.trajectory import Trajectory, trajectory
@@ -54,13 +52,12 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     part = options.pop("part", None)
     known_options("foretrain.analyze", options, analysis.analyze)
     whole = is_network(model)
-    apply: Any = model
     rest = arrays if whole else arrays[1:]
     if not (whole or callable(model)) or not 1 <= len(rest) <= 2:
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     x, *y = rest
-    function = function_from(model, x) if whole else function_of(apply, arrays[0], x)
+    function = function_from(model, x) if whole else function_of(model, arrays[0], x)
     function = _part(function, part) if part else function
     return analysis.analyze(function, x, **(options | dict(zip(["y"], y, strict=False))))
 
@@ -128,9 +125,8 @@ def analyze_files(
     wiring = wiring or options.get("modules") is not None
     steps = [step for path in models if (step := _step(path)) is not None]
     if len(set(steps)) == len(models):
-        order = np.argsort(steps).tolist()
-        functions, steps = [functions[at] for at in order], [steps[at] for at in order]
-        options["moments"] = steps
+        pairs = sorted(zip(steps, functions, strict=True), key=lambda pair: pair[0])
+        options["moments"], functions = zip(*pairs, strict=True)
     return replace(trajectory(functions, x, wiring=wiring, **options), label=label)
 
 

@@ -3,13 +3,14 @@ import pytest
 from planted import draw
 
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
+from foretrain.studies.interaction_basis.study import BASES
 from foretrain.training.ablation import all_bases, direction_curve, edge_curve
 
 
 @pytest.mark.parametrize("centre", [False, True])
 def test_in_a_linear_network_what_is_left_out_is_its_importance(centre):
     network, x = draw(0, (5, 6, 4), "identity")
-    bases = all_bases(network, x, centre=centre)
+    bases = all_bases(network, x, names=BASES, centre=centre)
     counts = range(6)
     importance = bases["global"].layers[-1].importance
     left = np.array([importance[k:].sum() for k in counts])
@@ -29,15 +30,14 @@ def test_in_a_linear_network_what_is_left_out_is_its_importance(centre):
 def test_everything_kept_is_the_network_itself_and_nothing_is_its_mean():
     network, x = draw(1, (5, 6, 6, 3), "tanh")
     for centre in (False, True):
-        for name, basis in all_bases(network, x, centre=centre).items():
+        for name, basis in all_bases(network, x, names=BASES, centre=centre).items():
             graph = interaction_graph(network, x, basis)
             assert direction_curve(network, x, basis, [99])[0] < 1e-16, name
             assert edge_curve(network, x, basis, graph, [99])[0] < 1e-16, name
             # All edges but one, the weakest, is nearly the network.
-            some = edge_curve(
-                network, x, basis, graph, [1, min(s.size for s in graph.strengths) - 1]
-            )
-            assert some[0] > some[1] > 0
+            counts = [1, min(s.size for s in graph.strengths) - 1]
+            few, most = edge_curve(network, x, basis, graph, counts)
+            assert few > most > 0
 
 
 def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():

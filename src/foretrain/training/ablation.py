@@ -29,19 +29,13 @@ from foretrain.degeneracy.interactions.interaction_basis import (
 )
 from foretrain.degeneracy.interactions.interaction_graph import InteractionGraph
 from foretrain.degeneracy.moments import factor, moments
-from foretrain.degeneracy.network import LOSSES, Network
-from foretrain.errors import one_of
+from foretrain.degeneracy.network import Network
 
-BASES = ("global", "local", "pca", "svd", "neurons")
 _TOGETHER = 2**17  # activations that go through a section at once
 
 
 def all_bases(
-    network: Network,
-    data: np.ndarray,
-    *,
-    names: Sequence[str] = BASES,
-    centre: bool = False,
+    network: Network, data: np.ndarray, *, names: Sequence[str], centre: bool = False
 ) -> dict[str, InteractionBasis]:
     """Return bases of every layer, by name, all with the same output layer.
 
@@ -49,10 +43,8 @@ def all_bases(
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
     Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
-    `names` are some of `BASES`; `centre` is that of `interaction_basis`.
+    `centre` is that of `interaction_basis`.
     """
-    for name in names:
-        one_of("names", name, BASES)
     bases = {
         kind: interaction_basis(network, data, kind=kind, centre=centre, few=True)
         for kind in KINDS
@@ -95,7 +87,6 @@ def _read(chain, at, width, data, folded):
 
 def _losses(network, data, basis, counts, loss, numbers, section):
     """Mean loss, (count,), with ``section(at, step, f, count)`` for each section; an example takes `numbers(sizes)`."""
-    one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
     sums, seen = np.zeros(len(counts)), 0

@@ -16,7 +16,7 @@ from foretrain.training import embedding as toy
 
 def file(tmp_path, p, **changed):
     """A start in a file, as PyTorch's layers have it; returns its arrays and parameters that read it."""
-    random, shapes = np.random.default_rng(5), toy.shapes(p, toy.operation(p))
+    random, shapes = np.random.default_rng(5), toy.shapes(p)
     if p.objective != "regression":
         del shapes["targets"]
     arrays = {

@@ -119,7 +119,7 @@ def check(p: Toy) -> None:
     training_size(operation(p), p.training_size)
     phases.check_batch(p)
     if p.start_file:  # that of the first seed is there and fits, before anything is trained
-        _imported(p, Seed(0, 0), shapes(p, operation(p)))
+        _imported(p, Seed(0, 0))
 
 
 def labels(p: Toy) -> dict[str, Any]:
@@ -141,36 +141,15 @@ def shared(p: Toy) -> dict[str, np.ndarray]:
     }
 
 
-def shapes(p: Toy, operation: Operation) -> dict[str, tuple[int, ...]]:
+def shapes(p: Toy) -> dict[str, tuple[int, ...]]:
     """Shape of every array that a run starts from, but for its training samples."""
-    entries = p.embedding_dim if operation.commutative else p.embedding_dim**2
-    outputs = p.target_dim if p.objective == "regression" else operation.outcomes
+    task = operation(p)
+    entries = p.embedding_dim if task.commutative else p.embedding_dim**2
+    outputs = p.target_dim if p.objective == "regression" else task.outcomes
     return {
-        "embedding": (operation.symbols, entries),
+        "embedding": (task.symbols, entries),
         **decoder_shapes(entries, p.hidden_width, outputs),
-        "targets": (operation.outcomes, outputs),
-    }
-
-
-def start(p: Toy, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
-    """Embedding, decoder, targets and the training set, bool (sample,), of one run.
-
-    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
-    """
-    sizes = shapes(p, operation)
-    check_drawn(sizes.values())
-    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
-    entries, hidden = sizes["weight_1"]
-    outputs = sizes["targets"][1]
-    decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
-    random = generator(seed, "targets").standard_normal(sizes["targets"])
-    order = generator(seed, "data").permutation(len(operation.samples))
-    return {
-        "embedding": p.init_scale * uniform,
-        **decoder._asdict(),
-        "targets": random if p.objective == "regression" else np.eye(outputs),
-        "training": np.argsort(order) < p.training_size,
-        **(_imported(p, seed, sizes) if p.start_file else {}),
+        "targets": (task.outcomes, outputs),
     }
 
 
@@ -179,9 +158,9 @@ def reads(p: Toy, seed: Seed) -> list[DataFile]:
     return [data(p.start_file.replace("{seed}", str(seed.number)))] if p.start_file else []
 
 
-def _imported(p, seed, sizes):
+def _imported(p, seed):
     """The arrays of the file, of the shapes that the network has."""
-    (file,) = reads(p, seed)
+    (file,), sizes = reads(p, seed), shapes(p)
     imported, known = {}, sizes.keys() - ({"targets"} if p.objective != "regression" else set())
     for name, values in read_npz(file.path or file.name).items():
         if name not in known:
@@ -196,22 +175,28 @@ def _imported(p, seed, sizes):
     return imported
 
 
-def decoder_of(inputs: dict[str, Any]) -> Decoder:
-    """The decoder's start among the inputs of a run."""
-    return Decoder(*(inputs[name] for name in Decoder._fields))
-
-
 def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
-    """Return the start of one run, and the predictions of its training set."""
-    task = operation(p)
-    arrays = start(p, task, seed)
-    training = arrays.pop("training")
+    """Return the start of one run, and the predictions of its training set.
+
+    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
+    """
+    task, sizes = operation(p), shapes(p)
+    check_drawn(sizes.values())
+    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
+    (entries, hidden), outputs = sizes["weight_1"], sizes["targets"][1]
+    decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
+    random = generator(seed, "targets").standard_normal(sizes["targets"])
+    order = generator(seed, "data").permutation(len(task.samples))
+    training = np.argsort(order) < p.training_size
     ideal, rate = parallelograms.ideal(task, training), np.nan
     if task.commutative:
         size = p.embedding_dim * (task.symbols - 1)  # of unbiased variance 1 in each dimension
         rate = effective_loss.grokking_rate(task, training, size)
     return {
-        **arrays,
+        "embedding": p.init_scale * uniform,
+        **decoder._asdict(),
+        "targets": random if p.objective == "regression" else np.eye(outputs),
+        **(_imported(p, seed) if p.start_file else {}),
         "training": training.astype(float),
         "ideal_accuracy": np.float64(parallelograms.predicted_accuracy(task, training, ideal)),
         "ideal_rqi": np.float64(parallelograms.fraction(ideal)),
@@ -270,7 +255,8 @@ def program(p: Toy) -> Program:
         return jnp.stack([train >= enough, validation >= enough, rqi > inputs["rqi_threshold"]])
 
     def init(inputs):
-        return phases.start(inputs["embedding"], network.turned(decoder_of(inputs)), 3)
+        decoder = network.turned(Decoder(*map(inputs.get, Decoder._fields)))
+        return phases.start(inputs["embedding"], decoder, 3)
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""

@@ -133,7 +133,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
     point = point.replace("project.entry-points.", "").replace('"', "")
     info = tmp_path / "site" / "mylab-1.dist-info"
     info.mkdir()
-    (info / "entry_points.txt").write_text(point)
+    (info / "entry_points.txt").write_text(f"{point}\ngone = nowhere_at_all\n")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylab\nVersion: 1\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
     caches = (catalogue.names, catalogue._entry_points, catalogue._known)
@@ -144,6 +144,8 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
         assert "autoencoder" in capsys.readouterr().out
         assert catalogue.load("autoencoder").sentences[-1].id == "logarithm"
         assert main(["check", "autoencoder"]) == 0
+        words = ["--seeds", "2", "--steps", "40", "--workers", "1", "--quiet"]
+        assert main(["run", "autoencoder", *words, "--out", str(tmp_path / "out")]) == 0
     finally:
         for cache in caches:
             cache.cache_clear()

@@ -269,9 +269,13 @@ def remade(words: list[str]):
     from foretrain.commands import runs as commands
 
     arguments = cli._parse(words[1:])
-    study = catalogue.load(arguments.study)
-    values = commands.typed_values(study, arguments)
-    return make_plan(study, values, seeds=arguments.seeds, root_seed=arguments.root_seed)
+    values = commands.typed_values(arguments)
+    return make_plan(
+        catalogue.load(arguments.study),
+        values,
+        seeds=arguments.seeds,
+        root_seed=arguments.root_seed,
+    )
 
 
 def test_a_helper_file_or_a_broken_study_in_the_folder_breaks_no_list(

@@ -22,13 +22,13 @@ VERDICTS = re.compile(r"^(?:holds|fails|inconclusive) +[\w.-]+", re.M)
 GAPS = re.findall(r"print\(gap\(.*# ([\d.e-]+): ", PYTHON)
 
 
-def test_every_command_of_the_readme_is_understood(tmp_path, monkeypatch):
+def test_every_command_of_the_readme_and_for_agents_is_understood(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["new", "mine.py"]) == 0
-    lines = re.findall(r"^foretrain .*$", README, re.M)
-    assert len(lines) >= 15
+    lines = re.findall(r"^foretrain .*$", README + (ROOT / "SKILL.md").read_text("utf-8"), re.M)
+    assert len(lines) >= 22
     for line in lines:
-        words = shlex.split(re.split(r"\s{3,}", line)[0])
+        words = shlex.split(re.split(r"\s{3,}", line)[0], comments=True)
         assert _parse(words[1:]).name == words[1], line
 
 

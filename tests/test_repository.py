@@ -1,13 +1,11 @@
 """The repository is as it says of itself."""
 
 import re
-import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from foretrain.cli import _parse
 from foretrain.plans import catalogue
 
 ROOT = Path(__file__).parents[1]
@@ -89,14 +87,9 @@ def test_one_address_of_the_repository_stands_everywhere():
     assert f'repository-code: "{address}"' in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
-def test_pages_for_agents_name_pages_and_commands_that_there_are():
+def test_pages_for_agents_name_pages_that_there_are():
     for target in re.findall(r"\]\(([^)]+)\)", (ROOT / "llms.txt").read_text("utf-8")):
         assert (ROOT / target).exists(), target
-    lines = re.findall(r"^foretrain .*$", (ROOT / "SKILL.md").read_text("utf-8"), re.M)
-    assert len(lines) >= 7
-    for line in lines:
-        words = shlex.split(line, comments=True)
-        assert _parse(words[1:]).name == words[1], line
 
 
 def test_what_is_released_holds_what_its_tests_read():

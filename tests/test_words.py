@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretrain.words import (
-    count,
     digits_to_tell_apart,
     duration,
     encodable,
@@ -72,11 +71,6 @@ def test_digits_grow_until_values_that_differ_look_different():
     assert interval(*close) == "1 to 1"  # what would be misread
     assert interval(*close, digits_to_tell_apart(*close)) == "0.99996 to 1"
     assert digits_to_tell_apart(1.0, 1.0 + 1e-15) == 4  # rounding error is no difference
-
-
-def test_things_are_counted():
-    assert [count(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
-    assert count(2, "axis", "axes") == "2 axes"
 
 
 def test_a_table_gets_narrow_gaps_and_then_a_line_per_row_where_it_is_too_wide():

@@ -27,8 +27,9 @@ EPILOG = (
 _COMPLAINTS = (
     (r"the following arguments are required: ([^,]+).*", "be given", "is missing"),
     (r"argument ([^:]+): expected .*", "have a value", "has none"),
-    (r"argument ([^:]+): invalid int value: '(.*)'", "be a whole number", r"is `\2`"),
-    (r"argument ([^:]+): invalid float value: '(.*)'", "be a number", r"is `\2`"),
+    (r"argument ([^:]+): invalid int value: (['\"])(.*)\2", "be a whole number", r"is `\3`"),
+    (r"argument ([^:]+): invalid float value: (['\"])(.*)\2", "be a number", r"is `\3`"),
+    (r"argument ([^:]+): invalid truth value: (['\"])(.*)\2", "be true or false", r"is `\3`"),
 )
 
 
@@ -174,23 +175,20 @@ def _add_arguments(parsers, argv):
 
 
 def _study_in(words, parser):
-    """The word that stands where the study does: the first one that is neither an option nor the value of one."""
-    options, takes_value = parser._option_string_actions, False
-    for word in words:
-        if takes_value:
-            takes_value = False
-        elif not word.startswith("-"):
-            return word
-        elif word != "--":
-            name = word.split("=")[0]
-            if name not in options:
-                rule, repair = (
-                    "name the study before its options",
-                    "Try foretrain run <study> first.",
-                )
-                raise argument_error("command line", rule, f"has `{word}` first", repair)
-            takes_value = "=" not in word and options[name].nargs != 0
-    return None
+    """Return the study among the words of a run, None where there is none; a parameter may not stand before it."""
+    try:
+        known, others = parser.parse_known_args([w for w in words if w not in ("-h", "--help")])
+    except ForetrainError:  # which is raised again once the parameters are known
+        return None
+    if others and words.index(others[0]) < words.index(known.study):
+        got, repair = f"has `{others[0]}` first", "Try foretrain run <study> first."
+        raise argument_error("command line", "name the study before its options", got, repair)
+    return known.study
+
+
+def truth(text):
+    """Return True for "true", False for "false"; raise `ValueError` for another text."""
+    return ["false", "true"].index(text.lower()) == 1
 
 
 def _add_parameters(parser, study):
@@ -207,6 +205,7 @@ def _add_parameters(parser, study):
             f"--{name.replace('_', '-')}",
             dest=f"parameter_{name}",
             nargs="+",
+            type=truth if kinds[name] is bool else kinds[name],
             metavar=kinds[name].__name__,
             help=f"{rule.words}{choices}; default {default}".replace("%", "%%"),
         )

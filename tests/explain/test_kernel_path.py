@@ -5,7 +5,7 @@ import pytest
 
 from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel
-from foretrain.explain.own_network import batches, described, starts
+from foretrain.explain.own_network import batches, described, start_of, starts
 from foretrain.explain.simulated import Corner, Simulator
 
 RANDOM = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def compared(apply, y=Y, begin=init, **options):
     """The curves of the kernel at the start, of the kernel along the way, and of the run."""
     training = described(apply, begin, X, y, **{"learning_rate": 0.05, "steps": 80} | options)
     drawn, rows = starts(training, 1), batches(training, 1)
-    kernel = Kernel(training, jax.tree.map(lambda leaf: leaf[0], drawn))
+    kernel = Kernel(training, start_of(drawn, 0))
     way = kernel.predicted(rows[0], AT)
     run = Simulator(training, drawn, rows, AT).run(Corner(*[True] * 4)).train[0]
     return way.train, kernel_along(training, kernel.start, rows[0], AT), run

@@ -7,7 +7,7 @@ import pytest
 
 from foretrain.explain import simulated
 from foretrain.explain.kernel.kernel_recursion import Kernel, diverged, sharpness
-from foretrain.explain.own_network import batches, described, starts
+from foretrain.explain.own_network import batches, described, start_of, starts
 from foretrain.explain.simulated import Corner, Simulator, enough_substeps, log_spaced
 
 RANDOM = np.random.default_rng(0)
@@ -37,10 +37,6 @@ def made(number=2, **options):
     return training, drawn, rows, Simulator(training, drawn, rows, log_spaced(training.steps, 12))
 
 
-def start(drawn, at):
-    return jax.tree.map(lambda leaf: leaf[at], drawn)
-
-
 OPTIONS = {
     "descent": {},
     "decay in batches": {"batch_size": 5, "weight_decay": 0.03},
@@ -62,9 +58,8 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     training, drawn, rows, simulator = made(**OPTIONS[name])
     curves = simulator.run(Corner(step=True, batches=True))
     for at in range(2):
-        kernel = Kernel(training, start(drawn, at))
-        train, test, alpha, beta = kernel.predicted(rows[at], simulator.at)
-        end = kernel.weights_at(alpha[-1], float(beta[-1]))
+        kernel = Kernel(training, start_of(drawn, at))
+        train, test, end = kernel.predicted(rows[at], simulator.at)
         np.testing.assert_allclose(curves.train[at], train, rtol=1e-10)
         np.testing.assert_allclose(curves.test[at], test, rtol=1e-10)
         jax.tree.map(
@@ -86,7 +81,7 @@ def test_every_assumption_kept_is_the_closed_form(x64, name):
     training, drawn, _, simulator = made(**OPTIONS[name])
     curves = simulator.run(Corner(), 4)
     for at in range(2):
-        exact = Kernel(training, start(drawn, at)).flow(simulator.at)
+        exact = Kernel(training, start_of(drawn, at)).flow(simulator.at)
         assert np.allclose(curves.train[at], exact, rtol=0, atol=1e-5 * exact[0])
 
 
@@ -95,7 +90,7 @@ def test_small_steps_are_of_fourth_order(x64, corner):
     training, drawn, _, simulator = made(learning_rate=0.6, steps=20)
     exact = simulator.run(corner, 64).train[0]
     if corner == Corner():
-        exact = Kernel(training, start(drawn, 0)).flow(simulator.at)
+        exact = Kernel(training, start_of(drawn, 0)).flow(simulator.at)
     off = [np.abs(simulator.run(corner, n).train[0] - exact).max() for n in (2, 4, 8)]
     orders = np.log2(np.divide(off[:-1], off[1:]))
     assert (orders > 3.7).all()
@@ -147,23 +142,23 @@ def test_small_steps_in_single_precision_are_the_same_flow(x64):
 
 def test_sharpness_is_that_of_the_dense_hessian(x64):
     _, drawn, *_ = made()
-    flat, shaped = jax.flatten_util.ravel_pytree(start(drawn, 0))
+    flat, shaped = jax.flatten_util.ravel_pytree(start_of(drawn, 0))
 
     def loss(w):
         return ((apply(w, X) - Y) ** 2).sum() / 24
 
     dense = np.linalg.eigvalsh(jax.jit(jax.hessian(lambda v: loss(shaped(v))))(flat))[-1]
-    assert np.isclose(sharpness(loss, start(drawn, 0)), dense, rtol=1e-6)
+    assert np.isclose(sharpness(loss, start_of(drawn, 0)), dense, rtol=1e-6)
     few = sharpness(lambda w: (w * np.array([3.0, -9.0, 1.0]) * w).sum() / 2, np.ones(3))
     assert np.isclose(few, 3.0)
 
 
 def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
     training, drawn, *_ = made()
-    share = Kernel(training, start(drawn, 0)).edge
+    share = Kernel(training, start_of(drawn, 0)).edge
     for factor, grows in ((0.98, False), (1.02, True)):
         training, drawn, rows, simulator = made(learning_rate=0.1 * factor / share, steps=2000)
-        kernel = Kernel(training, start(drawn, 0))
+        kernel = Kernel(training, start_of(drawn, 0))
         assert np.isclose(kernel.edge, factor)
         assert diverged(kernel.predicted(rows[0], simulator.at).train) == grows
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from foretrain.explain.kernel.kernel_recursion import Kernel
-from foretrain.explain.own_network import described, starts
+from foretrain.explain.own_network import described, start_of, starts
 
 WIDTH, STARTS = 4096, 16
 X = np.random.default_rng(0).standard_normal((5, 4)) / 2
@@ -71,16 +71,9 @@ def measured(units, hidden):
         return made @ w[-1] / WIDTH**0.5
 
     training = described(apply, init, X, np.zeros((len(X), 1)), learning_rate=1.0, steps=1)
-    if hidden > 1:
-        one = [Kernel(training, jax.tree.map(lambda leaf: leaf[0], starts(training, 1))).values]
-        return np.array(one)
-    drawn = starts(training, STARTS)
-    return np.array(
-        [
-            Kernel(training, jax.tree.map(lambda leaf, k=k: leaf[k], drawn)).values
-            for k in range(STARTS)
-        ]
-    )
+    number = 1 if hidden > 1 else STARTS
+    drawn = starts(training, number)
+    return np.array([Kernel(training, start_of(drawn, k)).values for k in range(number)])
 
 
 @pytest.mark.parametrize("name", UNITS)

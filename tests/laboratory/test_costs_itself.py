@@ -23,22 +23,6 @@ def test_warnings_of_numpy_stand_in_the_log_and_not_in_the_terminal(study, tmp_p
     assert "RuntimeWarning: divide by zero" in (tmp_path / "out" / "log.txt").read_text()
 
 
-COPY = """
-import os
-from foretrain.plans.copies import without_copies
-with without_copies():
-    os.fork()
-print("here")
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_copy_of_the_process_that_comes_back_from_a_study_ends():
-    done = subprocess.run([sys.executable, "-c", COPY], capture_output=True, text=True, check=True)
-    assert done.stdout == "here\n"
-    one_line(done.stderr, "A process that the study forked came back from the study and was ended.")
-
-
 FORKS = {
     "import": 'SOURCE = "own"\n',
     "check": "def check(p):\n",

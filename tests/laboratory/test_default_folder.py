@@ -70,11 +70,3 @@ def _by_other_code(content, code):
     assert code.encode() in content
     changed = content[:-64].replace(code.encode(), b"0" * len(code))
     return changed + hashlib.sha256(changed).hexdigest().encode()
-
-
-def test_the_name_of_the_default_folder_knows_the_grid_and_not_its_seeds():
-    def name(seeds=2, **values):
-        return make_plan("one-mode", values, seeds=seeds).grid_hash
-
-    assert name() == name(seeds=7)
-    assert name() != name(init_scale=0.3) != name(init_scale=[0.3, 0.4])

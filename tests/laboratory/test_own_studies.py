@@ -1,16 +1,14 @@
 """Studies that stand outside of the catalogue: files, folders, functions, and other packages."""
 
-import dataclasses
-import importlib.metadata
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_study import DECAY, Decay
 
 import foretrain
 from foretrain.cli import main
@@ -19,7 +17,7 @@ from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.results.journal import scan
-from foretrain.study import Program, Run, claim, declare, define, generator, parameter
+from foretrain.study import Program, Run, claim, declare, define, generator
 
 SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
 
@@ -50,7 +48,7 @@ def test_the_template_runs_and_holds(mine, tmp_path):
         "larger-first": "holds",
     }
     kinds = {path.suffix for path in (tmp_path / "out" / "figures").iterdir()}
-    assert kinds == {".csv", ".json", ".png", ".svg"}
+    assert kinds == {".csv", ".png", ".svg"}
     assert (tmp_path / "out" / "report.html").exists()
 
 
@@ -74,41 +72,13 @@ def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp
     assert "larger-first" in capsys.readouterr().out
 
 
-def test_a_folder_runs_with_its_parts_in_files_that_import_each_other(mine, tmp_path):
-    folder = tmp_path / "autoencoder"
-    folder.mkdir()
-    head, claims = mine.read_text().split("\nCLAIMS = [", 1)
-    claims, figures = claims.split("\nFIGURES = {", 1)
-    imports = "from foretrain.study import claim, figure, half_time, panel\n"
-    (folder / "study.py").write_text(head + "\n")
-    (folder / "claims.py").write_text(
-        f"{imports}from .study import SOURCE, VARIANCES\n\nCLAIMS = [{claims}\n"
-    )
-    (folder / "figures.py").write_text(f"{imports}\nFIGURES = {{{figures}")
-    (folder / "helper.py").write_text("raise RuntimeError('nobody asks for this')\n")
-    result = foretrain.run(folder, out=tmp_path / "out", **SMALL)
-    assert [claim.id for claim in result.claims] == ["closed-form", "larger-first"]
-
-
 @pytest.mark.slow
 def test_functions_make_a_study_that_workers_run(tmp_path):
-    @dataclasses.dataclass(frozen=True)
-    class Parameters(Run):
-        """A decay."""
-
-        rate: float = parameter(0.1, "rate of decay", above=0)
-
-    def program(p):
-        return Program(
-            lambda inputs: inputs["start"],
-            lambda inputs, x: x * (1 - inputs["rate"]),
-            lambda inputs, x: {"loss": x**2},
-        )
-
     def inputs(p, seed):
         return {"start": 1 + generator(seed, "weights").random()}
 
-    study = define("decay", Parameters=Parameters, program=program, inputs=inputs)
+    parts = {"Parameters": Decay, "program": lambda p: DECAY}
+    study = define("decay", inputs=inputs, **parts)
     results = [
         foretrain.run(study, steps=50, seeds=3, workers=n, out=tmp_path / str(n), quiet=True)
         for n in (1, 2)
@@ -119,7 +89,7 @@ def test_functions_make_a_study_that_workers_run(tmp_path):
     np.testing.assert_allclose(one[:, 0], np.square(starts), rtol=1e-6)
     np.testing.assert_allclose(one[:, -1], one[:, 0] * 0.9**100, rtol=1e-4)
     with pytest.raises(StudyError, match="no part `predictt`"):
-        define("decay", Parameters=Parameters, program=program, predictt=None)
+        define("decay", predictt=None, **parts)
 
 
 @pytest.mark.slow
@@ -162,29 +132,6 @@ def test_another_value_that_a_program_holds_is_trained_again(tmp_path):
     other, another = go(5)
     np.testing.assert_allclose(other, 0.5 ** np.arange(5), rtol=1e-5)
     assert code == same != another
-
-
-@pytest.mark.slow
-def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
-    package = tmp_path / "site" / "otherlab"
-    package.mkdir(parents=True)
-    shutil.copy(mine, package / "__init__.py")
-    monkeypatch.syspath_prepend(package.parent)
-    point = importlib.metadata.EntryPoint("autoencoder", "otherlab", catalogue.GROUP)
-    broken = importlib.metadata.EntryPoint("gone", "nowhere_at_all", catalogue.GROUP)
-    found = {"autoencoder": point, "gone": broken}
-    monkeypatch.setattr(catalogue, "_entry_points", lambda: found)
-    catalogue.names.cache_clear()
-    catalogue._known.cache_clear()
-    try:
-        assert main(["list"]) == 0
-        assert "autoencoder" in capsys.readouterr().out
-        (package / "study.py").write_text((package / "__init__.py").read_text())
-        result = foretrain.run("autoencoder", out=tmp_path / "out", **{**SMALL, "workers": 1})
-        assert len(result.claims) == 2
-    finally:
-        catalogue.names.cache_clear()
-        catalogue._known.cache_clear()
 
 
 @pytest.mark.slow

@@ -6,20 +6,17 @@ indices or of two seeds changes the projection. Nothing is trained.
 """
 
 import tomllib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
-from mutations.plant import Mutation, mutations
+from mutations.plant import mutations
 
-from foretrain.laboratory.labelled import _theory, theory_of
+from foretrain.laboratory.labelled import _theory
 from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
-from foretrain.plans.study import Study
 from foretrain.registry.present import study_of
 from foretrain.registry.small import PRESETS
 
@@ -29,46 +26,30 @@ SEEDS = 2
 TOLERANCE = 1e-4
 
 
-def predictions(name: str) -> list[xr.Dataset]:
-    """Predict all cells of a study of `small.toml`, two seeds of each."""
-    study, whole = _planned(name)
-    return [theory_of(study, cell) for cell in whole.cells()]
-
-
 def predicted(name: str) -> Grid:
     """Return the grid of a study of `small.toml` with the theory of all its cells, two seeds of each."""
-    study, whole = _planned(name)
-    return replace(whole, theory=_theory(study, whole, silent))
-
-
-def _planned(name: str) -> tuple[Study, Grid]:
     plan = make_plan(study_of(name.partition(".")[0]), {**PRESETS[name], "seeds": SEEDS})
-    return plan.study, Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
+    whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
+    return replace(whole, theory=_theory(plan.study, whole, silent))
 
 
 @cache
 def told(study: str) -> frozenset[tuple[str, str]]:
     """Return kind and words of the mutations of a theory that change what is stored of it at small sizes."""
-    return frozenset(
-        (one.kind, one.what)
-        for name, held in stored().items()
-        if name.partition(".")[0] == study
-        for one in _telling(name, set(held))
-    )
+    found = set()
+    for name, held in stored().items():
+        if name.partition(".")[0] == study:
+            whole = predicted(name)
+            now = digest(whole)
+            for one in mutations(whole):
+                if one.predicts in held.keys() & differing(now, digest(one.plant(whole))):
+                    found.add((one.kind, one.what))
+    return frozenset(found)
 
 
-def _telling(name: str, held: set[str]) -> Iterator[Mutation]:
-    whole = predicted(name)
-    now = digest([cell.theory for cell in whole.cells()])
-    for one in mutations(whole):
-        changed = digest([cell.theory for cell in one.plant(whole).cells()])
-        if one.predicts in held & set(differing(now, changed)):
-            yield one
-
-
-def digest(cells: list[xr.Dataset]) -> dict[str, list[float]]:
-    """Return variable to norm and projection of its finite values over all cells."""
-    found = {}
+def digest(whole: Grid) -> dict[str, list[float]]:
+    """Return predicted variable to norm and projection of its finite values over all cells."""
+    cells, found = [cell.theory for cell in whole.cells()], {}
     for name in sorted({str(name) for cell in cells for name in cell.data_vars}):
         arrays = [cell[name].values.ravel() for cell in cells if name in cell]
         if arrays[0].dtype.kind in "fiub":
@@ -99,7 +80,7 @@ def write() -> None:
         "# Written by `python -m mutations.golden`, never by hand: norm and projection of what is predicted."
     ]
     for name in PRESETS:
-        if found := digest(predictions(name)):
+        if found := digest(predicted(name)):
             lines += ["", f'["{name}"]', *(f"{key} = {value}" for key, value in found.items())]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """Which mutations of a study are noticed: a sentence that held fails now, or the prediction is not the stored one.
 
-``python -m mutations`` (in ``tests``) plants them in studies at the sizes of ``sizes.toml``, or in folders of results.
+``python -m mutations`` (in ``tests``) plants them in studies at the sizes of ``sizes.toml``.
 """
 
 import contextlib
@@ -22,7 +22,6 @@ from mutations.plant import Mutation, doubled, mutations
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.laboratory.judge import judged
-from foretrain.laboratory.opened import opened
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
@@ -129,17 +128,10 @@ def of_study(study: str, folder: Path) -> list[Noticed]:
     return noticed(study, grid, planted)
 
 
-def of_all(folder: Path) -> list[Noticed]:
-    """Do the same for every study of the catalogue, two at a time."""
-    names = catalogue.names()
+def of_all(names: Iterable[str], folder: Path) -> list[Noticed]:
+    """Do the same for several studies, two at a time."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         return list(chain.from_iterable(pool.map(of_study, names, repeat(folder))))
-
-
-def stored(folder: Path) -> list[Noticed]:
-    """Plant all mutations but the doubled rate, which needs runs of its own, in a folder of results."""
-    result = opened(folder)
-    return noticed(result.config["study"], result.grid, list(mutations(result.grid)))
 
 
 def report(found: list[Noticed]) -> list[str]:

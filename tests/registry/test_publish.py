@@ -45,7 +45,7 @@ def test_every_study_stands_there_with_its_size_those_without_a_record_too(site)
 
 def test_links_lead_to_what_is_there(site):
     pages = [name for name in site if name.endswith(".html")]
-    assert {"index.html", "errata.html", "unshown.html", "routing.html"} == set(pages)
+    assert {"index.html", "errata.html", "routing.html"} == set(pages)
     for name in pages:
         for target in re.findall(r'(?:href|src)="([^"]+)"', site[name]):
             if target.startswith("data:"):
@@ -62,16 +62,6 @@ def test_errata_are_sentences_of_documents_that_fail_beside_their_corrected_form
     assert page.count("routing/wrong.corrected") == 2
     assert "escape_time_is_the_blow_up_time" in page  # from the page of the documentation
     assert "routing/own" not in page
-
-
-def test_what_is_not_shown_are_sentences_without_a_verdict_and_those_of_a_part_of_the_runs(site):
-    page = site["unshown.html"]
-    assert "Judged at the document's size: yes." in page
-    open_ones, part = page.split("Of a part of the runs")
-    assert "Not settled." in open_ones
-    assert "Of some runs." in part
-    assert "(only runs that learn)" in part
-    assert "Loss &lt; 1" not in page
 
 
 def test_a_source_names_its_document():

@@ -14,7 +14,6 @@ from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError, ForetrainError, StoreError
 from foretrain.plans import catalogue
 from foretrain.registry import measure as measured
-from foretrain.registry.check import compare, paper_cost
 from foretrain.registry.present import changed
 from foretrain.registry.record import place, read, write
 from foretrain.registry.render import markdown_table, rendered
@@ -107,18 +106,6 @@ def test_a_folder_that_is_not_whole_or_not_of_this_code_is_refused(folder, tmp_p
         measured.measure(folder, "short")
 
 
-def test_bits_are_asked_for_on_the_same_machine_and_intervals_elsewhere():
-    assert compare(RECORD, RECORD)[0]
-    other = replace(RECORD, checksums={"simulation": "0" * 16})
-    assert not compare(RECORD, other)[0]
-    assert compare(RECORD, replace(other, device="gpu"))[0]
-    moved = replace(CLAIMS[1], measured=0.61, uncertainty=(0.58, 0.64))
-    elsewhere = replace(other, device="gpu", claims=(CLAIMS[0], moved, *CLAIMS[2:]))
-    agree, lines = compare(RECORD, elsewhere)
-    assert not agree
-    assert lines[1].startswith("far[rank=2.5]: measured is `0.51")
-
-
 def test_a_table_has_size_seeds_commit_cost_and_command_and_a_row_for_each_sentence():
     text = markdown_table(RECORD)
     for part in ("symbols 19", "3 seeds", "commit abc", "1.5 s", "`foretrain run made-up`"):
@@ -184,14 +171,6 @@ def test_every_study_of_foretrain_is_listed_with_its_size_and_none_without_a_reg
     assert main(["list", "-v"]) == 0
     lines = capsys.readouterr().out.count("At the document's size: ")
     assert lines == len(catalogue.names())
-
-
-def test_what_the_document_costs_is_in_proportion_to_its_steps():
-    # The preset `paper` of one-mode takes 20,000 steps where the default takes 2,000, with as many runs.
-    fields = {"study": "one-mode", "settings": {}, "seeds": 10, "cost": 3.0}
-    record = sized({"steps": ("2000", "20000")}, **fields)
-    assert paper_cost([record]).startswith("20 runs (here 20), 10 times as many steps: about 30 s")
-    assert paper_cost([record, sized({})]) == paper_cost([]) == paper_cost([sized(None)]) == ""
 
 
 def test_a_tally_counts_a_sentence_once_at_the_size_of_the_document_where_it_is():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_records import RECORD
+from tiny_study import TINY
 
 from foretrain.claims import judge
 from foretrain.cli import main
@@ -14,41 +15,6 @@ from foretrain.registry.record import read, write
 from foretrain.registry.renew import renewable, renewed
 
 CHANGED = "makes the runs, predicts, judges"
-STUDY = '''"""A weight that decays."""
-from dataclasses import dataclass
-
-from foretrain.study import Program, Training, claim, default, parameter
-
-
-@dataclass(frozen=True)
-class Parameters(Training):
-    rate: float = parameter(0.5, "part that is lost in a step", above=0, maximum=1)
-    steps: int = default(4)
-    observe_every: int = default(1)
-
-
-def lost(inputs, weight):
-    return inputs["rate"] * weight
-
-
-def program(p):
-    def step(inputs, weight):
-        return weight - lost(inputs, weight)
-
-    return Program(lambda inputs: 1.0 + 0.0 * inputs["rate"], step, lambda inputs, weight: {"loss": weight})
-
-
-def predict(p, step):
-    return {"loss": (1 - p.rate) ** step}
-
-
-CLAIMS = [
-    claim(
-        "decay", "It decays.", lambda c: c.loss - c.theory.loss, exact=True, near=0, inside=(0, 0.1),
-        why="Exactly.", source="docs/claims.md",
-    )
-]
-'''
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +23,9 @@ def record(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decay")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(present, "BENCHMARKS", folder)
-        patch.setitem(small.PRESETS, "decay", {"rate": (0.25, 0.5)})
+        patch.setitem(small.PRESETS, "decay", {"scale": (0.25, 0.5)})
         patch.setattr("foretrain.laboratory.conclude.write_page", lambda *_, **__: None)
-        (folder / "decay.py").write_text(STUDY, "utf-8")
+        (folder / "decay.py").write_text(TINY, "utf-8")
         small.small_run("decay", folder / "runs", folder / "decay.py")
         checksums = small.small_checksums(folder / "decay.py", "decay")
         yield replace(measure(folder / "runs", "small", "abc"), small=checksums)
@@ -69,7 +35,7 @@ def record(tmp_path_factory):
 def file(record):
     file = present.BENCHMARKS / "decay.py"
     yield file
-    file.write_text(STUDY, "utf-8")
+    file.write_text(TINY, "utf-8")
 
 
 def edit(file, *pairs):
@@ -84,7 +50,7 @@ def test_a_renaming_renews_the_hashes_and_nothing_else(record, file):
     assert record.command.startswith(f"foretrain run {file.parent.name}/decay.py ")
     assert present.changed(record) == ""
     assert not renewable(record)
-    edit(file, ("lost", "part_lost"), ("weight", "remainder"))
+    edit(file, ("init", "begin"))
     assert present.changed(record) == "makes the runs"
     assert renewable(record)
     new, lines = renewed(record, small.small_checksums(file, "decay"), "def")
@@ -93,19 +59,19 @@ def test_a_renaming_renews_the_hashes_and_nothing_else(record, file):
     assert replace(new, **hashes, renewed="") == record
 
 
-RUNS = "of the runs `decay simulation` differs."
+RUNS = ["of the runs `decay other` differs.", "of the runs `decay simulation` differs."]
 THEORY = "of the prediction `decay theory` differs."
-SENTENCE = "the sentence `decay decay` differs."
+SENTENCE = "the sentence `decay decays` differs."
 
 
 @pytest.mark.parametrize(
     ("old", "new", "lines"),
     [
-        ("weight - lost(", "weight - 1.01 * lost(", [RUNS, SENTENCE]),
-        ("(1 - p.rate)", "(1.001 - p.rate)", [THEORY, SENTENCE]),
+        ("w * (1 - inputs", "w * (1.01 - inputs", [*RUNS, SENTENCE]),
+        ("* (1 - p.", "* (1.001 - p.", [THEORY, SENTENCE]),
         ("It decays.", "It falls.", [SENTENCE]),
-        ("(0, 0.1)", "(0, 0.2)", [SENTENCE]),
-        ("default(4)", "default(5)", ["its command makes other runs.", RUNS, THEORY]),
+        ("(0, 0.01)", "(0, 0.02)", [SENTENCE]),
+        ("default(20)", "default(30)", ["its command makes other runs.", *RUNS, THEORY]),
     ],
 )
 def test_a_changed_number_or_word_does_not_renew_and_is_named(record, file, old, new, lines):
@@ -130,8 +96,9 @@ def test_what_was_not_stored_is_not_renewed(record, file):
 
 
 def test_a_sentence_more_or_less_is_named(record, file):
-    now = {**record.small, "judges": {"decay rises": "0"}}
-    lines = ["the sentence `decay decay` is gone.", "the sentence `decay rises` is new."]
+    now = {**record.small, "judges": {**record.small["judges"], "decay rises": "0"}}
+    del now["judges"]["decay decays"]
+    lines = ["the sentence `decay decays` is gone.", "the sentence `decay rises` is new."]
     assert renewed(replace(record, makes="0"), now, "def")[1] == lines
 
 

@@ -165,13 +165,6 @@ def test_kernel_is_of_the_weights_that_the_run_starts_from():
     assert untrained[0] == pytest.approx(error[~trained].mean(), rel=1e-12)
 
 
-def test_one_kernel_serves_every_scale_and_step():
-    first = study.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
-    other = Parameters(**SMALL, init_scale=2.0, learning_rate=0.01, steps=7)
-    assert study.kernel_of_seed(other, Seed(0, 1)) is first
-    assert study.kernel_of_seed(other, Seed(0, 2)) is not first
-
-
 def test_curve_is_compared_until_one_percent_is_left_for_good():
     loss = np.array([10.0, 5.0, 0.05, 3.0, 0.09, 0.01, 0.001])
     assert falling(loss).tolist() == loss[:5].tolist()

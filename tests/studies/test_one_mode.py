@@ -6,8 +6,6 @@ import pytest
 from made_up import check, grid, verdicts
 
 import foretrain
-from foretrain.cli import main
-from foretrain.plans import catalogue
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.one_mode import study
@@ -22,22 +20,6 @@ def test_the_closed_form_holds_at_small_steps_and_fails_at_large_ones(tmp_path):
     gap = np.abs(result.simulation["strength"] - result.theory["strength"]).max("step")
     assert gap.sel(learning_rate=0.7).min() > 0.1
     assert result.simulation.sel(learning_rate=0.01)["loss"].isel(step=-1).max() < 1e-3
-
-
-def test_runs_that_fail_are_reported_with_their_reason_and_nothing_is_judged(
-    tmp_path, monkeypatch, capsys
-):
-    def broken(p, seed):
-        raise OSError("the data are gone")
-
-    monkeypatch.setitem(catalogue.load("one-mode").part("study"), "inputs", broken)
-    out = tmp_path / "a"
-    code = main(["run", "one-mode", "--seeds", "2", "--workers", "0", "--out", str(out)])
-    assert code == 3
-    assert "4 runs were lost: " in (err := capsys.readouterr().err)
-    assert "OSError: the data are gone" in err
-    assert len(foretrain.open(out).claims) == 0
-    assert (out / "report.html").exists()
 
 
 P = study.Parameters()

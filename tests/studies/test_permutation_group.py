@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from made_up import check, grid, runs
@@ -85,40 +87,19 @@ def test_all_that_is_deduced_holds_for_true_matrices_and_grows_with_the_samples(
     assert 16 <= study.predict(study.Parameters(), None)["deduction_size"] <= 18
 
 
-def test_a_third_parallelogram_of_another_label_needs_three_where_the_group_does_not_commute():
+def test_three_sides_of_a_square_of_quotients_deduce_the_fourth_where_the_group_does_not_commute():
     task = operation(study.Parameters())
-    count = len(parallelograms.parallelograms(task)[0])
-    label = task.labels[parallelograms.parallelograms(task)[1][:, 0]]
-    random = np.random.default_rng(0)
-    pairs = np.array(
-        [np.isin(np.arange(count), random.choice(count, 2, False)) for _ in range(300)]
-    )
-
-    def of_another_label(chosen):
-        more = parallelograms.deduced(task, chosen) & ~chosen
-        return sum(
-            not set(label[new]) <= set(label[old]) for new, old in zip(more, chosen, strict=True)
-        )
-
-    assert of_another_label(pairs) == 0
-    # E_i E_j = E_m E_n says E_m^-1 E_i = E_n E_j^-1: four quotients in a square, of which three are given.
-    i, j, m, n = parallelograms.parallelograms(task)[0].T
-    quotient = {}
-    for k in range(count):
-        quotient.setdefault((m[k], i[k]), {})[(n[k], j[k])] = k
+    # E_i E_j = E_m E_n says E_m^-1 E_i = E_n E_j^-1: two quotients of the one kind and two of the other make a square.
+    symbols = parallelograms.parallelograms(task)[0].tolist()
+    known = {((m, i), (n, j)): k for k, (i, j, m, n) in enumerate(symbols)}
     squares = [
-        [one[a], one[b], two[a], two[b]]
-        for one in quotient.values()
-        for two in quotient.values()
-        if one is not two
-        for a in one
-        for b in one
-        if a != b and a in two and b in two
+        (known[a, x], known[b, x], known[a, y], known[b, y])
+        for (a, x), (b, y) in itertools.combinations(known, 2)
+        if a != b and x != y and {(a, y), (b, x)} <= known.keys()
     ]
     assert squares
-    for square in squares[:20]:
-        chosen = np.isin(np.arange(count), square[:3])
-        assert parallelograms.deduced(task, chosen)[square[3]]
+    for *three, fourth in squares[:20]:
+        assert parallelograms.deduced(task, np.isin(np.arange(len(symbols)), three))[fourth]
 
 
 @pytest.mark.slow

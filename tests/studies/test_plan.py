@@ -9,20 +9,6 @@ def make(**values):
     return plans.make_plan("routing", values, seeds=seeds)
 
 
-def test_identity_of_a_run_does_not_depend_on_its_place_in_a_grid():
-    alone = {run.identity for run in plans.runs(make(init_scale=0.3))}
-    swept = {run.identity for run in plans.runs(make(init_scale=[0.1, 0.3], domains=[7, 8]))}
-    assert alone < swept
-
-
-def test_every_run_of_a_plan_is_distinct_and_variants_limit_their_seeds():
-    plan = make(seeds=5)
-    seeds = {name: plans.variant_seeds(plan, name) for name in plans.variants(plan)}
-    limits = {"": 5, "decoupled": 1, "flow": 2, "islands": 5}
-    assert {name: seeds[name] for name in limits} == limits
-    assert len({run.identity for run in plans.runs(plan)}) == sum(seeds.values())
-
-
 def test_plan_survives_its_manifest():
     plan = make(init_scale=[0.1, 0.2], mask="biregular")
     assert plans.plan_from_dict(plan.as_dict()) == plan

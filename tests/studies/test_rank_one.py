@@ -133,10 +133,3 @@ def test_prediction_starts_at_the_start_and_has_its_plateau():
     assert found["signal"][0] == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)
     # Published error of the closed form at n = 100, sigma = 1: at most .024.
     assert abs(found["plateau_length"] - found["plateau_estimate"]) < 0.03
-
-
-def test_equal_seeds_start_alike_at_every_scale():
-    small = study.inputs(study.Parameters(init_scale=0.1, dimension=5), Seed(0, 3))
-    large = study.inputs(study.Parameters(init_scale=1.0, dimension=5), Seed(0, 3))
-    np.testing.assert_allclose(small["x"], 0.1 * large["x"], rtol=1e-14)
-    np.testing.assert_array_equal(small["a"], large["a"])

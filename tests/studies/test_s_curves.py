@@ -1,7 +1,6 @@
 """Every sentence of the S-curves holds on a made-up grid and fails on another, and none raises whatever became of the runs."""
 
 import dataclasses
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +38,7 @@ HALVES = 20 + 10 * np.arange(10.0)  # steps at which ten modes are half learned
 LEARNED = np.where(STEP[:, None] >= HALVES, 1.0, 0.0).astype(np.float32)
 
 
-def build(curve=ONE, *, by=None, end=1.0, flow=lambda loss: loss, outside=DECAYS, order=HALVES):
+def build(curve=ONE, *, by=None, end=1.0, flow=np.positive, outside=DECAYS, order=HALVES, **more):
     """A grid in which every cell has this curve, or that of `by` where it names a value of a cell.
 
     What is predicted is made of what was trained: `flow` of the loss, `order` for the modes.
@@ -62,7 +61,8 @@ def build(curve=ONE, *, by=None, end=1.0, flow=lambda loss: loss, outside=DECAYS
         "flow_outside": scale * DECAYS,
         "flow_half_step": order * (1 + 0.001 * np.arange(SEEDS))[:, None],
     }
-    return grid(Parameters(), AXES, SEEDS, {"": data, "theory": theory}, step=STEP)
+    networks = {"": data, "theory": theory}
+    return grid(Parameters(), AXES, SEEDS, networks, step=STEP, **more)
 
 
 CASES = {  # where each holds, and where it fails
@@ -105,19 +105,10 @@ def test_what_hangs_on_the_setting_of_a_counter_is_open():
 
 
 def test_cut_off_training_carries_no_verdict_on_its_end():
-    whole = spoil(build(curve=falls((0.001, 600))), outcome=OUT_OF_STEPS)
+    whole = build(curve=falls((0.001, 600)), outcome=OUT_OF_STEPS)
     for claim in verdicts("s-curves", whole, "cross-entropy-rank-10")["cross-entropy-rank-10"]:
         assert claim.verdict == "inconclusive"
         assert "not finished" in claim.reason
-
-
-def spoil(grid, *, outcome, seeds=slice(None), kept=STEP.size):
-    """The grid with these seeds ended in this way after so many observations."""
-    data = grid.simulation.copy(deep=True)
-    data["outcome"][{"seed": seeds}] = outcome
-    for name in ("loss", "relative_loss", "inside", "outside", "mode_strengths"):
-        data[name][{"seed": seeds, "step": slice(kept, None)}] = np.nan
-    return replace(grid, simulation=data)
 
 
 SMALL = Parameters(dimension=12, rank=2, steps=120, observe_every=1, precision="float64")

@@ -15,7 +15,7 @@ from foretrain.streams import Seed
 from foretrain.studies.translation import study
 from foretrain.theory.connectivity import joining_times
 from foretrain.training import translation as common
-from foretrain.training.translation import SETTLED, predict_pairs
+from foretrain.training.translation import SETTLED
 from foretrain.vocabulary import CONVERGED, MISSING, OUT_OF_STEPS, STALLED
 
 AXES = {
@@ -210,25 +210,6 @@ def ride(parameters, seeds=3, masks=None):
     for one, mask in zip(inputs, masks or [], strict=False):
         one["trained_pairs"] = mask.astype(float)
     return trained(study.program(parameters), parameters, inputs)
-
-
-def test_masks_are_nested_and_start_with_the_diagonal():
-    previous = np.zeros((10, 10), int)
-    for fraction in (0.1, 0.25, 0.6):
-        mask = study.mask(study.Parameters(trained_fraction=fraction), Seed(3, 5))
-        assert mask.sum() == round(100 * fraction)
-        assert (np.diag(mask) == 1).all()
-        assert (mask >= previous).all()
-        previous = mask
-
-
-def test_expected_errors_of_every_kind_of_pair():
-    trained = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
-    expected = [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
-    found = predict_pairs(trained)
-    np.testing.assert_array_equal(found["predicted_pair_error"], expected)
-    assert found["predicted_untrained_error"] == np.mean(np.array(expected)[trained == 0])
-    assert found["component_count"] == 4
 
 
 # Two groups of languages that are each trained fully, joined by one pair: frames of both form first and clash in half of

@@ -12,7 +12,6 @@ from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
-from foretrain.quantities.learning_curves.curve_deviation import closest
 from foretrain.streams import Seed
 from foretrain.studies.xor import study
 from foretrain.studies.xor.study import SINGLE, Parameters, decoupled_strength, start_weights
@@ -137,13 +136,6 @@ def test_derived_starts_have_the_means_they_are_said_to_have():
         assert drawn.mean() / unit == pytest.approx(mean, abs=4 * error)
 
 
-def test_weights_are_paired_over_scales():
-    small, large = (
-        start_weights(parameters(init_scale=s), Seed(0, 3))["in1"] for s in (1e-4, 1e-2)
-    )
-    np.testing.assert_allclose(100 * small, large, rtol=1e-12)
-
-
 def test_descent_of_the_reduction_tends_to_the_closed_form():
     start, time = np.array([1e-3]), 12.0
     exact = exclusive_or.closed_form(start, np.array([time]))[0, 0]
@@ -154,15 +146,6 @@ def test_descent_of_the_reduction_tends_to_the_closed_form():
         errors.append(abs(exclusive_or.loss_of(np.repeat(strengths[-1], 4)) - exact))
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order
-
-
-@pytest.mark.parametrize("start", [0.03, 0.1654, 0.7])
-def test_fits_find_the_start_a_curve_came_from(start):
-    unit, times = 128 * 2e-4**2, np.arange(0, 1001, 10) * 0.04
-    starts = np.geomspace(1e-3, 10, 201) * unit
-    loss = exclusive_or.closed_form(np.array([start * unit]), times)[:, 0]
-    flows = exclusive_or.closed_form(starts, times)
-    assert closest(starts, flows, loss) == pytest.approx(start * unit, rel=2e-3)
 
 
 def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():

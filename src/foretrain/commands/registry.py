@@ -134,7 +134,7 @@ def _check_whole(arguments, record):
     print(f"{record.study}, {record.size}: running it again, as it took {duration(record.cost)}.")
     if line := changed(record):
         print(f"The code that {line} has changed since {record.commit}.")
-    again = run_again(record, arguments.out, quiet=False)
+    again = run_again(record, arguments.out)
     agree, lines = compare(record, again)
     print("\n".join(lines))
     if arguments.renew and agree:

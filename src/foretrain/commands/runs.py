@@ -33,7 +33,7 @@ def _run(arguments):
     options = split(vars(arguments))[0]
     if (seeds := values.pop("seeds", None)) is not None and options.seeds is None:
         options = replace(options, seeds=seeds)
-    values |= typed_values(study, arguments)
+    values |= typed_values(arguments)
     with data_from(options.data_dir, options.out):
         plan = make_plan(study, values, **options.of_plan)
     return _conducted(plan, options, arguments)
@@ -57,44 +57,23 @@ def _sweep(arguments):
     print(sbatch_script(plan.study.name, arguments.config, folder, shards, again), end="")
 
 
-_READ = {
-    str: (str, ""),
-    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
-    int: (int, "a whole number"),
-    float: (float, "a number"),
-}
-
-
-def typed_values(study, arguments):
-    """Return the parameters of a study that were typed, by name: a value in the parameter's type, or a list of several."""
-    from foretrain.plans.parameters import types
-
-    values = {}
-    for name, kind in types(study.Parameters).items():
-        read, words = _READ[kind]
-        texts = getattr(arguments, f"parameter_{name}")
-        if texts == []:  # argparse drops ``--``
-            raise argument_error(name, "have a value", "has none")
-        for text in texts or ():
-            try:
-                values.setdefault(name, []).append(read(text.lower() if kind is bool else text))
-            except (ValueError, KeyError):
-                raise argument_error(name, f"be {words}", f"is `{text}`") from None
-    return {name: items if len(items) > 1 else items[0] for name, items in values.items()}
+def typed_values(arguments):
+    """Return the parameters of a study that were typed, by name: a value, or a list of several."""
+    prefix, words = "parameter_", vars(arguments)
+    typed = {n.removeprefix(prefix): words[n] for n in words if n.startswith(prefix)}
+    if empty := [name for name, values in typed.items() if values == []]:  # argparse drops ``--``
+        raise argument_error(empty[0], "have a value", "has none")
+    return {n: items if len(items) > 1 else items[0] for n, items in typed.items() if items}
 
 
 def _conducted(plan, options, arguments):
-    from foretrain.laboratory.conduct import conduct, folder_of
+    from foretrain.laboratory.conduct import conduct, execution_options, folder_of
     from foretrain.results.summary import read_summary
 
     if arguments.explain:
-        from foretrain.engine.sweep import check_options
-        from foretrain.laboratory.conduct import part_of
         from foretrain.laboratory.outlook import describe
 
-        part_of(options.shard)
-        names = ("workers", "on", "checkpoint_every", "keep_state")
-        check_options(**{name: getattr(options, name) for name in names})
+        execution_options(options)
         return print_text(describe(plan, folder_of(plan, options.out), options.workers))
     result = conduct(plan, options)
     if result is None:

@@ -5,7 +5,7 @@ import shlex
 
 import foretrain
 from foretrain.errors import argument_error, not_installed, one_of
-from foretrain.words import columns, duration, print_folded, print_json, print_text, room
+from foretrain.words import columns, duration, print_json, print_text, room
 
 STUDY = "name of a study, see `foretrain list`, or path of one of your own"
 JSON = "as JSON, for a program"
@@ -14,8 +14,8 @@ _PILOT = "folder of stored runs by which seeds are estimated"
 
 def _list(arguments):
     if arguments.study is not None:
-        _list_study(arguments)
-        return
+        facts = foretrain.info(arguments.study)
+        return _print_facts(facts, arguments, arguments.claims or arguments.verbose)
     if arguments.claims:
         repair = "Try foretrain list routing --claims."
         raise argument_error("study", "be named with `--claims`", "is not", repair)
@@ -34,35 +34,19 @@ def _list(arguments):
         print_text(listing.details(room(), notes_of_size))
 
 
-def _list_study(arguments):
-    from foretrain.plans.author import loaded
-    from foretrain.words import interval
-
-    study = loaded(arguments.study, ("study", "claims"))
-    if arguments.json:
-        print_json(foretrain.info(study))
-        return
-    print_folded(study.card.summary)
-    cost = f"about {study.card.cost}; " if study.card.cost else ""
-    print_folded(f"{study.card.source}; {cost}presets {', '.join(study.presets)}")
-    for claim in study.sentences if arguments.claims else ():
-        allowed = "as the parameters say" if callable(claim.inside) else interval(*claim.inside)
-        along = f"; along {', '.join(claim.along)}" if claim.along else ""
-        print()
-        print_folded(f"{claim.id}: {claim.statement}")
-        for line in (f"allowed {allowed}: {claim.why}", f"{claim.source}{along}"):
-            print_folded(line, "    ", "    ")
-
-
 def _info(arguments):
     from foretrain.registry.needed import lines
 
     card = foretrain.info(arguments.study)
     card["needs"] = lines(card["study"], arguments.pilot)
+    _print_facts(card, arguments, arguments.verbose)
+
+
+def _print_facts(facts, arguments, details):
     if arguments.json:
-        print_json(card)
+        print_json(facts)
     else:
-        print_text(card.text(columns(), details=arguments.verbose))
+        print_text(facts.text(columns(), details))
 
 
 def _new(arguments):

@@ -12,7 +12,6 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-import jax
 import numpy as np
 
 from foretrain.elsewhere.curves import Measured
@@ -22,10 +21,9 @@ from foretrain.explain.curve_comparison import curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
 from foretrain.explain.explanation import Checks, Explanation
 from foretrain.explain.explanation_words import prediction_words
-from foretrain.explain.extra_curves import corrected_flow, extra_curves, uncorrected
 from foretrain.explain.kernel.kernel_prediction import KernelPrediction, kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
-from foretrain.explain.own_network import Training, described
+from foretrain.explain.own_network import Training, described, start_of
 from foretrain.explain.regime import Regime, regime
 from foretrain.explain.shares import Shares, lost, shapley_shares
 from foretrain.explain.simulated import (
@@ -45,6 +43,7 @@ from foretrain.explain.simulated import (
 from foretrain.laboratory.conduct import part_of
 
 PREDICTED = "the prediction of the kernel at the start"
+_CORRECTED = 0.2  # of the edge: up to it the first order of the step is enough
 
 
 def explain(
@@ -150,7 +149,7 @@ def explained(
         quiet=tell is None,
     )
     folder = runs.folder
-    kernels = [Kernel(training, simulator.start(k), number) for k in range(number)]
+    kernels = [Kernel(training, start_of(simulator.starts, k), number) for k in range(number)]
     prediction = twins = linear = None
     if not training.adaptive:
         if not kernels[0].whole:
@@ -173,20 +172,20 @@ def explained(
         raise ForetrainError(
             "The network itself diverges from every start: try a smaller `learning_rate`."
         )
-    weights = [jax.tree.map(lambda leaf, k=k: leaf[k], ends.weights) for k in kept]
+    weights = [start_of(ends.weights, k) for k in kept]
     state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
-    substeps, curves = _trained(simulator, runs.train, wanted, prediction, state)
+    substeps, curves, corrected = _trained(simulator, runs.train, wanted, prediction, state)
     train = {corner: curves[corner].train for corner in wanted}
     tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
     return Explanation(
         training=training,
-        weights=sum(leaf[0].size for leaf in jax.tree.leaves(simulator.starts)),
+        weights=simulator.weights,
         at=simulator.at,
         train=train,
         test=tests or None,
         prediction=prediction,
         regime=state,
-        extra=extra_curves(simulator, runs.train, prediction, state, substeps),
+        corrected=corrected,
         shares=gap_shares(training, train),
         test_shares=gap_shares(training, tests) if tests else None,
         checks=_checks(simulator, kernels, prediction, train),
@@ -224,22 +223,38 @@ def _trained(
     wanted: Sequence[Corner],
     prediction: KernelPrediction | None,
     state: Regime,
-) -> tuple[float, dict[Corner, Curves]]:
-    """The number of substeps that makes the flow, and the curves of all corners.
+) -> tuple[float, dict[Corner, Curves], np.ndarray | str]:
+    """The number of substeps that makes the flow, the curves of all corners, and `Explanation.corrected`.
 
     Simulations are trained in as few calls as can be, for each starts workers.
     """
     every = [Simulation(corner) for corner in wanted if corner.step]
-    substeps, corrected = 1, []
+    substeps, flow = 1, []
     if prediction is not None:
         edge, few = prediction.edge.measured, simulator.large
         train([*every, *compared(first_substeps(edge), few=few)])
         substeps = enough_substeps(train, edge, few=few)
         every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
-        if not uncorrected(simulator.training, prediction, state):
-            corrected = [corrected_flow(substeps)]
-    curves = train([*every, *corrected])
-    return substeps, {simulation.corner: curves[simulation] for simulation in every}
+    corrected = _uncorrected(simulator.training, prediction, state)
+    if not corrected:
+        flow = [Simulation(Corner(True, True), substeps, corrected=True)]
+    curves = train([*every, *flow])
+    if flow:
+        losses = curves[flow[0]].train
+        corrected = "it diverges" if lost(losses).any() else losses
+    return substeps, {simulation.corner: curves[simulation] for simulation in every}, corrected
+
+
+def _uncorrected(training: Training, prediction: KernelPrediction | None, regime: Regime) -> str:
+    """The condition for the corrected flow that does not hold; empty where all do."""
+    if training.optimizer != "sgd" or prediction is None:
+        return "the steps are not those of plain descent"
+    if training.in_batches:
+        return "it says nothing of minibatches"
+    share = max(regime.edge.measured, prediction.edge.measured)
+    if not share <= _CORRECTED:
+        return f"the rate times the sharpness over two comes to {share:.2g}, and may be {_CORRECTED} at most"
+    return ""
 
 
 def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:

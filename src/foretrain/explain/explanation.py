@@ -8,7 +8,6 @@ import numpy as np
 
 from foretrain.claims.interval import Interval
 from foretrain.elsewhere.curves import Measured
-from foretrain.explain.extra_curves import ExtraCurve
 from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
@@ -44,7 +43,8 @@ class Explanation(Finding):
         at: Steps at which losses were taken, shape (time,).
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
         prediction: Made before training; None of Adam.
-        extra: Curves beyond the corners, with the conditions under which they are drawn.
+        corrected: Training losses of the network's flow of L + eta/4 |grad L|^2, (start, time), right to the first order of
+            the step; or the condition for it that does not hold.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
         substeps: Small steps of the flow for every own step.
         folder: Of results; it holds the curves of every corner.
@@ -60,7 +60,7 @@ class Explanation(Finding):
     test: Mapping[Corner, np.ndarray] | None
     prediction: KernelPrediction | None
     regime: Regime
-    extra: tuple[ExtraCurve, ...]
+    corrected: np.ndarray | str
     shares: Shares
     test_shares: Shares | None
     checks: Checks

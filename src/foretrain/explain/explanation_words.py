@@ -18,6 +18,7 @@ from foretrain.explain.simulated import Corner, cause_name, corner_name
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count, duration, number
 
+_CORRECTED = "network, flow of L + rate/4 |grad L|^2"
 _KERNEL = (
     "its change along the way of the linearised network moves the curve by {correction} of the loss at the start, and comes "
     "to {movement} of the kernel at the end of that"
@@ -111,10 +112,15 @@ def miss_table(explanation: Explanation) -> Table:
         (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
         for name, corner in shown(explanation).items()
     ]
-    for curve in explanation.extra:
-        if not isinstance(losses := curve.losses, str):
+    prediction = explanation.prediction
+    extra = {
+        "predicted: kernel along its way, own steps": prediction and prediction.along,
+        f"explained: {_CORRECTED}": explanation.corrected,
+    }
+    for name, losses in extra.items():
+        if isinstance(losses, np.ndarray):
             miss = miss_words(losses, explanation.train[explanation.run][: len(losses)])
-            rows.append((f"{curve.kind}: {curve.name}", miss, *[""] * (len(splits) - 1)))
+            rows.append((name, miss, *[""] * (len(splits) - 1)))
     head = ("", "miss", "miss on the test")[: 1 + len(splits)]
     return Table("Largest difference from the run, over the loss at the start", head, rows)
 
@@ -178,11 +184,8 @@ def trust_lines(explanation: Explanation) -> list[str]:
         lines.append(
             f"How far the kernel moved is read off {some} of {count(len(training.x), 'example')}."
         )
-    lines += [
-        f"Not {curve.kind}: {curve.name}, for {curve.losses}."
-        for curve in explanation.extra
-        if isinstance(curve.losses, str)
-    ]
+    if isinstance(explanation.corrected, str):
+        lines.append(f"Not explained: {_CORRECTED}, for {explanation.corrected}.")
     away = int(lost(explanation.train[explanation.run]).sum())
     if away:
         lines.append(

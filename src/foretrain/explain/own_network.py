@@ -166,6 +166,11 @@ def starts(training: Training, number: int) -> Any:
     return stacked
 
 
+def start_of(weights: Any, number: int) -> Any:
+    """Weights of one start, of weights with a leading axis of starts on every leaf."""
+    return jax.tree.map(lambda leaf: leaf[number], weights)
+
+
 def batches(training: Training, number: int) -> np.ndarray:
     """Examples of every minibatch, shape (start, step, example), one permutation of all examples per epoch."""
     examples, size = len(training.x), training.batch_size

@@ -26,7 +26,14 @@ import numpy as np
 from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
-from foretrain.explain.own_network import Training, batches, observed, plain_run, starts
+from foretrain.explain.own_network import (
+    Training,
+    batches,
+    observed,
+    plain_run,
+    start_of,
+    starts,
+)
 from foretrain.plans.place import place
 
 STAGES = 4
@@ -164,10 +171,6 @@ class Simulator:
         seen = self.training.batch_size if corner.batches else len(self.training.x)
         return not corner.step and self.weights * seen >= SINGLE
 
-    def start(self, number: int) -> Any:
-        """Weights of one start."""
-        return jax.tree.map(lambda leaf: leaf[number], self.starts)
-
     @cached_property
     def few(self) -> "Simulator":
         """The simulator of the first two starts alone."""
@@ -233,7 +236,9 @@ class Simulator:
     def plain(self) -> np.ndarray:
         """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
         with jax.enable_x64(True):
-            return np.asarray(plain_run(self.training, self.start(0), self.rows[0])[1])[self.at]
+            return np.asarray(plain_run(self.training, start_of(self.starts, 0), self.rows[0])[1])[
+                self.at
+            ]
 
 
 def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.elsewhere import take
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
-from foretrain.laboratory.stages import on_cluster, stages, training
+from foretrain.laboratory.stages import Stage, stages, training
 from foretrain.plans.author import loaded
 from foretrain.plans.config import read_sweep
 from foretrain.plans.options import OF_GRID, Options, documented, only, split
@@ -109,7 +110,7 @@ def troubles(folder: Path) -> list[str]:
     if lost := summary.lost:
         reason = next(iter(summary.failures.values()), "they are missing")
         where = folder / ("log.txt" if summary.failures else "summary.json")
-        lines.append(f"{lost} runs were lost: {reason} See {where}.")
+        lines.append(f"{count(lost, 'run was', 'runs were')} lost: {reason} See {where}.")
     if diverged := summary.runs.get("diverged", 0):
         where = folder / "report.html"
         lines.append(f"{diverged} of {sum(summary.runs.values())} runs diverged. See {where}.")
@@ -125,25 +126,19 @@ def folder_of(plan: Plan, out: str | Path | None) -> Path:
 def conduct(plan: Plan, options: Options) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
     refuse_optimized_python()
-    how: dict[str, Any] = {
-        name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")
-    }
-    part = part_of(options.shard)
-    check_options(workers=options.workers, **how)
-    if options.retrain and options.keep:
-        raise argument_error("retrain", "stand without `keep`", "stands beside it")
+    how, part = execution_options(options), part_of(options.shard)
     data_dir, quiet = options.data_dir, options.quiet
+    tell_user = (lambda line: None) if quiet else say
     folder = claim_folder(folder_of(plan, options.out))
     seeds, plan = plan.seeds, home.joined(folder, plan)
-    if plan.seeds > seeds and not quiet:
-        say(f"{folder} holds {plan.seeds} seeds; all of them are shown.")
+    if plan.seeds > seeds:
+        tell_user(f"{folder} holds {plan.seeds} seeds; all of them are shown.")
     with data_from(data_dir, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
         journal, lines = scan(folder), []
         if not options.out and options.keep_state == "no" and (missing := _missing(plan, journal)):
             for place, number in take(folder, plan, missing).items():
                 lines.append(f"{count(number, 'run was', 'runs were')} taken from {place}.")
-                if not quiet:
-                    say(lines[-1])
+                tell_user(lines[-1])
             journal = scan(folder) if lines else journal
         again, line = _other_code(folder, plan, journal, options)
         lines += [line] if line else []
@@ -151,8 +146,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
         if not again and (result := _finished(folder, plan, journal)):
             if (home.stored_plan(folder) or {}).get("where") != plan.study.where:
                 home.record(folder, plan)  # the file of the study has moved
-            if not quiet:
-                say(f"Found done in {folder}; nothing was trained.")
+            tell_user(f"Found done in {folder}; nothing was trained.")
             return result
         how["again"] = frozenset(again)
         remembered = None if data_dir is None else str(Path(data_dir).resolve())
@@ -172,7 +166,9 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             began = time.monotonic()
             with connected(options.scheduler) as client:
                 claimed()
-                shards = execute_on(client, plan, folder, tell=on_cluster(tell), **how)
+                stage = partial(Stage, "Training", of="parts", note="on the cluster")
+                tell(stage())
+                shards = execute_on(client, plan, folder, tell=lambda *n: tell(stage(*n)), **how)
             device = next((shard.device for shard in shards if shard.device), "")
             return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:
@@ -189,9 +185,9 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             home.take_back(folder, plan, before[0])
             raise
         home.refuse_without_plan(folder)
-        if not quiet and execution.stored:
+        if execution.stored:
             added = f"{execution.ran} were added" if execution.ran else "nothing was trained"
-            say(f"{count(execution.stored, 'run was', 'runs were')} found done, {added}.")
+            tell_user(f"{count(execution.stored, 'run was', 'runs were')} found done, {added}.")
         others = [name for name in journal.backends if name and name not in execution.backends]
         if others and execution.backends:
             new = ", ".join(execution.backends)
@@ -201,6 +197,17 @@ def conduct(plan: Plan, options: Options) -> Result | None:
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
         return conclude(folder, plan, execution.device, execution.wall_time_s, tell=tell)
+
+
+def execution_options(options: Options) -> dict[str, Any]:
+    """Return the options with which a shard is executed, or raise `ArgumentError`, before a folder is touched."""
+    names = ("on", "checkpoint_every", "keep_state")
+    how = {name: getattr(options, name) for name in names}
+    part_of(options.shard)
+    check_options(workers=options.workers, **how)
+    if options.retrain and options.keep:
+        raise argument_error("retrain", "stand without `keep`", "stands beside it")
+    return how
 
 
 @contextlib.contextmanager

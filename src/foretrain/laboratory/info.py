@@ -5,6 +5,7 @@ Files of theory and figures are read as text and not imported, so that the answe
 
 import ast
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,7 @@ def info(study: str | Path | Study) -> Info:
     Keys are ``study``, ``question``, ``source``, ``cost`` (on two idle cores, in words of the author), ``references``,
     ``presets`` (to what each sets), ``axes``, ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default
     size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``rank``,
-    ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``), ``figures`` (names of its own) and ``draws``,
-    in a sentence.
+    ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``) and ``figures`` (names of its own).
 
     Cost: milliseconds, a quarter of a second for the seeds that headlines need.
 
@@ -66,14 +66,13 @@ def info(study: str | Path | Study) -> Info:
         "networks": {name or "main": variant_seeds(plan, name) for name in variants(plan)},
         "runs": len(wanted),
         "steps": sum(known.estimate(run.parameters) for run in wanted),
-        "predicts": _binds(known, "theory", "predict"),
+        "predicts": "predict" in _statements(known, "theory"),
         "parameters": {
             n: {"meaning": rule.words, "default": fields[n].default, "choices": [*rule.choices]}
             for n, rule in rules(known.Parameters).items()
         },
         "claims": [_claim(sentence) for sentence in known.sentences],
         "figures": _figures(known),
-        "draws": _draws(known),
     }
     return Info(content)
 
@@ -86,39 +85,23 @@ def _claim(sentence: Sentence) -> dict[str, Any]:
     return {**others, "sentence": sentence.statement, "allowed": allowed}
 
 
-def _file(study: Study, role: str) -> Path | None:
+def _statements(study: Study, role: str) -> Mapping[str, Any]:
+    """Return name to statements of the file of a role, or of the one file of a study; not imported, but of functions."""
     file = study.files.get(role) or study.files.get("study")
-    return Path(file) if file else None
-
-
-def _binds(study: Study, role: str, name: str) -> bool:
-    file = _file(study, role)
-    return name in (source(file).statements if file else study.part("study") or ())
+    return source(Path(file)).statements if file else study.part("study") or {}
 
 
 def _figures(study: Study) -> list[str]:
-    file = _file(study, "figures")
-    if file is None:
-        return list((study.part("study") or {}).get("FIGURES", ()))
+    defined = _statements(study, "figures").get("FIGURES", ())
+    if isinstance(defined, dict):
+        return list(defined)
     return [
         key.value
-        for node in ast.parse(file.read_bytes()).body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Dict)
-        and ast.unparse(node.targets[0]) == "FIGURES"
-        for key in node.value.keys
+        for statement in defined
+        if isinstance(statement.node, ast.Assign) and isinstance(statement.node.value, ast.Dict)
+        for key in statement.node.value.keys
         if isinstance(key, ast.Constant) and isinstance(key.value, str)
     ]
-
-
-def _draws(study: Study) -> str:
-    """Say what is drawn: the first line of the file of figures, or what every study gets."""
-    if "figures" in study.files:
-        text = Path(study.files["figures"]).read_bytes()
-        return (ast.get_docstring(ast.parse(text)) or "Figures of its own.").splitlines()[0]
-    if _binds(study, "figures", "FIGURES"):
-        return "Figures of its own."
-    return "Every variable that theory and simulation share, dashed over solid."
 
 
 def _head(facts: Info, width: int) -> list[str]:
@@ -134,7 +117,7 @@ def _head(facts: Info, width: int) -> list[str]:
         "networks": f"its own, {', '.join(variants)}" if variants else "",
         "theory": "predicts" if facts["predicts"] else "none",
         "presets": ", ".join(facts["presets"]),
-        "figures": ", ".join(facts["figures"]) or facts["draws"],
+        "figures": ", ".join(facts["figures"]) or "what theory and simulation share",
     }
     texts = (fold(text, width, f"  {name:<10}", " " * 12) for name, text in rows.items() if text)
     return [f"{facts['study']}", fold(facts["question"], width, "  ", "  "), "", *texts]
@@ -166,7 +149,7 @@ def _details(facts: Info, width: int) -> list[str]:
     ]
     for claim in facts["claims"]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
-        text = f"{claim['sentence']}{allowed}"
+        text = f"{claim['sentence']}{allowed} {claim['why']} {claim['source']}"
         lines += [f"  {claim['id']}", fold(text, width, " " * 6, " " * 6)]
     lines += ["", *(fold(line, width, "", "    ") for line in facts.get("needs", ()))]
     lines += ["", "Parameters (default)"]

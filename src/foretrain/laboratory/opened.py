@@ -12,7 +12,6 @@ from foretrain.figures import Drawing, curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
-from foretrain.laboratory import pictures
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, plan_from_dict
@@ -100,25 +99,12 @@ class StudyResult(Result):
 
     def _drawn(self) -> Mapping[str, Drawing]:
         if self.plan is None:
-            return self._stored() | curves.draw(self.grid)
+            return curves.draw(self.grid)
 
         def lost(name: str, error: BaseException) -> None:
             say(f"{self.path}: the figure `{name}` of the study raised: {place(error)}")
 
         return drawings(self.plan.study, self.grid, lost)
-
-    def _stored(self) -> dict[str, Drawing]:
-        """The pictures in the folder, but for that of the claims, which is no figure of the study."""
-        if self.path is None:
-            return {}
-        drawn = {}
-        for name, words in pictures.read_words(self.path).items():
-            try:
-                if name != pictures.CLAIMS:
-                    drawn[name] = pictures.drawing(self.path, words)
-            except StoreError as error:
-                say(str(error))
-        return drawn
 
 
 def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> StudyResult:

@@ -64,17 +64,10 @@ def write_page(
     numbers: dict[str, Any] = {}
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
-    stored = {} if plan is not None else pictures.read_words(result.path)
-    kept = {
-        name: figures.Drawing(None, picture.title, picture.caption, frozenset(picture.reads))
-        for name, picture in stored.items()
-        if name not in drawn
-    }
-    shows = guarded("links", problems, lambda: links(kept | drawn, summary.claims), {})
-    shown, room, folder = [], _MOST_CSV, target / pictures.FOLDER
-    for name, picture in kept.items():
-        svg = pictures.as_svg(pictures.read_png(result.path, name))
-        shown.append(PageFigure(name, picture.title, picture.caption, svg, "", shows.get(name, ())))
+    shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
+    stored = {} if plan is not None else pictures.stored(result.path)
+    shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
+    room, folder = _MOST_CSV, target / pictures.FOLDER
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
         save = partial(figures.save, {name: drawing}, folder)
@@ -88,20 +81,17 @@ def write_page(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
     by_seed: dict[str, list[float]] = {}
-    derived: list[Derivation] = []
+    theory, known = [result.path / _THEORY], None
     if plan is not None:
+        theory, known = _derived_in(plan), {sentence.id for sentence in plan.study.sentences}
         if runs is not None:
             ids = {id for picture in shown for id in picture.shows}
             of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
             by_seed = guarded("values of single seeds", problems, of_seeds, {})
-        derived = guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
         if target == result.path:
-            pictures.write_words(target, drawn)
             _keep_theory(target, plan)
-    else:
-        lines: list[str] = []
-        derived = derivations(summary.study, [result.path / _THEORY], lines)
-        problems += [Problem(line, f"{line}\n") for line in lines]
+    make = partial(_derived, summary.study, theory, known, problems)
+    derived = guarded("pages of theory", problems, make, [])
     fields = _fields(summary, problems) | {"by_seed": by_seed}
     return write(target, fields, shown, numbers or None, derived)
 
@@ -139,12 +129,15 @@ def _keep_theory(folder: Path, plan: Plan) -> None:
         (folder / _THEORY).unlink(missing_ok=True)
 
 
-def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
+def _derived(
+    study: str, theory: list[Path], known: Collection[str] | None, problems: list[Problem]
+) -> list[Derivation]:
+    """Return the sections of pages that derive sentences of a study, of which all but foreign ones are known."""
     lines: list[str] = []
-    name, known = plan.study.name, {sentence.id for sentence in plan.study.sentences}
-    derived = derivations(name, _derived_in(plan), lines)
-    for id in dict.fromkeys(id for section in derived for id in section.claims if id not in known):
-        lines.append(f"A section derives `{name}/{id}`, but the study has no such sentence.")
+    derived = derivations(study, theory, lines)
+    for id in dict.fromkeys(id for section in derived for id in section.claims):
+        if known is not None and id not in known:
+            lines.append(f"A section derives `{study}/{id}`, but the study has no such sentence.")
     problems += [Problem(line, f"{line}\n") for line in lines]
     return derived
 

@@ -89,12 +89,6 @@ def training(tell: Tell) -> Callable[[Progress], None]:
     return hear
 
 
-def on_cluster(tell: Tell) -> Callable[[int, int], None]:
-    """Return a function that takes the number of parts of a grid that a cluster has done, and of all."""
-    tell(Stage("Training", note="on the cluster"))
-    return lambda done, total: tell(Stage("Training", done, total, "parts", "on the cluster"))
-
-
 def sentence(stage: Stage) -> str:
     """A stage as a line of a log."""
     text = f"{stage.name}: {_counted(stage)}" if stage.total else stage.name
@@ -109,20 +103,16 @@ def _counted(stage):
 def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -> tuple[str, ...]:
     """A stage as a line of a terminal: its name, the part of the bar that is done, the rest of it, and a text.
 
-    The line is shorter than `columns`. What the stage has lasted is told where nobody knows the time left.
+    What the stage has lasted is told where nobody knows the time left. The bar has a fifth of the `columns`, 30 at most.
     """
     full, empty = ("━", "─") if encodable("━", encoding) == "━" else ("#", "-")
-    name = f"{stage.name:<{_NAMES}}  "[: max(0, columns - _SPARE)]
-    size = max(0, min(30, columns // 5, columns - _SPARE - len(name) - 2)) if stage.total else 0
-    part = size * min(stage.done, stage.total) // stage.total if stage.total else 0
-    bar = (full * part, empty * (size - part) + ("  " if size else ""))
-    room = max(0, columns - _SPARE - len(name) - sum(map(len, bar)))
-    parts = [_counted(stage) if stage.total else "", f"{stage.left} left" if stage.left else ""]
-    text = ", ".join(part for part in (*parts, encodable(stage.note, encoding)) if part)
-    lasted = f"{', ' if text else ''}for {duration(int(lasted_s))}"
-    if not stage.left and len(text + lasted) <= room:
-        text += lasted
-    return name, *bar, text if len(text) <= room else f"{text[: max(0, room - 3)]}..."[:room]
+    size = min(30, columns // 5) if stage.total else 0
+    part = size * min(stage.done, stage.total) // max(stage.total, 1)
+    when = f"{stage.left} left" if stage.left else f"for {duration(int(lasted_s))}"
+    parts = [_counted(stage) if stage.total else "", when, encodable(stage.note, encoding)]
+    gap = "  " if size else ""
+    text = ", ".join(filter(None, parts))
+    return f"{stage.name:<{_NAMES}}  ", full * part, empty * (size - part) + gap, text
 
 
 class Pace:
@@ -140,29 +130,30 @@ class Pace:
 
 
 class _Shown:
+    """Display of stages, beside the work, so that a long cell or figure is told too."""
+
     def __init__(self):
         self._began = self._since = time.monotonic()
         self._now: Stage | None = None
 
+    def start(self) -> None:
+        """Begin to show, at the first stage."""
+
     def __call__(self, now: Stage) -> None:
+        if self._now is None:
+            self.start()
         if self._now is None or self._now.name != now.name:
             self._since = time.monotonic()
         self._now = now
 
 
 class _Lines(_Shown):
-    """Lines for a log; written beside the work, so that a long cell or figure is told too."""
+    """Lines for a log."""
 
-    def __init__(self):
-        super().__init__()
+    def start(self) -> None:
         self._pace, self._closed = Pace(), threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def __call__(self, now: Stage) -> None:
-        super().__call__(now)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._watch, daemon=True)
-            self._thread.start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
 
     def _watch(self):
         while not self._closed.wait(0.5):
@@ -171,23 +162,17 @@ class _Lines(_Shown):
                 say(sentence(now))
 
     def close(self) -> None:
-        self._closed.set()
-        if self._thread is not None:
+        if self._now is not None:
+            self._closed.set()
             self._thread.join()
 
 
 class _Bar(_Shown):
     """A line at the foot of a terminal, above which everything else is printed."""
 
-    def __init__(self):
-        super().__init__()
-        self._live: Any = None
-
-    def __call__(self, now: Stage) -> None:
-        super().__call__(now)
-        if self._live is None:
-            self._live = _live(self._drawn)
-            self._live.start()
+    def start(self) -> None:
+        self._live = _live(self._drawn)
+        self._live.start()
 
     def _drawn(self, console):
         from rich.text import Text
@@ -197,10 +182,12 @@ class _Bar(_Shown):
             return Text()
         parts = line(now, console.width, at - self._since, console.encoding)
         styles = ("bold", "green", "dim", "")
-        return Text.assemble(*zip(parts, styles, strict=True), no_wrap=True)
+        text = Text.assemble(*zip(parts, styles, strict=True), no_wrap=True)
+        text.truncate(max(0, console.width - _SPARE))
+        return text
 
     def close(self) -> None:
-        if self._live is not None:
+        if self._now is not None:
             self._live.stop()
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from foretrain.dynamics.program import Program
 from foretrain.errors import ForetrainError, argument_error
-from foretrain.laboratory.conduct import conduct
+from foretrain.laboratory.conduct import conduct, troubles
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.blocks import Run
 from foretrain.plans.define import define
@@ -96,12 +96,9 @@ def train(
     result = conduct(plan, chosen)
     assert result is not None, "a run without shards is concluded"
     assert result.path is not None, "what was run has a folder"
-    summary = read_summary(result.path)
-    if summary.failures:
-        reason, failed = next(iter(summary.failures.values())), summary.runs.get("failed", 0)
-        total = sum(summary.runs.values())
-        line = f"{failed} of {total} runs failed: {reason} See {result.path / 'log.txt'}."
-        if failed == total:
-            raise ForetrainError(line)
+    lines = troubles(result.path)
+    if set(read_summary(result.path).runs) == {"failed"}:
+        raise ForetrainError(lines[-1])
+    for line in lines:
         say(line)
     return labelled(result.path, plan).simulation

@@ -1,7 +1,6 @@
-"""A record of the registry beside a second run of the same, and the cost of runs at its document's size."""
+"""A record of the registry beside a second run of the same."""
 
 import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,9 @@ from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError
 from foretrain.laboratory.conduct import conduct
 from foretrain.plans.options import Options
-from foretrain.plans.plan import grid, make_plan, variants
-from foretrain.plans.size import PAPER
 from foretrain.registry.measure import measure
 from foretrain.registry.present import plan_of
 from foretrain.registry.record import OF_SENTENCE, OF_VERDICT, Record, as_stored
-from foretrain.words import duration, number
 
 # What a record says of its plan, and of runs with the same bits; day, cost and commit are those of one making.
 _OF_PLAN = ("study", "document", "command", "seeds", "root_seed", "precision", "plan")
@@ -83,7 +79,7 @@ def _elsewhere(claim: Claim, other: Claim) -> list[str]:
     return names
 
 
-def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) -> Record:
+def run_again(record: Record, out: Path | None = None) -> Record:
     """Run what a record stands for again, and return the record of that; cost: what the record says.
 
     Results go to the folder `out`; by default they are thrown away.
@@ -97,26 +93,5 @@ def run_again(record: Record, out: Path | None = None, *, quiet: bool = True) ->
         )
     with ExitStack() as stack:
         folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory())) / record.study
-        conduct(plan, Options(out=folder, yes=True, quiet=quiet))
+        conduct(plan, Options(out=folder, yes=True))
         return measure(folder, record.size)
-
-
-def paper_cost(known: Sequence[Record]) -> str:
-    """Return the cost of runs at a document's size beside that of the known runs, in words; "" if they were made.
-
-    Cost: the study is loaded and its runs are counted, up to some seconds.
-    """
-    smaller = [record for record in known if record.differs]
-    if not smaller or any(record.differs == {} for record in known):
-        return ""
-    record = min(smaller, key=lambda record: len(record.differs or ()))
-    paper = make_plan(record.study, {}, preset=PAPER, yes=True)
-    few, many = (
-        [plan.study.estimate(r.parameters) for name in variants(plan) for _, r in grid(plan, name)]
-        for plan in (plan_of(record), paper)
-    )
-    ratio = sum(many) / sum(few)
-    return (
-        f"{len(many)} runs (here {len(few)}), {number(ratio, 2)} times as many steps: about {duration(record.cost * ratio)} "
-        f"where this took {duration(record.cost)}, more where networks are larger"
-    )

@@ -15,7 +15,7 @@ from foretrain.plans.command import command, settings
 from foretrain.plans.plan import OWN, Plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.provenance.record import remarks, verdicts
 from foretrain.provenance.seal import git
-from foretrain.registry.present import hashes, is_registered, named
+from foretrain.registry import present
 from foretrain.registry.record import DEFAULT, Record
 from foretrain.registry.small import of_data
 from foretrain.results.decode import Look, Seal
@@ -43,7 +43,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         raise FolderError(f"Argument `folder` must hold a finished run, but {folder} holds none.")
     plan = plan_from_dict(stored)
     study = plan.study
-    if not is_registered(study):
+    if study.is_own and Path(study.where).parent != present.BENCHMARKS:
         raise FolderError(
             f"The registry holds foretrain's own studies, but {folder} is of `{study.name}`."
         )
@@ -53,6 +53,9 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         raise FolderError(f"{folder / names[0]} is not as foretrain wrote it. {again}")
     journal = scan(folder)
     counts = _outcomes(folder, plan, journal)
+    if not size and plan.preset == OWN:
+        rule = "name the size of a run whose parameters are those of no preset"
+        raise argument_error("size", rule, "is not given", "Try --size and a name.")
     problems: list[Problem] = []
     with data_from(None, folder):
         whole = labelled(folder, plan, problems, journal)
@@ -65,7 +68,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     networks = {"simulation": whole.simulation, **whole.variants}
     return Record(
         study=study.name,
-        size=size or _size(plan),
+        size=size or (DEFAULT if plan.preset == _QUICK else plan.preset),
         document=study.card.source,
         command=command_of(plan),
         seeds=plan.seeds,
@@ -76,7 +79,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         precision=str(getattr(plan.parameters, "precision", "")),
         commit=commit,
         plan=plan.hash,
-        **dict[str, Any](hashes(study)),
+        **dict[str, Any](present.hashes(study)),
         remarks=tuple(remarks(manifest.get("seal"), looks)),
         settings=settings(plan),
         runs=counts,
@@ -103,20 +106,15 @@ def _outcomes(folder: Path, plan: Plan, journal: Scan) -> dict[str, int]:
     return {OUTCOMES[number]: amount for number, amount in sorted(Counter(outcomes).items())}
 
 
-def _size(plan: Plan) -> str:
-    if plan.preset == OWN:
-        rule = "name the size of a run whose parameters are those of no preset"
-        raise argument_error("size", rule, "is not given", "Try --size and a name.")
-    return DEFAULT if plan.preset == _QUICK else plan.preset
-
-
 def command_of(plan: Plan) -> str:
     """Return the command line that makes the runs of a plan, by its preset where it has one, in foretrain's repository."""
     words = command(plan)[3:]
     if plan.preset not in (OWN, _QUICK):
         words = ["--preset", plan.preset, "--seeds", str(plan.seeds)]
         words += ["--root-seed", str(plan.root_seed)] if plan.root_seed else []
-    return shlex.join(["foretrain", "run", named(plan.study), *words])
+    where, home = plan.study.where, present.BENCHMARKS.parent
+    study = str(Path(where).relative_to(home)) if where else plan.study.name
+    return shlex.join(["foretrain", "run", study, *words])
 
 
 def commit_of_package() -> str:

@@ -21,16 +21,6 @@ def study_of(name: str) -> Study:
     return catalogue.load(path) if inside else catalogue.load_by_name(name)
 
 
-def is_registered(study: Study) -> bool:
-    """Say if a study is one of those that `study_of` returns."""
-    return not study.is_own or Path(study.where).parent == BENCHMARKS
-
-
-def named(study: Study) -> str:
-    """Return the word by which a command in foretrain's repository names one of its studies."""
-    return str(Path(study.where).relative_to(BENCHMARKS.parent)) if study.where else study.name
-
-
 def plan_of(record: Record) -> Plan:
     """Return the plan that a record's settings make now, which may be of other runs than the record's."""
     settings = {

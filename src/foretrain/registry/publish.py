@@ -5,17 +5,16 @@ Every page is one file that needs no network and no server; pictures stand besid
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from foretrain.claims.claim import DETAIL, FAILS, HOLDS, VERDICTS
+from foretrain.claims.claim import DETAIL, FAILS, VERDICTS
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans.card import Card
-from foretrain.registry.check import paper_cost
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
-from foretrain.registry.sizes import notes, reached
+from foretrain.registry.sizes import notes
 from foretrain.registry.table import DOCS, OWN, Line, document_of, facts, lines
 from foretrain.report.derivation import derivations, documentation, html, pages
 from foretrain.report.document import document, write_document
@@ -30,7 +29,7 @@ _COMMON = {"scripts": ("fold.js",), "images": "'self' file: data:", "sheets": ("
 def publish(records: Sequence[Record], out: Path) -> list[Path]:
     """Write the site of these records into a folder, and return its pages, the front page first.
 
-    Cost: some milliseconds for each sentence, and up to some seconds for each study that is not at its document's size.
+    Cost: some milliseconds for each sentence.
 
     Raises:
         FolderError: there are no records, the folder cannot be written, or it has another's page of the same name.
@@ -61,10 +60,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             verdicts=VERDICTS,
             detail=DETAIL,
             pictures=pictures,
-            studies=[
-                (study, study in known, size, paper_cost(known.get(study, [])))
-                for study, size in notes(records).items()
-            ],
+            studies=[(study, study in known, size) for study, size in notes(records).items()],
             duration=duration,
         ),
         "errata": document(
@@ -73,15 +69,6 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             title="Errata",
             printed=_printed(),
             documents=_errata(table, names),
-        ),
-        "unshown": document(
-            "report/unshown.html",
-            **_COMMON,
-            title="What is not shown",
-            studies=[
-                (study, reached(own), *_unshown(line for line in table if line.record in own))
-                for study, own in known.items()
-            ],
         ),
     }
     for study in known:
@@ -122,13 +109,6 @@ def _printed() -> Any:
     """Return the documentation's page of errata as HTML, without its title; "" where there is no documentation."""
     page = documentation() / "errata.md"
     return html(page.read_text(encoding="utf-8").partition("\n")[2]) if page.exists() else ""
-
-
-def _unshown(table: Iterable[Line]) -> tuple[list[Line], list[Line]]:
-    """Return the sentences without a verdict, and of the others those that speak of a part of the runs."""
-    rows, settled = [*table], (HOLDS, FAILS)
-    part = [line for line in rows if line.among and line.row.verdict in settled]
-    return [line for line in rows if line.row.verdict not in settled], part
 
 
 def _pictures(study: str, out: Path) -> list[tuple[str, str]]:

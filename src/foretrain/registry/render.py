@@ -53,7 +53,9 @@ def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
 def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
     """Return each page that says otherwise than the registry, to its text as `render` writes it; raises as that does."""
     changed = {}
-    for page in itertools.chain(*map(_files, pages)):
+    places = [path_argument("page", page) for page in pages]
+    files = [sorted(place.rglob("*.md")) if place.is_dir() else [place] for place in places]
+    for page in itertools.chain(*files):
         text = page.read_text(encoding="utf-8")
         try:
             new = rendered(text, records)
@@ -62,11 +64,6 @@ def stale(pages: Sequence[Path], records: Sequence[Record]) -> dict[Path, str]:
         if new != text:
             changed[page] = new
     return changed
-
-
-def _files(page: Path) -> list[Path]:
-    page = path_argument("page", page)
-    return sorted(page.rglob("*.md")) if page.is_dir() else [page]
 
 
 def rendered(text: str, records: Sequence[Record]) -> str:

@@ -9,6 +9,7 @@ from foretrain.registry.record import FOLDER, Record, records
 from foretrain.words import count
 
 _PACKAGE = Path(__file__).parents[1]
+_NAMED = 3  # parameters that differ from the document's
 
 
 def shipped(study: str = "*") -> list[Record]:
@@ -18,11 +19,10 @@ def shipped(study: str = "*") -> list[Record]:
     return records(folder, study) if folder.is_dir() else []
 
 
-def reached(known: Iterable[Record], most: int = 3) -> str:
+def reached(known: Iterable[Record]) -> str:
     """Return in words if a study, of which all records are known, was judged at its document's size.
 
-    The answer is "yes", "not known: ...", "no: symbols 19 (document 53), and 2 parameters more", of which `most` are named,
-    or "no: not in the registry".
+    The answer is "yes", "not known: ...", "no: symbols 19 (document 53), and 2 parameters more", or "no: not in the registry".
     """
     sizes = [record.differs for record in known]
     if not sizes:
@@ -33,8 +33,8 @@ def reached(known: Iterable[Record], most: int = 3) -> str:
     if not differing:
         return "not known: the study has no preset `paper`"
     nearest = min(differing, key=len)
-    more = len(nearest) - most
-    text = size_text(dict(nearest[:most]))
+    more = len(nearest) - _NAMED
+    text = size_text(dict(nearest[:_NAMED]))
     return f"no: {text}" + (f", and {count(more, 'parameter')} more" if more > 0 else "")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from foretrain.claims.interval import Interval, interval
 from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
+from foretrain.explain.own_network import start_of
 from foretrain.explain.shares import bounded
 from foretrain.explain.simulated import Curves
 
@@ -59,14 +60,9 @@ def kernel_prediction(
     starts = list(zip(kernels, rows, strict=True))
     if linear is None:
         ways = [kernel.predicted(seen, at) for kernel, seen in starts]
-        train = np.stack([way.train for way in ways])
-        tests = [way.test for way in ways if way.test is not None]
-        test = np.stack(tests) if tests else None
-        lasts = [(way.alpha[-1], float(way.beta[-1])) for way in ways]
-        ends = [kernel.weights_at(*last) for kernel, last in zip(kernels, lasts, strict=True)]
-    else:
-        train, test, _ = linear
-        ends = [jax.tree.map(lambda leaf, k=k: leaf[k], linear.weights) for k in range(len(train))]
+        linear = jax.tree.map(lambda *leaves: np.stack(leaves), *ways)
+    train, test, weights = linear
+    ends = [start_of(weights, k) for k in range(len(train))]
     edge = interval(np.array([kernel.edge for kernel in kernels]))
     diverging = sum(map(diverged, train))
     if diverging:

@@ -12,7 +12,7 @@ outputs, too. The flow of squared error has the closed form e^{-K t/n}.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,24 +23,13 @@ from foretrain.errors import ForetrainError, TooLarge
 from foretrain.explain.corners import corner
 from foretrain.explain.kernel.kernel_values import kernel_function
 from foretrain.explain.own_network import Training, observed
+from foretrain.explain.simulated import Curves
 from foretrain.plans.place import place
 
 LARGEST = 2.5e8  # bytes of the kernels that are kept together
 _VECTORS = 24  # of Lanczos' method
 _kernel = lru_cache(maxsize=2)(kernel_function)
 _GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
-
-
-class Predicted(NamedTuple):
-    """The linearised network at some steps: losses, shape (time,), `test` None without test examples.
-
-    `alpha`, (time, training output), and `beta`, (time,), are the coefficients of its weights.
-    """
-
-    train: np.ndarray
-    test: np.ndarray | None
-    alpha: np.ndarray
-    beta: np.ndarray
 
 
 class Kernel:
@@ -80,19 +69,16 @@ class Kernel:
         start = self.start
         return edge_share(self.training, start, start, linearised=True, learning_rate=rate)
 
-    def predicted(self, rows: np.ndarray, at: np.ndarray) -> "Predicted":
-        """The linearised network at the steps `at`, in own steps and batches `rows`, (step, example)."""
+    def predicted(self, rows: np.ndarray, at: np.ndarray) -> Curves:
+        """The linearised network from this start at the steps `at`, in own steps and batches `rows`, (step, example)."""
         with jax.enable_x64(True):
             seen = rows if self.training.in_batches else None
             program = _program(self.training, self.tail, tuple(at))
-            train, test, alpha, beta = program(self.values, self.outputs, self.shrinking, seen)
-        losses = np.asarray(train), None if test is None else np.asarray(test)
-        return Predicted(*losses, np.asarray(alpha), np.asarray(beta))
-
-    def weights_at(self, alpha: np.ndarray, beta: float) -> Any:
-        """The weights u + J^T alpha + beta u of the linearised network."""
-        with jax.enable_x64(True):
-            return _mover(self.training)(self.start, alpha, beta)
+            (alpha, beta, *_), (train, test) = program(
+                self.values, self.outputs, self.shrinking, seen
+            )
+            weights = _mover(self.training)(self.start, alpha, beta)
+        return Curves(np.asarray(train), None if test is None else np.asarray(test), weights)
 
     def values_at(self, weights: Any) -> np.ndarray:
         """The values of the kernel at other weights."""
@@ -167,7 +153,7 @@ def _program(training, tail, at):
 
 
 def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
-    """Losses, alpha and beta at the steps `at`."""
+    """The last alpha and beta among others, and losses at the steps `at`."""
     examples, width = len(training.x), int(np.prod(tail))
     y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
     decay, momentum = training.weight_decay, training.momentum
@@ -193,10 +179,10 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
         train, test = training.loss(outputs[:examples], y), None
         if training.x_test is not None:
             test = training.loss(outputs[examples:], jnp.asarray(training.y_test))
-        return train, test, alpha, beta
+        return train, test
 
     zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
-    return observed(step, read, (zeros, zero, zeros, zero), at)[1]
+    return observed(step, read, (zeros, zero, zeros, zero), at)
 
 
 @lru_cache(maxsize=2)

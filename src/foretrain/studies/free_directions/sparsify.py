@@ -33,17 +33,13 @@ class SparseSection:
     """One section in the new nodes.
 
     Args:
-        weight: (node, node of the layer before).
-        bias: (node,), or None.
+        weight: (node, node of the layer before), and the bias as a column more, zero where there is none.
         settled: Which weights are 0 or 1 by construction: no parameters any more; shape of `weight`.
-        settled_bias: Likewise, shape of `bias`.
         gates: For each node a neuron of the old layer whose gate it has, or `LINEAR`.
     """
 
     weight: np.ndarray
-    bias: np.ndarray | None
     settled: np.ndarray
-    settled_bias: np.ndarray | None
     gates: tuple[int, ...]
 
 
@@ -52,9 +48,7 @@ def parameters(sections: Sequence[SparseSection]) -> int:
     total, read = 0, np.ones(len(sections[-1].weight), bool)
     for section in reversed(sections):
         total += int((~section.settled[read]).sum())
-        if section.settled_bias is not None:
-            total += int((~section.settled_bias[read]).sum())
-        read = (section.weight[read] != 0).any(0)
+        read = (section.weight[read, :-1] != 0).any(0)
     return total
 
 
@@ -75,22 +69,24 @@ def sparsified(
     sections, shift = [], np.zeros(x.shape[1])
     for at, (section, leaves) in enumerate(zip(network.sections, network.params, strict=True)):
         old = np.asarray(leaves[section.weight or ""], float)
-        weight = old @ outward
         bias = None if section.bias is None else leaves[section.bias] + old @ shift
         gram, mean = basis @ matrices.activations[at] @ basis.T, basis @ matrices.means[at]
-        weight, bias, kept = _unread(weight, bias, gram, mean, scale)
+        weight, kept = _unread(old @ outward, bias, gram, mean, scale)
         blocks = formed.get(at, [])
         if not blocks or not nonlinearity(section.activation or "").homogeneous:
-            new = _as_it_was(weight, bias, kept)
-            basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), np.zeros(len(weight))
+            wide = len(weight)
+            settled = np.ones(weight.shape, bool)
+            settled[:, kept] = False
+            sections.append(SparseSection(weight, settled, tuple(range(wide))))
+            basis, outward, shift = np.eye(wide), np.eye(wide), np.zeros(wide)
         else:
-            new, basis, outward, shift = _in_blocks(weight, bias, kept, blocks)
-        sections.append(new)
+            new, basis, outward, shift = _in_blocks(weight, kept, blocks)
+            sections.append(new)
     return sections
 
 
 def _unread(weight, bias, gram, mean, scale):
-    """Step 1: weights and bias that read independent nodes only, and which those are."""
+    """Step 1: weights that read independent nodes only, bias last, and the columns of these nodes and of a bias."""
     biased = bias is not None
     if biased:
         gram = np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], gram]])
@@ -103,8 +99,8 @@ def _unread(weight, bias, gram, mean, scale):
         whole[:, kept] += whole[:, others] @ c.T
         whole[:, others] = 0
     if biased:
-        return whole[:, 1:], whole[:, 0], [k - 1 for k in kept if k > 0]
-    return whole, None, kept
+        return np.roll(whole, -1, 1), [*(k - 1 for k in kept if k > 0), whole.shape[1] - 1]
+    return np.pad(whole, ((0, 0), (0, 1))), kept
 
 
 def _independent(gram, scale, first):
@@ -121,33 +117,23 @@ def _independent(gram, scale, first):
     return sorted(kept)
 
 
-def _as_it_was(weight, bias, kept):
-    settled = np.ones(weight.shape, bool)
-    settled[:, kept] = False
-    free = None if bias is None else np.zeros(len(weight), bool)
-    return SparseSection(weight, bias, settled, free, tuple(range(len(weight))))
-
-
-def _in_blocks(weight, bias, kept, blocks):
+def _in_blocks(weight, kept, blocks):
     """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
-    wide = len(weight)
-    # Bias last, as a column more; begun empty, for a layer of which nothing is left.
-    rows: list[Any] = [np.zeros((0, weight.shape[1] + 1))]
-    settled: list[Any] = [np.zeros((0, weight.shape[1] + 1), bool)]
+    wide, last = len(weight), weight.shape[1] - 1
+    # Begun empty, for a layer of which nothing is left.
+    rows: list[Any] = [np.zeros((0, last + 1))]
+    settled: list[Any] = [np.zeros((0, last + 1), bool)]
     basis: list[Any] = [np.zeros((0, wide))]
     outward: list[Any] = [np.zeros((wide, 0))]
     gates = []
     shift = np.zeros(wide)
     for block in blocks:
         these = list(block.neurons)
-        factor = np.array(block.constants or [1.0] * len(these))
-        block_weight = weight[these] * factor[:, None]
-        block_bias = np.zeros(len(these)) if bias is None else bias[these] * factor
+        whole = weight[these] * np.array(block.constants or [1.0] * len(these))[:, None]
         if block.unit:
-            shift[these] = block_bias
-            block_bias = np.zeros(len(these))
-        columns = [*kept, weight.shape[1]]
-        whole = np.concatenate([block_weight, block_bias[:, None]], 1)
+            shift[these] = whole[:, last]
+            whole[:, last] = 0
+        columns = sorted({*kept, last})
         chosen = [columns[c] for c in _pivots(whole[:, columns])]
         if not chosen:
             continue
@@ -158,7 +144,7 @@ def _in_blocks(weight, bias, kept, blocks):
         fixed = np.ones(new.shape, bool)
         fixed[:, kept] = False
         fixed[:, chosen] = True
-        fixed[:, -1] = (weight.shape[1] in chosen) or block.unit or bias is None
+        fixed[:, last] |= block.unit
         rows.append(new)
         settled.append(fixed)
         gates += [LINEAR if block.constants else these[0]] * len(new)
@@ -167,9 +153,7 @@ def _in_blocks(weight, bias, kept, blocks):
         back[these] = inner
         basis.append(there)
         outward.append(back)
-    whole, fixed = np.concatenate(rows), np.concatenate(settled)
-    new_bias, fixed_bias = (None, None) if bias is None else (whole[:, -1], fixed[:, -1])
-    sparse = SparseSection(whole[:, :-1], new_bias, fixed[:, :-1], fixed_bias, tuple(gates))
+    sparse = SparseSection(np.concatenate(rows), np.concatenate(settled), tuple(gates))
     return sparse, np.concatenate(basis), np.concatenate(outward, 1), shift
 
 
@@ -188,9 +172,7 @@ def outputs(sections: Sequence[SparseSection], network: Network, x: np.ndarray) 
     layers, before = evaluated(network, x)
     f = layers[0]
     for at, section in enumerate(sections):
-        p = f @ section.weight.T
-        if section.bias is not None:
-            p = p + section.bias
+        p = f @ section.weight[:, :-1].T + section.weight[:, -1]
         old, was = layers[at + 1], before[at]
         quotient = np.where(was == 0, 1, old / np.where(was == 0, 1, was))
         gate = np.concatenate([quotient, np.ones((len(x), 1))], 1)  # the last is that of `LINEAR`

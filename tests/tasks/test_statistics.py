@@ -47,20 +47,6 @@ def test_every_correlation_is_the_average_over_examples():
         assert statistics.target_power[name] == pytest.approx(np.sum(array**2) / 30, rel=1e-13)
 
 
-def test_exclusive_gates_store_one_input_correlation_per_path():
-    paths = 50
-    nodes = {"x": 2, **{f"h{k}": 1 for k in range(paths)}, "y": 1}
-    edges = {f"in{k}": ["x", f"h{k}"] for k in range(paths)}
-    edges |= {f"out{k}": [f"h{k}", "y"] for k in range(paths)}
-    graph = graph_from_dict({"nodes": nodes, "edges": edges})
-    draw = np.random.default_rng(0).standard_normal
-    gates = {f"h{k}": row for k, row in enumerate(np.eye(paths))}
-    data = GatedData(graph, {"x": draw((paths, 2))}, {"y": draw((paths, 1))}, gates)
-    statistics = gather_statistics(data)
-    assert set(statistics.inputs) == {(k, k) for k in range(paths)}
-    assert not statistics.sigma_x(0, 1).any()
-
-
 def test_paths_that_share_their_gates_share_one_matrix():
     edges = {"skip": "xy", "in": "xh", "twin": "xh", "out": "hy", "z1": "hz"}
     nodes, edges = {"x": 3, "h": 2, "y": 1, "z": 1}, {name: [*ends] for name, ends in edges.items()}

@@ -74,25 +74,12 @@ def chain(hidden=(5, 4, 6)):
     return GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"x": x}, {"y": y})
 
 
-def skip_connection():
-    """A hidden layer beside a direct edge, and a second input that is correlated with the first mode by mode."""
-    draw = np.random.default_rng(2)
-    nodes = {"a": 4, "b": 3, "h": 5, "y": 3}
-    edges = {"ah": ["a", "h"], "hy": ["h", "y"], "ay": ["a", "y"], "bh": ["b", "h"]}
-    left, first, second = rotation(3, draw), rotation(4, draw), rotation(3, draw)
-    a = samples_of(first, [2.0, 1.0, 0.5, 0.3])
-    b = a @ first[:, :3] * [0.8, -0.5, 1.2] @ second.T
-    y = a @ first[:, :3] * [1.2, 0.9, 0.5] @ left.T
-    return GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"a": a, "b": b}, {"y": y})
-
-
 NETWORKS = {
     "xor": lambda: xor(6),
     "contextual, always on": lambda: contextual(4, gating="always_on"),
     "routing": lambda: routing(3, 2, hierarchy()[:5] / 10),
     "routing, bottleneck": lambda: routing(3, 2, hierarchy()[:5] / 10, hidden=(3, 2)),
     "chain": chain,
-    "skip": skip_connection,
 }
 
 

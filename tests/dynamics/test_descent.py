@@ -17,12 +17,6 @@ def train(name, weights, gradient, steps, rate, decay=0.0, **options):
     return np.array(path)
 
 
-def test_sgd_on_a_parabola_shrinks_by_one_minus_rate_times_curvature(x64):
-    path = train("sgd", jnp.array([2.0]), lambda w: 3.0 * w, 5, 0.1)
-    # Six multiplications, each rounded once.
-    np.testing.assert_allclose(path[:, 0], 2.0 * 0.7 ** np.arange(6), rtol=1e-15 * 10)
-
-
 def test_coupled_decay_adds_to_the_curvature_and_decoupled_decay_does_not(x64):
     decayed = train("sgd", jnp.array([2.0]), lambda w: 3.0 * w, 4, 0.1, 0.5)
     np.testing.assert_allclose(decayed[:, 0], 2.0 * 0.65 ** np.arange(5), rtol=1e-14)

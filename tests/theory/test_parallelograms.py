@@ -106,20 +106,6 @@ def test_ideal_by_its_definition():
             assert closed.tolist() == exact
 
 
-@pytest.mark.slow
-def test_probability_of_a_unique_representation():
-    draws = 20_000
-    sizes = np.arange(1, 56)
-    critical = theory.critical_sizes(TEN, draws, np.random.default_rng(0))
-    found = (critical <= sizes[:, None]).mean(1)
-    # at one half the standard error is .0035 and the slope .14 per sample: 5 errors are .13 samples
-    assert np.interp(0.5, found, sizes) == pytest.approx(22.5, abs=0.13)
-    assert (found[:9] == 0).all()
-    assert found[13] < 3e-4 + 5 * np.sqrt(3e-4 / draws)
-    assert (found[32:] > 0.99).all()
-    assert found[-1] == 1
-
-
 def test_critical_size_is_where_an_order_becomes_unique():
     five = groups.addition(5)
     found = theory.critical_sizes(five, 20, np.random.default_rng(0))

@@ -24,7 +24,6 @@ DOCSTRINGS = {
 NAMED = {
     "benchmarks": 73,
     "registry": 1,
-    "studies": 6,
     "tests": 735,
     "training": 1,
 }

@@ -124,9 +124,6 @@ def test_edges_are_attributions_summed_over_positions_read_and_squared_over_thos
         np.testing.assert_allclose(
             graph.strengths[at], (found**2).sum((0, 1)) / tokens, rtol=1e-7, atol=1e-12
         )
-        np.testing.assert_allclose(
-            graph.functional[at], found.sum((0, 1)) / tokens, rtol=1e-7, atol=1e-9
-        )
 
 
 def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples():

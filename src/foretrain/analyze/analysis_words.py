@@ -10,7 +10,7 @@ from foretrain.analyze.analysis import Analysis
 from foretrain.degeneracy.counts.transformer_freedom import SOURCES, TransformerFreedom
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.report.answer import Answer, Table
-from foretrain.words import duration, number
+from foretrain.words import number
 
 _LOSSES = {"mse": "squared error", "kl": "divergence of the softmax, in nats"}
 # Of all answers of the room.
@@ -73,9 +73,7 @@ def tables(analysis: Analysis) -> list[Table]:
         parts += _sections(analysis.freedom)
     if analysis.wiring is not None:
         parts += _modules(analysis.wiring, figures.layer_names(analysis.wiring, analysis.loss))
-    rows = [(name, duration(value)) for name, value in analysis.seconds.items()]
-    rows.append(("most memory", f"{analysis.memory:.0f} MB"))
-    return [*parts, Table("Time and memory", ("", ""), rows)]
+    return parts
 
 
 def with_error(value, error) -> str:
@@ -169,7 +167,7 @@ def _modules(wiring, names):
 
 def _numbers(analysis):
     """Numbers of the tables, for a program."""
-    names = "parameters examples answers widths loss eps source seconds memory doubts".split()
+    names = "parameters examples answers widths loss eps source doubts".split()
     scales = analysis.eps * np.array(SCALES)
     values = scales, *analysis.costs.effective(scales), *analysis.costs.above(scales)
     heads = "noise_scale by_curvature error costs_above error_of_those".split()

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import log_softmax
 
 from foretrain.degeneracy.folded import (
-    BUDGET,
     Pointwise,
     block_size,
     blocks,
@@ -67,7 +66,7 @@ def all_bases(
                 _, values, directions = np.linalg.svd(rows, full_matrices=False)
                 below.append(LayerBasis(directions, directions.T, values**2, moment.mean))
         every = (*below, whole.layers[-1])
-        bases[name] = InteractionBasis(every, name, whole.folded, whole.examples)
+        bases[name] = InteractionBasis(every, whole.folded)
     return {name: bases[name] for name in names}
 
 
@@ -78,7 +77,7 @@ def _read(chain, at, width, data, folded):
         # The constant is read as well where it is handed on.
         return np.concatenate([step.matrix, np.eye(width)[-1:]]) if step.carries else step.matrix
     rows, seen = np.zeros((0, width)), 0
-    for block in blocks(data, block_size(24 * width**2, BUDGET)):
+    for block in blocks(data, block_size(24 * width**2)):
         f = layers(chain[:at], block, folded)[-1]
         seen += f[..., 0].size
         rows = factor(step.jacobians(f).reshape(-1, width), rows)
@@ -119,7 +118,7 @@ def kept_curve(
 
     sums, seen = np.zeros(len(counts)), 0
     numbers = sum(sizes) if graph is None else 2 * max(sizes)
-    for block in blocks(data, block_size(24 * numbers, BUDGET)):
+    for block in blocks(data, block_size(24 * numbers)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, count in enumerate(counts):

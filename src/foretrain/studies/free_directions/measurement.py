@@ -59,7 +59,7 @@ def planted(random, spans, sizes, samples, flipped=0.0, activation="relu"):
     return perceptron([block_diag(*first), second], None, activation), np.concatenate(x, 1)
 
 
-def made(p, random):
+def draw(p, random):
     """A network of the cell's kind and its data; outputs are never fewer than the last hidden neurons."""
     activation = str(random.choice(["relu", "leaky_relu"]))
     if p.kind == "synchronized":
@@ -78,7 +78,7 @@ def made(p, random):
 
 def counts(p, random):
     """Counted, exact, and left after sparsification."""
-    network, x = made(p, random)
+    network, x = draw(p, random)
     gram = grams(network, x)
     freedom = free_directions(network, x)
     spectrum = jacobian_spectrum(network, x)

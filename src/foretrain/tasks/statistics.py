@@ -127,8 +127,8 @@ def gather_statistics(data: GatedData) -> Statistics:
         weighted = gate[at, None] * data.inputs[first][at]
         return weighted.T @ data.inputs[second][at] / samples
 
-    counted = is_open.astype(np.float32)
-    together = counted @ counted.T > 0
+    numbers = is_open.astype(np.float32)
+    together = numbers @ numbers.T > 0
     for target in dict.fromkeys(bundle.target for bundle in bundles):
         group = [number for number, bundle in enumerate(bundles) if bundle.target == target]
         for p in group:

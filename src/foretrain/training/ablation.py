@@ -84,7 +84,7 @@ def _read(chain, at, width, data, folded):
     return rows / np.sqrt(seen)
 
 
-def kept_curve(
+def ablation_curve(
     network: Network,
     data: np.ndarray,
     basis: InteractionBasis,

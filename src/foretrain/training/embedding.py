@@ -293,7 +293,7 @@ def program(p: Toy) -> Program:
         by = jax.lax.cond(few, lambda: slope_of(most), whole) if most else whole()
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
-        first = phases.marked(state, reached(levels(which, outputs, inputs), inputs))
+        first = phases.first_steps(state, reached(levels(which, outputs, inputs), inputs))
         return phases.step(inputs, state, slope, first)
 
     def look(inputs, state):
@@ -330,7 +330,7 @@ def program(p: Toy) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        first = phases.marked(state, reached(look(inputs, state)[3], inputs))
+        first = phases.first_steps(state, reached(look(inputs, state)[3], inputs))
         known = {name: inputs[name] for name in ("ideal_accuracy", "ideal_rqi", "lambda_3")}
         return {**phases.ends(first, DELAY, state.embedding.dtype), **known}
 

@@ -87,7 +87,7 @@ def start(embedding, decoder, thresholds: int, kept=None) -> State:
     return State(embedding, decoder, *memories, jnp.int32(0), first, kept)
 
 
-def marked(state: State, reached):
+def first_steps(state: State, reached):
     """Return the first steps at the thresholds, of which `reached` are so at this step."""
     import jax.numpy as jnp
 
@@ -98,7 +98,7 @@ def step(inputs, state: State, slopes, first) -> State:
     """Return the state after a step of AdamW on embedding and decoder, each with its own rate and decay.
 
     `inputs` have the parameters of `TwoRates`; `slopes` are the gradients by embedding and decoder; `first` is that of
-    `marked`.
+    `first_steps`.
     """
     from foretrain.dynamics import descent
 

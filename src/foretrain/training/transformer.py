@@ -167,9 +167,11 @@ def program(p: Modular) -> Program:
         train = inputs["training"]
         return jnp.stack(phases.shares_right(right, train, inputs["samples"] - train))
 
-    def marked(state, outputs, inputs):
+    def first_steps(state, outputs, inputs):
         """First steps at the thresholds, this one included."""
-        return phases.marked(state, accuracies(outputs, inputs) >= inputs["accuracy_threshold"])
+        return phases.first_steps(
+            state, accuracies(outputs, inputs) >= inputs["accuracy_threshold"]
+        )
 
     def snapshot(state):
         return jnp.minimum(jnp.searchsorted(jnp.asarray(times), state.taken), p.snapshots - 1)
@@ -192,7 +194,7 @@ def program(p: Modular) -> Program:
             drop = key(inputs["root_seed"], inputs["seed"], "dropout")
             random = jax.random.fold_in(drop, state.taken)
         (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
-        first = marked(state, answers(*weights) if p.dropout else outputs, inputs)
+        first = first_steps(state, answers(*weights) if p.dropout else outputs, inputs)
         moved = phases.step(inputs, state, slope, first)
         return moved._replace(kept=keep(moved))
 
@@ -237,7 +239,7 @@ def program(p: Modular) -> Program:
 
     def finish(inputs, state):
         outputs = answers(state.embedding, state.decoder)
-        first = marked(state, outputs, inputs)
+        first = first_steps(state, outputs, inputs)
         final = principal(state.embedding)
         any_axes = key(inputs["root_seed"], inputs["seed"], "axes")
         random = jnp.linalg.qr(jax.random.normal(any_axes, final.T.shape, final.dtype))[0].T

@@ -25,11 +25,8 @@ class DataFile(os.PathLike):
     @property
     def path(self) -> Path | None:
         """Path of the file: below the folder of data, else as its name says; None if no such file exists."""
-        folders, names = (
-            dict.fromkeys((os.environ.get(VARIABLE, ""), "")),
-            (self.name, *self.others),
-        )
-        places = [Path(folder) / name for folder in folders for name in names]
+        folders = dict.fromkeys((os.environ.get(VARIABLE, ""), ""))
+        places = [Path(folder) / n for folder in folders for n in (self.name, *self.others)]
         return next((place for place in places if place.is_file()), None)
 
     def __fspath__(self) -> str:

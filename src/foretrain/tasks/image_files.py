@@ -1,8 +1,8 @@
 """Images and features read from files: MNIST (IDX), CIFAR-10 (binary), arrays of features; nothing is downloaded.
 
-The files lie in the folder that the environment variable ``FORETRAIN_DATA_DIR`` names. All formats are plain
-numbers: nothing that is read can execute. ``docs/data.md`` says which files go where. What they hold is part of the identity
-of the runs that read them, see `files`.
+The files lie in the folder that the environment variable ``FORETRAIN_DATA_DIR`` names. All formats are plain numbers: nothing
+that is read can execute. ``docs/data.md`` says which files go where. What they hold is part of the identity of the runs that
+read them, see `files`.
 """
 
 import gzip

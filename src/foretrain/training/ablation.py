@@ -103,7 +103,7 @@ def ablation_curve(
     """
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
-    strengths = () if graph is None else graph.strengths
+    strengths: Sequence[np.ndarray] = () if graph is None else graph.strengths
     orders = [np.argsort(-part, axis=None, kind="stable") for part in strengths]
 
     def section(at, step, f, count):

@@ -255,7 +255,7 @@ def program(p: Toy) -> Program:
         return jnp.stack([train >= enough, validation >= enough, rqi > inputs["rqi_threshold"]])
 
     def init(inputs):
-        decoder = network.turned(Decoder(*map(inputs.get, Decoder._fields)))
+        decoder = network.turned(Decoder(*map(inputs.__getitem__, Decoder._fields)))
         return phases.start(inputs["embedding"], decoder, 3)
 
     def batch(inputs, state):

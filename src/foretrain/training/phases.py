@@ -82,9 +82,9 @@ def start(embedding, decoder, thresholds: int, kept=None) -> State:
 
     from foretrain.dynamics import descent
 
-    memories = (descent.start("adamw", part) for part in (embedding, decoder))
+    memory, decoder_memory = (descent.start("adamw", part) for part in (embedding, decoder))
     first = jnp.full(thresholds, -1, jnp.int32)
-    return State(embedding, decoder, *memories, jnp.int32(0), first, kept)
+    return State(embedding, decoder, memory, decoder_memory, jnp.int32(0), first, kept)
 
 
 def first_steps(state: State, reached):

@@ -24,8 +24,7 @@ DOCSTRINGS = {
 NAMED = {
     "benchmarks": 73,
     "registry": 1,
-    "studies": 6,
-    "tests": 735,
+    "tests": 682,
     "training": 1,
 }
 

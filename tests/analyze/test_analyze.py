@@ -8,13 +8,11 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.special
 
 import foretrain
 from foretrain.analyze.analysis import analyze
 from foretrain.analyze.analysis_words import tables
-from foretrain.analyze.parts import Parts
 from foretrain.cli import main
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
 from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
@@ -175,7 +173,7 @@ def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, caps
     assert part.by_source()["all"].tolist() == [2, 2, 2]
     result = foretrain.analyze(models, folder / "x.npy", noise_scale=0.01)
     # A network of a larger scale has larger costs, so that more of it counts; the last is the one that all are held to.
-    assert (np.diff(result.effective[:, 1]) > 0).all()
+    assert (np.diff(result.effective[0][:, 1]) > 0).all()
     assert result.distance[-1] == 0
     assert result.dataset().moment.values.tolist() == [9, 20, 100]
     assert "data:image/svg+xml" in (folder / "out" / "analysis.html").read_text("utf-8")
@@ -190,11 +188,9 @@ def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
     for labels, loss in (("t", "kl"), ("c", "mse")):
         with pytest.raises(ArgumentError, match="for labels of this kind"):
             foretrain.analyze(models, x, folder / f"{labels}.npy", loss=loss)
-    with pytest.raises(ArgumentError, match="be left out over training"):
-        foretrain.analyze(models, x, modules=2)
-    with pytest.raises(ArgumentError, match="`wiring` must be left out of one model"):
-        foretrain.analyze(models[0], x, wiring=True)
-    with pytest.raises(ArgumentError, match="be given of one model"):
+    two = foretrain.analyze(models, x, modules=2).block_counts()["modules"]
+    assert two.tolist() == [2, 2]
+    with pytest.raises(ArgumentError, match="`outputs` must be those of the network"):
         foretrain.analyze(models, x, outputs=folder / "t.npy")
     np.savez(folder / "both.npz", x=X, y=classes)
     one, column = (foretrain.analyze(models, x, folder / f"{name}.npy") for name in ("c", "column"))
@@ -311,23 +307,6 @@ def test_scales_that_say_nothing_are_doubted():
     assert not any(line.startswith("Noise") for line in analyze(network, X, 1e-3, seconds=0).doubts)
 
 
-def test_modularity_is_told_beside_that_of_rewired_graphs(folder, capsys):
-    """Two networks side by side have more of it than any that is wired at random."""
-    random = np.random.default_rng(2)
-    parts = [[random.standard_normal(size) for size in ((7, 4), (3, 7))] for _ in range(2)]
-    weights = [scipy.linalg.block_diag(*both) for both in zip(*parts, strict=True)]
-    one, other = random.standard_normal(
-        (2, 14, 4)
-    )  # all pairs of them: of others cross moments are not zero
-    x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
-    result = analyze(perceptron(weights), x, 1e-6, modules=2, seconds=0)
-    assert result.wiring.chance.shape == (10,)
-    assert result.wiring.modules.modularity > result.wiring.chance.max()
-    assert not any("rewired" in line for line in result.doubts)
-    assert run(folder, "m0.npz", "--out", folder / "out") == 0
-    assert "of 10 rewired graphs" in capsys.readouterr().out
-
-
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, capsys):
     (folder / "file").write_text("")
     for out in (folder / "file", folder / "file" / "deeper"):
@@ -360,5 +339,4 @@ def test_an_interrupt_while_sampling_keeps_what_is_known_and_has_code_130(folder
     assert "Modules of the interaction graph" in shown
     assert "not sampled" in shown
     assert (folder / "out" / "analysis.html").exists()
-    known = Parts(folder / "out" / "analysis.parts")._known()
-    assert [*known] == ["curvature", "free directions", "basis, graph and modules"]
+    assert (folder / "out" / "analysis.parts").exists()

@@ -41,12 +41,11 @@ def test_a_chain_that_is_not_finite_takes_no_other_down():
     broken = draws.copy()
     broken[1, 40:] = np.nan
     mean, rest = mean_of(broken), mean_of(draws[[0, 2]])
-    assert mean[:4] == rest[:4]
-    assert mean.finite.tolist() == [True, False, True]
+    assert mean == rest
     nothing = mean_of(np.full((2, 50), np.inf))
     assert np.isnan(nothing.value)
     assert nothing.effective == 0
-    assert mean_of(np.ones((2, 50)))[:4] == (1, 0, 1, 100)
+    assert mean_of(np.ones((2, 50))) == (1, 0, 1, 100)
 
 
 def test_the_error_by_the_means_of_chains_holds_its_share_with_few_chains():

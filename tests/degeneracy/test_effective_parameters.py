@@ -1,6 +1,5 @@
 """Sampled numbers of effective parameters, and what each check notices."""
 
-import dataclasses
 import itertools
 
 import jax
@@ -250,4 +249,3 @@ def test_the_share_of_the_virial_is_below_one_while_chains_spread():
     assert checks.leaves["['a']"][0] == pytest.approx(1 - 0.5 / 2, abs=0.03)
     assert checks.leaves["['b']"][0] == pytest.approx(1, abs=0.03)
     assert checks.virial[0] == pytest.approx(1 - 0.5 / 6, abs=0.02)
-    assert dataclasses.is_dataclass(effective_parameters.SampledParameters)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretrain.analyze.analysis import analyze
 from foretrain.degeneracy.interactions.modularity import (
     affinity,
     derivative_freedom,
@@ -15,7 +14,6 @@ from foretrain.degeneracy.interactions.modularity import (
     secant_of_volumes,
 )
 from foretrain.degeneracy.interactions.rewiring import is_modular, modules, rewired
-from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
 
 strengths = st.floats(0.02, 1)
@@ -211,19 +209,6 @@ def test_planted_blocks_are_more_modular_than_rewired_and_random_graphs_are_not(
     parting, by_chance = modules(parts, 1e-3)
     assert parting.modularity > 0.1  # any graph has modules
     assert not is_modular(parting, by_chance)
-
-
-def test_an_analysis_seeks_modules_at_its_noise_scale_alone():
-    """Each direction of a linear network is joined to its own, with its variance of the outputs as strength."""
-    x = np.random.default_rng(0).standard_normal((40, 3))
-    x = np.linalg.qr(x - x.mean(0))[0] * 40**0.5
-    network = perceptron([np.diag([2.0, 1.0, 0.05**0.5]), np.eye(3)], activation="identity")
-    for eps, above in ((0.1, 2), (0.01, 3), (1.5, 1)):
-        parting = analyze(network, x, eps, seconds=0).wiring
-        np.testing.assert_allclose(parting.graph.strengths[0], np.diag([4, 1, 0.05]), atol=1e-9)
-        layers = parting.modules.by_layer(parting.graph.sizes)
-        assert all([(one >= 0).sum() for one in layers] == np.full(3, above))
-        assert parting.modules.modules == above
 
 
 def test_bad_weights_are_refused():

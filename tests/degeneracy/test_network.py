@@ -61,18 +61,6 @@ def test_a_network_is_a_pytree_and_equal_shapes_share_what_was_compiled():
     assert len(calls) == 1
 
 
-def test_a_section_of_any_kind_may_stand_between():
-    def twice(params, f):
-        return 2 * f
-
-    network = nets.network_of(
-        [nets.dense("tanh", False), nets.Section(twice)], [{"weight": np.eye(2)}, {}]
-    )
-    x = np.array([[1.0, -1.0]])
-    np.testing.assert_allclose(nets.forward(network, x), 2 * np.tanh(x), rtol=1e-6)
-    assert not nets.is_perceptron(network)
-
-
 @pytest.mark.parametrize(
     ("build", "says"),
     [

@@ -3,21 +3,19 @@
 The noise scale eps is the loss below which a difference does not count. Three witnesses say how many parameters are not free
 at it, in the same units: curvature, sum c/(c + eps) over the costs c of unit steps; counting, the number of costs above eps;
 and sampling, 2 beta E[L - L*] at beta = 1/(2 eps) with a Gaussian prior of unit width around the weights. On a quadratic the
-first and the last are equal. The parts are in their own files; here they share a network, data and a scale, and each says
-how far it is to be trusted.
+first and the last are equal. The parts are in their own files; here they share a network, data and a scale.
 """
 
-import resource
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foretrain.analyze.parts import Parts
+from foretrain.analyze.parts import kept
 from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import noise_scale as scaling
 from foretrain.degeneracy.counts import jacobian_spectrum, unit_costs
@@ -33,6 +31,7 @@ from foretrain.degeneracy.sampled.effective_parameters import SampledParameters,
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.degeneracy.transformer import is_transformer
 from foretrain.errors import TooLarge, argument_error, integer, real
+from foretrain.machine import peak_memory
 from foretrain.report.answer import Finding
 from foretrain.words import duration, memory
 
@@ -41,7 +40,6 @@ SINGLE = 1e-8
 # Of one core, by which seconds become gradients: operations and bytes in a second, and seconds of a gradient without any.
 OPERATIONS, BYTES, CALL = 2e11, 5e10, 3e-7
 MOVED = 0.02  # share of N that a slope at the weights may move
-REACH = 100.0  # of the noise scale, to either side, that the curve of curvature is drawn
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +56,6 @@ class Analysis(Finding):
         exact: Free directions that change nothing at all, by source where that is known; None before they are counted.
         freedom: The same at eps; None of a transformer, too.
         wiring: Basis, graph and modules; None of a pure function.
-        seconds, memory: Of cores, that each part took; and the most megabytes of this process until then.
         doubts: Lines on what is not to be trusted, and why.
         label: Name of the network.
     """
@@ -76,15 +73,13 @@ class Analysis(Finding):
     exact: jacobian_spectrum.Freedom | None = None
     freedom: FreeDirections | None = None
     wiring: Wiring | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    memory: float = 0.0
     doubts: list[str] = field(default_factory=list)
     label: str = "the network"
 
     @property
     def scales(self) -> np.ndarray:
         """Noise scales at which effective parameters are drawn, (41,): eps in the middle, two decades to either side."""
-        return self.eps * np.geomspace(1 / REACH, REACH, 41)
+        return self.eps * np.geomspace(0.01, 100, 41)
 
     def dataset(self):
         """Return witnesses and costs as an xarray Dataset with dims `noise_scale`, `sampled_scale` and `direction`."""
@@ -92,8 +87,7 @@ class Analysis(Finding):
 
         data, coords, sampled = {}, {"noise_scale": self.scales}, self.sampled
         for name, of in (("by_curvature", self.costs.effective), ("costs_above", self.costs.above)):
-            for column, values in zip((name, f"{name}_error"), of(self.scales), strict=True):
-                data[column] = "noise_scale", values
+            data[name], data[f"{name}_error"] = (("noise_scale", each) for each in of(self.scales))
         if sampled is not None:
             coords["sampled_scale"] = sampled.eps
             data["by_sampling"] = "sampled_scale", sampled.value
@@ -122,28 +116,25 @@ def analyze(
     wiring: bool = True,
     tell: Callable[[str], object] | None = None,
     keep: Callable[[Analysis], object] | None = None,
-    parts: Parts | None = None,
+    parts: Path | None = None,
 ) -> Analysis:
     """Analyse a network on data.
 
     Args:
-        model: Sections, of which all is analysed; or a pure function, of which curvature and sampling need no more.
-        x: Inputs, (example, ...).
+        model, x: Sections, or a pure function, of which curvature and sampling need no more; and inputs, (example, ...).
         noise_scale: Eps of the loss; None takes it from the data, see `foretrain.degeneracy.noise_scale.default_scale`.
         y: Labels, (example,) whole numbers or (example, output) targets: the loss is that of training. None takes the
             network's own outputs: the loss is how far others are from them.
         source: Where a noise scale that is given comes from, in words.
         loss: "mse" or "kl"; by default "kl" with whole numbers as labels, else "mse".
-        modules, resolution: How many, and of what resolution; None for those that follow from the graph, see `modularity`.
-        points: Of the integral of an edge.
+        modules, resolution, points: Number of modules and their resolution, None for what follows from the graph, see
+            `modularity`; and points of the integral of an edge.
         gradients: Of all data, that sampling may take; 0 samples nothing. None for as many as `seconds` have by the
             operations of one, of a core that is always the same: neither load nor machine changes what comes out.
-        seconds: Of that core; 0 samples nothing.
-        seed: Of probes and chains.
+        seconds, seed: Of that core, 0 samples nothing; and of probes and chains.
         wiring: False to leave counts at the scale, basis, graph and modules out.
-        tell: Gets lines on time and memory before it begins.
-        keep: Gets what is known after every part, sampling being the last.
-        parts: Where finished parts are kept, and found again.
+        tell, keep: Get lines on time and memory before it begins; and what is known after every part.
+        parts: File in which finished parts are kept, and found again.
 
     Raises:
         ArgumentError: An argument is out of range or fits no other; the data do not tell outputs apart.
@@ -171,87 +162,34 @@ def analyze(
     if gradients is None:
         gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
     if tell:
-        for line in outlook(function, x, gradients):
-            tell(line)
-    analysis = Analysis(
-        parameters=function.size,
-        examples=len(x),
-        answers=outputs.size,
-        widths=wide,
-        loss=loss,
-        eps=eps,
-        source=source,
-        doubts=doubts,
-    )
-    parts, begun = parts or Parts(), time.process_time()
+        outlook(tell, function, x, gradients)
+    sizes = function.size, len(x), outputs.size
+    analysis = Analysis(*sizes, wide, loss, eps, source, doubts=doubts)
 
-    def ended(name, **values):
-        """Return the analysis with this part, which took the seconds since the last."""
-        took = time.process_time() - begun - sum(analysis.seconds.values())
-        seconds = analysis.seconds | {name: took}
-        known = replace(analysis, **values, seconds=seconds, memory=_peak() / 2**20)
+    def part(name, fields, source, make):
+        """Return the analysis with the fields of a part, and its doubts, which `make` returns behind them."""
+        *values, lines = kept(parts, name, source, make)
+        doubts.extend(lines)
+        known = replace(analysis, **dict(zip(fields, values, strict=True)))
         if keep:
             keep(known)
         return known
 
     # What each part depends on, beside the parts before it.
-    inputs = function.params, x, y, outputs, loss, eps, seed
-    smallest = min(SCALES) * eps
-    costs, jacobian, more = parts.of(
-        "curvature", inputs, lambda: unit_costs.costs_of(function, x, loss, smallest, seed)
-    )
-    doubts += more
-    if not costs.converged(eps):
-        value, error = costs.effective(eps)
-        doubts.append(
-            f"Curvature: {value:,.0f} effective parameters are known to {error:,.0f} only."
-        )
-    analysis = ended("curvature", costs=costs, jacobian=jacobian)
-    widest = 0 if network is None else max(widths(network, flat))
-    few = len(x) < widest
-    if few:
-        doubts.append(
-            f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
-            "data limit every rank."
-        )
-    exact, freedom = parts.of(
-        "free directions",
-        inputs,
-        lambda: _counted(function, flat, few, eps if wiring else None, loss, jacobian),
-    )
-    if network is None:
-        doubts += exact.doubts()
-    elif exact.by_source():
-        doubts += exact.doubts()
-        if freedom is not None:
-            doubts += freedom.doubts()
-        elif wiring:
-            doubts.append(
-                "Counts: of a transformer those that change nothing at all, none at the scale."
-            )
-    elif not few:
-        why = "no section names a weight with nothing but a bias beside it"
-        doubts.append(f"Counts by source: {why}.")
-    analysis = ended("free directions", exact=exact, freedom=freedom)
+    inputs, fields = (function.params, x, y, outputs, loss, eps, seed), ("costs", "jacobian")
+    make = lambda: unit_costs.costs_of(function, x, loss, eps, seed)  # noqa: E731
+    analysis = part("curvature", fields, inputs, make)
+    scale, spectrum = eps if wiring else None, analysis.jacobian
+    make = lambda: _counted(function, flat, scale, loss, spectrum)  # noqa: E731
+    analysis = part("free directions", ("exact", "freedom"), inputs, make)
     if network is not None and wiring:
         options = {"number": modules, "resolution": resolution, "points": points}
-        graph, more = parts.of(
-            "basis, graph and modules",
-            (*inputs, str(options)),
-            lambda: wired(network, flat, eps, loss=loss, few=few, **options),
-        )
-        doubts += more
-        analysis = ended("basis, graph and modules", wiring=graph)
+        make = lambda: wired(network, flat, eps, loss=loss, **options)  # noqa: E731
+        analysis = part("basis, graph and modules", ("wiring",), (inputs, options), make)
     if gradients:
         options = {"gradients": gradients, "seed": seed, "tell": tell}
-        sampled = parts.of(
-            "sampling",
-            (*inputs, gradients),
-            lambda: _sampled(function, x, y, loss, eps, outputs, options),
-        )
-        for scale, lines in zip(sampled.eps, sampled.doubts, strict=True):
-            doubts += [f"Sampling at {scale:.3g}: {'; '.join(lines)}."] if lines else []
-        analysis = ended("sampling", sampled=sampled)
+        make = lambda: _sampled(function, x, y, loss, eps, outputs, options)  # noqa: E731
+        analysis = part("sampling", ("sampled",), (inputs, gradients), make)
     return analysis
 
 
@@ -265,10 +203,8 @@ def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:
     return CALL + costs["flops"] / OPERATIONS + costs["bytes accessed"] / BYTES
 
 
-def outlook(
-    function: Function, x: np.ndarray, gradients: int, wiring: bool = True, moments: int = 1
-) -> Iterator[str]:
-    """Lines on time and memory, from a trial of the outputs and what the parts cost; sampling takes its gradients at most."""
+def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, moments=1) -> None:
+    """Tell time and memory, from a trial of the outputs and what the parts cost; sampling takes its gradients at most."""
     begun = time.process_time()
     answers, d, network = function.outputs(x).size, function.size, function.network
     each = time.process_time() - begun
@@ -286,38 +222,40 @@ def outlook(
     if gradients:
         parts["sample at most"] = 5 + gradients * gradient_seconds(function, x, "mse")
     parts["draw"] = 1.5
-    whole, *each = (
-        duration(float(f"{part:.2g}")) for part in (sum(parts.values()), *parts.values())
-    )
-    words = ", ".join(f"{part} to {name}" for name, part in zip(parts, each, strict=True))
-    yield f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs."
-    yield f"Memory: at most {memory(size + _peak() + 1e8)}."
+    shown = lambda seconds: duration(float(f"{seconds:.2g}"))  # noqa: E731
+    words = ", ".join(f"{shown(part)} to {name}" for name, part in parts.items())
+    whole = shown(sum(parts.values()))
+    tell(f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs.")
+    tell(f"Memory: at most {memory(size + peak_memory() + 1e8)}.")
 
 
-def _peak():
-    """Bytes of memory that this process took at most."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _counted(function, x, few, eps, loss, spectrum):
-    """Free directions that change nothing at all, by source where layers are known and examples enough, and those at eps.
+def _counted(function, x, eps, loss, spectrum):
+    """Free directions that change nothing at all, by source where that can be said; those at eps, or None; and doubts.
 
     Rows x are those of `Function.rows`; without the spectrum of the Jacobian, which is of the loss, nothing is exact.
     """
     network = function.network
-    if network is not None and not few:
-        if is_transformer(network):
-            return transformer_freedom(network, x, spectrum), None
-        exact = free_directions(network, x, spectrum=spectrum, loss=loss)
-        if exact.sections:
-            at_scale = eps and free_directions(network, x, eps, spectrum, loss=loss)
-            return exact, at_scale
-    return jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum), None
+    bare = jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum)
+    if network is None:
+        return bare, None, bare.doubts()
+    widest = max(widths(network, x))
+    if len(x) < widest:
+        line = f"{len(x)} examples are fewer than the {widest} activations of the widest layer"
+        return bare, None, [f"Counts and bases: {line}, so that the data limit every rank."]
+    if is_transformer(network):
+        exact = transformer_freedom(network, x, spectrum)
+        line = "Counts: of a transformer those that change nothing at all, none at the scale."
+        return exact, None, exact.doubts() + [line] * bool(eps)
+    exact = free_directions(network, x, spectrum=spectrum, loss=loss)
+    if not exact.sections:
+        why = "no section names a weight with nothing but a bias beside it"
+        return bare, None, [f"Counts by source: {why}."]
+    at_scale = free_directions(network, x, eps, spectrum, loss=loss) if eps else None
+    return exact, at_scale, exact.doubts() + (at_scale.doubts() if at_scale else [])
 
 
 def _sampled(function, x, y, loss, eps, outputs, options):
-    """Effective parameters by sampling at `SCALES` times eps, in single precision where the scale allows."""
+    """Effective parameters by sampling at `SCALES` times eps, in single precision where the scale allows; and doubts."""
     import jax
 
     double = eps * min(SCALES) <= SINGLE * float((outputs**2).sum(1).mean())
@@ -327,13 +265,13 @@ def _sampled(function, x, y, loss, eps, outputs, options):
         params, data, targets = jax.tree.map(cast, (function.params, x, y))
         target = behavioural(function.apply, params, data, kind=loss, targets=targets, beta=1.0)
         sampled = sampled_parameters(target, [scale * eps for scale in SCALES], **options)
-    if y is None:  # their own outputs are a minimum
-        return sampled
-    doubts = []
-    for scale, value, lines in zip(sampled.eps, sampled.value, sampled.doubts, strict=True):
-        shift = unit_costs.slope_shift(function.apply, function.params, x, y, loss, float(scale))
-        why = (
-            f"the weights are no minimum of this loss, whose slope moves the number by {shift:.3g}"
-        )
-        doubts.append([*lines, why] if abs(shift) > MOVED * max(float(value), 1.0) else lines)
-    return replace(sampled, doubts=doubts)
+    if y is not None:  # their own outputs are a minimum
+        doubts = []
+        for scale, value, lines in zip(sampled.eps, sampled.value, sampled.doubts, strict=True):
+            of = function.apply, function.params, x, y, loss
+            shift = unit_costs.slope_shift(*of, float(scale))
+            why = f"the weights are no minimum of this loss, whose slope moves the number by {shift:.3g}"
+            doubts.append([*lines, why] if abs(shift) > MOVED * max(float(value), 1.0) else lines)
+        sampled = replace(sampled, doubts=doubts)
+    pairs = zip(sampled.eps, sampled.doubts, strict=True)
+    return sampled, [f"Sampling at {at:.3g}: {'; '.join(lines)}." for at, lines in pairs if lines]

@@ -1,16 +1,17 @@
-"""Pictures of an `Analysis`: effective parameters over the noise scale by every witness, chains, and the interaction graph."""
+"""Pictures of an `Analysis`, its effective parameters, chains and interaction graph, and of a `Trajectory`."""
+
+import itertools
 
 import numpy as np
 
 from foretrain.analyze.analysis import Analysis
+from foretrain.analyze.trajectory import Trajectory
 from foretrain.degeneracy.interactions.wiring import Wiring
 from foretrain.degeneracy.sampled.effective_parameters import FROM_START, SampledParameters
 from foretrain.figures import Drawing, finished
 from foretrain.figures.layered_graph import layered_graph
-from foretrain.figures.style import INK, PALETTE, panels, style
+from foretrain.figures.style import INK, PALETTE, panels, shades, style
 from foretrain.words import number
-
-_FIFTHS = 5  # bars of a histogram of ranks
 
 
 def curve(analysis: Analysis) -> Drawing:
@@ -63,47 +64,25 @@ def _samples(ax, sampled, most):
 
 
 def chains(sampled: SampledParameters) -> Drawing:
-    """Draw all chains at every scale that was sampled: their traces, and below them the rank of each among all."""
+    """Draw the traces of all chains at every scale that was sampled."""
     with style():
         pairs = zip(sampled.eps, sampled.traces, strict=True)
         drawn = [(eps, chains) for eps, chains in pairs if np.isfinite(chains).any()]
-        figure, axes = panels(2, len(drawn), height=7.4, squeeze=False)
-        for (upper, lower), (eps, chain) in zip(axes.T, drawn, strict=True):
+        figure, axes = panels(1, len(drawn), height=3.8, squeeze=False)
+        for ax, (eps, chain) in zip(axes[0], drawn, strict=True):
             own = len(chain) // FROM_START
             kinds = [("blue", "chains from the weights")] * own
             kinds += [("vermillion", "chains from outside")] * (len(chain) - own)
             for trace, (colour, label) in reversed([*zip(chain, kinds, strict=True)]):
-                upper.plot(trace, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
-            upper.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
-            _ranks(lower, rank_shares(chain), [PALETTE[name] for name, _ in kinds], chain.shape[1])
-            lower.set(xlabel="Rank among all draws")
+                ax.plot(trace, color=PALETTE[colour], linewidth=0.7, alpha=0.8, label=label)
+            ax.set(xlabel="Draw, thinned", title=f"ε = {number(float(eps), 3)}")
         axes[0, 0].set(ylabel="2 β (L - L*)")
-        axes[1, 0].set(ylabel="Chain")
         return finished(
             figure,
             "Chains",
-            "Above, effective parameters draw by draw, of every chain after its warm-up. Where both kinds of chains do not "
-            "lie over each other, or still drift, the estimate is not trusted. Below, for each chain, how many of its draws "
-            "lie in each fifth of all draws of all chains: of chains that have mixed equally many, bars of one height. Grey "
-            "is where 95% of bars end if draws are independent.",
+            "Effective parameters draw by draw, of every chain after its warm-up. Where both kinds of chains do not lie over "
+            "each other, or still drift, the estimate is not trusted.",
         )
-
-
-def rank_shares(chains: np.ndarray) -> np.ndarray:
-    """Of each chain (chain, draw) the share of draws in each fifth of the draws of all chains, (chain, 5); nan counts last."""
-    ranks = np.argsort(np.argsort(chains, axis=None)).reshape(chains.shape)
-    return np.stack([(ranks * _FIFTHS // chains.size == at).mean(1) for at in range(_FIFTHS)], 1)
-
-
-def _ranks(ax, shares, colours, draws):
-    """One histogram above the other, each on its own line; the height between two is twice that of chains that have mixed."""
-    middle, reach = 1 / _FIFTHS, 1.96 * (_FIFTHS - 1) ** 0.5 / _FIFTHS / draws**0.5
-    places, tall = np.arange(_FIFTHS) + 0.5, 0.4 * _FIFTHS
-    for at, (heights, colour) in enumerate(zip(shares, colours, strict=True)):
-        ax.bar(places, heights * tall, 0.9, at, color=colour)
-        band = at + tall * np.array([middle - reach, middle + reach])
-        ax.fill_between([0, _FIFTHS], *band, color="0.85", linewidth=0, zorder=0)
-    ax.set(xlim=(0, _FIFTHS), xticks=[0, _FIFTHS], xticklabels=["low", "high"], yticks=[])
 
 
 def graph(wiring: Wiring, eps: float, loss: str) -> Drawing:
@@ -123,3 +102,58 @@ def layer_names(wiring: Wiring, loss: str) -> list[str]:
     many = len(wiring.graph.sizes)
     last = ["logits", "roots of 2p"] if loss == "kl" else ["output"]
     return ["input", *(f"layer {at}" for at in range(1, many - len(last))), *last]
+
+
+def over_training(trajectory: Trajectory) -> Drawing:
+    """Draw effective parameters, free directions, blocks and modules over training, above the loss: what was computed."""
+    parts = {
+        _effective: "Effective parameters by curvature at three noise scales; bands are errors of the quadrature.",
+        _free: "Directions that change no answer at all, by source; hollow marks are estimates.",
+        _blocks: "Blocks of synchronised neurons, and modules.",
+        _losses: "The loss, with labels that of training, else the distance from the last outputs, which is 0 at the end.",
+    }
+    absent = {_free: not trajectory.by_source(), _blocks: not trajectory.block_counts()}
+    parts = {part: words for part, words in parts.items() if not absent.get(part)}
+    with style():
+        figure, axes = panels(len(parts), 1, height=2.75 * len(parts), sharex=True)
+        for ax, part in zip(axes, parts, strict=True):
+            part(ax, trajectory)
+        axes[-1].set(xlabel=trajectory.axis)
+        return finished(figure, "Over training", " ".join(parts.values()), 3)
+
+
+def _effective(ax, trajectory):
+    columns = trajectory.scales, shades(3), *(of.T for of in trajectory.effective)
+    for eps, colour, value, error in zip(*columns, strict=True):
+        label = f"N at ε = {number(float(eps), 3)}"
+        ax.plot(trajectory.moments, value, "o-", color=colour, label=label)
+        ax.fill_between(trajectory.moments, value - error, value + error, color=colour, alpha=0.25)
+    ax.set(ylabel="Effective parameters", ylim=(0, None))
+
+
+def _free(ax, trajectory):
+    exact = np.array([freedom.exact for freedom in trajectory.counts])
+    counts = {name: values for name, values in trajectory.by_source().items() if values.any()}
+    for (name, values), colour in zip(counts.items(), itertools.cycle(PALETTE.values())):
+        colour, dashes = (INK, "-") if name == "all" else (colour, "--")
+        ax.plot(trajectory.moments, values, dashes, label=f"free, {name}", color=colour)
+        for kind, fill in ((exact, colour), (~exact, "white")):
+            marks = {"color": colour, "markerfacecolor": fill}
+            ax.plot(trajectory.moments[kind], values[kind], "o", **marks)
+    ax.set(ylabel="Free directions", ylim=(0, None))
+
+
+def _blocks(ax, trajectory):
+    colours = {"synchronised blocks": PALETTE["purple"], "modules": PALETTE["sky"]}
+    for name, values in trajectory.block_counts().items():
+        ax.plot(trajectory.moments, values, "s-", color=colours[name], label=name)
+    ax.set(ylabel="Blocks, modules", ylim=(0, None))
+
+
+def _losses(ax, trajectory):
+    losses = trajectory.distance
+    above = losses > 0  # without labels the last is the one that all are compared with
+    logarithmic = above.any() and losses[above].max() > 100 * losses[above].min()
+    shown = above if logarithmic else slice(None)
+    ax.plot(trajectory.moments[shown], losses[shown], "o-", color=INK)
+    ax.set(ylabel="Loss", **({"yscale": "log"} if logarithmic else {"ylim": (0, None)}))

@@ -10,7 +10,7 @@ from foretrain.analyze.analysis import Analysis
 from foretrain.degeneracy.counts.transformer_freedom import SOURCES, TransformerFreedom
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.report.answer import Answer, Table
-from foretrain.words import duration, number
+from foretrain.words import number
 
 _LOSSES = {"mse": "squared error", "kl": "divergence of the softmax, in nats"}
 # Of all answers of the room.
@@ -73,9 +73,7 @@ def tables(analysis: Analysis) -> list[Table]:
         parts += _sections(analysis.freedom)
     if analysis.wiring is not None:
         parts += _modules(analysis.wiring, figures.layer_names(analysis.wiring, analysis.loss))
-    rows = [(name, duration(value)) for name, value in analysis.seconds.items()]
-    rows.append(("most memory", f"{analysis.memory:.0f} MB"))
-    return [*parts, Table("Time and memory", ("", ""), rows)]
+    return parts
 
 
 def with_error(value, error) -> str:
@@ -106,10 +104,9 @@ def _network(analysis):
 def _witnesses(analysis):
     """Effective parameters at three scales: by curvature, by counting, by sampling."""
     rows, costs, sampled = [], analysis.costs, analysis.sampled
-    for eps in analysis.eps * np.array(SCALES):
+    for at, eps in enumerate(analysis.eps * np.array(SCALES)):
         by_chains = "not sampled"
         if sampled is not None:
-            at = int(np.argmin(abs(np.log(sampled.eps / eps))))
             word = "trusted" if np.isfinite(sampled.value[at]) else "sampled"
             known = with_error(sampled.value[at], sampled.error[at])
             by_chains = known if sampled.trusted[at] else f"not {word}: see Trust"
@@ -163,13 +160,13 @@ def _modules(wiring, names):
         (f"of {len(chance)} rewired graphs", rewired),
     ]
     heading = "Modules of the interaction graph, directions of each layer"
-    tables = heading, ("module", *names), rows
-    return [Table(*tables), Table("How modular it is", ("", ""), measures)]
+    how = Table("How modular it is", ("", ""), measures)
+    return [Table(heading, ("module", *names), rows), how]
 
 
 def _numbers(analysis):
     """Numbers of the tables, for a program."""
-    names = "parameters examples answers widths loss eps source seconds memory doubts".split()
+    names = "parameters examples answers widths loss eps source doubts".split()
     scales = analysis.eps * np.array(SCALES)
     values = scales, *analysis.costs.effective(scales), *analysis.costs.above(scales)
     heads = "noise_scale by_curvature error costs_above error_of_those".split()

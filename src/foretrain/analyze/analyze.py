@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from foretrain.analyze import analysis
 from foretrain.analyze.analysis import Analysis
 from foretrain.analyze.trajectory import Trajectory, trajectory
@@ -56,15 +54,13 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     whole = is_network(model)
     apply: Any = model
     rest = arrays if whole else arrays[1:]
-    if "y" in options and len(rest) == 1:
-        rest = (*rest, options.pop("y"))
     if not (whole or callable(model)) or not 1 <= len(rest) <= 2:
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     x, *y = rest
     function = function_from(model, x) if whole else function_of(apply, arrays[0], x)
     function = _part(function, part) if part else function
-    return analysis.analyze(function, x, y=y[0] if y else None, **options)
+    return analysis.analyze(function, x, **(options | dict(zip(["y"], y, strict=False))))
 
 
 def analyze_files(
@@ -93,7 +89,7 @@ def analyze_files(
         part: Names of parameters that move, with all below them; the others stay as they are.
         noise_scale: Loss below which a difference does not count; "seeds" for the variance between the models' outputs;
             None takes it from the data.
-        wiring: Of several moments: True for the modules of every one.
+        wiring: Of several moments: True for the modules of every one, as with their number; one model's are always found.
         **options: Of `foretrain.analyze.analysis.analyze`; over training nothing is sampled, and no part kept.
 
     Raises:
@@ -104,11 +100,12 @@ def analyze_files(
     label = Path(models[0]).name
     arrays = read_examples(data, labels)
     x, y = arrays["x"], arrays.get("y")
-    if outputs is not None and len(models) > 1:
-        raise argument_error("outputs", "be given of one model", f"are given of {len(models)}")
     known = None if outputs is None else read_npy(path_argument("outputs", outputs))
     how = {"activation": activation, "layers": layers}
-    functions = [own_model(model, x, outputs=known, **how).function(x) for model in models]
+    functions = [
+        own_model(model, x, outputs=None if number else known, **how).function(x)
+        for number, model in enumerate(models)
+    ]
     network = functions[0].network
     if network is not None and is_transformer(network):
         x = one_hot(network, x, "data")
@@ -123,22 +120,15 @@ def analyze_files(
         functions = [_part(function, part) for function in functions]
     options |= {"noise_scale": noise_scale, "y": y, "source": source}
     if len(functions) == 1:
-        if wiring:
-            rule, got = "be left out of one model", "is given"
-            raise argument_error("wiring", rule, got, "Modules of one model are found anyway.")
         return replace(analysis.analyze(functions[0], x, **options), label=label)
-    if options.pop("modules", None) is not None:
-        repair = "Try --wiring, which finds their number at every moment."
-        raise argument_error("modules", "be left out over training", "is given", repair)
     for name in ("seconds", "gradients", "keep", "parts"):
         options.pop(name, None)
-    options |= {"wiring": wiring, "axis": "Model, in the order given"}
+    wiring = wiring or options.get("modules") is not None
     steps = [step for path in models if (step := _step(path)) is not None]
     if len(set(steps)) == len(models):
-        order = np.argsort(steps).tolist()
-        functions, steps = [functions[at] for at in order], [steps[at] for at in order]
-        options |= {"moments": steps, "axis": "Moment of training (step)"}
-    return replace(trajectory(functions, x, **options), label=label)
+        pairs = sorted(zip(steps, functions, strict=True), key=lambda pair: pair[0])
+        options["moments"], functions = zip(*pairs, strict=True)
+    return replace(trajectory(functions, x, wiring=wiring, **options), label=label)
 
 
 def _part(function, names):

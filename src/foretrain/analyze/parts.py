@@ -6,37 +6,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from foretrain.results.files import write_atomic
 
 _ARRAYS = {"ndarray", "dtype", "scalar", "_reconstruct", "_frombuffer"}  # that NumPy makes
 
 
-class Parts:
-    """Parts by name in a file, each with a digest of what it depends on; without a path nothing is kept."""
+def kept(path: Path | None, name: str, source: Any, make: Callable[[], Any]) -> Any:
+    """Return the part of this name that was made of the same source by this version, or make and keep it.
 
-    def __init__(self, path: Path | None = None):
-        self.path = path
+    The source is a tree of arrays, numbers, texts. Without a path nothing is kept; another file than one of parts has none.
+    """
+    import jax
 
-    def of(self, name: str, source: Any, make: Callable[[], Any]) -> Any:
-        """Return the part that was made of the same, or make and keep it; `source` is a tree of arrays, numbers, texts."""
-        if self.path is None:
-            return make()
-        known, digest = self._known(), _digest(source)
-        if known.get(name, ("", None))[0] != digest:
-            known[name] = digest, make()
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(self.path, pickle.dumps(known))
-        return known[name][1]
+    from foretrain import __version__
 
-    def _known(self) -> dict[str, tuple[str, Any]]:
-        """All parts of the file, none where it is absent or is no such file."""
-        try:
-            with self.path.open("rb") as file:  # pyright: ignore[reportOptionalMemberAccess]
-                return dict(_Reader(file).load())
-        except Exception:
-            return {}
+    if path is None:
+        return make()
+    try:
+        with path.open("rb") as file:
+            known = dict(_Reader(file).load())
+    except Exception:
+        known = {}
+    leaves = (__version__, *jax.tree.leaves(source))
+    digest = hashlib.sha256(pickle.dumps(leaves)).hexdigest()
+    if known.get(name, ("", None))[0] != digest:
+        known[name] = digest, make()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, pickle.dumps(known))
+    return known[name][1]
 
 
 class _Reader(pickle.Unpickler):
@@ -49,17 +46,3 @@ class _Reader(pickle.Unpickler):
             if not data or (isinstance(loaded, type) and loaded.__module__ == module):
                 return loaded
         raise pickle.UnpicklingError(f"{module}.{name} is no part of an analysis")
-
-
-def _digest(source):
-    """Digest of a tree of arrays, numbers and texts, and of the version that reads it."""
-    import jax
-
-    from foretrain import __version__
-
-    digest = hashlib.sha256(__version__.encode())
-    for leaf in jax.tree.leaves(source):
-        array = np.ascontiguousarray(leaf)
-        digest.update(f"{array.dtype} {array.shape} ".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
+from foretrain.analyze.analysis_figures import over_training
 from foretrain.analyze.analysis_words import PICTURES, with_error
 from foretrain.analyze.trajectory import Trajectory
-from foretrain.analyze.trajectory_figures import over_training
 from foretrain.report.answer import Answer, Table
 from foretrain.words import number
 
@@ -15,9 +15,11 @@ LISTED = 3  # changes of a count up to which each is printed
 
 def answer(trajectory: Trajectory) -> Answer:
     """Return what is said of a trajectory."""
-    names = "moments scales source effective error distance loss parameters answers doubts".split()
-    numbers = {name: getattr(trajectory, name) for name in names}
+    last, (effective, error) = trajectory.analyses[-1], trajectory.effective
+    numbers = {name: getattr(trajectory, name) for name in "moments scales distance doubts".split()}
+    numbers |= {name: getattr(last, name) for name in "source loss parameters answers".split()}
     counts = trajectory.by_source() | trajectory.block_counts()
+    numbers |= {"effective": effective, "error": error, "counts": counts}
     return Answer(
         name="analysis",
         title=f"{trajectory.label} over training",
@@ -25,14 +27,14 @@ def answer(trajectory: Trajectory) -> Answer:
         tables=tables(trajectory),
         drawings=dict.fromkeys(PICTURES) | {"over-training": partial(over_training, trajectory)},
         doubts=trajectory.doubts,
-        numbers=numbers | {"counts": counts},
+        numbers=numbers,
     )
 
 
 def changes(trajectory: Trajectory) -> list[str]:
     """Lines on the largest change of the loss and of N between two moments, and on every change of a count."""
     lines, moments = [], trajectory.moments
-    for name, values in (("The loss", trajectory.distance), ("N", trajectory.effective[:, 1])):
+    for name, values in (("The loss", trajectory.distance), ("N", trajectory.effective[0][:, 1])):
         at = int(abs(np.diff(values)).argmax())
         ends = " to ".join(number(value, 4) for value in values[at : at + 2])
         most = f"changes most between {_between(moments, at)}: from {ends}"
@@ -67,10 +69,10 @@ def tables(trajectory: Trajectory) -> list[Table]:
     """Loss and effective parameters of every moment; where they were counted free directions by source, blocks, modules."""
     names = [f"{moment:g}" for moment in trajectory.moments]
     columns = {"loss": [number(float(loss), 4) for loss in trajectory.distance]}
-    each = trajectory.scales, trajectory.effective.T, trajectory.error.T
-    for eps, *pair in zip(*each, strict=True):
+    for eps, *pair in zip(trajectory.scales, *(of.T for of in trajectory.effective), strict=True):
         columns[f"N at {number(float(eps), 3)}"] = [*map(with_error, *pair)]
-    whole = f"Effective parameters N of {trajectory.parameters:,}, noise scale {trajectory.source}"
+    last = trajectory.analyses[-1]
+    whole = f"Effective parameters N of {last.parameters:,}, noise scale {last.source}"
     parts, counts = {whole: columns}, trajectory.by_source()
     if more := counts | trajectory.block_counts():
         columns = {name: [f"{value:,}" for value in values] for name, values in more.items()}

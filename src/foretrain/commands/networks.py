@@ -46,7 +46,6 @@ def _explain(arguments):
 
 def _analyze(arguments):
     from foretrain.analyze.analyze import analyze_files
-    from foretrain.analyze.parts import Parts
 
     if arguments.out is None:
         # Named by the model's file, and by its name in a Python file.
@@ -60,13 +59,13 @@ def _analyze(arguments):
     def keep(analysis):
         """Print the tables that this part of an analysis adds."""
         known.append(analysis)
-        for table in analysis.answer().tables[:-1]:
+        for table in analysis.answer().tables:
             if table.heading not in shown and not arguments.quiet:
                 for line in ("", *table.lines(room())):
                     say(line)
             shown.add(table.heading)
 
-    options |= {"keep": keep, "parts": Parts(path)}
+    options |= {"keep": keep, "parts": path}
     try:
         _answer(analyze_files(arguments.models, arguments.data, **options), arguments)
         path.unlink(missing_ok=True)  # it is whole

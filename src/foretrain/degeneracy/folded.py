@@ -18,7 +18,6 @@ import numpy as np
 
 from foretrain.degeneracy.network import Network, Section, examples
 from foretrain.degeneracy.nonlinearities import nonlinearity
-from foretrain.errors import argument_error
 
 BUDGET = 2**28  # bytes that a block of examples may take
 
@@ -221,8 +220,6 @@ def blocks(x: np.ndarray, size: int) -> Iterator[np.ndarray]:
         yield np.asarray(x[begin : begin + size], np.float64)
 
 
-def block_size(bytes_each: float, budget: int = BUDGET) -> int:
-    """So many examples at a time that what each needs stays within the budget, at least one."""
-    if not budget > 0:
-        raise argument_error("budget", "be a positive number of bytes", f"is {budget}")
-    return max(1, int(budget / max(bytes_each, 1)))
+def block_size(bytes_each: float) -> int:
+    """So many examples at a time that what each needs stays within `BUDGET`, at least one."""
+    return max(1, int(BUDGET / max(bytes_each, 1)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.degeneracy.folded import BUDGET, block_size, blocks, layers, shapes, steps
+from foretrain.degeneracy.folded import block_size, blocks, layers, shapes, steps
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error
 
@@ -37,9 +37,7 @@ class Moments:
     examples: int
 
 
-def moments(
-    network: Network, x: np.ndarray, *, centre: bool = False, budget: int = BUDGET
-) -> list[Moments]:
+def moments(network: Network, x: np.ndarray, *, centre: bool = False) -> list[Moments]:
     """Moments of every layer in one pass over the data.
 
     With `centre` moments are about the mean, and nothing is folded in; else biases are, and f̄ = (f, 1).
@@ -48,7 +46,7 @@ def moments(
     """
     chain, sizes = steps(network, not centre), shapes(network, x, not centre)
     factors = [np.zeros((0, d + centre)) for _, d in sizes]
-    for block in blocks(x, block_size(24 * sum(t * d for t, d in sizes), budget)):
+    for block in blocks(x, block_size(24 * sum(t * d for t, d in sizes))):
         for at, f in enumerate(layers(chain, block, not centre)):
             if not np.isfinite(f).all():
                 raise argument_error("x", "give finite activations", "gives some that are not")

@@ -32,7 +32,6 @@ class Section:
         apply: Of (params, activations (d_l,)): activations (d_{l+1},); pure, in JAX, without randomness.
         weight: Name of the leaf of its params that is its linear part, (out, in), acting on the section's input.
         bias: Name of the leaf, (out,), that is added to it.
-        gate: Of preactivations, any shape: what each output is of its preactivation; None where it is their quotient.
         activation: Name of the nonlinearity (`foretrain.degeneracy.nonlinearities`) where the section is the linear part
             and then this; None where it is anything else.
         inputs: Number of activations it reads, where no weight says so and the section knows it.
@@ -43,7 +42,6 @@ class Section:
     apply: Callable[[Params, Any], Any]
     weight: str | None = None
     bias: str | None = None
-    gate: Callable[[Any], Any] | None = None
     activation: str | None = None
     inputs: int | None = None
     positions: bool = False

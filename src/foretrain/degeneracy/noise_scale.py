@@ -33,14 +33,19 @@ def spread(outputs: np.ndarray, loss: str) -> float:
     if loss == "mse":
         value, least = float(outputs.var(0).sum()), ROUNDING * float((outputs**2).sum(1).mean())
     else:
-        logs = log_softmax(outputs, axis=1)
-        p = np.exp(logs)
-        value, least = float((p * (logs - np.log(p.mean(0)))).sum(1).mean()), 1e-14
+        value, least = _divergence(outputs), 1e-14
     if not value > least:
         alike = f"the network answers all {len(outputs)} alike"
         got = alike if len(outputs) > 1 else "holds one"
         raise argument_error("x", "hold examples of which the outputs differ", got)
     return value
+
+
+def _divergence(logits):
+    """Mean divergence of probabilities from their mean along the first axis, (n, ..., o)."""
+    logs = log_softmax(logits, axis=-1)
+    p = np.exp(logs)
+    return float((p * (logs - np.log(p.mean(0)))).sum(-1).mean())
 
 
 def default_scale(outputs: np.ndarray, y: np.ndarray | None, loss: str) -> tuple[float, str]:
@@ -110,9 +115,7 @@ def variance_between(functions: Sequence[Function], x: np.ndarray, loss: str = "
     if loss == "mse":
         variance = float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
     else:
-        logs = log_softmax(outputs, axis=-1)
-        p = np.exp(logs)
-        variance = float((p * (logs - np.log(p.mean(0)))).sum(-1).mean()) * k / (k - 1)
+        variance = _divergence(outputs) * k / (k - 1)
     if not variance > 0:
         raise argument_error("models", "differ in their outputs", "are alike on these data")
     return variance

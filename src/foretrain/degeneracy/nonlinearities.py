@@ -34,11 +34,7 @@ class Nonlinearity:
 
 @cache
 def nonlinearity(name: str) -> Nonlinearity:
-    """The nonlinearity of that name; unknown ones are refused with the nearest.
-
-    Args:
-        name: One of `NAMES`, or `leaky_relu:` with a slope.
-    """
+    """The nonlinearity of that name, one of `NAMES` or `leaky_relu:` with a slope; others are refused with the nearest."""
     kind, _, leak = str(name).partition(":")
     if leak and kind == "leaky_relu":
         return _leaky(real("activation", leak))

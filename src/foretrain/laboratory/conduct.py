@@ -32,8 +32,8 @@ from foretrain.plans.config import read_sweep
 from foretrain.plans.options import OF_GRID, Options, documented, only, split
 from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
+from foretrain.results.files import warnings_logged
 from foretrain.results.journal import Scan, scan
-from foretrain.results.log import warnings_logged
 from foretrain.results.manifest import check_writable, claim_folder, read_manifest
 from foretrain.results.result import Result
 from foretrain.results.root import altered
@@ -155,10 +155,8 @@ def conduct(plan: Plan, options: Options) -> Result | None:
         def claimed() -> None:
             before.append(home.record(folder, plan, data_dir=remembered))
             if before[0] is None and journal.identities:
-                home.note(
-                    folder,
-                    f"{count(len(journal.identities), 'run was', 'runs were')} there before any plan.",
-                )
+                known = count(len(journal.identities), "run was", "runs were")
+                home.note(folder, f"{known} there before any plan.")
             for line in lines:
                 home.note(folder, line)
 
@@ -190,10 +188,8 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             tell_user(f"{count(execution.stored, 'run was', 'runs were')} found done, {added}.")
         others = [name for name in journal.backends if name and name not in execution.backends]
         if others and execution.backends:
-            new = ", ".join(execution.backends)
-            say(
-                f"{folder} holds runs made on {', '.join(others)}, which rounds otherwise than {new}."
-            )
+            old, new = ", ".join(others), ", ".join(execution.backends)
+            say(f"{folder} holds runs made on {old}, which rounds otherwise than {new}.")
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
         return conclude(folder, plan, execution.device, execution.wall_time_s, tell=tell)
@@ -201,8 +197,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
 
 def execution_options(options: Options) -> dict[str, Any]:
     """Return the options with which a shard is executed, or raise `ArgumentError`, before a folder is touched."""
-    names = ("on", "checkpoint_every", "keep_state")
-    how = {name: getattr(options, name) for name in names}
+    how = {name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")}
     part_of(options.shard)
     check_options(workers=options.workers, **how)
     if options.retrain and options.keep:
@@ -237,8 +232,7 @@ def _other_code(folder: Path, plan: Plan, journal: Scan, options: Options) -> tu
     Raises `FolderError` where runs are to be added to those of other code, and nothing is said.
     """
     code = plan.study.code
-    makers = {id: journal.code_of(id) for id in journal.identities}
-    other = {id: maker for id, maker in makers.items() if maker != code}
+    other = {id: maker for id, maker in journal.makers.items() if maker != code}
     failed = _failed(journal) & other.keys()
     left = {id: maker for id, maker in other.items() if id not in failed}
     if not left:

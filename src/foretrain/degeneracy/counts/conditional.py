@@ -26,7 +26,7 @@ _WORK = 2**33  # operations above which nothing is counted
 def feasible(network: Network, x: np.ndarray, at: int) -> bool:
     """True if `conditional_directions` can take section l, `at`: its nonlinearity is named, and the work bounded."""
     section, following = network.sections[at], network.sections[at + 1]
-    if section.activation is None or section.gate is not None:
+    if section.activation is None:
         return False
     wide = np.size(network.params[at][section.weight or ""]) + 1
     readers, reads = np.shape(network.params[at + 1][following.weight or ""])

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.degeneracy.counts.conditional import conditional_directions, feasible
+from foretrain.degeneracy.counts.conditional import LEAST, conditional_directions, feasible
 from foretrain.degeneracy.counts.grams import Grams, grams, range_basis
 from foretrain.degeneracy.counts.jacobian_rows import weighted
 from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, Spectrum
@@ -46,7 +46,6 @@ from foretrain.errors import argument_error
 
 SOURCES = ("activations", "jacobians", "synchronized", "conditional")
 _WORK = 2**35  # operations that the rank of all block directions may take, as a rule
-_LEAST = 1e-13  # of singular values of activations, and of derivatives by preactivations, against the largest
 
 
 @dataclass(frozen=True)
@@ -55,24 +54,18 @@ class SectionFreedom:
 
     Args:
         parameters: All of its weight and bias.
-        activation_rank, jacobian_rank: Of G^l, with the unit that is always 1 where there is a bias, and of K^{l+1}; at a
-            scale of what matters by the largest of the other.
         activations, jacobians: Free directions by sources 1 and 2.
-        synchronized, conditional: By sources 3 and 4, of the neurons that the section leads to, shared with the next one.
+        synchronized, conditional: By sources 3 and 4, of the neurons that the section leads to, shared with the next one;
+            where there are too many neurons, or the nonlinearity is not named, from below, at a scale 0.
         blocks: Those neurons in blocks, larger ones first; empty where they have no gates or are the outputs.
-        complete: True if `synchronized` and `conditional` were counted in full; False where there are too many neurons for
-            that, or the nonlinearity is not named: then `synchronized` is a bound from below, at a scale 0.
     """
 
     parameters: int
-    activation_rank: int
-    jacobian_rank: int
     activations: int
     jacobians: int
     synchronized: int
     conditional: int
     blocks: tuple[Block, ...]
-    complete: bool
 
     @property
     def counted(self) -> int:
@@ -134,18 +127,15 @@ def free_directions(
     sections = {}
     for at, (inner, outer) in bases.items():
         widths = len(outer), len(inner)
-        g, k = int(kept[at].any(0).sum()), int(kept[at].any(1).sum())
-        beyond, unseen, whole = extra.get(at, (0, 0, True))
+        g = int(kept[at].any(0).sum())
+        beyond, unseen = extra.get(at, (0, 0))
         sections[at] = SectionFreedom(
             parameters=widths[0] * widths[1],
-            activation_rank=g,
-            jacobian_rank=k,
             activations=widths[0] * (widths[1] - g),
             jacobians=widths[0] * g - int(kept[at].sum()),
             synchronized=beyond,
             conditional=unseen,
             blocks=tuple(blocks.get(at, ())),
-            complete=whole,
         )
     answers = len(x) * evaluated(network, x[:1])[0][-1].size
     return FreeDirections(
@@ -226,7 +216,7 @@ def _of_grams(network, matrices, counted):
 def _range(root):
     """Orthonormal columns that span the rows of a root, (d, rank), and the eigenvalues of its square along them."""
     _, values, directions = np.linalg.svd(root, full_matrices=False)
-    kept = values > _LEAST * values.max(initial=0)
+    kept = values > LEAST * values.max(initial=0)
     return directions[kept].T, values[kept] ** 2
 
 
@@ -263,14 +253,13 @@ def _blocks(network, x, matrices, roots, at, scale):
 
 
 def _beyond(network, x, bases, costs, blocks, scale):
-    """By section: free directions of blocks beyond both ranks, conditional ones beyond those, and whether both are ranks."""
+    """By section: free directions of blocks beyond both ranks, and conditional ones beyond those."""
     if not costs:
         return {}
     many = sum(len(b.neurons) ** 2 for of in blocks.values() for b in of)
     wide = sum(cost.size for cost in costs.values())
     if many**2 * wide > _WORK:
-        least = {at: 0 if scale else _at_least(of, *bases[at]) for at, of in blocks.items()}
-        return {at: (count, 0, False) for at, count in least.items()}
+        return {at: (0 if scale else _at_least(of, *bases[at]), 0) for at, of in blocks.items()}
     spots, begin = {}, 0
     for at in bases:
         spots[at] = slice(begin, begin + costs[at].size)
@@ -290,17 +279,15 @@ def _beyond(network, x, bases, costs, blocks, scale):
         moves = _generators(network, blocks[at], at)
         rows = _joined(rows, np.array([row(at, *move) for move in moves]))
         total = _freed(rows, above, scale)
-        counts[at], before = (total - before, 0, True), total
+        counts[at], before = (total - before, 0), total
     for at in (at for at in bases if at + 1 in bases):
-        synchronized, _, _ = counts.get(at, (0, 0, True))
         if not feasible(network, x, at):
-            counts[at] = (synchronized, 0, False)
             continue
         moves = conditional_directions(network, x, at)
         new = [row(at, v, u) / np.sqrt((v**2).sum() + (u**2).sum()) for v, u in moves]
         rows = _joined(rows, np.array(new))
         total = _freed(rows, above, scale)
-        counts[at], before = (synchronized, total - before, True), total
+        counts[at], before = (counts.get(at, (0, 0))[0], total - before), total
     return counts
 
 

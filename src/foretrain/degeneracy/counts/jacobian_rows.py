@@ -111,25 +111,18 @@ def _by_jax(apply, x, params, loss):
 
     def precise(leaf):
         leaf = np.asarray(leaf)
-        return leaf.astype(np.float64) if _real(leaf) else leaf
+        return leaf if leaf.dtype.kind in "biu" else leaf.astype(np.float64)
 
-    leaves, structure = jax.tree.flatten(jax.tree.map(precise, params))
-    moving = [_real(leaf) for leaf in leaves]
     data = jax.tree.map(precise, x)
     counts = {len(leaf) for leaf in jax.tree.leaves(data) if leaf.ndim}
-    if not any(moving):
-        raise argument_error("params", "hold an array of floating point", "does not")
     if len(counts) != 1 or 0 in counts:
         raise argument_error("x", "hold arrays of as many examples, at least one", "does not")
     (count,) = counts
     with jax.enable_x64(True):
-        flat, rebuilt = ravel_pytree([v for v, moves in zip(leaves, moving, strict=True) if moves])
+        flat, rebuilt = ravel_pytree(jax.tree.map(lambda leaf: np.asarray(leaf, float), params))
 
         def outputs(vector, example):
-            new = iter(rebuilt(vector))
-            whole = [next(new) if moves else v for v, moves in zip(leaves, moving, strict=True)]
-            tree = jax.tree.unflatten(structure, whole)
-            answers = apply(tree, jax.tree.map(lambda leaf: leaf[None], example))
+            answers = apply(rebuilt(vector), jax.tree.map(lambda leaf: leaf[None], example))
             return answers.ravel(), jax.numpy.atleast_1d(answers[0])
 
         run = jax.jit(jax.vmap(jax.jacrev(outputs, has_aux=True), (None, 0)))
@@ -145,9 +138,3 @@ def _by_jax(apply, x, params, loss):
         return weighted(answers, rows.reshape(-1, flat.size), loss)
 
     return Rows(by_jax, count, shape.size, int(flat.size), float(jax.numpy.finfo(shape.dtype).eps))
-
-
-def _real(leaf):
-    import jax.numpy as jnp
-
-    return jnp.issubdtype(leaf.dtype, jnp.floating)

@@ -23,8 +23,7 @@ import numpy as np
 from foretrain.degeneracy.counts.jacobian_rows import jacobian_rows
 from foretrain.degeneracy.network import Network
 from foretrain.errors import TooLarge, argument_error, real
-from foretrain.words import duration
-from foretrain.words import memory as in_words
+from foretrain.words import duration, memory
 
 RESOLUTION = {"triangle": 1e-13, "gram": 1e-7}  # of singular values over the largest
 GAP = 100  # times the resolution: from there on a singular value is surely none that rounding left
@@ -174,7 +173,6 @@ def jacobian_spectrum(
     *,
     loss: str = "mse",
     seconds: float = SECONDS,
-    memory: float = MEMORY,
 ) -> Spectrum:
     """The singular values, in the best of both ways that fits.
 
@@ -185,9 +183,9 @@ def jacobian_spectrum(
         network: A network; or a pure function of (params, x) in JAX, of as many rows of outputs as x has examples, each of its
             own example alone.
         x: (example, d_0); of a function any tree of arrays with examples first.
-        params: Of a function: any tree of arrays. Those that are not floating point stay as they are.
+        params: Of a function: any tree of arrays of floating point.
         loss: "mse" or "kl", which reads outputs as logits.
-        seconds, memory: Of one core, by the estimate of `cost`, and bytes, at most.
+        seconds: Of one core, by the estimate of `cost`, at most; memory is `MEMORY` at most.
 
     Raises:
         TooLarge: Neither way fits; the line says what both would take.
@@ -197,13 +195,13 @@ def jacobian_spectrum(
     rows = jacobian_rows(network, x, params, loss)
     answers, used = rows.answers, np.ones(rows.parameters, bool)
     least = cost(rows.parameters // 3, answers).values()  # were two thirds of the columns zero
-    if any(time <= seconds and needs <= memory for time, needs in least):
+    if any(time <= seconds and needs <= MEMORY for time, needs in least):
         sums = np.sum([np.abs(rows.of(*span)).sum(0) for span in rows.spans()], axis=0)
         if not np.isfinite(sums).all():
             raise argument_error("x", "give derivatives that are finite", "gives some that are not")
         used = sums > 0
     many = int(used.sum())
-    way, whole, *_ = best_way(many, answers, seconds, memory)
+    way, whole, *_ = best_way(many, answers, seconds)
     parts = (rows.of(*span)[:, used] for span in rows.spans())
     if whole:
         tall = np.concatenate(list(parts))
@@ -235,34 +233,31 @@ def cost(parameters: int, answers: int) -> dict[str, tuple[float, float]]:
 
 
 def best_way(
-    parameters: int, answers: int, seconds: float = SECONDS, memory: float = MEMORY
+    parameters: int, answers: int, seconds: float = SECONDS
 ) -> tuple[str, bool, float, float]:
     """The way, True if J is held whole, and the seconds and bytes that it takes; `TooLarge` where neither fits."""
     lines = []
     for way, (time, least) in cost(parameters, answers).items():
-        if time <= seconds and least <= memory:
+        if time <= seconds and least <= MEMORY:
             entries = 24.0 * parameters * answers
-            whole = entries <= memory or parameters > answers
+            whole = entries <= MEMORY or parameters > answers
             return way, whole, time, max(entries, least) if whole else least
-        lines.append(f"by its {way} {duration(time)} of a core and {in_words(least)}")
+        lines.append(f"by its {way} {duration(time)} of a core and {memory(least)}")
     raise TooLarge(
         f"The Jacobian of {answers:,} answers by {parameters:,} parameters takes {', '.join(lines)}: more than "
-        f"{duration(seconds)} or {in_words(memory)}. Try fewer examples, or a larger `seconds` or `memory`."
+        f"{duration(seconds)} or {memory(MEMORY)}. Try fewer examples, or a larger `seconds`."
     )
 
 
 def _values(parts, way, small):
     """Singular values of the matrix that these rows make up, `small` wide, descending."""
-    kept = np.zeros((0, small)) if way == "triangle" else np.zeros((small, small))
-    waiting, many = [], 0
+    if way == "gram":
+        squares = sum((part.T @ part for part in parts), np.zeros((small, small)))
+        return np.sqrt(np.maximum(np.linalg.eigvalsh(squares)[::-1], 0))
+    kept, waiting, many = np.zeros((0, small)), [], 0
     for part in parts:
-        if way == "gram":
-            kept += part.T @ part
-            continue
         waiting.append(part)
         many += len(part)
         if many >= 2 * small:
             kept, waiting, many = np.linalg.qr(np.concatenate([kept, *waiting]), mode="r"), [], 0
-    if way == "gram":
-        return np.sqrt(np.maximum(np.linalg.eigvalsh(kept)[::-1], 0))
     return np.linalg.svd(np.linalg.qr(np.concatenate([kept, *waiting]), mode="r"), compute_uv=False)

@@ -10,8 +10,8 @@ constants (what goes out is divided by ``c_i / c_j`` on the way), and where this
 that is always 1 is of the block too: it counts in s, not in |S|, since it cannot be moved.
 
 Only rectifiers have gates in the strict sense, which stay as their neurons are scaled and mixed. At a noise scale `gelu` and
-`silu` have one too, 1 where the slope exceeds 1/2 and 0 elsewhere, and so has a section that gives its own: what follows
-of it is an estimate. `tanh`, `sigmoid` and `square` have none: each neuron is alone, and not even its scale is free.
+`silu` have one too, 1 where the slope exceeds 1/2 and 0 elsewhere: what follows of it is an estimate. `tanh`, `sigmoid` and
+`square` have none: each neuron is alone, and not even its scale is free.
 """
 
 from dataclasses import dataclass, replace
@@ -27,18 +27,16 @@ _THRESHOLDED = ("gelu", "gelu_tanh", "silu")
 
 
 def has_gates(section: Section, strict: bool = True) -> bool:
-    """True if a section's neurons have gates: rectifiers; unless `strict` thresholded ones too, and a gate of its own."""
-    if section.weight is None:
+    """True if a section's neurons have gates: rectifiers; unless `strict` thresholded ones too."""
+    if section.weight is None or section.activation is None:
         return False
-    if section.gate is not None or section.activation in _THRESHOLDED:
+    if section.activation in _THRESHOLDED:
         return not strict
-    return section.activation is not None and nonlinearity(section.activation).homogeneous
+    return nonlinearity(section.activation).homogeneous
 
 
 def gates(section: Section, p: np.ndarray) -> np.ndarray:
     """r_i(x), (n, d), of a section that has gates, at its preactivations p."""
-    if section.gate is not None:
-        return np.asarray(section.gate(p), float)
     slope = nonlinearity(section.activation or "").slope(p, np)
     if section.activation in _THRESHOLDED:
         return (slope > 0.5).astype(float)

@@ -27,7 +27,7 @@ from foretrain.degeneracy.counts.jacobian_spectrum import Freedom, Spectrum
 from foretrain.degeneracy.folded import layers, steps
 from foretrain.degeneracy.network import Network, examples, perceptron, size
 from foretrain.degeneracy.transformer import is_transformer
-from foretrain.errors import argument_error, integer
+from foretrain.errors import argument_error
 
 SOURCES = (
     "normalisation", "activations", "queries_keys", "values_outputs", "neurons", "stream", "constants",
@@ -37,18 +37,15 @@ _RANK = 1e-9  # of singular values against the largest
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerFreedom(Freedom):
-    """The counts of a transformer.
+    """The counts of a transformer whose tokens span all coordinates; of others there may be more that is free.
 
     Args:
         sections: For each attention and perceptron in turn, source to number; others in none of them are 0.
         whole: Of the sources `stream` and `constants`, which belong to no section.
-        complete: True if tokens span all coordinates and outputs tell all of them apart, as the counts suppose; else there may
-            be more that is free.
     """
 
     sections: tuple[dict[str, int], ...]
     whole: dict[str, int]
-    complete: bool
 
     def by_source(self) -> dict[str, int]:
         """Free directions by each of `SOURCES`."""
@@ -62,8 +59,6 @@ def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> 
     D is `inner`; A reads a dimensions (`read`) that the data span and has rank s (`left`), at most D and a; B sends to b
     dimensions (`sent`) that the outputs tell apart and has rank t (`right`), at most D and b.
     """
-    for name, rank, most in (("left", left, min(inner, read)), ("right", right, min(inner, sent))):
-        integer(name, rank, minimum=0, maximum=most)
     return inner * (read + sent) - (read * right + left * sent - left * right)
 
 
@@ -83,23 +78,18 @@ def transformer_freedom(
     matrices = grams(network, x)
     values = layers(steps(network, False), x, False)
     dim = network.params[0]["embedding"].shape[1]
-    sections, complete = [], True
+    sections = []
     for at in range(1, len(network.sections) - 1):
         leaves = {name: np.asarray(leaf, np.float64) for name, leaf in network.params[at].items()}
         sensitive = matrices.sensitivities[at + 1]
         stream = range_basis(sensitive[:dim, :dim] + sensitive[dim:, dim:])
         token = values[at].reshape(-1, dim)
-        complete = complete and stream.shape[1] == dim == _rank(token)
         count = _attention if "inward" in leaves else _perceptron
         sections.append(count(leaves, token, stream))
     # In the mean of the coordinates: constants of the embedding and of all sections, of which the last one's is whole.
     whole = {"stream": (dim - 1) * (dim - 2) // 2 + dim, "constants": dim + len(sections)}
     return TransformerFreedom(
-        parameters=size(network),
-        spectrum=spectrum,
-        sections=tuple(sections),
-        whole=whole,
-        complete=complete,
+        parameters=size(network), spectrum=spectrum, sections=tuple(sections), whole=whole
     )
 
 

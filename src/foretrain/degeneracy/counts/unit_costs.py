@@ -26,6 +26,7 @@ from scipy.linalg import eigh_tridiagonal, solve_banded
 
 from foretrain.degeneracy.counts.jacobian_spectrum import Spectrum, jacobian_spectrum
 from foretrain.degeneracy.function import Function
+from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
 from foretrain.words import memory
@@ -56,11 +57,6 @@ class UnitCosts:
     below: tuple[np.ndarray, np.ndarray] | None
     parameters: int
     answers: int
-
-    @property
-    def exact(self) -> bool:
-        """True if every cost is known."""
-        return self.below is None
 
     def effective(self, eps: Any) -> tuple[Any, Any]:
         """N and its error at every noise scale, each shaped like `eps`; the error is 0 where all costs are known.
@@ -104,24 +100,25 @@ def _scatter(each):
 
 
 def costs_of(
-    function: Function,
-    x: np.ndarray,
-    loss: str,
-    resolve: float,
-    seed: int = 0,
+    function: Function, x: np.ndarray, loss: str, eps: float, seed: int = 0
 ) -> tuple[UnitCosts, Spectrum | None, list[str]]:
     """Costs of unit steps: all of them where the Jacobian fits, else their distribution; its singular values, or None; doubts.
 
-    `function` and x are checked, and `resolve` is the smallest noise scale that matters.
+    `function` and x are checked, and the smallest noise scale that matters is that of `SCALES` times `eps`.
     """
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
     try:
         jacobian = jacobian_spectrum(*of, loss=loss, seconds=EXACT)
     except TooLarge as error:
-        options = {"loss": loss, "resolve": resolve, "seed": seed}
+        options = {"loss": loss, "resolve": min(SCALES) * eps, "seed": seed}
         costs = quadrature(function.apply, function.params, x, **options)
-        return costs, None, [f"Counts: estimates. {error}"]
+        doubts = [f"Counts: estimates. {error}"]
+        if not costs.converged(eps):
+            value, error = costs.effective(eps)
+            known = f"{value:,.0f} effective parameters are known to {error:,.0f} only"
+            doubts.append(f"Curvature: {known}.")
+        return costs, None, doubts
     return of_jacobian(jacobian), jacobian, []
 
 
@@ -173,7 +170,8 @@ def quadrature(
             rule = f"have at most {MOST // (8 * steps):,} numbers"
             got = f"have {d:,}, of which {steps} vectors take {memory(8 * d * steps)}"
             raise argument_error("params", rule, got, "Choose a part of them.")
-        size = max(1, min(len(x), ROOM // (64 * max(1, _widest(apply, params, x)))))
+        # What a product keeps for each example: its inputs and outputs, and of parameters a fraction.
+        size = max(1, min(len(x), ROOM // (64 * (int(np.size(x[:1])) + outputs + 1024))))
         parts = [x[at : at + size] for at in range(0, len(x), size)]
 
         def along(v):
@@ -227,13 +225,6 @@ def slope_shift(
         operator: Any = LinearOperator((len(slope),) * 2, matvec=shifted, dtype=np.float64)  # pyright: ignore[reportCallIssue]
         centre, _ = cg(operator, -slope / 2, rtol=1e-4, maxiter=200)
         return float((slope @ centre + centre @ costs(centre)) / eps)
-
-
-def _widest(apply, params, x):
-    """Numbers of an example's inputs and outputs, and of parameters a fraction: what a product keeps for each example."""
-    import jax
-
-    return int(np.size(x[:1])) + int(np.prod(jax.eval_shape(apply, params, x[:1]).shape)) + 1024
 
 
 @lru_cache(maxsize=64)

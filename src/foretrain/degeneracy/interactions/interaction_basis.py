@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from foretrain.degeneracy import folded as chains
-from foretrain.degeneracy.folded import BUDGET, together
+from foretrain.degeneracy.folded import together
 from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, one_of, real
@@ -61,15 +61,10 @@ class LayerBasis:
 
 @dataclass(frozen=True)
 class InteractionBasis:
-    """The basis of every layer, L + 1, the input first, of that `kind`, found on so many examples.
-
-    `folded` is True if the constant is the last activation of every layer but the output.
-    """
+    """The basis of every layer, L + 1, the input first; `folded` if all but the output have a constant as last activation."""
 
     layers: tuple[LayerBasis, ...]
-    kind: str
     folded: bool
-    examples: int
 
 
 def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
@@ -120,14 +115,6 @@ def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> Lay
     return LayerBasis(directions, directions.T, spread**2, mean)
 
 
-def memory(sizes: list[tuple[int, int]], kind: str = "global") -> int:
-    """Bytes that one example needs: activations, and Jacobians of the largest layer; `sizes` are those of `folded.shapes`."""
-    local = max(max(a[0], b[0]) * a[1] * b[1] for a, b in pairwise(sizes))
-    whole = [t * d for t, d in sizes]
-    to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
-    return 8 * (3 * sum(whole) + 3 * local + 4 * to_output)
-
-
 def interaction_basis(
     network: Network,
     x: np.ndarray,
@@ -136,7 +123,6 @@ def interaction_basis(
     centre: bool = False,
     threshold: float = THRESHOLD,
     few: bool = False,
-    budget: int = BUDGET,
 ) -> InteractionBasis:
     """The interaction basis of every layer of a network.
 
@@ -166,8 +152,12 @@ def interaction_basis(
     one_of("kind", kind, KINDS)
     real("threshold", threshold, minimum=0, maximum=1)
     chain, sizes = chains.steps(network, not centre), chains.shapes(network, x, not centre)
-    size = chains.block_size(memory(sizes, kind), budget)
-    layer_moments = moments(network, x, centre=centre, budget=budget)
+    # Of an example: activations, and Jacobians of the largest layer.
+    local = max(max(a[0], b[0]) * a[1] * b[1] for a, b in pairwise(sizes))
+    whole = [t * d for t, d in sizes]
+    to_output = sizes[-1][1] * max(whole[:-1]) if kind == "global" else local
+    size = chains.block_size(8 * (3 * sum(whole) + 3 * local + 4 * to_output))
+    layer_moments = moments(network, x, centre=centre)
     count = min(moment.examples for moment in layer_moments[:-1])
     short = max(d for _, d in sizes[:-1])
     if count < short and not few:
@@ -185,14 +175,14 @@ def interaction_basis(
             layer_basis(*w, e, mean=m.mean, threshold=threshold, signs=s)
             for w, e, s, m in zip(white, effects, signs, layer_moments, strict=False)
         ]
-        return InteractionBasis((*below, top), kind, not centre, layer_moments[0].examples)
+        return InteractionBasis((*below, top), not centre)
     bases = [top]
     for at in reversed(range(len(chain))):
         shared = (layer_moments[at].examples, sizes[at + 1][0], not centre)
         effect, sign = _to_next(chain, at, x, size, white[at][1], bases[0], *shared)
         options = {"mean": layer_moments[at].mean, "threshold": threshold, "signs": sign}
         bases.insert(0, layer_basis(*white[at], effect, **options))
-    return InteractionBasis(tuple(bases), kind, not centre, layer_moments[0].examples)
+    return InteractionBasis(tuple(bases), not centre)
 
 
 def _to_output(chain, x, size, white, top, layer_moments, folded):

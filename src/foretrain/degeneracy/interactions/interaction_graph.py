@@ -5,12 +5,11 @@ With f^ the coordinates of a layer and f^' those of the next, the attribution of
     A_ij = integral over a in [0, 1] of f^_j d f^'_i(a f^) / d(a f^_j),
 
 a straight path from zero (from the mean, where the basis is centred). The strength of an edge is E_ij, the mean over data of
-A_ij²; unsquared, its functional form, the mean of A_ij: summed over j that is the mean of f^'_i(f^) - f^'_i(0), where the
-integral is exact. In a deep linear network E_ij = delta_ij D_M,i.
+A_ij². In a deep linear network E_ij = delta_ij D_M,i.
 
 With positions A_ij is of the output at one position, summed over all positions of j. E_ij sums its square over positions of
-the output and divides by the number of positions read, as the mean of A_ij does. Where a section acts on each position alike
-this is the mean over all of them.
+the output and divides by the number of positions read. Where a section acts on each position alike this is the mean over all
+of them.
 
 The integral is by n Gauss-Legendre points, or by the one point a = 1. For a section that is a linear map and then a pointwise
 nonlinearity all points are averaged in its slopes before anything is multiplied, so that five cost about as much as one.
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.folded import BUDGET, Pointwise, Step, together
+from foretrain.degeneracy.folded import Pointwise, Step, together
 from foretrain.degeneracy.interactions.interaction_basis import InteractionBasis
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer
@@ -32,13 +31,9 @@ _EXAMPLES = 512
 
 @dataclass(frozen=True)
 class InteractionGraph:
-    """Edges between the directions of all layers: E, for each section (k', k), rows the next layer's directions.
-
-    `strengths` are in its unit squared, `functional` is the unsquared form.
-    """
+    """Edges between the directions of all layers: E, for each section (k', k), rows the next layer's directions."""
 
     strengths: tuple[np.ndarray, ...]
-    functional: tuple[np.ndarray, ...]
 
     @property
     def sizes(self) -> list[int]:
@@ -60,7 +55,6 @@ def interaction_graph(
     basis: InteractionBasis,
     *,
     points: int = 1,
-    budget: int = BUDGET,
 ) -> InteractionGraph:
     """Edges between all neighbouring layers.
 
@@ -87,20 +81,16 @@ def interaction_graph(
         _bytes(step, pair, sizes, at)
         for at, (step, pair) in enumerate(zip(chain, _neighbours(basis), strict=True))
     )
-    size = folded.block_size(each, budget)
     squared = [np.zeros((above.size, below.size)) for below, above in _neighbours(basis)]
-    plain = [np.zeros_like(part) for part in squared]
-    for block in folded.blocks(x, size):
+    for block in folded.blocks(x, folded.block_size(each)):
         values = folded.layers(chain, block, basis.folded)
         for at, step in enumerate(chain):
             arguments = basis.layers[at : at + 2], folded.read(step, values[at]), places
             is_pointwise = isinstance(step, Pointwise)
             more = _pointwise(step, *arguments) if is_pointwise else _general(step, *arguments)
-            squared[at] += more[0]
-            plain[at] += more[1]
+            squared[at] += more
     return InteractionGraph(
-        tuple(part / (len(x) * t) for part, (t, _) in zip(squared, sizes, strict=False)),
-        tuple(part / (len(x) * t) for part, (t, _) in zip(plain, sizes, strict=False)),
+        tuple(part / (len(x) * t) for part, (t, _) in zip(squared, sizes, strict=False))
     )
 
 
@@ -121,7 +111,7 @@ def _bytes(step: Step, pair, sizes, at):
 
 
 def _pointwise(step: Pointwise, pair, f, path):
-    """Sums over a block of A² and of A, each (k', k)."""
+    """Sums over a block of A², (k', k)."""
     below, above = pair
     coordinates = below.coordinates(f)
     shift = step.preactivations(below.mean)
@@ -132,7 +122,6 @@ def _pointwise(step: Pointwise, pair, f, path):
     if step.carries:  # the constant is one more unit, of slope one
         inner = np.concatenate([inner, below.backward[-1:]])
         slopes = np.concatenate([slopes, np.ones((len(slopes), 1))], 1)
-    plain = outer @ (inner * (slopes.T @ coordinates))
     # A_ij(x) = f^_j(x) sum over units m of outer_im inner_mj slope_m(x): one product for many pairs (i, j).
     squares = np.zeros((above.size, below.size))
     for begin in range(0, len(slopes), _EXAMPLES):
@@ -145,7 +134,7 @@ def _pointwise(step: Pointwise, pair, f, path):
             terms = pairs @ slope
             terms *= terms
             squares[part] += np.einsum("ijx,jx->ij", terms.reshape(-1, *weight.shape), weight)
-    return squares, plain
+    return squares
 
 
 def _general(step: Step, pair, f, path):
@@ -157,10 +146,10 @@ def _general(step: Step, pair, f, path):
         for a, w in zip(*path, strict=True):
             there = step.pushed(changes, below.activations(a * coordinates))
             attributions = attributions + w * (there @ above.forward.T)
-        return (attributions**2).sum((0, 2)).T, attributions.sum((0, 2)).T
+        return (attributions**2).sum((0, 2)).T
     attributions = np.zeros((len(f), above.size, below.size))
     for a, w in zip(*path, strict=True):
         jacobian = step.jacobians(below.activations(a * coordinates))
         attributions += w * (above.forward @ jacobian @ below.backward)
     attributions *= coordinates[:, None, :]
-    return (attributions**2).sum(0), attributions.sum(0)
+    return (attributions**2).sum(0)

@@ -39,7 +39,6 @@ def wired(
     number: int | None = None,
     resolution: float | None = None,
     points: int = 5,
-    few: bool = False,
 ) -> tuple[Wiring, list[str]]:
     """The wiring of a network, and doubts about it.
 
@@ -47,14 +46,14 @@ def wired(
         x: As the network reads them, float64.
         eps, number, resolution: See `foretrain.degeneracy.interactions.rewiring.modules`.
         loss: "mse", or "kl" of outputs that are logits: edges then are those of the roots of twice the probabilities.
-        points, few: See `interaction_graph` and `interaction_basis`.
+        points: See `interaction_graph`.
 
     Cost: of the three parts; ten more partitions of rewired graphs.
     """
     doubts = []
     if loss != "mse":
         network = Network((*network.sections, _roots()), (*network.params, {}))
-    basis = interaction_basis(network, x, kind="local", centre=True, few=few)
+    basis = interaction_basis(network, x, kind="local", centre=True, few=True)
     graph = interaction_graph(network, x, basis, points=points)
     count = int(affinity(graph.strengths, eps).any(0).sum())
     if (number or 0) > count:

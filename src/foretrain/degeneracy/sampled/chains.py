@@ -1,7 +1,6 @@
 """Quality of chains of draws: R-hat, effective sample size and the standard error of a mean.
 
-After Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), in NumPy. A chain with a value that is not finite is left out by
-name of a mask; it takes no other chain down.
+After Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), in NumPy. A chain with a value that is not finite is left out.
 """
 
 from typing import NamedTuple
@@ -14,27 +13,24 @@ class Mean(NamedTuple):
     """Mean of a quantity over draws.
 
     `error` is the standard error, deviation over the root of `effective`, the number of independent draws worth as much;
-    `rhat` is the rank-normalised split R-hat, 1 where halves of chains agree in place and spread; `finite` says which chains
-    count.
+    `rhat` is the rank-normalised split R-hat, 1 where halves of chains agree in place and spread.
     """
 
     value: float
     error: float
     rhat: float
     effective: float
-    finite: np.ndarray
 
 
 def mean_of(draws: np.ndarray) -> Mean:
     """Mean of draws, (chain, draw), at least four; of chains that are finite alone, and nan where none is."""
     draws = np.asarray(draws, float)
-    finite = np.asarray(np.isfinite(draws).all(1))
-    kept = draws[finite]
+    kept = draws[np.isfinite(draws).all(1)]
     if not len(kept):
-        return Mean(np.nan, np.nan, np.nan, 0.0, finite)
+        return Mean(np.nan, np.nan, np.nan, 0.0)
     effective = effective_size(kept)
     error = float(kept.std(ddof=1) / np.sqrt(effective)) if effective > 0 else np.nan
-    return Mean(float(kept.mean()), error, rhat(kept), effective, finite)
+    return Mean(float(kept.mean()), error, rhat(kept), effective)
 
 
 def error_between(draws: np.ndarray) -> float:

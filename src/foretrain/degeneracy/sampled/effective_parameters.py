@@ -37,7 +37,6 @@ from foretrain.degeneracy.sampled.hamiltonian import (
     curvature,
     program,
     refitted,
-    taken_memory,
 )
 from foretrain.degeneracy.sampled.posterior import Posterior
 from foretrain.degeneracy.sampled.sampled_trust import Checks, doubts, growth
@@ -155,7 +154,9 @@ class _Walk:
         self.plain = self.metric = none
         zero, log_step = np.zeros((chains, d), self.mask.dtype), np.full(chains, -99.0)
         once = self.run.lower(*self._arguments(zero, log_step, 1.0, 4, 4, 0.0)).compile()
-        memory, self.fitting = taken_memory(once), 0
+        sizes, kinds = once.memory_analysis(), ("argument", "output", "temp")  # 0 where nobody says
+        memory = sum(getattr(sizes, f"{kind}_size_in_bytes", 0) for kind in kinds)
+        self.fitting = 0
         if memory > MEMORY:
             self.refused = (
                 f"not sampled: {chains} chains, each with all {posterior.n:,} examples, take {in_words(memory)}, more "

@@ -157,13 +157,6 @@ def program(losses: Losses, leaves: int):
     return jax.jit(jax.vmap(chain, in_axes=(0, 0, 0, 0, *[None] * 9)))
 
 
-def taken_memory(compiled: Any) -> int:
-    """Bytes of a compiled program: what it reads, what it gives, and what it needs on the way; 0 where nobody says."""
-    sizes = compiled.memory_analysis()
-    kinds = "argument", "output", "temp"
-    return sum(getattr(sizes, f"{kind}_size_in_bytes", 0) for kind in kinds)
-
-
 def refitted(log_step, draws):
     """Return logarithms of steps, fitted anew by the acceptance of the chains' draws."""
     return log_step + np.clip(draws.accepted.mean(1) - WANTED, -0.7, 0.2)

@@ -55,13 +55,13 @@ def parsed(network: str) -> tuple[list[int], int]:
     try:
         text, rank = network.split(" r")
         widths = [int(width) for width in text.split("-")]
-        found = widths, int(rank)
+        sizes = widths, int(rank)
     except ValueError:
         raise argument_error("network", "be like 5-3-5 r0", f"is {network!r}") from None
     if not 3 <= len(widths) <= DEPTH + 1 or max(widths) > WIDEST or min(widths) < 1:
         rule = f"have 3 or {DEPTH + 1} widths from 1 to {WIDEST}"
         raise argument_error("network", rule, f"is {network!r}")
-    return found
+    return sizes
 
 
 def check(p):

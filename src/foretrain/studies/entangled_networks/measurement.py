@@ -91,8 +91,8 @@ def signed(random, many):
 
 def planted(h, random):
     """Two modules of h neurons, and two neurons that idle."""
-    made = [(SIZE * directions(random, h, 3), signed(random, h)) for _ in range(2)]
-    own, out = (np.asarray(block_diag(*both)) for both in zip(*made, strict=True))
+    modules = [(SIZE * directions(random, h, 3), signed(random, h)) for _ in range(2)]
+    own, out = (np.asarray(block_diag(*both)) for both in zip(*modules, strict=True))
     return np.pad(own, ((0, 2), (0, 0))), np.pad(out, ((0, 0), (0, 2)))
 
 

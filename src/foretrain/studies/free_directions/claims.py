@@ -62,9 +62,9 @@ def decades(c):
 
 def power(c):
     runs = c["approximate"]
-    loss, apart = (np.log(one.mean("network")) for one in (runs.mixing_loss, runs.disagreement))
-    apart = apart - apart.mean("flipped_share")
-    return (apart * loss).sum("flipped_share") / (apart**2).sum("flipped_share")
+    loss, shift = (np.log(runs[name].mean("network")) for name in ("mixing_loss", "disagreement"))
+    shift = shift - shift.mean("flipped_share")
+    return (shift * loss).sum("flipped_share") / (shift**2).sum("flipped_share")
 
 
 def forgotten(c):

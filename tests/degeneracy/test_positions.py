@@ -15,7 +15,7 @@ from foretrain.degeneracy.interactions.interaction_graph import interaction_grap
 from foretrain.degeneracy.network import Section, dense, forward, network_of, register
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.errors import ArgumentError
-from foretrain.training.ablation import direction_curve, edge_curve
+from foretrain.training.ablation import ablation_curve
 
 KINDS = ("global", "local")
 
@@ -128,7 +128,8 @@ def test_edges_are_attributions_summed_over_positions_read_and_squared_over_thos
 
 def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples():
     """A section that only looks as if it read positions together changes nothing."""
-    kinds = [Section(WIDENED.apply), Section(lambda p, f: _each(p, f), positions=True)]
+    each = jax.vmap(widened, (None, 0))
+    kinds = [Section(widened), Section(each, positions=True)]
     params = [SMALL.params[0], SMALL.params[2], SMALL.params[3]]
     alone, joint = (network_of([dense("tanh"), one, dense()], params) for one in kinds)
     tokens = X.reshape(-1, 3)
@@ -150,10 +151,6 @@ def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples
     for name in ("means", "activations", "sensitivities"):
         for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
             np.testing.assert_allclose(b, a, atol=1e-12)
-
-
-def _each(params, f):
-    return jax.vmap(lambda one: widened(params, one))(f)
 
 
 def test_gram_matrices_are_those_of_the_global_basis():
@@ -191,14 +188,14 @@ def test_with_all_directions_and_edges_kept_nothing_is_lost_and_with_none_as_muc
     graph = interaction_graph(SMALL, X, basis, points=2)
     outputs = layers(steps(SMALL, False), X, False)[-1]
     for loss in ("mse", "kl"):
-        kept = direction_curve(SMALL, X, basis, [9, 1, 0], loss=loss)
-        edges = edge_curve(SMALL, X, basis, graph, [99, 7, 0], loss=loss)
+        kept = ablation_curve(SMALL, X, basis, [9, 1, 0], loss=loss)
+        edges = ablation_curve(SMALL, X, basis, [99, 7, 0], graph=graph, loss=loss)
         assert kept[0] < 1e-20
         assert edges[0] < 1e-20
         assert 0 < kept[1] < kept[2]
         assert edges[1] > 1e-6
     spread = ((outputs - outputs.mean((0, 1))) ** 2).sum() / len(X)
-    none = edge_curve(SMALL, X, basis, graph, [0])[0]
+    none = ablation_curve(SMALL, X, basis, [0], graph=graph)[0]
     f = basis.layers[-2].mean @ SMALL.params[-1]["weight"].T + SMALL.params[-1]["bias"]
     assert none == pytest.approx(((outputs - f) ** 2).sum() / len(X))
     assert none >= spread - 1e-12

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from foretrain.cli import main
 from foretrain.laboratory.page import _derived
 from foretrain.plans import catalogue
 from foretrain.report import derivation
@@ -126,12 +125,9 @@ def test_a_page_that_is_not_utf8_is_told(tmp_path):
 
 
 def test_a_page_that_names_no_sentence_of_its_study_is_told(tmp_path):
-    assert main(["new", str(tmp_path / "my_own.py")]) == 0
-    (tmp_path / "theory.md").write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
-    problems = []
-    study = catalogue.load(tmp_path / "my_own.py")
-    known = {sentence.id for sentence in study.sentences}
-    found = _derived(study.name, [tmp_path / "theory.md"], known, problems)
+    page, problems = tmp_path / "theory.md", []
+    page.write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
+    found = _derived("my-own", [page], {"closed-form"}, problems)
     assert [one.claims for one in found] == [("closed-form", "typo")]
     assert [one.line for one in problems] == [
         "A section derives `my-own/typo`, but the study has no such sentence."

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from foretrain.engine.progress import Progress, describe, time_left
+from foretrain.engine.progress import Progress, describe
 from foretrain.words import count, duration, encodable, outcome, say
 
 _PATIENCE_S = 2.0  # a run that is over by then shows no bar
@@ -81,7 +81,9 @@ def training(tell: Tell) -> Callable[[Progress], None]:
             parts = ["stopping, what is done is kept"]
         elif now.trains and not now.steps and now.phase == "running":
             parts.append("compiling")
-        left = "" if now.remaining_s is None or now.phase != "running" else time_left(now)
+        left = ""
+        if now.remaining_s is not None and now.phase == "running":
+            left = f"{'at most ' * now.bound}{duration(round(now.remaining_s))}"
         done = now.stored + now.finished
         name = "Training" if now.trains else "Computing"
         tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))
@@ -110,9 +112,8 @@ def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -
     part = size * min(stage.done, stage.total) // max(stage.total, 1)
     when = f"{stage.left} left" if stage.left else f"for {duration(int(lasted_s))}"
     parts = [_counted(stage) if stage.total else "", when, encodable(stage.note, encoding)]
-    gap = "  " if size else ""
-    text = ", ".join(filter(None, parts))
-    return f"{stage.name:<{_NAMES}}  ", full * part, empty * (size - part) + gap, text
+    rest = empty * (size - part) + "  " * bool(size)
+    return f"{stage.name:<{_NAMES}}  ", full * part, rest, ", ".join(filter(None, parts))
 
 
 class Pace:

@@ -13,8 +13,6 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from foretrain.errors import ForetrainError
 
-_PRODUCTS = ("dot_general", "conv_general_dilated")
-
 
 def layer_outputs(
     apply: Callable[[Any, Any], Any], weights: Any, x: Any
@@ -47,7 +45,8 @@ def layer_outputs(
         known = [source for source in sources if source is not None]
         whole = tuple(dict.fromkeys(name for source in known for name in source))
         made_of |= dict.fromkeys(equation.outvars, whole if len(known) == len(sources) else None)
-        if equation.primitive.name in _PRODUCTS and len(known) == 1 and whole:
+        is_product = equation.primitive.name in ("dot_general", "conv_general_dilated")
+        if is_product and len(known) == 1 and whole:
             fans = _fans(equation, 1 - sources.index(None))
             layers.setdefault(" ".join(whole), (equation.outvars[0], *fans))
     if not layers:

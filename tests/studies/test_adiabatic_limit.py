@@ -59,12 +59,12 @@ def test_shared_embeddings_do_not_follow_the_energy_of_pairs():
     counts = np.array([np.bincount(pair, minlength=4) for pair in samples])
     labels = random.standard_normal((7, 3))[samples.sum(1)]
     embedding = random.standard_normal((4, 3))
-    moved = counts @ -(counts.T @ (counts @ embedding - labels))
+    velocities = counts @ -(counts.T @ (counts @ embedding - labels))
     first, second = (samples.tolist().index(list(pair)) for pair in ((0, 3), (1, 2)))
     points = counts @ embedding
-    apart, velocity = points[first] - points[second], moved[first] - moved[second]
-    alone = -2 * apart  # what these two samples do to each other: each holds two symbols
-    assert np.linalg.norm(velocity - alone) > np.linalg.norm(alone) / 2
+    gap, velocity = points[first] - points[second], velocities[first] - velocities[second]
+    own = -2 * gap  # what these two samples do to each other: each holds two symbols
+    assert np.linalg.norm(velocity - own) > np.linalg.norm(own) / 2
 
 
 AXES = {"rate_ratio": (0.003, 0.01, 0.03), "output_dim": (32, 128, 512)}

@@ -205,7 +205,7 @@ def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_pa
     foretrain.run(study(), learning_rate=5.0, steps=200, out=tmp_path / "far", **given)
     one_line(capsys.readouterr().err, "4 of 4 runs diverged. See ")
     words = ["--learning-rate", "5", "--steps", "200", "--out", str(tmp_path / "far")]
-    assert main(["run", str(study()), *RUN, *words]) == 0
+    assert main(["run", str(study()), *RUN, *words]) == 3
     one_line(capsys.readouterr().err, "foretrain: 4 of 4 runs diverged.")
 
 

@@ -127,7 +127,10 @@ def device() -> str:
     backend, kind = jax.default_backend(), jax.devices()[0].device_kind
     if backend == "cpu":
         name = " ".join(processor("model name").split()) or "unknown processor"
-        kind = f"{name}, {os.cpu_count()} cores"
+        # Makers sell processors that round otherwise under one name.
+        digits = [processor(field).strip() for field in ("cpu family", "model\t")]
+        generation = " family {} model {}".format(*digits) if all(map(str.isdigit, digits)) else ""
+        kind = f"{name}{generation}, {os.cpu_count()} cores"
     return f"{backend}: {kind}; {platform.system()} {platform.machine()}"
 
 

@@ -93,20 +93,8 @@ def test_completion_is_printed_for_each_shell(capsys):
     assert "foretrain" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: foretrain.explain(abs, abs, [1.0], [1.0], lose="mse"),
-            "Argument `lose` must be an option of foretrain.explain, but is none. Did you mean `loss`?",
-        ),
-        (
-            lambda: foretrain.analyze("m.npz", "x.npy", actvation="relu"),
-            "Argument `actvation` must be an option of foretrain.analyze, but is none. Did you mean `activation`?",
-        ),
-    ],
-)
-def test_an_unknown_option_is_refused_by_the_name_of_the_public_function(call, message):
-    with pytest.raises(ArgumentError) as caught:
-        call()
-    assert str(caught.value) == message
+def test_an_unknown_option_is_refused_by_the_name_of_the_public_function():
+    with pytest.raises(ArgumentError, match=r"of foretrain\.explain, but is none\. .* `loss`\?"):
+        foretrain.explain(abs, abs, [1.0], [1.0], lose="mse")
+    with pytest.raises(ArgumentError, match=r"of foretrain\.analyze, .* `activation`\?"):
+        foretrain.analyze("m.npz", "x.npy", actvation="relu")

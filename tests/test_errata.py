@@ -13,6 +13,7 @@ from foretrain.plans import catalogue
 from foretrain.registry.record import records
 from foretrain.tasks import groups
 from foretrain.theory.grokking.effective_loss import exact_flow
+from foretrain.theory.grokking.parallelograms import incidence, inside
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "errata.md").read_text("utf-8")
@@ -66,24 +67,13 @@ def test_the_sum_of_embeddings_grows_unless_it_is_zero():
     start = np.random.default_rng(1).uniform(-0.5, 0.5, (10, 2))
     step = 1e-4
     sums = exact_flow(start, np.array([0.0, step, 2 * step]), ten, training).sum(1)
-    matrix = groups_matrix(ten, training)
+    matrix = incidence(ten)[inside(ten, training)]
     squares, size = ((matrix @ start) ** 2).sum(), (start**2).sum()
     pace = (-3 * sums[0] + 4 * sums[1] - sums[2]) / (2 * step)
     # A difference of the second order: what is left is a third derivative times the square of the step.
     np.testing.assert_allclose(pace, 2 * squares / size**2 * sums[0], rtol=1e-3)
     centred = exact_flow(start - start.mean(0), np.array([0.0, 1.0]), ten, training).sum(1)
     np.testing.assert_allclose(centred, 0, atol=1e-9)
-
-
-def groups_matrix(operation, training):
-    from foretrain.theory.grokking import parallelograms
-
-    rows = parallelograms.parallelograms(operation)[0]
-    inside = rows[parallelograms.inside(operation, training)]
-    matrix = np.zeros((len(inside), 10))
-    for sign, column in zip((1, 1, -1, -1), inside.T, strict=True):
-        np.add.at(matrix, (np.arange(len(inside)), column), sign)
-    return matrix
 
 
 def test_a_rank_drop_need_not_reach_the_layers_below():

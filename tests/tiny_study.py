@@ -99,6 +99,12 @@ def one_line(told: str, message: str) -> None:
     assert message in lines[0]
 
 
+def contents(folder):
+    """Every file of a folder of results but its locks, to its bytes."""
+    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock")
+    return {file.relative_to(folder): file.read_bytes() for file in files}
+
+
 @dataclasses.dataclass(frozen=True)
 class Decay(Run):
     """A decay."""

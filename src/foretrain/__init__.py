@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from foretrain.laboratory.info import info as info
     from foretrain.laboratory.listing import cite as cite
     from foretrain.laboratory.listing import list_studies as list
+    from foretrain.laboratory.listing import write_template as new
     from foretrain.laboratory.opened import opened as open
-    from foretrain.laboratory.template import write_template as new
     from foretrain.laboratory.train import train as train
     from foretrain.predict.predict import predict as predict
     from foretrain.predict.predict import rank as rank

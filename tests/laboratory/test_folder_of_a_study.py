@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from tiny_study import DECAY, RUN, TINY, Decay, one_line
+from tiny_study import DECAY, RUN, TINY, Decay, contents, one_line
 
 import foretrain
 from foretrain.cli import main
@@ -75,12 +75,6 @@ def test_a_place_of_other_code_is_remembered_and_told_to_be_that(finished, tmp_p
     assert f"remembers that its study is at {other}. Its runs were made by other code (" in told
     assert main(["run", str(other), *RUN, "--seeds", "3", "--out", str(out)]) == 2
     one_line(capsys.readouterr().err, "--retrain to train them again, or --keep")
-
-
-def contents(folder):
-    """Every file of a folder of results but its locks, to its bytes."""
-    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock")
-    return {file.relative_to(folder): file.read_bytes() for file in files}
 
 
 @pytest.mark.slow

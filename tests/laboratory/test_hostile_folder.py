@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiny_study import RUN, TINY
+from tiny_study import RUN, TINY, contents
 
 import foretrain
 from foretrain.cli import main
@@ -63,10 +63,6 @@ def forged(folder, **entries):
     file.write_text(json.dumps({**json.loads(file.read_text()), **entries}))
 
 
-def files(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 DOORS = {
     "show": ["show", "."],
     "show-check": ["show", ".", "--check"],
@@ -89,10 +85,10 @@ QUICK = {"show", "report", "report-elsewhere", "index", "compare-page", "export"
     "door", [pytest.param(one, marks=[] if one in QUICK else pytest.mark.slow) for one in DOORS]
 )
 def test_no_door_of_the_command_line_runs_code_of_the_folder(hostile, door, capsys):
-    before = files(hostile)
+    before = contents(hostile)
     assert main(DOORS[door]) == 0
     assert "Traceback" not in capsys.readouterr().err
-    assert files(hostile) == before
+    assert contents(hostile) == before
 
 
 def test_a_study_that_the_summary_names_as_a_path_is_not_run(hostile, sent, capsys):

@@ -239,21 +239,6 @@ def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
     assert dict(scan(out).codes) == {second: 5}
 
 
-@pytest.mark.slow
-def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_counted(mine, tmp_path):
-    out = tmp_path / "out"
-    foretrain.run(mine, out=out, **SMALL)
-    foretrain.run(mine, out=out, **SMALL)
-    summary = json.loads((out / "summary.json").read_text())
-    assert (summary["remarks"], len(summary["looks"])) == ([], 1)
-    edited(mine, "inside=(0.5, 1)", "inside=(0.1, 1)")
-    foretrain.run(mine, out=out, **{**SMALL, "seeds": 4})
-    summary = json.loads((out / "summary.json").read_text())
-    assert summary["remarks"][0].endswith("not fixed before it: larger-first.")
-    assert [look["seeds"] for look in summary["looks"]] == [3, 4]
-    assert "larger-first" in (out / "report.html").read_text()
-
-
 def test_what_a_sentence_allows_is_only_asked_where_it_speaks(mine):
     edited(mine, "        inside=(0.5, 1),\n", "        inside=lambda cell: (1, 0),\n")
     assert "low <= high" in check(mine)[0]

@@ -10,7 +10,7 @@ import pytest
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import StoreError
-from foretrain.laboratory.template import write_template
+from foretrain.laboratory.listing import write_template
 from foretrain.provenance.record import remarks, verdicts
 
 SEALED = {"predicts": "p", "judges": "j", "claims": {"a": ["w", "m"], "b": ["w", "m"]}}

@@ -86,19 +86,6 @@ def test_no_page_of_a_study_has_more_typed_percentages_than_its_ceiling():
 @pytest.mark.parametrize(
     ("page", "numbers"),
     [
-        ("With 7 seeds 3 of 12 verdicts hold, 9 fail.", ["12 verdicts", "9 fail"]),
-        ("With 3<!-- made-up/*:seeds --> seeds 1<!-- elsewhere --> of 12<!-- elsewhere --> verdicts hold.", []),
-        ("It took 36,000 runs, `--seeds 5` and\n\n| 5 seeds |", ["36,000 runs"]),
-    ],
-)  # fmt: skip
-def test_counts_are_seen_where_they_are_typed(page, numbers):
-    assert counted(page, "made-up") == [*numbers, *(["7 seeds"] if "7 seeds" in page else [])]
-    assert percentages("It is 51% (50 to 52%<!-- elsewhere -->), a 95% interval.") == ["51%"]
-
-
-@pytest.mark.parametrize(
-    ("page", "numbers"),
-    [
         ("It is .51 (`far`).", [".51"]),  # two digits beside the name of the sentence
         ("It is .51. And `made-up/far` is named.", [".51"]),
         ("It is .51.\n\nBut `far` is of another paragraph.", []),

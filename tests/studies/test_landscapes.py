@@ -6,7 +6,7 @@ from made_up import check, grid, runs
 
 import foretrain
 from foretrain.streams import Seed
-from foretrain.studies.landscapes import claims, study
+from foretrain.studies.landscapes import study
 
 AXES = {"landscape": study.NAMES, "beta": (10.0, 1000.0)}
 SEEDS, POINTS = 8, study.Parameters().points
@@ -39,7 +39,7 @@ def build(temperature=lambda value, name, beta: value, c=0.3):
         exact.append(value)
         value = temperature(value, p.landscape, p.beta)
         coefficients.append(value + 0.004 * random.standard_normal(SEEDS))
-        slope = study.landscape_of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
+        slope = study.landscape_of(p.landscape, c).by_volume(np.exp(study.BETWEEN))
         fall = np.exp(-slope * np.log(study.SCALES[1] / study.SCALES[0]))
         counts = np.full((SEEDS, len(study.SCALES)), POINTS)
         for k in range(len(fall) - 1, -1, -1):  # below a scale are some of those below the next

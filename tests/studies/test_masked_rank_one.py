@@ -25,10 +25,8 @@ PARAMETERS = study.Parameters(domains=SIZE)
 @cache
 def theory():
     """The real theory of every scale, as arrays of shape (init_scale, seed)."""
-    unit = theory_of(
-        catalogue.load("masked-rank-one"),
-        Grid(study.Parameters(domains=SIZE, init_scale=1.0), {}, SEEDS),
-    )
+    whole = Grid(study.Parameters(domains=SIZE, init_scale=1.0), {}, SEEDS)
+    unit = theory_of(catalogue.load("masked-rank-one"), whole)
     names = ("turns", "alignment_exponent")
     values = {name: np.tile(unit[name].values, (len(SCALES), 1)) for name in names}
     times = unit["blow_up_time"].values / np.array(SCALES)[:, None]
@@ -123,11 +121,6 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
     return made_up.grid(PARAMETERS, axes, SEEDS, networks, outcome=outcome, labels=labels)
 
 
-def times(power):
-    """Escape times that grow with another power of 1/sigma."""
-    return np.stack([(theory()["blow_up_time"]) ** power] * 3, axis=-1)
-
-
 LIMIT = (study.LIMIT,)
 
 
@@ -144,6 +137,7 @@ def transposed(ends):
 
 def test_every_sentence_can_hold_and_fail():
     progress, exponent = good().simulation["stage_progress"].values, theory()["alignment_exponent"]
+    escape = theory()["blow_up_time"]
     logarithmic = np.stack([np.log(1 / np.array(SCALES))[:, None]] * 3, axis=-1)
     spoilt = {
         "closed-forms": [
@@ -154,7 +148,7 @@ def test_every_sentence_can_hold_and_fail():
         "S-to-infinity.corrected": {"predicted": {"turns": ~theory()["turns"].astype(bool)}},
         "best-rank-one": {"stage_misalignment": np.full((1, 1, 3), 0.2)},
         "escape-time": {},
-        "escape-time.corrected": {"stage_time": times(1.05)},
+        "escape-time.corrected": {"stage_time": escape[..., None] ** 1.05 * np.ones(3)},
         "alignment-exponent": {"predicted": {"alignment_exponent": 1.08 * exponent}},
         "every-connected-mask": {"outcome": OUT_OF_STEPS},
         "recorded": {"final_loss": np.full((1, 1), 1.0)},
@@ -185,9 +179,6 @@ def test_runs_on_masks_that_are_not_connected_are_left_out():
     claims = made_up.verdicts("masked-rank-one", good(**alone))
     for id in ("zero-loss-generalises", "every-connected-mask"):
         assert claims[id][0].verdict == INCONCLUSIVE, id
-
-
-SMALL = {"domains": 5, "trained_fraction": 0.5}
 
 
 def test_sparse_masks_are_rectangular_and_of_every_kind():

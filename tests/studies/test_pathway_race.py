@@ -8,7 +8,6 @@ from made_up import check, grid, runs
 
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import traced
-from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, theory, training
 from foretrain.theory.pathways.race import race_factors
@@ -65,15 +64,16 @@ def build(**changes) -> Grid:
         own = [dataclasses.replace(p, shared_encoders=shared) for p in CELLS]
         limit = np.array([study.part_factors(p)[0].ratio ** 0.5 for p in own])
         parts = strength.shape[-2]
-        names = ["modules", "full sharing"][:parts]
+        names, near = (
+            ["modules", "full sharing"][:parts],
+            1 + 1e-5 * np.arange(seeds)[:, None, None],
+        )
         variables = {
             "loss": loss[:seeds],
             "elapsed": elapsed + 0 * loss[:seeds],
             "part_strength": strength,
-            "weight_ratio": ratio * limit[:, None, None, None] * np.ones((3, seeds, parts, 4)),
+            "weight_ratio": ratio * limit[:, None, None, None] * near * np.ones((parts, 4)),
         }
-        if seeds > 1:
-            variables["weight_ratio"] *= (1 + 1e-5 * np.arange(SEEDS))[:, None, None]
         labels = {"part": ("part", names)}
         return runs({"paths": PATHS}, seeds, variables, step=STEP, labels=labels)
 
@@ -231,8 +231,3 @@ def test_adaptive_steps_follow_the_flow(x64):
     expected = half_time([decoupled_scheme((0.2, 0.2), race_factors(2, 4))], s, d)
     # Euler's delay is half of the growth in a step, here a hundredth at most.
     assert measured == pytest.approx(expected, rel=0.01)
-
-
-def test_every_number_of_domains_has_modules_that_fit():
-    assert make_plan("pathway-race", {"domains": 10}).axes == {"paths": (1, 4, 25, 100)}
-    assert make_plan("pathway-race", {"domains": 7}).axes == {"paths": (1, 49)}

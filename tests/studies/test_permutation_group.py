@@ -102,14 +102,12 @@ def test_three_sides_of_a_square_of_quotients_deduce_the_fourth_where_the_group_
         assert parallelograms.deduced(task, np.isin(np.arange(len(symbols)), three))[fourth]
 
 
+DIHEDRAL = {"operation": "dihedral", "symbols": 8, "training_size": [20, 40, 60]}
+ORDERED = {"operation": "cyclic", "symbols": 5, "ordered": True, "training_size": [8, 14, 20]}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "group",
-    [
-        {"operation": "dihedral", "symbols": 8, "training_size": [20, 40, 60]},
-        {"operation": "cyclic", "symbols": 5, "ordered": True, "training_size": [8, 14, 20]},
-    ],
-)
+@pytest.mark.parametrize("group", [DIHEDRAL, ORDERED])
 def test_other_groups_are_options(tmp_path, group):
     small = {"embedding_dim": 2, "hidden_width": 8, "steps": 20, "observe_every": 10, "seeds": 3}
     out = tmp_path / "a"

@@ -7,8 +7,11 @@ import pytest
 from made_up import check, grid, remember_plateaus, verdicts
 from riding import trained
 
+import foretrain
 from foretrain.networks.factorization import Factors
+from foretrain.plans import catalogue
 from foretrain.plans.study import traced
+from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
 from foretrain.studies.s_curves import study
@@ -152,18 +155,13 @@ def test_bumps_counted_while_training_are_those_of_the_whole_record():
     rate = factorization.learning_rate(parameters)
     for (target, start), found in zip(drawn, counted, strict=True):
         (a, b), (x, y) = target, start
-        record = [_aligned(x, y, a, b)]
+        record = [alignment(x, y, a, b)]
         for _ in range(parameters.steps):
             error = a @ b.T - x @ y.T
             x, y = x + 2 * rate * error @ y, y + 2 * rate * error.T @ x
-            record.append(_aligned(x, y, a, b))
+            record.append(alignment(x, y, a, b))
         np.testing.assert_array_equal(found, bumps_per_component(np.array(record)))
     assert sum(found.sum() for found in counted) > 0
-
-
-def _aligned(x, y, a, b):
-    unit = lambda matrix: matrix / np.linalg.norm(matrix, axis=0)  # noqa: E731
-    return (unit(a).T @ unit(x)) * (unit(b).T @ unit(y))
 
 
 @pytest.mark.slow
@@ -203,3 +201,87 @@ def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
 def test_only_optimizers_with_decay_are_given_one(name, decay):
     parameters = Parameters(optimizer=name, weight_decay=0.3)
     assert factorization.weight_decay(parameters) == decay
+
+
+EIGHT = {"dimension": 8, "rank": 1, "steps": 200, "observe_every": 10, "precision": "float64"}
+DECAYED = Parameters(**EIGHT, optimizer="sgd_decay", weight_decay=0.4)
+SEEN = np.arange(0, DECAYED.steps + 1, DECAYED.observe_every)
+
+
+@pytest.fixture(scope="module")
+def decayed():
+    """A run of rank one with decay, trained once."""
+    known = catalogue.load("s-curves")
+    (run,) = trained(known.program(DECAYED), DECAYED, [known.inputs(DECAYED, Seed(0, 0))])
+    return run
+
+
+def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(monkeypatch, decayed):
+    monkeypatch.setattr(study, "_flow", study._flow.__wrapped__)  # it remembers what was predicted
+    loss, sentences = decayed.curves["loss"], catalogue.load("s-curves").sentences
+    ((low, high),) = [said.inside for said in sentences if said.id == "weight-decay-end"]
+
+    def compared(name, share):
+        """Return the last loss over its prediction, and the deviation of the curve from the flow, in steepest falls."""
+        right = getattr(study, name)
+        with monkeypatch.context() as planted:
+            planted.setattr(study, name, lambda p: share * right(p))
+            found = study.predict(DECAYED, SEEN, Seed(0, 0))
+        gap = np.abs(loss / DECAYED.target_scale**2 - found["flow_loss"]).max()
+        return loss[-1] / max(found["decayed_loss"], 1e-12), gap / -np.diff(
+            found["flow_loss"]
+        ).min()
+
+    end, gap = compared("weight_decay", 1.0)
+    assert low < end < high
+    assert not any(low < compared("weight_decay", share)[0] < high for share in (0.0, 0.9, 1.1))
+    assert all(compared("learning_rate", share)[1] > 2 * gap for share in (0.9, 1.1))
+
+
+def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predicts(decayed):
+    curves, found = decayed.curves, study.predict(DECAYED, SEEN, Seed(0, 0))
+    for name in ("inside", "outside"):
+        # First order in the step, .05.
+        np.testing.assert_allclose(curves[name], found[f"flow_{name}"], atol=0.06)
+    # |C| = 1 and Z = X Y^T; of rank one the mode is the target itself, and ends at 1 - lambda/2.
+    assert curves["mode_strengths"].shape == (SEEN.size, 1)
+    assert curves["mode_strengths"][-1, 0] == pytest.approx(0.8, abs=1e-4)
+    target, start = factorization.draw(DECAYED, Seed(0, 0))
+    first = (target.left.T @ start.left) * (target.right.T @ start.right)
+    assert curves["mode_strengths"][0, 0] == pytest.approx(first[0, 0], rel=1e-9)
+    lengths = sum(np.sum(own**2) for own in start)
+    assert curves["inside"][0] + curves["outside"][0] == pytest.approx(lengths / 2, rel=1e-9)
+    assert np.isnan(found["flow_half_step"][1:]).all()
+    adam = study.predict(dataclasses.replace(DECAYED, optimizer="adam"), SEEN, Seed(0, 0))
+    assert np.isnan(adam["flow_loss"]).all()
+
+
+SWEPT = {  # studies of the thread: some parameters, and an axis that is none of the study's
+    "rank-one": ({"dimension": 10, "init_scale": 1.0, "steps": 200}, "learning_rate", (0.02, 0.04)),
+    "s-curves": ({"dimension": 12, "rank": 2, "optimizer": "sgd"}, "init_scale", (1.0, 0.3)),
+    "bumps": ({"dimension": 12, "rank": 2, "init_scale": 0.1}, "aligned_at", (0.25, 0.4)),
+    "optimizers": ({"dimension": 20, "init_scale": 1.0}, "weight_decay", (0.01, 0.3)),
+}
+SHORT = {
+    "s-curves": {"steps": 40},
+    "bumps": {"relative_rate": 1.0, "steps": 100},
+    "optimizers": {"optimizer": ("sgd", "adamw"), "learning_rate": 0.02, "steps": 200},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SWEPT)
+def test_every_value_of_a_foreign_axis_is_judged_alone(name, tmp_path):
+    fixed, axis, values = SWEPT[name]
+    options = {"seeds": 3, "workers": 0, "quiet": True, **fixed, **SHORT.get(name, {})}
+    together, alone = (
+        foretrain.run(name, out=tmp_path / folder, **options, **{axis: given}).claims
+        for folder, given in (("together", values), ("alone", values[0]))
+    )
+    assert len({claim.label for claim in together}) == len(together)
+    same = [claim for claim in together if claim.cell[axis] == values[0]]
+    for found, claim in zip(same, alone, strict=True):
+        assert (found.id, found.cell) == (claim.id, {**claim.cell, axis: values[0]})
+        # The same runs in lanes of another width: rounding, which a plateau near its threshold could feel but does not.
+        np.testing.assert_allclose(found.measured, claim.measured, rtol=1e-3, atol=1e-6)
+        assert found.seeds == claim.seeds

@@ -1,6 +1,5 @@
 """Every sentence of the trained-fraction study holds on networks that obey the graph, and fails where it should."""
 
-import dataclasses
 from dataclasses import replace
 from functools import cache
 
@@ -14,7 +13,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.trained_fraction import claims, study
+from foretrain.studies.trained_fraction import study
 from foretrain.studies.trained_fraction.study import SMALLER, Parameters
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.tasks.masks import circulant, without_common_output
@@ -80,7 +79,7 @@ def _similarity(smaller):
     for outputs in AXES["trained_outputs"]:
         cell, part = Cell(Grid(replace(P, trained_outputs=outputs))), 0.0
         if outputs > 1 and without_common_output(circulant(5, outputs)).any():
-            part = 0.04 / smaller ** claims.power_of_scale(cell)
+            part = 0.04 / smaller ** study.power_of_scale(cell)
         similar.append(np.kron((1 - part) * np.ones((5, 5)) + part * np.eye(5), modes @ modes.T))
     hair = 1 + 1e-6 * np.arange(1, SEEDS + 1)[:, None, None]
     return np.array(similar)[:, None] * hair + np.zeros((2, 1, 1, 1, 1))
@@ -145,21 +144,6 @@ def _ride(p):
     return trained(whole.program(p), p, (whole.inputs(p, Seed(0, seed)) for seed in range(3)))
 
 
-def test_graph_predicts_zero_within_components_and_unrelated_bases_across(monkeypatch):
-    p, power = study.Parameters(domains=4), 2 * zero_error(study.Parameters())
-    step, seed = np.arange(2), Seed(0, 0)
-    apart = study.predict(dataclasses.replace(p, trained_outputs=1), step, seed)
-    assert np.allclose(apart["pair_error"], power * (1 - np.eye(4)))
-    assert apart["component_count"] == 4
-    joined = study.predict(dataclasses.replace(p, trained_outputs=2), step, seed)
-    assert np.allclose(joined["pair_error"], 0)
-    idle = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0]])
-    monkeypatch.setattr(study, "mask", lambda p, seed: idle)
-    expected = np.zeros((3, 3))
-    expected[:, 2] = power / 2
-    assert np.allclose(study.predict(p, step, seed)["pair_error"], expected)
-
-
 @pytest.mark.slow
 def test_runs_end_as_converged_stalled_or_out_of_steps():
     common = {**SMALL, "init_scale": 0.3}
@@ -180,4 +164,4 @@ def test_threshold_is_where_the_error_stays_low():
     data = {"converged_untrained_error": np.array(error).T * zero_error(p)}
     cell = Cell(grid(p, {"trained_outputs": (1, 2, 3, 10)}, 4, {"": data}))
     # In the last a run diverged.
-    np.testing.assert_array_equal(claims.threshold(cell, cell.simulation), [1.0, 0.1, 0.2, nan])
+    np.testing.assert_array_equal(study.threshold(cell, cell.simulation), [1.0, 0.1, 0.2, nan])

@@ -136,18 +136,6 @@ def test_derived_starts_have_the_means_they_are_said_to_have():
         assert drawn.mean() / unit == pytest.approx(mean, abs=4 * error)
 
 
-def test_descent_of_the_reduction_tends_to_the_closed_form():
-    start, time = np.array([1e-3]), 12.0
-    exact = exclusive_or.closed_form(start, np.array([time]))[0, 0]
-    errors = []
-    for rate in (0.04, 0.02, 0.01):
-        steps = round(time / rate)
-        strengths = exclusive_or.descent(start, rate, steps, every=steps)
-        errors.append(abs(exclusive_or.loss_of(np.repeat(strengths[-1], 4)) - exact))
-    orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order
-
-
 def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():
     strength = decoupled_strength(parameters())
     table, names = study.candidates(strength), np.array(list(study.gatings()))

@@ -155,10 +155,8 @@ def conduct(plan: Plan, options: Options) -> Result | None:
         def claimed() -> None:
             before.append(home.record(folder, plan, data_dir=remembered))
             if before[0] is None and journal.identities:
-                home.note(
-                    folder,
-                    f"{count(len(journal.identities), 'run was', 'runs were')} there before any plan.",
-                )
+                known = count(len(journal.identities), "run was", "runs were")
+                home.note(folder, f"{known} there before any plan.")
             for line in lines:
                 home.note(folder, line)
 
@@ -190,10 +188,8 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             tell_user(f"{count(execution.stored, 'run was', 'runs were')} found done, {added}.")
         others = [name for name in journal.backends if name and name not in execution.backends]
         if others and execution.backends:
-            new = ", ".join(execution.backends)
-            say(
-                f"{folder} holds runs made on {', '.join(others)}, which rounds otherwise than {new}."
-            )
+            old, new = ", ".join(others), ", ".join(execution.backends)
+            say(f"{folder} holds runs made on {old}, which rounds otherwise than {new}.")
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
         return conclude(folder, plan, execution.device, execution.wall_time_s, tell=tell)
@@ -201,8 +197,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
 
 def execution_options(options: Options) -> dict[str, Any]:
     """Return the options with which a shard is executed, or raise `ArgumentError`, before a folder is touched."""
-    names = ("on", "checkpoint_every", "keep_state")
-    how = {name: getattr(options, name) for name in names}
+    how = {name: getattr(options, name) for name in ("on", "checkpoint_every", "keep_state")}
     part_of(options.shard)
     check_options(workers=options.workers, **how)
     if options.retrain and options.keep:

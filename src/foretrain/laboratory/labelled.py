@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,16 +67,12 @@ def labelled(
         folded = fold_all(folder, layouts, journal=journal)
         simulation, none = folded.pop(""), xr.Dataset()
         whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-        theory = guarded("theory", problems, lambda: _theory(study, whole, tell), none)
+        predict = partial(_over_cells, whole, partial(theory_of, study), "Predicting", tell)
+        theory = guarded("theory", problems, predict, none) if study.predicts else none
         whole = replace(whole, theory=theory)
-        fits = guarded("fits", problems, lambda: _fits(study, whole, tell), none)
+        fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
+        fits = guarded("fits", problems, fit, none) if study.fits else none
         return replace(whole, fits=fits)
-
-
-def _theory(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
-    if not study.predicts:
-        return xr.Dataset()
-    return _over_cells(whole, lambda cell: theory_of(study, cell), "Predicting", tell)
 
 
 def theory_of(study: Study, cell: Grid) -> xr.Dataset:
@@ -103,17 +100,11 @@ def _by_seed(name: str, values: list[Any]) -> np.ndarray:
     return np.stack([np.asarray(array) for array in values])
 
 
-def _fits(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
-    if not study.fits:
+def _fits_of(study: Study, cell: Grid) -> xr.Dataset:
+    if not any_run(cell.simulation):
         return xr.Dataset()
-
-    def of(cell: Grid) -> xr.Dataset:
-        if not any_run(cell.simulation):
-            return xr.Dataset()
-        step = np.asarray(cell.simulation.coords.get("step", np.zeros(0)))
-        return dataset(study.fit(cell), study.labels(cell.parameters, step), step, seeds=cell.seeds)
-
-    return _over_cells(whole, of, "Fitting", tell)
+    step = np.asarray(cell.simulation.coords.get("step", np.zeros(0)))
+    return dataset(study.fit(cell), study.labels(cell.parameters, step), step, seeds=cell.seeds)
 
 
 def dataset(

@@ -1,9 +1,10 @@
-"""The studies that there are, as a list that prints itself, and what to cite for one."""
+"""The studies that there are, as a list that prints itself; what to cite for one; the smallest, to start one's own from."""
 
 import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from foretrain.errors import argument_error, path_argument
 from foretrain.plans import catalogue
 from foretrain.plans.author import loaded
 from foretrain.plans.card import Card
@@ -61,3 +62,23 @@ def cite(study: str | Path | Study) -> str:
         StudyError: its file cannot be read.
     """
     return bibtex(loaded(study, ("study",)).card.references)
+
+
+def write_template(file: str | Path) -> Path:
+    """Write the smallest study that runs as a new file.
+
+    Raises:
+        ArgumentError: the name does not end in ``.py``, is no name of a module, or the file exists or cannot be written.
+    """
+    path = path_argument("file", file)
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        rule = "be the name of a Python module, such as mine.py"
+        raise argument_error("file", rule, f"is {path}")
+    if path.exists():
+        raise argument_error("file", "be new", f"{path} exists", "Try another name.")
+    text = Path(__file__).with_name("template.txt").read_text(encoding="utf-8")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise argument_error("file", "be writable", f"{path} is not: {error.strerror}") from None
+    return path

@@ -1,7 +1,6 @@
 """A record of the registry beside a second run of the same."""
 
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,7 @@ def run_again(record: Record, out: Path | None = None) -> Record:
             f"The record of `{record.study}` at `{record.size}` was made with parameters that the study has no longer, or "
             "with other defaults. Run it again and add it."
         )
-    with ExitStack() as stack:
-        folder = out or Path(stack.enter_context(tempfile.TemporaryDirectory())) / record.study
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = out or Path(temporary) / record.study
         conduct(plan, Options(out=folder, yes=True))
         return measure(folder, record.size)

@@ -59,12 +59,10 @@ class Record:
     judges: str  # hash of all that judges, words left out
     # How its hashes were renewed and the commit, such as "by its small run at 956934b8e1"; "" where they are those of then.
     renewed: str = ""
-    remarks: tuple[
-        str, ...
-    ] = ()  # what makes the verdicts worth less than if all had been fixed before
-    settings: dict[str, Any] = field(
-        default_factory=dict
-    )  # parameters and axes unlike the defaults
+    # What makes the verdicts worth less than if all had been fixed before.
+    remarks: tuple[str, ...] = ()
+    # Parameters and axes unlike the defaults.
+    settings: dict[str, Any] = field(default_factory=dict)
     runs: dict[str, int] = field(default_factory=dict)  # outcome to number of runs
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     checksums: dict[str, str] = field(default_factory=dict)  # part of the store to its checksum

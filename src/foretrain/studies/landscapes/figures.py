@@ -7,8 +7,7 @@ from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, WIDTH, p
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn
 
-from .claims import BETWEEN, slopes
-from .study import NAMES, SCALES, landscape_of
+from .study import BETWEEN, NAMES, SCALES, landscape_of, slopes
 
 TITLES = ("$w^2$", "$w^4$", "$c^2 w^2 + w^4$", "$w_1^2$ of three", "$w_1^2 w_2^2$", "$w_1^2 w_2^4$")
 

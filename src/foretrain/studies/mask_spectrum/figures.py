@@ -4,7 +4,7 @@ from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, theory_line
 from foretrain.study import drawn, figure, panel
 
-from .claims import first, second
+from .study import first, second
 
 
 def draw_bulk(grid):

@@ -87,18 +87,16 @@ def right_or_stuck(c):
 def pairs(c, network):
     """Return s u_i v_j of the runs of a network that converged, `product`, with their predictions, see `pair_ends`."""
     scales = [LIMIT] if network == "limit" else c.values("init_scale")
-    at = {"init_scale": slice(len(scales))}
-    left, right, scale, outcome = (
-        c[network][name].isel(at)
-        for name in ("final_left", "final_right", "final_scale", "outcome")
-    )
-    seeds = [c.seed(seed) for seed in range(left.sizes["seed"])]
+    ends = c[network][["final_left", "final_right", "final_scale", "outcome"]]
+    ends = ends.isel(init_scale=slice(len(scales)))
+    seeds = [c.seed(seed) for seed in range(ends.sizes["seed"])]
     by_scale = [[pair_ends(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
     dims = ("init_scale", "seed", *PAIR)
     stacked = {
-        name: (dims, [[ends[name] for ends in row] for row in by_scale]) for name in by_scale[0][0]
+        name: (dims, [[pair[name] for pair in row] for row in by_scale]) for name in by_scale[0][0]
     }
-    product = (scale * left * right).where(outcome == CONVERGED)
+    product = ends.final_scale * ends.final_left * ends.final_right
+    product = product.where(ends.outcome == CONVERGED)
     return xr.Dataset(stacked).assign(product=product.drop_vars(("init_scale", "seed")))
 
 

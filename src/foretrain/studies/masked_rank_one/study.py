@@ -13,7 +13,6 @@ from foretrain.theory.factorization import masked_rank_one_escape as escape
 from foretrain.theory.factorization.masked_rank_one import alignment_exponent
 from foretrain.theory.factorization.masked_rank_one_end import component_signs, end_of_training
 from foretrain.training import masked_rank_one as flight
-from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
 SOURCE = "Note on shared representations, section 3"
 COST = "30 s"
@@ -145,33 +144,32 @@ def pair_ends(domains: int, init_scale: float, seed: Seed) -> dict[str, np.ndarr
 def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
     p, data = cell.parameters, cell.simulation
-    seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(STAGES)
+    seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(flight.STAGES)
     scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
     draws = [draw(p, cell.seed(seed)) for seed in range(seeds)]
     for seed, drawn in enumerate(draws[:FOLLOWED]):
-        start = (p.init_scale * weights for weights in (drawn.left, drawn.right, drawn.scale))
-        early = escape.early_flow(start, drawn.trained_pairs)
+        trained, *start = drawn
+        early = escape.early_flow([p.init_scale * weights for weights in start], trained)
         run = data.isel(seed=seed)
-        before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
+        before = run["solver_time"].values <= run["stage_time"].values[flight.ESCAPE]
         for step in np.flatnonzero(before):
             progress, now = float(run["progress"][step]), float(run["shared_scale"][step])
             left, right, scale[seed, step] = escape.weights_at(early, progress, now)
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
-            at_stages[:, seed, stage] = _at_stage(early, drawn.trained_pairs, run.isel(stage=stage))
-    trained = np.array([drawn.trained_pairs for drawn in draws])
+            at_stages[:, seed, stage] = _at_stage(early, trained, run.isel(stage=stage))
     return {
         "early_scale": scale,
         "early_mode_amplitude": amplitude,
         **dict(zip(names, at_stages, strict=True)),
-        "stage_second_mode": second_mode(data, trained),
+        "stage_second_mode": second_mode(data, [drawn.trained_pairs for drawn in draws]),
     }
 
 
-def second_mode(data, trained_pairs: np.ndarray) -> np.ndarray:
+def second_mode(data, trained_pairs) -> np.ndarray:
     """Amplitude of the second mode over that of the first, shape (seed, stage), on masks of shape (seed, n, n)."""
     left, _, right = np.linalg.svd(trained_pairs)
     weights = [data[name].transpose("seed", "stage", ...) for name in ("stage_left", "stage_right")]
@@ -185,12 +183,8 @@ def _at_stage(early, trained, run):
     """Return relative deviations of weights and of time from the closed forms, and the size of the neglected term."""
     u, v, s = run["stage_left"].values, run["stage_right"].values, float(run["stage_scale"])
     progress, time = float(run["stage_progress"]), float(run["stage_time"])
-    left, right, scale = escape.weights_at(early, progress, s)
-    deviation = max(
-        np.linalg.norm(u - left) / np.linalg.norm(u),
-        np.linalg.norm(v - right) / np.linalg.norm(v),
-        abs(s - scale) / abs(s),
-    )
+    pairs = zip((u, v, s), escape.weights_at(early, progress, s), strict=True)
+    deviation = max(np.linalg.norm(own - law) / np.linalg.norm(own) for own, law in pairs)
     place, returning = early.sign * progress, early.sign * s < 0
     inside = place <= early.turning_point and (returning or place >= 0)
     reached = time > 0 and inside and (not returning or np.isfinite(early.turning_point))

@@ -10,7 +10,7 @@ from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.study import drawn, figure, panel
 from foretrain.training.phases import PHASES
 
-from .claims import embedding
+from .study import embedding
 
 
 def draw_circles(grid):

@@ -135,10 +135,9 @@ def program(p: Parameters) -> Program:
 
 
 def predict(p, step, seed):
-    """The loss of a run's own target and start, and that of AdamW with strong decay.
+    """The loss from a run's own start, and that of AdamW with strong decay, in the precision of the runs.
 
-    At rank one until the run and some other seeds are below the tolerance; at higher rank, and with strong decay, the first
-    steps of the first seeds, nan elsewhere. Computed in double precision, given in that of the runs.
+    Beyond rank one and with strong decay it is that of the first steps of the first seeds, nan elsewhere.
     """
     losses = {"loss": _curve(p, step, seed, p.rank == 1)}
     if p.optimizer == "adamw":

@@ -113,11 +113,9 @@ def _digits(domains, transform, scaling, heldout_fraction, seed):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Return the networks trained beside the study's own, by the parameters that differ; seeds have the same numbers.
+    """Return the reduction itself, flow, which conserves, and islands, where chains of routes end.
 
-    ``decoupled``: the network that is the reduction. ``flow``: conservation laws. ``islands``: chains of routes end.
-    ``small-init``: limits of small weights. ``xavier``, ``xavier-small``: the start that the paper's text names.
-    ``disagreeing``: sharing splits. For digits there are the first three.
+    Of items also smaller weights and the Xavier start of the paper's text, for limits, and routes that disagree.
     """
     half, longer = max(1, p.steps // 2), SMALLER * p.steps  # a flow's step costs seven gradients
     island_outputs = max(1, min(p.trained_outputs, p.domains // 2))

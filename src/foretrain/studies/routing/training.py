@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.arithmetic import float_type
 from foretrain.networks.routing_start import Weights, orthogonal_start
-from foretrain.study import Program, Seed, generator, key
+from foretrain.study import Program, Seed, float_type, generator, key
 from foretrain.tasks.domains import Task
 from foretrain.training.routing import first_half, item_ends, maps, mask, paper_rate
 

@@ -65,23 +65,22 @@ def mode_order(c):
 
 
 def plateau_change(c, name):
-    """Return a curve half way to the first half of a mode over its first value, and the step there, per seed."""
+    """Return a curve half way to the first half of a mode over its first value, per seed, with the ``step`` there."""
     middle = first(c.theory, "flow_half_step").min("mode") / 2
     curve = run_variable(c, name)
     place = (curve["step"] >= middle).argmax("step")
-    change = curve.isel(step=place) / curve.isel(step=0, drop=True)
-    return change.where(middle.notnull()), curve["step"].isel(step=place)
+    return (curve.isel(step=place) / curve.isel(step=0, drop=True)).where(middle.notnull())
 
 
 def irrelevant_decays(c):
-    (outside, _), (inside, _) = plateau_change(c, "outside"), plateau_change(c, "inside")
+    outside, inside = plateau_change(c, "outside"), plateau_change(c, "inside")
     known = np.isfinite(outside) & np.isfinite(inside)
     return ((outside <= 0.5) & (inside > 1)).astype(float).where(known)
 
 
 def outside_decays(c):
-    change, step = plateau_change(c, "outside")
-    return change * (1 + 4 * c.p.init_scale**2 * step * learning_rate(c.p))
+    change = plateau_change(c, "outside")
+    return change * (1 + 4 * c.p.init_scale**2 * change.step * learning_rate(c.p))
 
 
 def strengths(runs, nth=1):

@@ -108,12 +108,9 @@ def seeming_error(c):
 
 
 def alignment_exponent(c):
-    left, masks = (
-        c["departure"][name]
-        .where(shared.has_converged(c.of("departure")))
-        .transpose(*OVER, "seed", ...)
-        for name in ("misalignment", "trained_pairs")
-    )
+    ends = c["departure"][["misalignment", "trained_pairs"]]
+    ends = ends.where(shared.has_converged(c.of("departure"))).transpose(*OVER, "seed", ...)
+    left, masks = ends.misalignment, ends.trained_pairs
     shared.both_ends(left)  # of one scale there is no slope
     scales = np.array([departure_scale(scale) for scale in left.init_scale.values])
     curves = np.log(left.where((left >= ALIGNED[0]) & (left <= ALIGNED[1])))

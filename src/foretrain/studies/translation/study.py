@@ -66,10 +66,9 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Return runs with the note's loss mask and, where factors are square, in double precision: the same runs, and departures.
+    """Return runs with the note's loss mask and, where factors are square, two in double precision.
 
-    ``precise`` has a thirtieth of the solver's error and shows what stuck runs owe to it. ``departure`` starts from the fourth
-    power of the scale and ends when the first mode has begun to grow: the law of the simple case, which is one of the limit.
+    ``precise`` shows what stuck runs owe to the solver; ``departure``, nearer to the limit, ends when the first mode grows.
     """
     diagonal = {"loss_mask": "diagonal_only", "start_orientation": "random", "seeds": BESIDE}
     if p.hidden_width != p.words or p.until != "loss":

@@ -7,7 +7,6 @@ import numpy as np
 import xarray as xr
 
 from foretrain import study as lab
-from foretrain.arithmetic import float_type
 from foretrain.graph import Graph
 from foretrain.predict.gatings import rank_gatings
 from foretrain.quantities.cell import Runs
@@ -173,7 +172,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 def program(p: Parameters) -> lab.Program:
     import jax.numpy as jnp
 
-    dtype, data, shape = float_type(p.precision), xor(1), network(p)
+    dtype, data, shape = lab.float_type(p.precision), xor(1), network(p)
 
     def task(_):
         # Kept as NumPy until traced: outside the run's own context float64 would be lost.

@@ -42,7 +42,7 @@ def apply(w, x):
 
 def network(examples: int, steps: int, width: int) -> Training:
     """The training at rate .1 and batch 32, of images whose pixels lie between 0 and 1."""
-    data = mnist(None, 0.5, np.random.default_rng(0))
+    data = mnist(0.5, np.random.default_rng(0))
     x, y = (np.asarray(part)[:examples] for part in (data.train_images, data.train_labels))
     x = x.reshape(len(x), -1).astype(float)
     rules = {"learning_rate": 0.1, "batch_size": min(32, examples), "loss": "cross_entropy"}

@@ -15,7 +15,7 @@ from foretrain.degeneracy.interactions.interaction_graph import interaction_grap
 from foretrain.degeneracy.network import Section, dense, forward, network_of, register
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.errors import ArgumentError
-from foretrain.training.ablation import direction_curve, edge_curve
+from foretrain.training.ablation import ablation_curve
 
 KINDS = ("global", "local")
 
@@ -191,14 +191,14 @@ def test_with_all_directions_and_edges_kept_nothing_is_lost_and_with_none_as_muc
     graph = interaction_graph(SMALL, X, basis, points=2)
     outputs = layers(steps(SMALL, False), X, False)[-1]
     for loss in ("mse", "kl"):
-        kept = direction_curve(SMALL, X, basis, [9, 1, 0], loss=loss)
-        edges = edge_curve(SMALL, X, basis, graph, [99, 7, 0], loss=loss)
+        kept = ablation_curve(SMALL, X, basis, [9, 1, 0], loss=loss)
+        edges = ablation_curve(SMALL, X, basis, [99, 7, 0], graph=graph, loss=loss)
         assert kept[0] < 1e-20
         assert edges[0] < 1e-20
         assert 0 < kept[1] < kept[2]
         assert edges[1] > 1e-6
     spread = ((outputs - outputs.mean((0, 1))) ** 2).sum() / len(X)
-    none = edge_curve(SMALL, X, basis, graph, [0])[0]
+    none = ablation_curve(SMALL, X, basis, [0], graph=graph)[0]
     f = basis.layers[-2].mean @ SMALL.params[-1]["weight"].T + SMALL.params[-1]["bias"]
     assert none == pytest.approx(((outputs - f) ** 2).sum() / len(X))
     assert none >= spread - 1e-12

@@ -48,20 +48,6 @@ def test_a_step_that_is_too_long_is_refused_and_shortened(x64, size):
     assert float(clock.step_size) == pytest.approx(size / 5)
 
 
-@pytest.mark.slow
-def test_a_step_with_an_error_just_below_one_is_followed_by_a_shorter_one(x64):
-    # The step is taken at an error of .8 of the tolerance, and the next is .9 (1/.8)^(1/5) = .94 times as long.
-    decay = lambda a, _: -a  # noqa: E731
-    size, start = jnp.array(0.1), jnp.array(1.0)
-    zero = Clock(jnp.zeros(()), size)
-    _, clock = attempt(decay, start, None, zero, relative=0.0, absolute=1e-6)
-    error = 1e-6 * (0.9 / (clock.step_size / size)) ** 5
-    position, clock = attempt(decay, start, None, zero, relative=0.0, absolute=error / 0.8)
-    assert float(clock.time) == 0.1
-    assert float(position) < 1
-    assert float(clock.step_size) == pytest.approx(0.1 * 0.9 * 0.8**-0.2, rel=1e-6)
-
-
 def test_the_fixed_step_is_of_fifth_order(x64):
     # The harmonic oscillator over time 10, far above rounding; the order is approached from above.
     counts = np.array([64, 128, 256, 512])

@@ -50,7 +50,7 @@ def per_sample_loss(weights, inputs, targets, pairs, maps):
 
 
 @settings(max_examples=5)
-@given(seed=st.integers(0, 1000), domains=st.integers(1, 4), alike=st.booleans())
+@given(seed=st.integers(0, 1000), domains=st.sampled_from([1, 2, 4, 9]), alike=st.booleans())
 def test_loss_and_gradient_from_statistics_are_those_of_samples(seed, domains, alike):
     with jax.enable_x64(True):
         weights, inputs, targets, residual, x, y, pairs = random_problem(seed, domains)
@@ -136,16 +136,3 @@ def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw,
     np.testing.assert_allclose(errors, theory.pair_error()[1:], atol=1e-12 * scale, rtol=0)
     hidden = np.linalg.svd(final.hidden, compute_uv=False)[:4]
     np.testing.assert_allclose(hidden, np.sort(theory.hidden[-1])[::-1], rtol=1e-12)
-
-
-def test_both_ways_through_the_decoders_agree(x64):
-    weights, inputs, targets, _, _, _, pairs = random_problem(2, 4)
-    second = weights.hidden @ (weights.encoders @ inputs)
-    share = jnp.asarray(pairs / pairs.sum())
-    maps = jnp.asarray(np.random.default_rng(0).normal(size=(4, 4)))
-    one, other = (
-        way(weights.decoders, second, targets, share, maps)
-        for way in (network._through_errors, network._through_grams)
-    )
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)

@@ -10,6 +10,11 @@ from foretrain.tasks import image_files
 RANDOM = lambda: np.random.default_rng(0)  # noqa: E731
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
+
+
 def head(axes, *sizes):
     return struct.pack(f">HBB{len(sizes)}I", 0, 8, axes, *sizes)
 
@@ -32,7 +37,7 @@ def test_mnist_with_both_pairs_keeps_their_split(tmp_path):
     (tmp_path / "mnist").mkdir()
     images, labels = write_mnist(tmp_path / "mnist", "train", 30)
     held, _ = write_mnist(tmp_path / "mnist", "t10k", 12)
-    data = image_files.mnist(tmp_path, 0.5, RANDOM())
+    data = image_files.mnist(0.5, RANDOM())
     np.testing.assert_allclose(data.train_images * 255, images, rtol=1e-6)
     np.testing.assert_array_equal(data.train_labels, labels)
     np.testing.assert_allclose(data.heldout_images * 255, held, rtol=1e-6)
@@ -41,10 +46,9 @@ def test_mnist_with_both_pairs_keeps_their_split(tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.filterwarnings("ignore:.*usually distributed")
-def test_one_pair_of_mnist_is_split_without_loss(tmp_path, monkeypatch, packed):
+def test_one_pair_of_mnist_is_split_without_loss(tmp_path, packed):
     images, _ = write_mnist(tmp_path, "t10k", 20, packed)
-    monkeypatch.setenv("FORETRAIN_DATA_DIR", str(tmp_path))
-    data = image_files.mnist("", 0.25, RANDOM())
+    data = image_files.mnist(0.25, RANDOM())
     assert len(data.train_images) == 15
     both = np.concatenate([data.train_images, data.heldout_images]).sum((1, 2))
     np.testing.assert_allclose(np.sort(both), np.sort(images.sum((1, 2)) / 255), rtol=1e-5)
@@ -57,18 +61,14 @@ def test_a_file_under_a_known_name_with_other_contents_makes_a_warning(tmp_path)
 
 
 def test_absent_files_are_named_with_the_place_they_belong(tmp_path, monkeypatch):
-    monkeypatch.delenv("FORETRAIN_DATA_DIR", raising=False)
-    with pytest.raises(
-        ArgumentError, match=r"`data_dir` must name .* mnist .* is not given\. Put t"
-    ):
-        image_files.mnist(None, 0.2, RANDOM())
-    with pytest.raises(
-        ArgumentError, match=r"has none\. Put data_batch_1.bin .*FORETRAIN_DATA_DIR"
-    ):
-        image_files.cifar10(tmp_path, 0.2, RANDOM())
+    with pytest.raises(ArgumentError, match=r"has none\. Put data_batch_1.bin .*FORETRAIN_DATA"):
+        image_files.cifar10(0.2, RANDOM())
     write_idx(tmp_path / "train-images-idx3-ubyte", np.zeros((2, 28, 28)))  # no labels: no pair
     with pytest.raises(ArgumentError, match="has none"):
-        image_files.mnist(tmp_path, 0.2, RANDOM())
+        image_files.mnist(0.2, RANDOM())
+    monkeypatch.delenv(image_files.VARIABLE)
+    with pytest.raises(ArgumentError, match=r"`data_dir` must name .* mnist .* is not given\. Put"):
+        image_files.mnist(0.2, RANDOM())
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,7 @@ def test_absent_files_are_named_with_the_place_they_belong(tmp_path, monkeypatch
         ("has more bytes instead of 13", head(1, 5) + bytes(6)),
         ("claims 37000000016 bytes, more", head(3, 37_000_000, 100, 10)),
         ("claims .* bytes, more than it can hold", head(8, *[2**32 - 1] * 8)),
-        (
-            r"holds nothing, its shape is \(0, 42949.*5, 42949.*5\)",
-            head(3, 0, 2**32 - 1, 2**32 - 1),
-        ),
+        (r"holds nothing, its shape is \(0, 42949.*5", head(3, 0, 2**32 - 1, 2**32 - 1)),
         ("has 255 axes, of which 2 are given", head(255, 1, 1)),
         ("has 3 axes, of which 1 are given", head(3, 5)),
         ("is no IDX file", b"\x89PNG...."),
@@ -104,22 +101,19 @@ def test_idx_files_that_are_truncated_or_missing_are_refused(tmp_path):
         image_files.read_idx(tmp_path / "gone")
 
 
-def test_a_single_image_or_images_of_another_size_are_refused(tmp_path):
-    write_mnist(tmp_path, "train", 1)
-    with pytest.raises(ArgumentError, match=r"of 1 at 0\.2 none is held out"):
-        image_files.mnist(tmp_path, 0.2, RANDOM())
+def test_too_few_images_or_those_of_another_size_are_refused(tmp_path):
     write_mnist(tmp_path, "train", 2)
     with pytest.raises(ArgumentError, match=r"of 2 at 0\.2 none is held out"):
-        image_files.mnist(tmp_path, 0.2, RANDOM())
-    data = image_files.mnist(tmp_path, 0.5, RANDOM())
+        image_files.mnist(0.2, RANDOM())
+    data = image_files.mnist(0.5, RANDOM())
     assert len(data.train_images) == len(data.heldout_images) == 1
     write_idx(tmp_path / "train-images-idx3-ubyte", np.ones((2, 14, 14)))
     with pytest.raises(ArgumentError, match=r"not bytes of shape \(image, 28, 28\)"):
-        image_files.mnist(tmp_path, 0.2, RANDOM())
+        image_files.mnist(0.2, RANDOM())
     write_idx(tmp_path / "train-images-idx3-ubyte", np.ones((2, 28, 28)))
     write_idx(tmp_path / "train-labels-idx1-ubyte", np.array([3, 200]))
     with pytest.raises(ArgumentError, match="whole numbers from 0 to 9, but holds 200"):
-        image_files.mnist(tmp_path, 0.2, RANDOM())
+        image_files.mnist(0.2, RANDOM())
 
 
 def write_cifar(path, images, labels):
@@ -135,7 +129,7 @@ def test_cifar_batches_keep_colours_in_place_and_join(tmp_path):
     write_cifar(folder / "data_batch_1.bin", images[:4], labels[:4])
     write_cifar(folder / "data_batch_2.bin", images[4:6], labels[4:6])
     write_cifar(folder / "test_batch.bin", images[6:], labels[6:])
-    data = image_files.cifar10(tmp_path, 0.2, RANDOM())
+    data = image_files.cifar10(0.2, RANDOM())
     np.testing.assert_allclose(data.train_images * 255, images[:6], rtol=1e-6)
     np.testing.assert_array_equal(data.heldout_labels, [6, 7, 8])
 
@@ -147,7 +141,7 @@ def test_cifar_batches_keep_colours_in_place_and_join(tmp_path):
 def test_bad_cifar_batches_are_refused(tmp_path, content, match):
     (tmp_path / "test_batch.bin").write_bytes(content + bytes(3072))
     with pytest.raises(ArgumentError, match=rf"test_batch\.bin {match}"):
-        image_files.cifar10(tmp_path, 0.2, RANDOM())
+        image_files.cifar10(0.2, RANDOM())
 
 
 def test_features_come_with_or_without_a_split(tmp_path):

@@ -13,6 +13,7 @@ def test_xor_pathways_see_one_example_each():
     )
     statistics = gather_statistics(data)
     assert len(statistics.paths) == 4
+    assert set(statistics.inputs) == {(path, path) for path in range(4)}
     for path in range(4):
         x, y = data.inputs["x"][path], data.targets["y"][path]
         np.testing.assert_array_equal(statistics.sigma_yx(path), np.outer(y, x) / 4)  # eq. (18)

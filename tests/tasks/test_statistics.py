@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError, StoreError
 from foretrain.graph import graph_from_dict
@@ -49,35 +47,6 @@ def test_every_correlation_is_the_average_over_examples():
         assert statistics.target_power[name] == pytest.approx(np.sum(array**2) / 30, rel=1e-13)
 
 
-@given(st.integers(1, 31))
-def test_streaming_gives_what_memory_gives_however_the_data_are_split(batch_size):
-    data = GatedData(GRAPH, *arrays())
-    whole, streamed = gather_statistics(data), gather_statistics(data.batches(batch_size))
-    assert streamed.samples == whole.samples == 30
-    assert whole.target_input.keys() == streamed.target_input.keys()
-    assert whole.inputs.keys() == streamed.inputs.keys()
-    # Sums of 30 terms of order one in another order: rounding is below 30 epsilon.
-    for key, matrix in whole.target_input.items():
-        np.testing.assert_allclose(streamed.target_input[key], matrix, rtol=0, atol=1e-14)
-    for key, matrix in whole.inputs.items():
-        np.testing.assert_allclose(streamed.inputs[key], matrix, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(whole.active, streamed.active)
-
-
-def test_exclusive_gates_store_one_input_correlation_per_path():
-    paths = 50
-    nodes = {"x": 2, **{f"h{k}": 1 for k in range(paths)}, "y": 1}
-    edges = {f"in{k}": ["x", f"h{k}"] for k in range(paths)}
-    edges |= {f"out{k}": [f"h{k}", "y"] for k in range(paths)}
-    graph = graph_from_dict({"nodes": nodes, "edges": edges})
-    draw = np.random.default_rng(0).standard_normal
-    gates = {f"h{k}": row for k, row in enumerate(np.eye(paths))}
-    data = GatedData(graph, {"x": draw((paths, 2))}, {"y": draw((paths, 1))}, gates)
-    statistics = gather_statistics(data)
-    assert set(statistics.inputs) == {(k, k) for k in range(paths)}
-    assert not statistics.sigma_x(0, 1).any()
-
-
 def test_paths_that_share_their_gates_share_one_matrix():
     edges = {"skip": "xy", "in": "xh", "twin": "xh", "out": "hy", "z1": "hz"}
     nodes, edges = {"x": 3, "h": 2, "y": 1, "z": 1}, {name: [*ends] for name, ends in edges.items()}
@@ -102,21 +71,6 @@ def test_a_path_whose_gate_never_opens_has_no_statistics_and_targets_no_common_o
     to_y = next(n for n, path in enumerate(statistics.paths) if path.target == "y")
     with pytest.raises(ArgumentError, match="be a path to `y`, but ends at `z`"):
         statistics.sigma_x(to_y, closed[0])
-
-
-def test_batches_must_agree_and_exist():
-    inputs, targets, gates = arrays()
-    data = GatedData(GRAPH, inputs, targets, gates)
-    fewer = GatedData(GRAPH, inputs, targets, {k: gates[k] for k in ("h", "y")})
-    other = graph_from_dict({"nodes": {"x": 1, "y": 1}, "edges": {"w": ["x", "y"]}})
-    apart = GatedData(other, {"x": np.ones((1, 1))}, {"y": np.ones((1, 1))})
-    for batches, match in (
-        ([], "`data` must hold at least one batch"),
-        ([data, fewer], "the gates `ah` are not in all batches"),
-        ([data, apart], "hold batches on one graph"),
-    ):
-        with pytest.raises(ArgumentError, match=match):
-            gather_statistics(batches)
 
 
 @pytest.mark.parametrize(

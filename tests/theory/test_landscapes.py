@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy import integrate, special
 
 from foretrain.theory import landscapes
 
@@ -54,21 +53,6 @@ def test_values_of_the_document():
     assert landscapes.product().by_temperature(240.0) == pytest.approx(0.366, abs=5e-4)
     free = [one.dimension - 2 * one.limit for one in map(landscapes.product, (1, 1), (2, 1))]
     assert (free, landscapes.plane().dimension) == ([1.5, 1], 3)
-
-
-def test_the_cross_in_both_of_its_forms():
-    for beta in (0.5, 20.0, 3000.0):
-        root = np.sqrt(beta)
-        inner = integrate.quad(lambda u: special.erf(u) / u, 0, root, limit=200)[0]
-        said = 0.5 - special.erf(root) / (2 * inner)
-        assert landscapes.product().by_temperature(beta) == pytest.approx(said, rel=1e-9)
-    eps = np.array([1e-6, 0.01, 0.5])
-    np.testing.assert_allclose(
-        landscapes.product().by_volume(eps), 0.5 - 1 / (2 + np.log(1 / eps)), rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        landscapes.product(1, 2).by_volume(eps), (1 - eps**0.25) / (4 - 2 * eps**0.25), rtol=1e-12
-    )
 
 
 @pytest.mark.parametrize("c", [0.03, 0.3, 1.0])

@@ -106,20 +106,6 @@ def test_ideal_by_its_definition():
             assert closed.tolist() == exact
 
 
-@pytest.mark.slow
-def test_probability_of_a_unique_representation():
-    draws = 20_000
-    sizes = np.arange(1, 56)
-    critical = theory.critical_sizes(TEN, draws, np.random.default_rng(0))
-    found = (critical <= sizes[:, None]).mean(1)
-    # at one half the standard error is .0035 and the slope .14 per sample: 5 errors are .13 samples
-    assert np.interp(0.5, found, sizes) == pytest.approx(22.5, abs=0.13)
-    assert (found[:9] == 0).all()
-    assert found[13] < 3e-4 + 5 * np.sqrt(3e-4 / draws)
-    assert (found[32:] > 0.99).all()
-    assert found[-1] == 1
-
-
 def test_critical_size_is_where_an_order_becomes_unique():
     five = groups.addition(5)
     found = theory.critical_sizes(five, 20, np.random.default_rng(0))
@@ -147,8 +133,7 @@ def test_embeddings_of_a_group_that_satisfy_all_parallelograms_coincide(operatio
         (lambda: theory.rqi(np.ones((9, 1)), TEN), "10 symbols"),
         (lambda: theory.implied(TEN, np.ones(69, bool)), "each of 70 parallelograms"),
         (lambda: theory.ideal(TEN, np.ones((0, 55), bool)), "one set at least"),
-        (lambda: theory.rqi([[1], [1, 2]], TEN), "`embedding` must hold rows of one length"),
-        (lambda: theory.rqi(np.ones((10, 0)), TEN), "one dimension at least"),
+        (lambda: theory.rqi(np.ones((10, 0)), TEN), r"has shape \(10, 0\)"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, words):

@@ -18,11 +18,6 @@ def after(optimizer, slopes, rate=0.01, decay=0.0, weights=WEIGHTS):
     return weights
 
 
-def test_descent_moves_against_slope_and_decay():
-    expected = WEIGHTS - 0.01 * (SLOPE + 0.3 * WEIGHTS)
-    np.testing.assert_allclose(after("sgd_decay", [SLOPE], decay=0.3), expected, rtol=1e-15)
-
-
 @pytest.mark.parametrize("steps", [1, 2, 50])
 def test_adam_moves_by_the_rate_while_the_slope_stays(steps):
     # Bias corrected, both means of a constant are that constant, from the first step on.

@@ -38,16 +38,6 @@ def test_the_closed_form_is_descent_step_by_step(n, decay, noise):
     assert run.null.sum() == max(20 - n, 0)
 
 
-def test_the_limit_is_the_ridge_solution():
-    data, targets, teacher, start = drawn()
-    n, d = data.shape
-    solution = np.linalg.solve(data.T @ data / n + 0.1 * np.eye(d), data.T @ targets / n)
-    run = ridge.descent(start, 0.1, data, targets, teacher, 0.1)
-    error = ((solution - teacher) ** 2).sum()
-    assert ((run.limit - run.teacher) ** 2).sum() == pytest.approx(error, rel=1e-12)
-    assert run.errors(np.array([10**5]))[1][0] == pytest.approx(error, rel=1e-12)
-
-
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, noise):

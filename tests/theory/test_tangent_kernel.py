@@ -1,8 +1,10 @@
+import jax
 import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.networks.routing_start import orthogonal_start
+from foretrain.networks.routing import outputs
+from foretrain.networks.routing_start import Weights, orthogonal_start
 from foretrain.tasks.masks import circulant
 from foretrain.theory.gated.tangent_kernel import tangent_kernel
 
@@ -13,16 +15,10 @@ PAIRS = circulant(3, 2)
 
 
 def _outputs(parameters):
-    import jax.numpy as jnp
-
-    encoders, hidden, decoders = parameters
-    second = jnp.einsum("gh,ihd,de->ige", hidden, encoders, INPUTS)
-    return jnp.einsum("jog,ige->ijoe", decoders, second)
+    return outputs(Weights(*parameters), INPUTS[None])
 
 
 def _jacobian(weights):
-    import jax
-
     parts = jax.jacobian(_outputs)(tuple(weights))
     size = parts[0].shape[:4]
     return np.concatenate([np.asarray(p).reshape(int(np.prod(size)), -1) for p in parts], axis=1)

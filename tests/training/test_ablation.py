@@ -3,41 +3,41 @@ import pytest
 from planted import draw
 
 from foretrain.degeneracy.interactions.interaction_graph import interaction_graph
-from foretrain.training.ablation import all_bases, direction_curve, edge_curve
+from foretrain.studies.interaction_basis.study import BASES
+from foretrain.training.ablation import ablation_curve, all_bases
 
 
 @pytest.mark.parametrize("centre", [False, True])
 def test_in_a_linear_network_what_is_left_out_is_its_importance(centre):
     network, x = draw(0, (5, 6, 4), "identity")
-    bases = all_bases(network, x, centre=centre)
+    bases = all_bases(network, x, names=BASES, centre=centre)
     counts = range(6)
     importance = bases["global"].layers[-1].importance
     left = np.array([importance[k:].sum() for k in counts])
     for name in ("global", "local"):
-        curve = direction_curve(network, x, bases[name], counts)
+        curve = ablation_curve(network, x, bases[name], counts)
         np.testing.assert_allclose(curve, left, atol=1e-10)
         graph = interaction_graph(network, x, bases[name])
         np.testing.assert_allclose(
-            edge_curve(network, x, bases[name], graph, counts), left, atol=1e-10
+            ablation_curve(network, x, bases[name], counts, graph=graph), left, atol=1e-10
         )
     # No basis does better with one layer's directions, and the others do worse.
     for name in ("pca", "neurons"):
-        assert (direction_curve(network, x, bases[name], counts) >= left - 1e-9).all()
-        assert direction_curve(network, x, bases[name], counts).sum() > left.sum() + 0.01
+        assert (ablation_curve(network, x, bases[name], counts) >= left - 1e-9).all()
+        assert ablation_curve(network, x, bases[name], counts).sum() > left.sum() + 0.01
 
 
 def test_everything_kept_is_the_network_itself_and_nothing_is_its_mean():
     network, x = draw(1, (5, 6, 6, 3), "tanh")
     for centre in (False, True):
-        for name, basis in all_bases(network, x, centre=centre).items():
+        for name, basis in all_bases(network, x, names=BASES, centre=centre).items():
             graph = interaction_graph(network, x, basis)
-            assert direction_curve(network, x, basis, [99])[0] < 1e-16, name
-            assert edge_curve(network, x, basis, graph, [99])[0] < 1e-16, name
+            assert ablation_curve(network, x, basis, [99])[0] < 1e-16, name
+            assert ablation_curve(network, x, basis, [99], graph=graph)[0] < 1e-16, name
             # All edges but one, the weakest, is nearly the network.
-            some = edge_curve(
-                network, x, basis, graph, [1, min(s.size for s in graph.strengths) - 1]
-            )
-            assert some[0] > some[1] > 0
+            counts = [1, min(s.size for s in graph.strengths) - 1]
+            few, most = ablation_curve(network, x, basis, counts, graph=graph)
+            assert few > most > 0
 
 
 def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():
@@ -48,13 +48,5 @@ def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():
     strengths = graph.strengths[0] + 1e3 * (np.arange(basis.layers[0].size) < 4)
     ordered = type(graph)((strengths,))
     kept = 4 * basis.layers[1].size
-    found = edge_curve(network, x, basis, ordered, [kept])
-    np.testing.assert_allclose(found, direction_curve(network, x, basis, [4]), rtol=1e-9)
-
-
-def test_kl_vanishes_where_the_network_is_whole():
-    network, x = draw(3, (4, 5, 3), "relu")
-    basis = all_bases(network, x, names=("local",))["local"]
-    whole = direction_curve(network, x, basis, [1, 2, 9], loss="kl")
-    assert abs(whole[-1]) < 1e-12
-    assert whole[0] > whole[-1]
+    found = ablation_curve(network, x, basis, [kept], graph=ordered)
+    np.testing.assert_allclose(found, ablation_curve(network, x, basis, [4]), rtol=1e-9)

@@ -15,7 +15,7 @@ from foretrain.plans.define import define
 from foretrain.streams import Seed
 from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
-from foretrain.training.phases import PHASES
+from foretrain.training.phases import PHASES, ends
 
 SINGLE = replace(SMALL, precision="float32")
 CASES = {
@@ -110,31 +110,6 @@ def test_a_wide_network_takes_the_same_steps_though_some_samples_have_no_slope(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_relabelled_symbols_make_the_relabelled_run_with_the_same_steps_and_phase(name, x64):
-    p = replace(CASES[name], decoder_learning_rate=0.01, embedding_learning_rate=0.01)
-    inputs = given(p)
-    at_first = observed(p, inputs, trained(p, 0, inputs))
-    # Thresholds that every case reaches on its way.
-    inputs["accuracy_threshold"] = at_first["train_accuracy"] + 0.01
-    inputs["rqi_threshold"] = at_first["rqi"]
-    order = np.random.default_rng(1).permutation(p.symbols)
-    back = np.argsort(order)  # symbol k is called order[k]; samples stay in their order
-    other = {
-        **inputs,
-        "embedding": inputs["embedding"][back],
-        "left": inputs["left"][:, back],
-        "right": inputs["right"][:, back],
-    }
-    one, two = trained(p, 150, inputs), trained(p, 150, other)
-    np.testing.assert_allclose(two.embedding[order], one.embedding, rtol=1e-8, atol=1e-10)
-    first, second = finals(p, inputs, one), finals(p, other, two)
-    for variable in (*FIRST, "phase"):
-        np.testing.assert_array_equal(first[variable], second[variable])
-    assert 0 < float(first["train_step"]) < 150, "it reached something on its way"
-
-
-@pytest.mark.slow
 def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     p = replace(CASES["classification"], accuracy_threshold=0.5, rqi_threshold=0.4)
     p = replace(p, decoder_learning_rate=0.01, embedding_learning_rate=0.01)
@@ -167,9 +142,10 @@ def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     ],
 )
 def test_the_phase_is_that_of_the_table(first, phase):
-    inputs = given(SINGLE)
-    state = trained(SINGLE, 0, inputs)._replace(first=jnp.asarray(first, jnp.int32))
-    assert PHASES[int(finals(SINGLE, inputs, state)["phase"])] == phase
+    found = ends(jnp.asarray(first), toy.DELAY, jnp.float32)
+    assert PHASES[int(found["phase"])] == phase
+    expected = [step if step >= 0 else np.nan for step in first]
+    np.testing.assert_equal([float(found[name]) for name in FIRST], expected)
 
 
 def test_a_batch_holds_so_many_training_samples_and_each_as_often(x64):

@@ -16,22 +16,14 @@ from foretrain.training import embedding as toy
 
 def file(tmp_path, p, **changed):
     """A start in a file, as PyTorch's layers have it; returns its arrays and parameters that read it."""
-    random, task = np.random.default_rng(5), toy.operation(p)
-    entries = p.embedding_dim if task.commutative else p.embedding_dim**2
-    outputs = p.target_dim if p.objective == "regression" else task.outcomes
-    width, layer = p.hidden_width, random.standard_normal
+    random, shapes = np.random.default_rng(5), toy.shapes(p)
+    if p.objective != "regression":
+        del shapes["targets"]
     arrays = {
-        "embedding": layer((p.symbols, entries)),
-        "weight_1": layer((width, entries)),
-        "bias_1": layer(width),
-        "weight_2": layer((width, width)) / width**0.5,
-        "bias_2": layer(width),
-        "weight_3": layer((outputs, width)) / width**0.5,
-        "bias_3": layer(outputs),
-        "training_samples": random.permutation(task.samples)[: p.training_size][:, ::-1].copy(),
-        **({"targets": layer((task.outcomes, outputs))} if p.objective == "regression" else {}),
-        **changed,
+        name: random.standard_normal(shape[::-1] if name.startswith("weight") else shape) / 3
+        for name, shape in shapes.items()
     }
+    arrays |= changed
     np.savez(tmp_path / "start-1.npz", **arrays)
     return arrays, replace(p, start_file=str(tmp_path / "start-{seed}.npz"))
 
@@ -42,8 +34,6 @@ def test_a_start_from_a_file_is_that_of_the_file(tmp_path, monkeypatch):
     for name in ("embedding", "bias_2", "targets"):
         np.testing.assert_array_equal(found[name], arrays[name])
     np.testing.assert_array_equal(found["weight_3"], arrays["weight_3"].T)
-    chosen = toy.operation(p).samples[found["training"] > 0]
-    assert {tuple(s) for s in chosen} == {tuple(sorted(s)) for s in arrays["training_samples"]}
     monkeypatch.setenv("FORETRAIN_DATA_DIR", str(tmp_path))
     again = toy.inputs(replace(p, start_file="start-1.npz"), SEED)
     np.testing.assert_array_equal(again["embedding"], found["embedding"])
@@ -67,9 +57,6 @@ def test_what_the_file_leaves_out_is_drawn_and_one_that_is_missing_refused(tmp_p
         ({"embeddings": np.zeros(3)}, "`start_file` must hold arrays among bias_1, .*`embeddings`"),
         ({"weight_1": np.zeros((1, 12))}, r"`weight_1` must have shape \(12, 1\), but has .*1, 12"),
         ({"bias_1": np.full(12, np.nan)}, "`bias_1` must hold finite numbers"),
-        ({"training_samples": np.zeros((4, 2), int)}, "must hold `training_size` = 45 pairs"),
-        ({"training_samples": np.full((45, 2), 10)}, r"must be samples of .*holds \(10, 10\)"),
-        ({"training_samples": np.zeros((45, 2), int)}, "must be distinct samples"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_by_name(tmp_path, changed, match):
@@ -91,8 +78,8 @@ def test_pytorch_takes_the_same_hundred_steps_from_the_same_arrays(changed, tmp_
     p = replace(SMALL, hidden_width=20, decoder_learning_rate=1e-2, **changed)
     arrays, p = file(tmp_path, p)
     inputs, program, task = given(p), toy.program(p), toy.operation(p)
-    pairs = torch.tensor(arrays["training_samples"])
-    label = torch.tensor(task.table[tuple(arrays["training_samples"].T)])
+    training = np.asarray(inputs["training"]) > 0
+    pairs, label = torch.tensor(task.samples[training]), torch.tensor(task.labels[training])
     embedding = torch.nn.Parameter(torch.tensor(arrays["embedding"]))
     layers = []
     for number in (1, 2, 3):

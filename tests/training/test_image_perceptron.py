@@ -9,7 +9,6 @@ from small_toy import SEED, given, observed, trained
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.embedding import Decoder
-from foretrain.tasks import image_files
 from foretrain.training import image_perceptron as perceptron
 from foretrain.training.phases import PHASES
 
@@ -61,12 +60,6 @@ def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size, x6
         assert float(values[name]) == pytest.approx(share)
 
 
-@pytest.mark.slow
-def test_a_batch_is_drawn_without_repetition_and_differs_from_step_to_step(x64):
-    few, whole = (trained(p, 1, given(p)) for p in (replace(SMALL, batch_size=4), SMALL))
-    assert not np.allclose(few.weights.weight_1, whole.weights.weight_1)
-
-
 def test_alpha_multiplies_all_parameters_and_training_sets_are_nested():
     one, many = (perceptron.inputs(replace(SMALL, init_scale=scale), SEED) for scale in (1.0, 4.0))
     for name in Decoder._fields:
@@ -106,17 +99,8 @@ def test_sizes_that_cannot_be_are_refused(changed, words):
         perceptron.check(replace(SMALL, **changed))
 
 
-def test_idx_files_are_trained_on_and_too_few_are_refused(tmp_path, monkeypatch):
-    random = np.random.default_rng(0)
-    images = random.integers(0, 256, (40, 28, 28), np.uint8)
-    labels = np.arange(40, dtype=np.uint8) % 10
-    for name, array in (("images-idx3", images), ("labels-idx1", labels)):
-        head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-        (tmp_path / f"train-{name}-ubyte").write_bytes(head + array.tobytes())
-    monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
-    p = replace(SMALL, data="mnist", validation_size=10)
-    found = perceptron.inputs(p, SEED)
-    assert found["images"].shape == (12, 784)
-    assert found["weight_1"].shape == (784, 7)
+def test_too_few_images_of_files_are_refused_when_they_are_read(monkeypatch):
+    few = replace(perceptron.images_of("digits"), train_labels=np.zeros(30, int))
+    monkeypatch.setattr(perceptron, "images_of", lambda data: few)
     with pytest.raises(ArgumentError, match="`training_size` must be at most 30 for `mnist`"):
-        perceptron.inputs(replace(p, training_size=31), SEED)
+        perceptron.inputs(replace(SMALL, data="mnist", training_size=31), SEED)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -96,36 +95,6 @@ def test_relabelled_symbols_make_the_relabelled_run(x64):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["embedding", "decoder"])
-def test_decay_is_decoupled_and_of_its_own_part(part, x64):
-    """The first step with decay differs from that without by rate x decay x weight, and nowhere else."""
-    inputs = given(SMALL)
-    with_decay = trained(SMALL, 1, inputs | {f"{part}_decay": jnp.asarray(0.5)})
-    start, plain = trained(SMALL, 0, inputs), trained(SMALL, 1, inputs)
-    for field in ("embedding", "decoder"):
-        share = 0.01 * 0.5 if field == part else 0.0
-        leaves = (jax.tree.leaves(getattr(state, field)) for state in (start, plain, with_decay))
-        for first, without, decayed in zip(*leaves, strict=True):
-            np.testing.assert_allclose(decayed, without - share * first, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.slow
-def test_first_steps_are_those_of_a_walk_that_looks_at_every_step(x64):
-    p = replace(SMALL, accuracy_threshold=0.6, embedding_learning_rate=0.03, decoder_decay=1.0)
-    inputs, step = given(p), jax.jit(modular.program(p).step)
-    state = trained(p, 0, inputs)
-    levels = []
-    for _ in range(300):
-        found = observed(p, inputs, state)
-        levels.append([float(found[f"{name}_accuracy"]) for name in ("train", "validation")])
-        state = step(inputs, state)
-    above = np.array(levels) >= 0.6
-    first = np.where(above.any(0), above.argmax(0), -1)
-    np.testing.assert_array_equal(trained(p, 300, inputs).first, first)
-    assert 0 < first[0]
-
-
-@pytest.mark.slow
 def test_dropout_of_zero_is_the_plain_run_and_thresholds_are_looked_at_without_it(x64):
     dropped = replace(SMALL, dropout=0.3)
     inputs = given(SMALL)
@@ -169,19 +138,6 @@ def test_projected_accuracies_are_those_of_embeddings_put_together_again(x64):
             flat = mean + (np.asarray(early.embedding) - mean) @ kept
             expected = direct(SMALL, inputs, flat, early.decoder)["validation_accuracy"]
             assert float(found[4, place, rank // 2 - 1]) == pytest.approx(expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("first", "phase"), [((5, 20), 1), ((5, 19), 0), ((20, 5), 0), ((5, -1), 2), ((-1, 5), 3)]
-)
-def test_the_phase_follows_from_the_first_steps(first, phase):
-    p = replace(SMALL, delay=15, precision="float32")
-    state = trained(p, 0, given(p))._replace(first=jnp.asarray(first, jnp.int32))
-    found = finals(p, given(p), state)
-    assert int(found["phase"]) == phase
-    steps = [float(found[f"{part}_step"]) for part in ("train", "validation")]
-    np.testing.assert_equal(steps, [step if step >= 0 else np.nan for step in first])
 
 
 @pytest.mark.slow

@@ -71,17 +71,13 @@ class Completed(Program):
 
 def completed(program: Program, p: Any) -> Completed:
     """The program with what it leaves open: `done` and `finish` by their defaults, stride and precision from `p`."""
-    return Completed(
-        program.init,
-        program.step,
-        program.observe,
-        every_step=program.every_step,
-        in_turn=program.in_turn,
-        done=program.done or _at_tolerance,
-        finish=program.finish or (lambda inputs, state: {}),
-        observe_every=program.observe_every or p.observe_every,
-        precision=program.precision or vars(p).get("precision", "float32"),
-    )
+    filled = {
+        "done": program.done or _at_tolerance,
+        "finish": program.finish or (lambda inputs, state: {}),
+        "observe_every": program.observe_every or p.observe_every,
+        "precision": program.precision or vars(p).get("precision", "float32"),
+    }
+    return Completed(**vars(program) | filled)
 
 
 def _at_tolerance(inputs: Inputs, state: State, observed: dict[str, Any]) -> Any:

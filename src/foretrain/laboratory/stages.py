@@ -110,9 +110,8 @@ def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -
     part = size * min(stage.done, stage.total) // max(stage.total, 1)
     when = f"{stage.left} left" if stage.left else f"for {duration(int(lasted_s))}"
     parts = [_counted(stage) if stage.total else "", when, encodable(stage.note, encoding)]
-    gap = "  " if size else ""
-    text = ", ".join(filter(None, parts))
-    return f"{stage.name:<{_NAMES}}  ", full * part, empty * (size - part) + gap, text
+    rest = empty * (size - part) + "  " * bool(size)
+    return f"{stage.name:<{_NAMES}}  ", full * part, rest, ", ".join(filter(None, parts))
 
 
 class Pace:

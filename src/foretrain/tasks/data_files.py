@@ -21,14 +21,12 @@ class DataFile(os.PathLike):
     name: str  # the path that the study knows it by
     others: tuple[str, ...] = ()  # paths at which it may lie instead
     optional: bool = False  # may be absent
-    folder: str = ""  # folder of data; "" is that of ``FORETRAIN_DATA_DIR``
 
     @property
     def path(self) -> Path | None:
         """Path of the file: below the folder of data, else as its name says; None if no such file exists."""
-        folder = self.folder or os.environ.get(VARIABLE, "")
-        names = (self.name, *self.others)
-        places = [Path(top) / name for top in dict.fromkeys((folder, "")) for name in names]
+        folders = dict.fromkeys((os.environ.get(VARIABLE, ""), ""))
+        places = [Path(folder) / n for folder in folders for n in (self.name, *self.others)]
         return next((place for place in places if place.is_file()), None)
 
     def __fspath__(self) -> str:

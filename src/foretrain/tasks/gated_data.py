@@ -1,12 +1,12 @@
 """Data of a gated network: inputs, targets and gates, one value of each per example."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array, integer, nearest, same_length
+from foretrain.errors import argument_error, finite_array, nearest, same_length
 from foretrain.graph import Graph
 from foretrain.tasks.array_files import read_npz
 
@@ -57,15 +57,6 @@ class GatedData:
     def samples(self) -> int:
         """Number of examples."""
         return len(next(iter(self.inputs.values())))
-
-    def batches(self, batch_size: int) -> Iterator["GatedData"]:
-        """Consecutive pieces of at most `batch_size` examples."""
-        batch_size = integer("batch_size", batch_size, minimum=1)
-        for start in range(0, self.samples, batch_size):
-            piece = slice(start, start + batch_size)
-            groups = self.inputs, self.targets, self.gates
-            pieces = [{name: group[name][piece] for name in group} for group in groups]
-            yield GatedData(self.graph, *pieces)
 
 
 def _check_names(prefix, arrays, known, kind, *, complete=False):

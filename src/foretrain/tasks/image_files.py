@@ -1,8 +1,8 @@
 """Images and features read from files: MNIST (IDX), CIFAR-10 (binary), arrays of features; nothing is downloaded.
 
-The files lie in a folder named by `data_dir` or by the environment variable ``FORETRAIN_DATA_DIR``. All formats are plain
-numbers: nothing that is read can execute. ``docs/data.md`` says which files go where. What they hold is part of the identity
-of the runs that read them, see `files`.
+The files lie in the folder that the environment variable ``FORETRAIN_DATA_DIR`` names. All formats are plain numbers: nothing
+that is read can execute. ``docs/data.md`` says which files go where. What they hold is part of the identity of the runs that
+read them, see `files`.
 """
 
 import gzip
@@ -59,7 +59,7 @@ def load(
         return digits(*split)
     if data == "features":
         return features(features_file, *split)
-    return {"mnist": mnist, "cifar10": cifar10}[data](None, *split)
+    return {"mnist": mnist, "cifar10": cifar10}[data](*split)
 
 
 def files(data: str, features_file: str = "") -> list[DataFile]:
@@ -68,16 +68,16 @@ def files(data: str, features_file: str = "") -> list[DataFile]:
         path = Path(features_file)
         named = [path] if path.suffix == ".npz" else [path, _labels_beside(path)]
         return [DataFile(str(name)) for name in named]
-    return [file for part in _files(data, "").values() for file in part] if data in _KINDS else []
+    return [file for part in _files(data).values() for file in part] if data in _KINDS else []
 
 
-def _files(data, data_dir) -> dict[str, list[DataFile]]:
+def _files(data) -> dict[str, list[DataFile]]:
     """Part to its files, each with all paths at which it may lie."""
     parts, places, suffixes = _KINDS[data]
 
     def of_name(name):
         first, *others = [f"{place}{name}{suffix}" for place in places for suffix in suffixes]
-        return DataFile(first, tuple(others), optional=True, folder=str(data_dir or ""))
+        return DataFile(first, tuple(others), optional=True)
 
     return {part: [of_name(name) for name in names] for part, names in parts.items()}
 
@@ -86,21 +86,16 @@ def _labels_beside(path: Path) -> Path:
     return path.with_name(f"{path.stem}-labels.npy")
 
 
-def mnist(
-    data_dir: str | Path | None, heldout_fraction: float, generator: np.random.Generator
-) -> LabelledImages:
-    """MNIST from its IDX files, gzipped or not.
+def mnist(heldout_fraction: float, generator: np.random.Generator) -> LabelledImages:
+    """MNIST from its IDX files, gzipped or not, in the folder of data, or in ``mnist`` or ``MNIST/raw`` below it.
 
-    Args:
-        data_dir: Folder of the files, or of a folder ``mnist`` or ``MNIST/raw`` that holds them; empty or None means the
-            environment variable ``FORETRAIN_DATA_DIR``.
-        heldout_fraction: Fraction held out where only one of the two pairs (train, t10k) is there. With both, the train
-            pair is trained on and the t10k pair held out.
+    A fraction is held out where only one of the two pairs (train, t10k) is there. With both, the train pair is trained on
+    and the t10k pair held out.
 
     Images are (sample, 28, 28), float32 in [0, 1]. No pair, or a file that is not what its name says, raises `ArgumentError`.
     """
     parts = {}
-    for part, files in _files("mnist", data_dir).items():
+    for part, files in _files("mnist").items():
         path, labels_path = (file.path for file in files)
         if path and labels_path:
             images, labels = read_idx(path), read_idx(labels_path)
@@ -112,31 +107,26 @@ def mnist(
                 )
             parts[part] = checked(images.astype(np.float32) / 255, labels, classes=10)
     if not parts:
-        raise _none(
-            data_dir, "mnist", [f"{name}[.gz]" for names in _MNIST.values() for name in names]
-        )
+        raise _none("mnist", [f"{name}[.gz]" for names in _MNIST.values() for name in names])
     return _labelled(parts.get("train"), parts.get("t10k"), heldout_fraction, generator, 10)
 
 
-def cifar10(
-    data_dir: str | Path | None, heldout_fraction: float, generator: np.random.Generator
-) -> LabelledImages:
+def cifar10(heldout_fraction: float, generator: np.random.Generator) -> LabelledImages:
     """CIFAR-10 from its binary version (``data_batch_1.bin`` to ``data_batch_5.bin``, ``test_batch.bin``).
 
-    Args:
-        data_dir: As for `mnist`; folders ``cifar10`` and ``cifar-10-batches-bin`` are looked into.
-        heldout_fraction: Fraction held out where the test batch, or every training batch, is absent.
+    The files lie in the folder of data, or in ``cifar10`` or ``cifar-10-batches-bin`` below it. A fraction is held out where
+    the test batch, or every training batch, is absent.
 
     Images are (sample, 32, 32, 3), float32 in [0, 1], red, green, blue. No batch, or a file that is not a whole number of
     records with labels below 10, raises `ArgumentError`.
     """
     parts = {}
-    for part, files in _files("cifar10", data_dir).items():
+    for part, files in _files("cifar10").items():
         batches = [_read_cifar(path) for file in files if (path := file.path)]
         if batches:
             parts[part] = tuple(np.concatenate(arrays) for arrays in zip(*batches, strict=True))
     if not parts:
-        raise _none(data_dir, "cifar10", ["data_batch_1.bin to data_batch_5.bin", "test_batch.bin"])
+        raise _none("cifar10", ["data_batch_1.bin to data_batch_5.bin", "test_batch.bin"])
     return _labelled(parts.get("train"), parts.get("test"), heldout_fraction, generator, 10)
 
 
@@ -212,9 +202,9 @@ def _idx(path, file, most: int) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def _none(data_dir, data, files) -> Exception:
+def _none(data, files) -> Exception:
     """The error where none of the data's files is there."""
-    folder = str(data_dir or os.environ.get(VARIABLE, ""))
+    folder = os.environ.get(VARIABLE, "")
     where = f"Put {', '.join(files)} into a folder and name it by --data-dir or {VARIABLE}."
     got = f"{folder} has none" if folder else "is not given"
     return argument_error("data_dir", f"name the folder with the {data} files", got, where)

@@ -4,9 +4,8 @@ Paths that share their source, their target and the gates along them share every
 is stored is one matrix per bundle and one per pair of bundles with a common target, none where the matrix is zero.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 
 import numpy as np
 
@@ -43,7 +42,6 @@ class Statistics:
             input, width of p's), float64; a pair never open together has no entry. Equal matrices are one object.
         target_power: Output node to ``<|y|^2>``.
         active: Fraction of examples on which the bundle's gate is not zero, shape (bundle,): Pr(path).
-        samples: Number of examples averaged over.
     """
 
     graph: Graph
@@ -53,7 +51,6 @@ class Statistics:
     inputs: dict[tuple[int, int], np.ndarray]
     target_power: dict[str, float]
     active: np.ndarray
-    samples: int
 
     @cached_property
     def bundle_of(self) -> dict[int, int]:
@@ -103,112 +100,40 @@ def _bundle_paths(paths: tuple[Path, ...], gate_names) -> tuple[Bundle, ...]:
     return tuple(Bundle(*key, tuple(numbers)) for key, numbers in members.items())
 
 
-def gather_statistics(data: GatedData | Iterable[GatedData]) -> Statistics:
-    """Average the statistics of gated data, in memory or streamed.
+def gather_statistics(data: GatedData) -> Statistics:
+    """Average the statistics of gated data; too many paths raise `ArgumentError`.
 
-    An iterable gives batches of any sizes on one graph with the same gates, of which one is held at a time; how the data are
-    split changes the result by rounding only. No batch, batches that differ in graph or gates, or too many paths raise
-    `ArgumentError`.
-
-    Cost: per batch O(sample * width^2) for every pair of bundles that is open on one of its examples.
+    Cost: O(sample * width^2) for every pair of bundles that is open on one of the examples.
     """
-    sums = None
-    for batch in [data] if isinstance(data, GatedData) else data:
-        if sums is None:
-            sums = _Sums(batch)
-        sums.add(batch)
-    if sums is None:
-        raise argument_error("data", "hold at least one batch", "is empty")
-    return sums.average()
+    graph, samples = data.graph, data.samples
+    paths = enumerate_paths(graph)
+    bundles = _bundle_paths(paths, data.gates)
+    gates = {
+        bundle.gates: reduce(np.multiply, (data.gates[n] for n in bundle.gates), np.ones(samples))
+        for bundle in bundles
+    }
+    is_open = np.array([gates[bundle.gates] != 0 for bundle in bundles])
+    active = is_open.mean(1)
+    target_input, inputs = {}, {}
+    for number in np.flatnonzero(active).tolist():
+        bundle, at = bundles[number], np.flatnonzero(is_open[number])
+        weighted = gates[bundle.gates][at, None] * data.inputs[bundle.source][at]
+        target_input[number] = data.targets[bundle.target][at].T @ weighted / samples
 
+    @cache
+    def of_inputs(first, first_gates, second, second_gates):
+        gate = gates[first_gates] * gates[second_gates]
+        at = np.flatnonzero(gate)
+        weighted = gate[at, None] * data.inputs[first][at]
+        return weighted.T @ data.inputs[second][at] / samples
 
-class _Sums:
-    """Running sums over examples. Matrices are keyed by (source, gates), so that equal ones are summed once."""
-
-    def __init__(self, batch: GatedData):
-        self.graph, self.gate_names = batch.graph, set(batch.gates)
-        self.paths = enumerate_paths(batch.graph)
-        self.bundles = _bundle_paths(self.paths, batch.gates)
-        by_target: dict[str, list[int]] = {}
-        for number, bundle in enumerate(self.bundles):
-            by_target.setdefault(bundle.target, []).append(number)
-        self.pairs = [
-            (j, p)
-            for group in by_target.values()
-            for i, p in enumerate(group)
-            for j in group[: i + 1]
-        ]
-        self.kinds = list(dict.fromkeys(map(_kind, self.bundles)))
-        self.yx, self.xx = {}, {}
-        self.power = dict.fromkeys(batch.graph.outputs, 0.0)
-        self.active = dict.fromkeys(self.kinds, 0)
-        self.samples = 0
-
-    def add(self, batch: GatedData) -> None:
-        if batch.graph != self.graph:
-            raise argument_error("data", "hold batches on one graph", "has a batch on another")
-        if set(batch.gates) != self.gate_names:
-            names = ", ".join(f"`{name}`" for name in sorted(set(batch.gates) ^ self.gate_names))
-            rule = "hold batches with the same gates"
-            raise argument_error("data", rule, f"the gates {names} are not in all batches")
-        self.samples += batch.samples
-        for name, array in batch.targets.items():
-            self.power[name] += float(np.sum(array**2))
-        ones = np.ones(batch.samples)
-        gates = {
-            kind: reduce(np.multiply, (batch.gates[name] for name in kind[1]), ones)
-            for kind in self.kinds
-        }
-        open_on = {kind: np.flatnonzero(gate) for kind, gate in gates.items()}
-        for kind in self.kinds:
-            self.active[kind] += len(open_on[kind])
-        for bundle in self.bundles:
-            kind = _kind(bundle)
-            at = open_on[kind]
-            if len(at):
-                weighted = gates[kind][at, None] * batch.inputs[bundle.source][at]
-                key, term = (kind, bundle.target), batch.targets[bundle.target][at].T @ weighted
-                self.yx[key] = self.yx.get(key, 0) + term
-        self._add_inputs(batch, gates)
-
-    def _add_inputs(self, batch, gates):
-        number = {kind: index for index, kind in enumerate(self.kinds)}
-        is_open = np.array([gates[kind] != 0 for kind in self.kinds], dtype=np.float32)
-        together = is_open @ is_open.T > 0
-        done = set()
-        for j, p in self.pairs:
-            first, second = _kind(self.bundles[j]), _kind(self.bundles[p])
-            if (first, second) in done or not together[number[first], number[second]]:
-                continue
-            done.add((first, second))
-            gate = gates[first] * gates[second]
-            at = np.flatnonzero(gate)
-            weighted = gate[at, None] * batch.inputs[first[0]][at]
-            term = weighted.T @ batch.inputs[second[0]][at]
-            self.xx[first, second] = self.xx.get((first, second), 0) + term
-
-    def average(self) -> Statistics:
-        yx = {key: total / self.samples for key, total in self.yx.items()}
-        xx = {key: total / self.samples for key, total in self.xx.items()}
-        target_input, inputs = {}, {}
-        for number, bundle in enumerate(self.bundles):
-            if (_kind(bundle), bundle.target) in yx:
-                target_input[number] = yx[_kind(bundle), bundle.target]
-        for j, p in self.pairs:
-            key = _kind(self.bundles[j]), _kind(self.bundles[p])
-            if key in xx:
-                inputs[j, p] = xx[key]
-        return Statistics(
-            graph=self.graph,
-            paths=self.paths,
-            bundles=self.bundles,
-            target_input=target_input,
-            inputs=inputs,
-            target_power={name: power / self.samples for name, power in self.power.items()},
-            active=np.array([self.active[_kind(b)] / self.samples for b in self.bundles]),
-            samples=self.samples,
-        )
-
-
-def _kind(bundle: Bundle) -> tuple[str, tuple[str, ...]]:
-    return bundle.source, bundle.gates
+    numbers = is_open.astype(np.float32)
+    together = numbers @ numbers.T > 0
+    for target in dict.fromkeys(bundle.target for bundle in bundles):
+        group = [number for number, bundle in enumerate(bundles) if bundle.target == target]
+        for p in group:
+            for j in (number for number in group if number <= p and together[number, p]):
+                first, second = bundles[j], bundles[p]
+                inputs[j, p] = of_inputs(first.source, first.gates, second.source, second.gates)
+    power = {name: float(np.sum(data.targets[name] ** 2)) / samples for name in graph.outputs}
+    return Statistics(graph, paths, bundles, target_input, inputs, power, active)

@@ -28,19 +28,13 @@ from foretrain.degeneracy.interactions.interaction_basis import (
 )
 from foretrain.degeneracy.interactions.interaction_graph import InteractionGraph
 from foretrain.degeneracy.moments import factor, moments
-from foretrain.degeneracy.network import LOSSES, Network
-from foretrain.errors import one_of
+from foretrain.degeneracy.network import Network
 
-BASES = ("global", "local", "pca", "svd", "neurons")
 _TOGETHER = 2**17  # activations that go through a section at once
 
 
 def all_bases(
-    network: Network,
-    data: np.ndarray,
-    *,
-    names: Sequence[str] = BASES,
-    centre: bool = False,
+    network: Network, data: np.ndarray, *, names: Sequence[str], centre: bool = False
 ) -> dict[str, InteractionBasis]:
     """Return bases of every layer, by name, all with the same output layer.
 
@@ -48,10 +42,8 @@ def all_bases(
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
     Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
-    `names` are some of `BASES`; `centre` is that of `interaction_basis`.
+    `centre` is that of `interaction_basis`.
     """
-    for name in names:
-        one_of("names", name, BASES)
     bases = {
         kind: interaction_basis(network, data, kind=kind, centre=centre, few=True)
         for kind in KINDS
@@ -92,13 +84,41 @@ def _read(chain, at, width, data, folded):
     return rows / np.sqrt(seen)
 
 
-def _losses(network, data, basis, counts, loss, numbers, section):
-    """Mean loss, (count,), with ``section(at, step, f, count)`` for each section; an example takes `numbers(sizes)`."""
-    one_of("loss", loss, LOSSES)
+def ablation_curve(
+    network: Network,
+    data: np.ndarray,
+    basis: InteractionBasis,
+    counts: Sequence[int],
+    *,
+    graph: InteractionGraph | None = None,
+    loss: str = "mse",
+) -> np.ndarray:
+    """Return the behavioural loss against the number of directions kept, or with a `graph` of edges kept, (count,).
+
+    `data` are inputs (example, d_0), or a function that gives blocks of them; `counts` numbers of most important directions
+    that are kept in each layer, or of strongest edges in each section, where each direction of the next layer is computed
+    from those alone to which it keeps an edge; more than there are being all. `loss` is "mse", the squared distance summed
+    over outputs, or "kl" of the softmax, mean over examples. Cost: for each count 4 n d² operations a layer, or 2 n k' m k
+    a section, k' times those of the section itself.
+    """
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
+    strengths: Sequence[np.ndarray] = () if graph is None else graph.strengths
+    orders = [np.argsort(-part, axis=None, kind="stable") for part in strengths]
+
+    def section(at, step, f, count):
+        if graph is None:
+            part = basis.layers[at].first(count)
+            return step.values(part.activations(part.coordinates(f)))
+        if count >= orders[at].size:
+            return step.values(f)
+        mask = np.zeros(strengths[at].shape, bool)
+        mask.flat[orders[at][:count]] = True
+        return _cut(step, basis.layers[at], basis.layers[at + 1], f, mask)
+
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(24 * numbers(sizes))):
+    numbers = sum(sizes) if graph is None else 2 * max(sizes)
+    for block in blocks(data, block_size(24 * numbers)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, count in enumerate(counts):
@@ -111,54 +131,6 @@ def _losses(network, data, basis, counts, loss, numbers, section):
                 there, here = log_softmax(values[-1], -1), log_softmax(f, -1)
                 sums[number] += (np.exp(there) * (there - here)).sum()
     return sums / seen
-
-
-def direction_curve(
-    network: Network,
-    data: np.ndarray,
-    basis: InteractionBasis,
-    counts: Sequence[int],
-    *,
-    loss: str = "mse",
-) -> np.ndarray:
-    """Return the behavioural loss against the number of directions kept, (count,).
-
-    `data` are inputs (example, d_0), or a function that gives blocks of them; `counts` numbers of most important directions
-    that are kept in each layer, more than there are being all; `loss` is "mse", the squared distance summed over outputs, or
-    "kl" of the softmax, mean over examples. Cost: for each count 4 n d² operations a layer.
-    """
-
-    def project(at, step, f, count):
-        part = basis.layers[at].first(count)
-        return step.values(part.activations(part.coordinates(f)))
-
-    return _losses(network, data, basis, counts, loss, sum, project)
-
-
-def edge_curve(
-    network: Network,
-    data: np.ndarray,
-    basis: InteractionBasis,
-    graph: InteractionGraph,
-    counts: Sequence[int],
-    *,
-    loss: str = "mse",
-) -> np.ndarray:
-    """Return the behavioural loss against the number of strongest edges that are kept in each section, (count,).
-
-    Each direction of the next layer is computed from those directions alone to which it keeps an edge; arguments as of
-    `direction_curve`. Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
-    """
-    orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
-
-    def cut(at, step, f, count):
-        if count >= orders[at].size:
-            return step.values(f)
-        mask = np.zeros(graph.strengths[at].shape, bool)
-        mask.flat[orders[at][:count]] = True
-        return _cut(step, basis.layers[at], basis.layers[at + 1], f, mask)
-
-    return _losses(network, data, basis, counts, loss, lambda sizes: 2 * max(sizes), cut)
 
 
 def _cut(step, below, above, f, mask):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from foretrain.tasks.array_files import read_npz
 from foretrain.tasks.data_files import DataFile, data
 from foretrain.tasks.groups import OPERATIONS, Operation, named, training_size
 from foretrain.theory.grokking import effective_loss, parallelograms
-from foretrain.training.phases import TwoRates, check_batch, phase, shares_right, two_rates
+from foretrain.training import phases
 from foretrain.vocabulary import declare
 
 DELAY = 1000  # steps from training to validation from which on it is grokking
@@ -46,7 +46,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Toy(TwoRates):
+class Toy(phases.TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
     symbols: int = size(10, "number of symbols", 1000, minimum=2, symbol="p")
@@ -117,9 +117,9 @@ def check(p: Toy) -> None:
     if p.ordered and p.operation != "cyclic":
         raise argument_error("ordered", "go with operation `cyclic`", f"that is `{p.operation}`")
     training_size(operation(p), p.training_size)
-    check_batch(p)
+    phases.check_batch(p)
     if p.start_file:  # that of the first seed is there and fits, before anything is trained
-        _imported(p, operation(p), Seed(0, 0), shapes(p, operation(p)))
+        _imported(p, Seed(0, 0))
 
 
 def labels(p: Toy) -> dict[str, Any]:
@@ -141,36 +141,15 @@ def shared(p: Toy) -> dict[str, np.ndarray]:
     }
 
 
-def shapes(p: Toy, operation: Operation) -> dict[str, tuple[int, ...]]:
+def shapes(p: Toy) -> dict[str, tuple[int, ...]]:
     """Shape of every array that a run starts from, but for its training samples."""
-    entries = p.embedding_dim if operation.commutative else p.embedding_dim**2
-    outputs = p.target_dim if p.objective == "regression" else operation.outcomes
+    task = operation(p)
+    entries = p.embedding_dim if task.commutative else p.embedding_dim**2
+    outputs = p.target_dim if p.objective == "regression" else task.outcomes
     return {
-        "embedding": (operation.symbols, entries),
+        "embedding": (task.symbols, entries),
         **decoder_shapes(entries, p.hidden_width, outputs),
-        "targets": (operation.outcomes, outputs),
-    }
-
-
-def start(p: Toy, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
-    """Embedding, decoder, targets and the training set, bool (sample,), of one run.
-
-    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
-    """
-    sizes = shapes(p, operation)
-    check_drawn(sizes.values())
-    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
-    entries, hidden = sizes["weight_1"]
-    outputs = sizes["targets"][1]
-    decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
-    random = generator(seed, "targets").standard_normal(sizes["targets"])
-    order = generator(seed, "data").permutation(len(operation.samples))
-    return {
-        "embedding": p.init_scale * uniform,
-        **decoder._asdict(),
-        "targets": random if p.objective == "regression" else np.eye(outputs),
-        "training": np.argsort(order) < p.training_size,
-        **(_imported(p, operation, seed, sizes) if p.start_file else {}),
+        "targets": (task.outcomes, outputs),
     }
 
 
@@ -179,17 +158,14 @@ def reads(p: Toy, seed: Seed) -> list[DataFile]:
     return [data(p.start_file.replace("{seed}", str(seed.number)))] if p.start_file else []
 
 
-def _imported(p, operation, seed, sizes):
+def _imported(p, seed):
     """The arrays of the file, of the shapes that the network has."""
-    (file,) = reads(p, seed)
-    arrays = read_npz(file.path or file.name)
-    known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
-    for name in arrays.keys() - known:
-        names = ", ".join(sorted(known))
-        raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
-    samples = arrays.pop("training_samples", None)
-    imported = {} if samples is None else {"training": _training(p, operation, samples)}
-    for name, values in arrays.items():
+    (file,), sizes = reads(p, seed), shapes(p)
+    imported, known = {}, sizes.keys() - ({"targets"} if p.objective != "regression" else set())
+    for name, values in read_npz(file.path or file.name).items():
+        if name not in known:
+            names = ", ".join(sorted(known))
+            raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
         array, wanted = finite_array(name, values), sizes[name]
         if name.startswith("weight"):  # PyTorch keeps a linear layer as (out, in).
             array, wanted = array.T, wanted[::-1]
@@ -199,54 +175,33 @@ def _imported(p, operation, seed, sizes):
     return imported
 
 
-def _training(p, operation, pairs):
-    """The training set of pairs of symbols, (sample, 2), in any order."""
-    name, count, pairs = "training_samples", p.training_size, np.asarray(pairs)
-    if pairs.dtype.kind not in "iu" or pairs.shape != (count, 2):
-        rule = f"hold `training_size` = {count} pairs of whole numbers"
-        raise argument_error(name, rule, f"has shape {pairs.shape} and dtype {pairs.dtype}")
-    pairs = np.sort(pairs, axis=1) if operation.commutative else pairs
-    same = (operation.samples[:, None] == pairs).all(2)
-    if (unknown := ~same.any(0)).any():
-        got = f"holds {tuple(int(a) for a in pairs[unknown][0])}"
-        raise argument_error(name, f"be samples of {operation.name}", got)
-    if same.any(1).sum() < count:
-        raise argument_error(name, "be distinct samples", "holds one twice")
-    return same.any(1)
-
-
-def decoder_of(inputs: dict[str, Any]) -> Decoder:
-    """The decoder's start among the inputs of a run."""
-    return Decoder(*(inputs[name] for name in Decoder._fields))
-
-
 def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
-    """Return the start of one run, and the predictions of its training set."""
-    task = operation(p)
-    arrays = start(p, task, seed)
-    training = arrays.pop("training")
+    """Return the start of one run, and the predictions of its training set.
+
+    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
+    """
+    task, sizes = operation(p), shapes(p)
+    check_drawn(sizes.values())
+    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
+    (entries, hidden), outputs = sizes["weight_1"], sizes["targets"][1]
+    decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
+    random = generator(seed, "targets").standard_normal(sizes["targets"])
+    order = generator(seed, "data").permutation(len(task.samples))
+    training = np.argsort(order) < p.training_size
     ideal, rate = parallelograms.ideal(task, training), np.nan
     if task.commutative:
         size = p.embedding_dim * (task.symbols - 1)  # of unbiased variance 1 in each dimension
         rate = effective_loss.grokking_rate(task, training, size)
     return {
-        **arrays,
+        "embedding": p.init_scale * uniform,
+        **decoder._asdict(),
+        "targets": random if p.objective == "regression" else np.eye(outputs),
+        **(_imported(p, seed) if p.start_file else {}),
         "training": training.astype(float),
         "ideal_accuracy": np.float64(parallelograms.predicted_accuracy(task, training, ideal)),
         "ideal_rqi": np.float64(parallelograms.fraction(ideal)),
         "lambda_3": np.float64(rate),
     }
-
-
-class State(NamedTuple):
-    """Embedding, turned decoder, memories of their optimizers, steps taken, first step at each threshold (-1: not yet)."""
-
-    embedding: Any
-    decoder: Any
-    embedding_memory: Any
-    decoder_memory: Any
-    taken: Any
-    first: Any
 
 
 def program(p: Toy) -> Program:
@@ -258,7 +213,6 @@ def program(p: Toy) -> Program:
     import jax
     import jax.numpy as jnp
 
-    from foretrain.dynamics import descent
     from foretrain.networks import embedding as network
 
     task = operation(p)
@@ -293,22 +247,16 @@ def program(p: Toy) -> Program:
         """Accuracy in training and validation, and RQI: the share of the parallelograms that are closed."""
         right = network.right_answers(outputs.T, inputs["targets"], inputs["chosen"])
         train = inputs["training"]
-        return *shares_right(right, train, 1 - train), share(which, right.dtype)
+        return *phases.shares_right(right, train, 1 - train), share(which, right.dtype)
 
     def reached(levels, inputs):
         train, validation, rqi = levels
         enough = inputs["accuracy_threshold"]
         return jnp.stack([train >= enough, validation >= enough, rqi > inputs["rqi_threshold"]])
 
-    def marked(state, levels, inputs):
-        """First steps at the thresholds, this one included."""
-        now = reached(levels, inputs)
-        return jnp.where((state.first < 0) & now, state.taken, state.first)
-
     def init(inputs):
-        weights = inputs["embedding"], network.turned(decoder_of(inputs))
-        memory, decoder_memory = (descent.start("adamw", part) for part in weights)
-        return State(*weights, memory, decoder_memory, jnp.int32(0), jnp.full(3, -1, jnp.int32))
+        decoder = network.turned(Decoder(*map(inputs.__getitem__, Decoder._fields)))
+        return phases.start(inputs["embedding"], decoder, 3)
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""
@@ -322,9 +270,7 @@ def program(p: Toy) -> Program:
 
     def step(inputs, state):
         inputs = {**inputs, "part": batch(inputs, state)}
-        if (
-            most
-        ):  # training samples before the others; the same in every step, so that XLA does it once
+        if most:  # training samples first; the same in every step, so that XLA does it once
             order = jnp.argsort(-inputs["training"], stable=True)
             place = jnp.argsort(order)
             names = "left", "right", "training", "part"
@@ -347,8 +293,8 @@ def program(p: Toy) -> Program:
         by = jax.lax.cond(few, lambda: slope_of(most), whole) if most else whole()
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
-        marks = marked(state, levels(which, outputs, inputs), inputs)
-        return State(*two_rates(inputs, state, slope), state.taken + 1, marks)
+        first = phases.first_steps(state, reached(levels(which, outputs, inputs), inputs))
+        return phases.step(inputs, state, slope, first)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""
@@ -384,12 +330,8 @@ def program(p: Toy) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        first = marked(state, look(inputs, state)[3], inputs)
-        train, validation, _ = first
-        code = phase(train >= 0, validation >= 0, validation - train >= DELAY, jnp.where)
-        steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
-        names = ("train_step", "validation_step", "rqi_step")
+        first = phases.first_steps(state, reached(look(inputs, state)[3], inputs))
         known = {name: inputs[name] for name in ("ideal_accuracy", "ideal_rqi", "lambda_3")}
-        return {**dict(zip(names, steps, strict=True)), "phase": code.astype(jnp.int32), **known}
+        return {**phases.ends(first, DELAY, state.embedding.dtype), **known}
 
     return Program(init, step, observe, done, finish, in_turn=large)

@@ -1,9 +1,7 @@
 """Four phases of learning, by the first steps at which training and validation accuracy are reached."""
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
@@ -47,11 +45,11 @@ def check_batch(p: Any) -> None:
         raise argument_error("batch_size", rule, f"is {p.batch_size}")
 
 
-def phase(fits, generalises, late, where=np.where):
+def phase(fits, generalises, late, where):
     """Return the place in `PHASES` of the phase of every run, int, of the shape of the runs.
 
     `fits` and `generalises` are bool: True where the accuracy wanted in training and in validation is reached; `late` where
-    validation comes so much later that it is grokking. `where` is ``jax.numpy.where`` in a program.
+    validation comes so much later that it is grokking. `where` is that of the arrays' library.
     """
     learned = where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
     failed = where(fits, PHASES.index("memorization"), PHASES.index("confusion"))
@@ -66,10 +64,41 @@ def shares_right(right, train, rest) -> tuple[Any, Any]:
     return (right * train).sum() / train.sum(), jnp.where(rest.sum() > 0, others, 1)
 
 
-def two_rates(inputs, state, slopes) -> tuple[Any, Any, Any, Any]:
-    """Return embedding, decoder and both memories after a step of AdamW on each with its own rate and decay.
+class State(NamedTuple):
+    """State of a run: weights, optimizer memories, steps taken, first step at each threshold (-1: not yet), snapshots."""
 
-    `inputs` have the parameters of `TwoRates`; `slopes` are the gradients by embedding and decoder.
+    embedding: Any
+    decoder: Any
+    embedding_memory: Any
+    decoder_memory: Any
+    taken: Any
+    first: Any
+    kept: Any = None
+
+
+def start(embedding, decoder, thresholds: int, kept=None) -> State:
+    """Return the state before the first step."""
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import descent
+
+    memory, decoder_memory = (descent.start("adamw", part) for part in (embedding, decoder))
+    first = jnp.full(thresholds, -1, jnp.int32)
+    return State(embedding, decoder, memory, decoder_memory, jnp.int32(0), first, kept)
+
+
+def first_steps(state: State, reached):
+    """Return the first steps at the thresholds, of which `reached` are so at this step."""
+    import jax.numpy as jnp
+
+    return jnp.where((state.first < 0) & reached, state.taken, state.first)
+
+
+def step(inputs, state: State, slopes, first) -> State:
+    """Return the state after a step of AdamW on embedding and decoder, each with its own rate and decay.
+
+    `inputs` have the parameters of `TwoRates`; `slopes` are the gradients by embedding and decoder; `first` is that of
+    `first_steps`.
     """
     from foretrain.dynamics import descent
 
@@ -79,4 +108,15 @@ def two_rates(inputs, state, slopes) -> tuple[Any, Any, Any, Any]:
         return descent.step("adamw", weights, slope, memory, rate, decay)
 
     (embedding, memory), (decoder, decoder_memory) = map(moved, ("embedding", "decoder"), slopes)
-    return embedding, decoder, memory, decoder_memory
+    return State(embedding, decoder, memory, decoder_memory, state.taken + 1, first, state.kept)
+
+
+def ends(first, delay, dtype) -> dict[str, Any]:
+    """Return the first steps at the thresholds, nan for never, and the phase, of a run that is over."""
+    import jax.numpy as jnp
+
+    train, validation = first[:2]
+    code = phase(train >= 0, validation >= 0, validation - train >= delay, jnp.where)
+    steps = jnp.where(first < 0, jnp.nan, first).astype(dtype)
+    names = "train_step", "validation_step", "rqi_step"
+    return {**dict(zip(names, steps, strict=False)), "phase": code.astype(jnp.int32)}

@@ -16,6 +16,7 @@ from foretrain.vocabulary import declare
 
 LAYERS = ("encoders", "hidden", "decoders")
 ITEMS = 4  # of the hierarchy, one-hot inputs
+PAIR = ("input_domain", "output_domain")
 
 declare(
     "step",

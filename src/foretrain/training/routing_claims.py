@@ -13,10 +13,9 @@ import numpy as np
 from foretrain.claims.sentence import claim
 from foretrain.lazy import xr
 from foretrain.quantities.representation import cross_domain_similarity
-from foretrain.training.routing import ITEMS, mask
+from foretrain.training.routing import ITEMS, PAIR, mask
 
 AXES = ("trained_outputs", "init_scale")
-PAIR = ("input_domain", "output_domain")
 
 
 def same_item(runs):

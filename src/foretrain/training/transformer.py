@@ -1,7 +1,7 @@
 """Modular addition learned by a transformer of two tokens, or by the toy model's decoder of a sum of two embeddings."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from foretrain.networks.embedding import draw_decoder
 from foretrain.networks.transformer import draw
 from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, generator, key
-from foretrain.training.phases import TwoRates, phase, shares_right, two_rates
+from foretrain.training import phases
 from foretrain.vocabulary import declare
 
 AXES_OF = ("final", "current", "random")  # of the embeddings at the end, at the snapshot, of none
@@ -32,7 +32,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Modular(TwoRates):
+class Modular(phases.TwoRates):
     """Parameters of a transformer on addition modulo p; the steps are the budget of a threshold."""
 
     symbols: int = size(17, "number of symbols", 1000, minimum=2, symbol="p")
@@ -135,24 +135,11 @@ def inputs(p: Modular, seed: Seed) -> dict[str, Any]:
     }
 
 
-class State(NamedTuple):
-    """State of a run: weights, optimizer memories, steps taken, first step at each threshold (-1: not yet), snapshots."""
-
-    embedding: Any
-    decoder: Any
-    embedding_memory: Any
-    decoder_memory: Any
-    taken: Any
-    first: Any
-    kept: Any
-
-
 def program(p: Modular) -> Program:
     """The network under AdamW, with every threshold looked at in every step and without dropout."""
     import jax
     import jax.numpy as jnp
 
-    from foretrain.dynamics import descent
     from foretrain.networks import embedding as toy
     from foretrain.networks import transformer
 
@@ -178,12 +165,13 @@ def program(p: Modular) -> Program:
         others = jnp.where(inputs["chosen"] > 0, -jnp.inf, outputs).max(-1)
         right = (own > others).astype(outputs.dtype)
         train = inputs["training"]
-        return jnp.stack(shares_right(right, train, inputs["samples"] - train))
+        return jnp.stack(phases.shares_right(right, train, inputs["samples"] - train))
 
-    def marked(state, outputs, inputs):
+    def first_steps(state, outputs, inputs):
         """First steps at the thresholds, this one included."""
-        now = accuracies(outputs, inputs) >= inputs["accuracy_threshold"]
-        return jnp.where((state.first < 0) & now, state.taken, state.first)
+        return phases.first_steps(
+            state, accuracies(outputs, inputs) >= inputs["accuracy_threshold"]
+        )
 
     def snapshot(state):
         return jnp.minimum(jnp.searchsorted(jnp.asarray(times), state.taken), p.snapshots - 1)
@@ -196,10 +184,8 @@ def program(p: Modular) -> Program:
 
     def init(inputs):
         weights = inputs["embedding"], kind(*(inputs[name] for name in kind._fields))
-        memory, decoder_memory = (descent.start("adamw", part) for part in weights)
         kept = jax.tree.map(lambda part: jnp.zeros((p.snapshots, *part.shape), part.dtype), weights)
-        first = jnp.full(2, -1, jnp.int32)
-        state = State(*weights, memory, decoder_memory, jnp.int32(0), first, kept)
+        state = phases.start(*weights, 2, kept)
         return state._replace(kept=keep(state))
 
     def step(inputs, state):
@@ -208,8 +194,8 @@ def program(p: Modular) -> Program:
             drop = key(inputs["root_seed"], inputs["seed"], "dropout")
             random = jax.random.fold_in(drop, state.taken)
         (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
-        first = marked(state, answers(*weights) if p.dropout else outputs, inputs)
-        moved = State(*two_rates(inputs, state, slope), state.taken + 1, first, state.kept)
+        first = first_steps(state, answers(*weights) if p.dropout else outputs, inputs)
+        moved = phases.step(inputs, state, slope, first)
         return moved._replace(kept=keep(moved))
 
     def observe(inputs, state):
@@ -253,10 +239,7 @@ def program(p: Modular) -> Program:
 
     def finish(inputs, state):
         outputs = answers(state.embedding, state.decoder)
-        first = marked(state, outputs, inputs)
-        train, validation = first
-        late = validation - train >= inputs["delay"]
-        code = phase(train >= 0, validation >= 0, late, jnp.where)
+        first = first_steps(state, outputs, inputs)
         final = principal(state.embedding)
         any_axes = key(inputs["root_seed"], inputs["seed"], "axes")
         random = jnp.linalg.qr(jax.random.normal(any_axes, final.T.shape, final.dtype))[0].T
@@ -268,11 +251,8 @@ def program(p: Modular) -> Program:
         number, place = jnp.arange(p.snapshots), snapshot(state)
         reached = number <= place
         step = jnp.where(number < place, times, state.taken).astype(accuracy.dtype)
-        train_step, validation_step = jnp.where(first < 0, jnp.nan, first).astype(accuracy.dtype)
         return {
-            "train_step": train_step,
-            "validation_step": validation_step,
-            "phase": code.astype(jnp.int32),
+            **phases.ends(first, inputs["delay"], accuracy.dtype),
             "snapshot_step": jnp.where(reached, step, jnp.nan),
             "snapshot_embedding": jnp.where(reached[:, None, None], state.kept[0], jnp.nan),
             "projected_accuracy": jnp.where(reached[:, None, None], accuracy, jnp.nan),

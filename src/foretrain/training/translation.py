@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-import foretrain.training.routing  # noqa: F401  declares what all networks of routes store
 from foretrain.arithmetic import float_type
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
 from foretrain.errors import argument_error
@@ -14,9 +13,9 @@ from foretrain.plans.parameters import default, parameter, size
 from foretrain.streams import key
 from foretrain.theory.connectivity import predict_masks
 from foretrain.theory.grokking.frustration import frame_exponent, frustration
+from foretrain.training.routing import PAIR as PAIR
 from foretrain.vocabulary import TIME_UNIT, declare
 
-PAIR = ("input_domain", "output_domain")
 GRAPH = "docs/theory/connectivity.md"
 LEARNED = 0.25  # Half of the error of answering nothing: below it a pair counts as learned.
 DEPARTED = 1e-4  # Share of the loss 1/2D of one mode: once it is gone the first mode has departed from zero.

@@ -15,7 +15,7 @@ from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
 from foretrain.study import generator
-from foretrain.training.ablation import all_bases, edge_curve
+from foretrain.training.ablation import ablation_curve, all_bases
 from foretrain.training.snapshots import snapshots
 
 from .sparsify import outputs, parameters, sparsified
@@ -165,7 +165,7 @@ def fewest_edges(network, x, basis, scales):
     graph = interaction_graph(network, x, basis, points=5)
     sizes = np.array([part.size for part in graph.strengths])
     counts = np.unique(np.linspace(0, sizes.max(initial=1), 25).astype(int))
-    losses = edge_curve(network, x, basis, graph, counts.tolist())
+    losses = ablation_curve(network, x, basis, counts.tolist(), graph=graph)
     fewest = [counts[np.flatnonzero(losses <= max(eps, losses[-1]))[0]] for eps in scales]
     return np.minimum(np.array(fewest)[:, None], sizes).sum(1)
 

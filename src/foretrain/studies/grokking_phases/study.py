@@ -81,7 +81,7 @@ def decoder_time(p: Toy, arrays: dict, embedding: np.ndarray) -> float:
     task, targets, training = toy.operation(p), arrays["targets"], arrays["training"] > 0
     joined, wanted = embedding[task.samples].sum(1), targets[task.labels]
     parts = [part for part in (training, ~training) if part.any()]
-    decoder = network.turned(toy.decoder_of(arrays))
+    decoder = network.turned(network.Decoder(*map(arrays.__getitem__, network.Decoder._fields)))
     memories = [(np.zeros_like(weights), np.zeros_like(weights)) for weights in decoder]
     for step in range(int(PATH / RATE)):
         first = np.tanh(joined @ decoder.weight_1 + decoder.bias_1)

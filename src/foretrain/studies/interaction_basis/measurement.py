@@ -15,7 +15,7 @@ from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.study import generator
 from foretrain.training import transformer
-from foretrain.training.ablation import all_bases, direction_curve, edge_curve
+from foretrain.training.ablation import ablation_curve, all_bases
 from foretrain.training.modules import joined
 
 from .study import BASES, DRAWN, EDGES, KEPT, SAMPLES
@@ -130,9 +130,9 @@ def cut_network(network, x, targets, p):
     lists: dict[str, Any] = {name: [] for name in names}
     for name, basis in all_bases(network, x, names=BASES, centre=centre).items():
         graph = interaction_graph(network, x, basis, points=p.points)
-        allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
-        directions = direction_curve(network, x, basis, KEPT, loss="kl")
-        edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
+        allowed = p.tolerance * ablation_curve(network, x, basis, [0], loss="kl")[0]
+        directions = ablation_curve(network, x, basis, KEPT, loss="kl")
+        edges = ablation_curve(network, some, basis, EDGES, graph=graph, loss="kl")
         limits = count_needed(KEPT, directions, allowed), count_needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
             lists[place].append(values)

@@ -259,24 +259,12 @@ def _flags(name, flags, number, things):
 
 
 def _embedding(operation, embedding):
-    array = _numbers("embedding", embedding)
-    if array.ndim < 2 or array.shape[-2] != operation.symbols:
+    """An embedding as floats; not finite are those of a run that diverged."""
+    array = np.asarray(embedding, float)
+    if array.ndim < 2 or array.shape[-2] != operation.symbols or not array.shape[-1]:
         rule = f"have shape (..., {operation.symbols} symbols, dimensions)"
         raise argument_error("embedding", rule, f"has shape {array.shape}")
-    if not array.shape[-1]:
-        raise argument_error("embedding", "have one dimension at least", "has none")
     return array
-
-
-def _numbers(name, values):
-    """Values as a float array; not finite are those of a run that diverged."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise argument_error(name, "hold rows of one length", "does not") from None
-    if array.dtype.kind not in "fiub":
-        raise argument_error(name, "hold real numbers", f"has dtype {array.dtype}")
-    return array.astype(float)
 
 
 def _vanishing(operation, grams):

@@ -243,12 +243,14 @@ def test_the_picture_has_every_chain_at_each_scale_that_was_sampled():
 
 
 def test_a_difference_of_the_witnesses_is_said(result):
-    eps, value, error = np.array([EPS]), np.array([9.0]), np.array([0.1])
-    made = SampledParameters(eps, value, error, [[]], [None], np.zeros((1, 8, 4)), 1)
+    eps, value, error = EPS * np.array([10, 1, 0.1]), np.full(3, 9.0), np.full(3, 0.1)
+    made = SampledParameters(
+        eps, value, error, [[""], [], [""]], [None] * 3, np.zeros((3, 8, 4)), 1
+    )
     (line,) = [one for one in differences(replace(result, sampled=made)) if "sampling" in one]
     assert line.startswith("At 0.01 sampling finds 9 where curvature says 19.9: ")
     assert "flatter" in line
-    doubted = replace(made, doubts=[["9 effective draws"]])
+    doubted = replace(made, doubts=[["9 effective draws"]] * 3)
     assert "sampling" not in " ".join(differences(replace(result, sampled=doubted)))
     assert "not trusted: see Trust" in str(replace(result, sampled=doubted))
     few = replace(result, answers=16)

@@ -128,7 +128,8 @@ def test_edges_are_attributions_summed_over_positions_read_and_squared_over_thos
 
 def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples():
     """A section that only looks as if it read positions together changes nothing."""
-    kinds = [Section(WIDENED.apply), Section(lambda p, f: _each(p, f), positions=True)]
+    each = jax.vmap(widened, (None, 0))
+    kinds = [Section(widened), Section(each, positions=True)]
     params = [SMALL.params[0], SMALL.params[2], SMALL.params[3]]
     alone, joint = (network_of([dense("tanh"), one, dense()], params) for one in kinds)
     tokens = X.reshape(-1, 3)
@@ -150,10 +151,6 @@ def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples
     for name in ("means", "activations", "sensitivities"):
         for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
             np.testing.assert_allclose(b, a, atol=1e-12)
-
-
-def _each(params, f):
-    return jax.vmap(lambda one: widened(params, one))(f)
 
 
 def test_gram_matrices_are_those_of_the_global_basis():

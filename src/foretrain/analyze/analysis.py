@@ -40,7 +40,6 @@ SINGLE = 1e-8
 # Of one core, by which seconds become gradients: operations and bytes in a second, and seconds of a gradient without any.
 OPERATIONS, BYTES, CALL = 2e11, 5e10, 3e-7
 MOVED = 0.02  # share of N that a slope at the weights may move
-REACH = 100.0  # of the noise scale, to either side, that the curve of curvature is drawn
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +79,7 @@ class Analysis(Finding):
     @property
     def scales(self) -> np.ndarray:
         """Noise scales at which effective parameters are drawn, (41,): eps in the middle, two decades to either side."""
-        return self.eps * np.geomspace(1 / REACH, REACH, 41)
+        return self.eps * np.geomspace(0.01, 100, 41)
 
     def dataset(self):
         """Return witnesses and costs as an xarray Dataset with dims `noise_scale`, `sampled_scale` and `direction`."""
@@ -88,8 +87,7 @@ class Analysis(Finding):
 
         data, coords, sampled = {}, {"noise_scale": self.scales}, self.sampled
         for name, of in (("by_curvature", self.costs.effective), ("costs_above", self.costs.above)):
-            for column, values in zip((name, f"{name}_error"), of(self.scales), strict=True):
-                data[column] = "noise_scale", values
+            data[name], data[f"{name}_error"] = (("noise_scale", each) for each in of(self.scales))
         if sampled is not None:
             coords["sampled_scale"] = sampled.eps
             data["by_sampling"] = "sampled_scale", sampled.value

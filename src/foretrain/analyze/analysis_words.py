@@ -104,10 +104,9 @@ def _network(analysis):
 def _witnesses(analysis):
     """Effective parameters at three scales: by curvature, by counting, by sampling."""
     rows, costs, sampled = [], analysis.costs, analysis.sampled
-    for eps in analysis.eps * np.array(SCALES):
+    for at, eps in enumerate(analysis.eps * np.array(SCALES)):
         by_chains = "not sampled"
         if sampled is not None:
-            at = int(np.argmin(abs(np.log(sampled.eps / eps))))
             word = "trusted" if np.isfinite(sampled.value[at]) else "sampled"
             known = with_error(sampled.value[at], sampled.error[at])
             by_chains = known if sampled.trusted[at] else f"not {word}: see Trust"
@@ -161,8 +160,8 @@ def _modules(wiring, names):
         (f"of {len(chance)} rewired graphs", rewired),
     ]
     heading = "Modules of the interaction graph, directions of each layer"
-    tables = heading, ("module", *names), rows
-    return [Table(*tables), Table("How modular it is", ("", ""), measures)]
+    how = Table("How modular it is", ("", ""), measures)
+    return [Table(heading, ("module", *names), rows), how]
 
 
 def _numbers(analysis):

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from foretrain.analyze import analysis
 from foretrain.analyze.analysis import Analysis
 from foretrain.analyze.trajectory import Trajectory, trajectory
@@ -128,9 +126,8 @@ def analyze_files(
     wiring = wiring or options.get("modules") is not None
     steps = [step for path in models if (step := _step(path)) is not None]
     if len(set(steps)) == len(models):
-        order = np.argsort(steps).tolist()
-        functions, steps = [functions[at] for at in order], [steps[at] for at in order]
-        options["moments"] = steps
+        pairs = sorted(zip(steps, functions, strict=True), key=lambda pair: pair[0])
+        options["moments"], functions = zip(*pairs, strict=True)
     return replace(trajectory(functions, x, wiring=wiring, **options), label=label)
 
 

@@ -18,8 +18,8 @@ def answer(trajectory: Trajectory) -> Answer:
     last, (effective, error) = trajectory.analyses[-1], trajectory.effective
     numbers = {name: getattr(trajectory, name) for name in "moments scales distance doubts".split()}
     numbers |= {name: getattr(last, name) for name in "source loss parameters answers".split()}
-    numbers |= {"effective": effective, "error": error}
     counts = trajectory.by_source() | trajectory.block_counts()
+    numbers |= {"effective": effective, "error": error, "counts": counts}
     return Answer(
         name="analysis",
         title=f"{trajectory.label} over training",
@@ -27,7 +27,7 @@ def answer(trajectory: Trajectory) -> Answer:
         tables=tables(trajectory),
         drawings=dict.fromkeys(PICTURES) | {"over-training": partial(over_training, trajectory)},
         doubts=trajectory.doubts,
-        numbers=numbers | {"counts": counts},
+        numbers=numbers,
     )
 
 

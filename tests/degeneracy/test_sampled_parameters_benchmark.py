@@ -165,10 +165,10 @@ def test_verdicts_turn_where_the_library_is_made_wrong(monkeypatch):
         assert judged("traps") == FAILS
     round_, judge = walk._round, walk._judged
 
-    def counted(self, draws, beta, most, *rest):  # draws of chains that have not been cooled
+    def counted(self, draws, beta, *rest):  # draws of chains that have not been cooled
         hot = draws.loss.copy()
         hot[-len(self.outside) :, : hot.shape[1] // 20] += 1.0
-        return judge(self, draws._replace(loss=hot), beta, most, *rest)
+        return judge(self, draws._replace(loss=hot), beta, *rest)
 
     with monkeypatch.context() as change:  # burn-in counted
         change.setattr(walk, "_judged", counted)

@@ -91,6 +91,13 @@ def torn(draw, content):
     return bytes(found)
 
 
+def flip(path, position=None):
+    """Flip a bit of a file, by default in its middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if position is None else position] ^= 1
+    path.write_bytes(content)
+
+
 @contextmanager
 def little_memory(content):
     """Nothing larger than ten times the content may be allocated, but for what any decoding takes."""

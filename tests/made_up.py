@@ -7,6 +7,7 @@
         check("one-mode", good, {"closed-form": {"strength_factor": 1.1}, ...})
 """
 
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from foretrain.laboratory.labelled import dataset
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_curves import steps
+from foretrain.streams import Seed
 from foretrain.vocabulary import (
     CONVERGED,
     DIVERGED,
@@ -113,6 +115,18 @@ def spoil(networks: dict[str, Any], changes: dict[str, Callable]) -> dict[str, A
         network, _, variable = name.rpartition("/")
         networks[network][variable] = change(np.array(networks[network][variable]))
     return networks
+
+
+def predictions(study: Any, p: Any, axes: dict[str, tuple], seeds: int, step: Any = None) -> dict:
+    """Predictions of a study's module of every run over some axes, name to an array of shape (axes..., seed, own dims...)."""
+    parts: dict[str, list] = {}
+    for values in itertools.product(*axes.values()):
+        here = replace(p, **dict(zip(axes, values, strict=True)))
+        for seed in range(seeds):
+            for name, value in study.predict(here, step, Seed(0, seed)).items():
+                parts.setdefault(name, []).append(value)
+    shape = (*map(len, axes.values()), seeds)
+    return {name: np.reshape(v, (*shape, *np.shape(v)[1:])) for name, v in parts.items()}
 
 
 def fitted(study: Any, whole: Grid) -> Grid:

@@ -110,7 +110,6 @@ def test_modules_are_counted_at_every_moment_where_asked():
 
 def test_moments_of_different_networks_are_refused():
     other = perceptron([RANDOM.standard_normal((4, 3)), RANDOM.standard_normal((2, 4))])
-    with pytest.raises(ArgumentError, match="have the same parameters"):
-        trajectory([MODELS[0], other], X, 1e-3)
-    with pytest.raises(ArgumentError, match="have the same outputs"):
-        trajectory([MODELS[0], perceptron([FIRST])], X, 1e-3)
+    for model in (other, perceptron([FIRST])):
+        with pytest.raises(ArgumentError, match="have the same numbers of parameters and outputs"):
+            trajectory([MODELS[0], model], X, 1e-3)

@@ -1,7 +1,5 @@
 """Curves from elsewhere: their files, and their distance from curves of a theory."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -67,7 +65,6 @@ def test_a_table_that_is_not_clear_is_refused_in_one_line(tmp_path, content, col
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setattr("foretrain.elsewhere.curves.find_spec", lambda name: None)
     with pytest.raises(ForetrainError, match="Parquet needs pyarrow"):
         read_measured(tmp_path / "a.parquet")

@@ -1,8 +1,5 @@
 """Networks that are named: read as they were meant or refused with what to do; starts are functions of their key."""
 
-import itertools
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 import planted
@@ -14,7 +11,7 @@ from foretrain.degeneracy.counts.free_directions import free_directions
 from foretrain.degeneracy.function import as_function
 from foretrain.degeneracy.network import Section, network_of, perceptron
 from foretrain.elsewhere.examples import read_examples
-from foretrain.elsewhere.own_model import own_model
+from foretrain.elsewhere.own_model import SINGLE, own_model
 from foretrain.errors import ArgumentError
 from foretrain.explain.model_file import explain_files
 from foretrain.streams import key
@@ -72,19 +69,11 @@ def test_stored_weights_have_one_start_and_no_interval(folder):
         "last.bias": np.zeros(1),
     }
     save_file(weights, folder / "model.safetensors")
-    said = []
-    made = explain_files(
-        folder / "model.safetensors",
-        folder / "data.npz",
-        learning_rate=0.1,
-        steps=5,
-        tell=said.append,
-    )
+    files = folder / "model.safetensors", folder / "data.npz"
+    made = explain_files(*files, learning_rate=0.1, steps=5)
     assert made.starts == 1
     assert made.weights == sum(one.size for one in weights.values())
-    assert "There is one start, the weights as they are given: nothing has an interval." in str(
-        made
-    )
+    assert SINGLE in str(made)
     hidden = np.maximum(X @ weights["first.weight"].T, 0)
     loss = ((hidden @ weights["last.weight"].T - Y) ** 2).mean() / 2
     assert made.train[made.run][0, 0] == pytest.approx(loss)
@@ -276,16 +265,6 @@ def test_examples_are_an_npz_file_or_npy_files(tmp_path):
         read_examples(tmp_path / "both.npz", tmp_path / "y.npy")
 
 
-def test_an_equinox_module_in_a_python_file(tmp_path):
-    (tmp_path / "mine.py").write_text(
-        "import equinox as eqx, jax\nmodel = eqx.nn.MLP(4, 2, 3, 1, jax.nn.relu, key=jax.random.key(0))"
-    )
-    function = function_at(tmp_path / "mine.py:model", WIDE)
-    assert [one.activation for one in function.network.sections] == ["relu", "identity"]
-    sizes = [leaf.size for leaf in jax.tree.leaves(function.params)]
-    assert function.size == sum(sizes) == sum(b * (a + 1) for a, b in itertools.pairwise((4, 3, 2)))
-
-
 def test_sections_of_ones_own_without_a_weight_are_analysed():
     """Nothing is counted in them, which is told; the rest is as of any network."""
     sections = [
@@ -298,10 +277,3 @@ def test_sections_of_ones_own_without_a_weight_are_analysed():
     function = analyze(network, WIDE, seconds=0)
     assert function.widths == (4, 3, 2)
     assert any("no section names a weight" in line for line in function.doubts)
-
-
-def test_a_file_of_torch_export_is_refused_by_name_with_what_to_do():
-    with pytest.raises(
-        ArgumentError, match=r"is net\.pt2, a traced graph\. Name the module .*state_dict"
-    ):
-        function_at("some/net.pt2", np.ones((3, 2)))

@@ -2,6 +2,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from altered_files import flip
 
 from foretrain.machine import cache_folder
 
@@ -30,9 +31,7 @@ def test_a_later_start_compiles_what_is_broken_only_and_then_nothing(tmp_path, c
     toy_sweep.sweep(tmp_path / "1", parameters=TINY, workers=1)
     torn, flipped, *whole = first = entries(cache)
     torn.write_bytes(torn.read_bytes()[:100])
-    content = bytearray(flipped.read_bytes())
-    content[len(content) // 2] ^= 1
-    flipped.write_bytes(content)
+    flip(flipped)
     broken = entries(cache)
     toy_sweep.sweep(tmp_path / "2", parameters=TINY, workers=1)
     # What was broken has been replaced, all else was read.

@@ -8,7 +8,8 @@ import pytest
 
 from foretrain.dynamics.program import completed
 from foretrain.engine.dispatch import make_groups
-from foretrain.engine.kernel import Kernel, known_options
+from foretrain.engine.kernel import known_options
+from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan, runs
 
@@ -33,18 +34,11 @@ def products_of_a_number(text: str) -> list[str]:
 def kernel_of(run, study):
     """The kernel of a run's program, and the arguments of its functions for three lanes."""
     program = completed(study.program(run.parameters), run.parameters)
-    shared = study.shared(run.parameters)
     inputs = {**study.inputs(run.parameters, run.seed), "root_seed": 0, "seed": 0, "max_steps": 9}
-
-    def cast(value):
-        value = np.asarray(value)
-        return value.astype(program.precision) if value.dtype.kind == "f" else value
-
-    stacked = {name: np.stack([cast(value)] * 3) for name, value in inputs.items()}
-    for name, kind in (("root_seed", "u4"), ("seed", "u4"), ("max_steps", "i4")):
-        stacked[name] = stacked[name].astype(kind)
-    shared = {name: cast(value) for name, value in shared.items()}
-    return Kernel(program, rows=2), stacked, shared
+    riding = Lanes(program, study.shared(run.parameters), 3)
+    riding.board([Passenger("a", inputs)])
+    stacked = {n: np.stack([value] * 3) for n, value in riding._waiting[0].inputs.items()}
+    return riding._kernel, stacked, riding._shared
 
 
 def test_the_pattern_is_found_in_compiled_text():

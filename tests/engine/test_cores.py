@@ -19,7 +19,7 @@ HOLDER = """
 import os, sys
 os.sched_setaffinity(0, range(os.cpu_count()))
 from foretrain.engine.cores import take_cores
-print([(core.number, core.shared) for core in take_cores(int(sys.argv[1]))], flush=True)
+print([(place.core, place.shared) for place in take_cores(int(sys.argv[1]))], flush=True)
 sys.stdin.read()
 """
 
@@ -62,12 +62,12 @@ def test_workers_beyond_the_cores_share_them_evenly_and_cores_are_given_back(tmp
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     number = len(available_cores())
     taken = take_cores(2 * number)
-    assert [core.number for core in taken] == 2 * available_cores()
-    assert [core.shared for core in taken] == number * [False] + number * [True]
-    for core in taken:
-        core.give_back()
+    assert [place.core for place in taken] == 2 * available_cores()
+    assert [place.shared for place in taken] == number * [False] + number * [True]
+    for place in taken:
+        place.give_back()
     again = take_cores(1)[0]
-    assert (again.number, again.shared) == (taken[0].number, False)
+    assert (again.core, again.shared) == (taken[0].core, False)
     again.give_back()
 
 
@@ -76,8 +76,8 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "foretrain").mkdir()
     os.chown(tmp_path / "foretrain", 12345, 12345)
-    core = take_cores(1)[0]
-    assert (core.shared, core.lock) == (True, None)
+    place = take_cores(1)[0]
+    assert (place.shared, place.locks) == (True, ())
     assert not list((tmp_path / "foretrain").iterdir())
 
 

@@ -16,15 +16,7 @@ import pytest
 
 from foretrain.machine import available_cores
 
-# The routing study draws three layers of orthogonal matrices, batched over domains and lanes, in one program.
-OPTIONS = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "steps": 4, "observe_every": 4}
 LIMIT_S = 110
-
-PYTHON = """
-import foretrain
-result = foretrain.run("routing", seeds=3, out={out!r}, quiet=True, **{options!r})
-print("ended", result.simulation.sizes["seed"])
-"""
 
 # The toy study draws two batches of orthogonal matrices in one program.
 TOY = """
@@ -38,13 +30,7 @@ print("ended", done.ran)
 PLAIN_JAX_ON_ALL_CORES = """
 import jax
 jax.numpy.zeros(1).block_until_ready()
-import foretrain
-try:
-    foretrain.run("routing", seeds=3, out={out!r}, quiet=True, workers=0, **{options!r})
-except foretrain.errors.ArgumentError as error:
-    print("refused", error)
 """
-
 
 # Forking a process that runs JAX is not safe, so that the child frees itself before it becomes the command.
 UNPIN = """
@@ -62,20 +48,17 @@ def all_cores(tmp_path_factory):
     return {**os.environ, "FORETRAIN_CACHE_DIR": cache, "JAX_PLATFORMS": "cpu"}
 
 
-def run_unpinned(command, environment):
-    """Run a command on all cores of the machine, as a user would, and not on the one core of this test process."""
-    whole = [sys.executable, "-c", UNPIN, *command]
+def run_unpinned(code, folder, environment):
+    """Run code on all cores of the machine, as a user would, and not on the one core of this test process."""
+    script = code.format(out=str(folder / "out"), here=str(Path(__file__).parent))
+    whole = [sys.executable, "-c", UNPIN, sys.executable, "-c", script]
     return subprocess.run(whole, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "code", [TOY % None, TOY % 0, PYTHON], ids=["workers", "in-this-process", "routing"]
-)
+@pytest.mark.parametrize("code", [TOY % None, TOY % 0], ids=["workers", "in-this-process"])
 def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, code):
-    here = str(Path(__file__).parent)
-    script = code.format(out=str(tmp_path / "out"), options=OPTIONS, here=here)
-    done = run_unpinned([sys.executable, "-c", script], all_cores)
+    done = run_unpinned(code, tmp_path, all_cores)
     assert done.stdout.strip().endswith("ended 3"), done.stderr
 
 
@@ -83,9 +66,8 @@ def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core cannot deadlock")
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
 def test_running_in_a_process_whose_jax_has_all_cores_is_refused(tmp_path, all_cores):
-    script = PLAIN_JAX_ON_ALL_CORES.format(out=str(tmp_path / "out"), options=OPTIONS)
-    done = run_unpinned([sys.executable, "-c", script], all_cores)
-    assert "refused Argument `workers` must be at least 1" in done.stdout, done.stderr
+    done = run_unpinned(PLAIN_JAX_ON_ALL_CORES + TOY % 0, tmp_path, all_cores)
+    assert "ArgumentError: Argument `workers` must be at least 1" in done.stderr
 
 
 def test_in_pytest():

@@ -1,7 +1,6 @@
 """Time and memory are told by a trial of the plan's own runs, and grow as the runs that are left."""
 
 import dataclasses
-import resource
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -15,7 +14,6 @@ from foretrain.engine import estimate as module
 from foretrain.engine.dispatch import Group
 from foretrain.engine.estimate import COPIES, HERE, Trial, estimate
 from foretrain.engine.sizes import bytes_per_lane
-from foretrain.engine.sweep import execute
 from foretrain.machine import memory_limited
 from foretrain.plans.plan import make_plan, runs
 
@@ -48,60 +46,35 @@ def measure(p, seed):
     return {"total": p.number}
 '''
 
-INPUTS = """def inputs(p, seed):
-    import numpy as np
-    return {"x": np.ones(10**12)}
+
+def of(monkeypatch, trial, *, workers=2):
+    """The estimate of three runs of ten steps of each of two networks, with a made-up trial."""
+    plan = make_plan("one-mode", {"steps": 10}, seeds=3)
+    monkeypatch.setattr(module, "_trials", lambda *_: ({0: trial}, False))
+    return estimate(plan, list(runs(plan)), workers=workers, conclude_s=3.0)
 
 
-def program(p):
-    from foretrain.study import Program
-    return Program(lambda i: i["x"], lambda i, w: w, lambda i, w: {"loss": w.sum()})
-
-
-def other(p, seed):"""
-
-
-def of(monkeypatch, trials, *, workers=2, seeds=4, study="one-mode", **values):
-    """The estimate of a plan with made-up trials, the last of which stands for all other groups."""
-    plan = make_plan(study, values, seeds=seeds)
-    left = list(runs(plan))
-    made = dict(enumerate(trials))
-    monkeypatch.setattr(module, "_trials", lambda *_: (made, False))
-    return estimate(plan, left, workers=workers, conclude_s=3.0)
-
-
-def test_seconds_are_those_of_all_rounds_of_lanes_and_of_what_every_run_takes(monkeypatch):
-    trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0)
-    said = of(monkeypatch, [trial], seeds=3, steps=10)  # two networks: six runs
+def test_seconds_are_those_of_all_rounds_of_lanes_and_memory_that_of_four_copies(monkeypatch):
+    memory = {"kept": 1e6, "observed": 5e6, "peak": 3e8}
+    trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0, **memory)
+    said = of(monkeypatch, trial)
     assert said.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
     assert said.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
     assert said.seconds == said.run_s + said.open_s + 3.0
     assert said.core_s == pytest.approx(2 * (said.run_s + said.open_s) + 3.0)
-    alone = of(monkeypatch, [trial], seeds=3, steps=10, workers=1)
+    assert (said.worker, said.here) == (3e8 + 5e6, HERE + COPIES * 6e6)
+    assert "for each of 2 workers" in said.memory
+    alone = of(monkeypatch, trial, workers=1)
     assert alone.run_s == pytest.approx(3 * 10 + 6 * 2.0, rel=0.01)
 
 
-def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours(monkeypatch):
-    widths = (4, 8, 16)
-    said = [
-        of(monkeypatch, trials, study="xor", hidden_width=widths, seeds=1, workers=1)
-        for trials in ([Trial(step_s=1.0)] * 3, [Trial(step_s=4.0)] * 3)
-    ]
-    assert said[1].run_s / said[0].run_s == pytest.approx(4, rel=0.01)
+def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours():
     parameters = dataclasses.make_dataclass("Parameters", ["width"])
-    groups = [Group(parameters(width), "", count=1) for width in widths]
+    groups = [Group(parameters(width), "", count=1) for width in (4, 8, 16)]
     trials = {0: Trial(step_s=1.0, kept=100.0), 2: Trial(step_s=16.0, kept=100.0)}
     between = module._interpolated(groups, trials, 1)
     assert between.step_s == pytest.approx(4.0)
     assert between.kept == pytest.approx(100.0)
-
-
-def test_memory_is_that_of_the_fullest_worker_and_of_four_copies_of_the_result(monkeypatch):
-    said = of(monkeypatch, [Trial(kept=1e6, observed=5e6, peak=3e8)], seeds=7)
-    assert said.worker == 3e8 + 5e6
-    networks = 2  # each with its seeds
-    assert said.here == HERE + COPIES * networks * 7e6
-    assert "for each of 2 workers" in said.memory
 
 
 def test_a_trial_tells_observations_and_seconds_of_a_run_as_they_are():
@@ -117,21 +90,6 @@ def test_a_trial_tells_observations_and_seconds_of_a_run_as_they_are():
     observation = (kept[1] - kept[0]) / 100
     assert observation == round(observation)
     assert 8 <= observation < 200, "a loss and a few numbers more"
-
-
-@pytest.mark.slow
-def test_a_wide_network_takes_what_is_told_within_a_factor_of_two(tmp_path, monkeypatch):
-    """A step of the default width costs a tenth of one at this width; the trial keeps what it compiles for the sweep."""
-    monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "cache"))
-    slow = {"decoder_learning_rate": 1e-5, "embedding_learning_rate": 1e-5}  # none ends early
-    values = {"hidden_width": 200, "steps": 2000, "observe_every": 100, **slow}
-    plan = make_plan("grokking-phases", values, seeds=3)
-    said = estimate(plan, list(runs(plan)), workers=1)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    execute(plan, tmp_path / "a", workers=1)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert 0.5 < (said.run_s + said.open_s) / taken < 2
 
 
 def test_runs_on_the_host_take_their_part_of_the_predicted_steps(tmp_path):
@@ -158,13 +116,10 @@ def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, 
     one_line(capsys.readouterr().err, "counts.py, line 24: ZeroDivisionError")
 
 
-def test_inputs_beyond_the_memory_of_a_worker_are_refused_before_they_are_made(tmp_path, capsys):
+def test_what_is_beyond_the_memory_of_a_worker_is_refused_before_it_is_made():
     with memory_limited(1e6), pytest.raises(MemoryError):
         np.ones(10**8)
     assert np.ones(10**6).all()
-    (tmp_path / "counts.py").write_text(COUNTS.replace("def measure(p, seed):", INPUTS))
-    assert main(["run", str(tmp_path / "counts.py"), "--explain"]) == 2
-    one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
 
 
 def test_the_largest_product_of_a_step_is_counted_unless_lanes_move_in_turn():

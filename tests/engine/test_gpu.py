@@ -3,11 +3,12 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from riding import ride
 
 import foretrain
 from foretrain.arithmetic import float_type
 from foretrain.dynamics.program import RUNNING, Completed
-from foretrain.engine.lanes import Lanes, Passenger
+from foretrain.engine.lanes import Passenger
 from foretrain.engine.places import GPU, backends
 
 pytestmark = pytest.mark.skipif(GPU not in backends(), reason="needs an NVIDIA GPU and JAX for it")
@@ -29,13 +30,9 @@ def turned(precision):
         observe_every=TURNS,
         precision=precision,
     )
-    lanes = Lanes(program, {"rotation": rotation}, 3)
     given = {"start": start, "root_seed": 0, "seed": 0, "max_steps": TURNS}
-    lanes.board([Passenger("a", given)])
-    finished = []
-    while lanes.busy:
-        finished += lanes.advance()
-    end = finished[0].finals["end"]
+    (run,) = ride(program, [Passenger("a", given)], {"rotation": rotation}, 3)
+    end = run.finals["end"]
     assert end.dtype == float_type(precision)
     exact = start.astype(float) @ np.linalg.matrix_power(rotation.astype(float), TURNS)
     return np.linalg.norm(end - exact) / np.linalg.norm(exact)

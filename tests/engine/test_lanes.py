@@ -1,3 +1,4 @@
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -44,10 +45,17 @@ def travel(queue, precision, lanes=4):
     riding = lanes_of(precision, lanes)
     assert not riding.busy
     riding.board(queue)
+    return by_identity(advanced(riding))
+
+
+def advanced(riding, chunks=math.inf, limit=None):
+    """Return the runs that are done after some chunks, by default after all, each of at most `limit` strides."""
     finished = []
-    while riding.busy:
+    while riding.busy and chunks > 0:
+        riding._limit = limit or riding._limit
         finished += riding.advance()
-    return by_identity(finished)
+        chunks -= 1
+    return finished
 
 
 def by_identity(finished):
@@ -107,11 +115,7 @@ def test_bits_do_not_depend_on_where_the_chunks_are_cut(reference):
     precision, runs = reference
     riding = lanes_of(precision)
     riding.board(mixed())
-    finished = []
-    while riding.busy:
-        riding._limit = 1  # one stride at a time
-        finished += riding.advance()
-    assert_all_same(runs, by_identity(finished))
+    assert_all_same(runs, by_identity(advanced(riding, limit=1)))
 
 
 def test_bits_do_not_depend_on_the_neighbours(reference):
@@ -128,10 +132,7 @@ def test_bits_do_not_depend_on_a_checkpoint_on_the_way(reference, tmp_path):
     precision, runs = reference
     riding = Lanes(cubic(precision), {}, 4)
     riding.board(mixed())
-    finished = []
-    for _ in range(3):
-        riding._limit = 1
-        finished += riding.advance()
+    finished = advanced(riding, 3, limit=1)
     saved = riding.in_flight()
     assert saved
     assert all(run.step > 0 for run in saved)
@@ -147,11 +148,9 @@ def test_a_checkpoint_of_another_shape_is_not_used(reference):
     (other,) = set(PRECISIONS) - {precision}
     riding = lanes_of(other)
     riding.board([passenger(1)])
-    riding._limit = 1
-    riding.advance()
+    advanced(riding, 1, limit=1)
     (foreign,) = riding.in_flight()
-    while riding.busy:
-        riding.advance()
+    advanced(riding)
     fresh = travel([passenger(1)], precision)
     assert_all_same(fresh, travel([replace(passenger(1), checkpoint=foreign)], precision))
 
@@ -171,8 +170,7 @@ def test_a_float64_run_is_double_throughout_and_leaves_the_caller_as_it_was(prec
 def test_each_function_is_compiled_once_however_often_lanes_are_refilled():
     riding = Lanes(cubic(), {}, 3)
     riding.board(mixed(24))
-    while riding.busy:
-        riding.advance()
+    advanced(riding)
     kernel = riding._kernel
     counts = [f._cache_size() for f in (kernel.start, kernel.chunk, kernel.finish)]
     assert counts == [1, 1, 1]
@@ -269,9 +267,7 @@ def test_lanes_that_move_in_turn_do_the_same_to_the_bit_at_any_number_and_pay_fo
     beside = by_identity(ride(cubic("float64"), mixed(), {}, 4))
     riding = Lanes(program, {}, 3)
     riding.board(mixed())
-    finished = []
-    while riding.busy:
-        finished += riding.advance()
+    finished = advanced(riding)
     ours = by_identity(finished)
     assert riding.strides_paid == riding.strides_done == sum(len(r.steps) - 1 for r in finished)
     assert_all_same(ours, by_identity(ride(program, mixed()[::-1], {}, 5)))

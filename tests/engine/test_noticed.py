@@ -23,25 +23,18 @@ def noticed(tmp_path, call):
     return found.new()
 
 
-def test_a_file_that_is_read_is_named_by_its_path_and_once(tmp_path, monkeypatch):
+def test_a_file_that_is_read_while_the_study_is_called_is_named_by_its_path_and_once(
+    tmp_path, monkeypatch
+):
     np.save(tmp_path / "x.npy", np.zeros(3))
     monkeypatch.chdir(tmp_path)
     found = Noticed(tmp_path / "results")
-    for expected in ([str(tmp_path / "x.npy")], []):
+    for number, expected in enumerate(([], [str(tmp_path / "x.npy")], [])):
+        np.load("x.npy")
         with found.watching():
-            np.load("x.npy")
+            number and np.load("x.npy")
+        np.load("x.npy")
         assert found.new() == expected
-
-
-def test_what_is_read_before_and_after_the_study_is_called_is_not_named(tmp_path):
-    file = tmp_path / "x.txt"
-    file.write_text("1")
-    found = Noticed(tmp_path / "results")
-    file.read_text()
-    with found.watching():
-        pass
-    file.read_text()
-    assert found.new() == []
     assert "reading" not in type(os.environ).__getitem__.__qualname__
 
 
@@ -131,22 +124,20 @@ def test_page_and_show_name_what_a_study_reads_and_its_verdicts_stay(study, tmp_
 
 
 @pytest.mark.slow
-def test_a_study_that_names_its_data_or_reads_nothing_has_no_remark(study, tmp_path):
-    file = study(f"np.load(lab.data({str(tmp_path / 'x.npy')!r}))")
+def test_what_a_study_reads_in_a_worker_or_as_it_is_imported_is_named_unless_it_is_its_data(
+    study, tmp_path
+):
+    place = str(tmp_path / "x.npy")
+    file = study(f"np.load(lab.data({place!r}))")
     assert len(remarks(file)) == 1, "it is not among what the study reads"
-    named = f"def reads(p):\n    return [{str(tmp_path / 'x.npy')!r}]\n\n\n"
+    named = f"def reads(p):\n    return [{place!r}]\n\n\n"
     file.write_text(file.read_text().replace(LINE, named + LINE))
     assert remarks(file, "other") == ()
-
-
-@pytest.mark.slow
-def test_a_worker_notices_what_a_module_of_the_study_reads_when_it_is_imported(study, tmp_path):
     file = study("pass")
-    top = f"DATA = np.load({str(tmp_path / 'x.npy')!r})\n"
-    file.write_text(file.read_text().replace("SOURCE =", f"{top}SOURCE ="))
+    file.write_text(file.read_text().replace("SOURCE =", f"DATA = np.load({place!r})\nSOURCE ="))
     words = ["run", str(file), "--seeds", "2", "--workers", "1", "--quiet"]
-    assert main([*words, "--out", str(tmp_path / "out")]) == 0
-    assert len(read_summary(tmp_path / "out").remarks) == 1
+    assert main([*words, "--out", str(tmp_path / "top")]) == 0
+    assert len(read_summary(tmp_path / "top").remarks) == 1
 
 
 @pytest.mark.slow

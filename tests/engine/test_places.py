@@ -8,7 +8,8 @@ import pytest
 
 from foretrain.engine import coordinator, places
 from foretrain.engine.dispatch import SMALL_S, Group, Worker, choose_backend, next_group
-from foretrain.engine.places import CPU, GPU, described, take_places
+from foretrain.engine.places import CPU, GPU, described, environment, take_places
+from foretrain.engine.sweep import check_options
 from foretrain.errors import ArgumentError
 from foretrain.machine import usable_cores
 from foretrain.results import journal
@@ -57,18 +58,17 @@ def test_a_second_sweep_leaves_the_gpu_to_the_first(with_gpu):
 
 def test_jax_starts_on_the_gpu_or_does_not_start_and_cores_do_not_see_it(with_gpu, monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "")
-    on_core, on_gpu = take_places(1, 100)
-    assert on_core.environment()["JAX_PLATFORMS"] == "cpu"
-    assert on_gpu.environment() == {"JAX_PLATFORMS": "cuda,cpu"}
-    given_back([on_core, on_gpu])
+    assert environment(CPU)["JAX_PLATFORMS"] == "cpu"
+    assert environment(GPU) == {"JAX_PLATFORMS": "cuda,cpu"}
 
 
 def test_a_backend_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(places, "backends", lambda: (CPU,))
-    places.check_places(None, CPU)
+    how = {"workers": None, "checkpoint_every": 60.0, "keep_state": "no"}
+    check_options(on=CPU, **how)
     for on in (GPU, "tpu"):
-        with pytest.raises(ArgumentError, match=f"is `?{on}"):
-            places.check_places(None, on)
+        with pytest.raises(ArgumentError, match=f"is .?{on}"):
+            check_options(on=on, **how)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretrain.engine.progress import Progress, RemainingTime, describe, time_left
+from foretrain.engine.progress import Progress, RemainingTime, describe
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep
@@ -16,8 +16,6 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
     assert describe(start) == (
         "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
     )
-    bound = Progress("running", groups=1, total=5, remaining_s=200.0, bound=True)
-    assert time_left(bound) == "at most 3 min 20 s"
 
 
 @pytest.mark.parametrize("late", [0, 20, 60])
@@ -37,14 +35,6 @@ def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(l
     assert min(said) < 3
 
 
-def test_the_coordinator_sleeps_while_its_workers_work(tmp_path):
-    heard = []
-    done = toy_sweep.sweep(tmp_path, seeds=1, parameters={"width": 2}, progress=heard.append)
-    # It says how far it is five times a second, and at the start and the end.
-    assert len(heard) <= 5 * (done.wall_time_s + 1) + 2
-
-
-@pytest.mark.slow
 def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(tmp_path):
     heard = []
     given = {"width": (2, 3), "longest": 40}
@@ -57,3 +47,5 @@ def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(
     assert last.steps > 0
     counts = [now.finished for now in heard]
     assert counts == sorted(counts)
+    # It sleeps while workers work: five times a second it says how far it is, and at the start and the end.
+    assert len(heard) <= 5 * (done.wall_time_s + 1) + 2

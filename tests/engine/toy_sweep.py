@@ -13,12 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.dynamics.program import OUTCOMES
 from foretrain.engine.sweep import execute
 from foretrain.errors import ForetrainError
-from foretrain.plans.plan import grid, make_plan
+from foretrain.plans.plan import make_plan
 from foretrain.results import journal
-from foretrain.results.folding import Layout, fold
 from foretrain.results.segment import runs_of
 
 TOY = Path(__file__).parent / "toy_study.py"
@@ -72,23 +70,6 @@ def children(pid):
 def alive(pid):
     """Return True where a process lives."""
     return _state(pid)[0] not in "ZX"
-
-
-def folded(folder, seeds=4, **parameters):
-    """The labelled result of what a folder holds."""
-    plan = toy_plan(seeds, **parameters)
-    places = ((place, run.identity) for place, run in grid(plan))
-    return fold(Path(folder), Layout(plan.axes, plan.seeds, places, OUTCOMES))
-
-
-def same_bits(one, other):
-    """Return True where two datasets are equal to the bit, NaN included."""
-    names = sorted(one.variables)
-    return names == sorted(other.variables) and all(
-        (one[name].dtype, one[name].shape, one[name].values.tobytes())
-        == (other[name].dtype, other[name].shape, other[name].values.tobytes())
-        for name in names
-    )
 
 
 def times_written(folder):

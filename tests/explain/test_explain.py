@@ -75,7 +75,6 @@ def test_the_parts_add_up_to_the_gap(found):
 
 def test_tables_and_data_say_the_same(found):
     words = str(found)
-    assert "16 corners" not in words
     for name in ("layers learn together", "gates move", "the step's size", "minibatches"):
         assert name in words
     told = json.loads(json.dumps(found.as_dict()))
@@ -84,8 +83,6 @@ def test_tables_and_data_say_the_same(found):
     data = found.dataset()
     run = corner_name(found.training, found.run)
     np.testing.assert_array_equal(data["loss"].sel(corner=run), found.train[found.run])
-    gap = (data["value"].sum("cause") - found.shares.gap).max()
-    assert abs(float(gap)) < 1e-12
     assert len(found.answer().tables[0].rows) == 8
     face = found._repr_html_()
     assert face.index("data:image/png;base64,iVBOR") < face.index("<table")
@@ -142,16 +139,9 @@ def test_adam_is_split_without_its_step():
     assert made.checks.run < 1e-9
 
 
-def test_a_network_that_diverges_and_one_with_a_loop_are_refused():
+def test_a_network_that_diverges_from_every_start_is_refused():
     with pytest.raises(ForetrainError, match="The network itself diverges from every start"):
         foretrain.explain(apply, init, X, Y, learning_rate=50.0, steps=200, seeds=2)
-
-    def looped(w, x):
-        hidden = jax.lax.fori_loop(0, 2, lambda _, z: jnp.tanh(z), x @ w["in"])
-        return hidden @ w["out"]
-
-    with pytest.raises(ForetrainError, match=r"line \d+ of test_explain.py"):
-        foretrain.explain(looped, init, X, Y, learning_rate=0.1, steps=5, seeds=2)
 
 
 @pytest.mark.slow

@@ -6,12 +6,11 @@ import pytest
 from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import batches, described, start_of, starts
-from foretrain.explain.simulated import Corner, Simulator
+from foretrain.explain.simulated import Corner, Simulator, log_spaced
 
 RANDOM = np.random.default_rng(0)
 X, Y = RANDOM.standard_normal((10, 4)), np.sin(RANDOM.standard_normal((10, 2)))
-AT = np.unique(np.round(np.geomspace(1, 80, 40)).astype(int))
-AT = np.r_[0, AT]
+AT = log_spaced(80, 40)
 
 
 def init(key):

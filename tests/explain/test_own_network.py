@@ -37,19 +37,6 @@ def test_starts_are_those_of_their_keys_in_float64(x64):
     assert not training.in_batches
 
 
-def test_losses_are_means_over_examples(x64):
-    squared = described(apply, init, X, Y, learning_rate=0.1, steps=1).loss
-    assert squared(Y + 2.0, Y) == 2.0
-
-    def wide(w, x):
-        return jnp.concatenate([apply(w, x), 0 * apply(w, x)], 1)
-
-    entropy = described(
-        wide, init, X, np.arange(10) % 2, learning_rate=0.1, steps=1, loss="cross_entropy"
-    ).loss
-    assert np.isclose(entropy(np.zeros((10, 2)), np.arange(10) % 2), np.log(2))
-
-
 def test_a_schedule_gives_the_rate_of_every_step():
     training = described(apply, init, X, Y, learning_rate=lambda step: 0.1 / (1 + step), steps=3)
     assert np.allclose(training.learning_rates, [0.1, 0.05, 0.1 / 3])

@@ -188,20 +188,3 @@ def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
     before = jax.vmap(lambda w: apply(w, X))(drawn)[0]
     *_, other = made(1, y=Y + np.asarray(before), batch_size=4)
     assert np.allclose(other.run(REAL).train[0], curves.train[0], rtol=1e-10)
-
-
-def test_a_linear_network_of_one_layer_is_its_kernel(x64):
-    training = described(
-        lambda w, x: x @ w,
-        lambda key: jax.random.normal(key, (4, 2)),
-        X,
-        Y,
-        learning_rate=0.1,
-        steps=30,
-        batch_size=3,
-    )
-    drawn, rows = starts(training, 2), batches(training, 2)
-    simulator = Simulator(training, drawn, rows, log_spaced(30))
-    kernel = Kernel(training, drawn[0])
-    assert np.allclose(simulator.run(REAL).train[0], kernel.predicted(rows[0], simulator.at).train)
-    assert kernel.movement(kernel.values_at(simulator.run(REAL).weights[0])) < 1e-12

@@ -7,13 +7,13 @@ indices or of two seeds changes the projection. Nothing is trained.
 
 import tomllib
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from mutations.plant import mutations
 
-from foretrain.laboratory.labelled import _theory
+from foretrain.laboratory.labelled import _over_cells, theory_of
 from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
@@ -30,7 +30,10 @@ def predicted(name: str) -> Grid:
     """Return the grid of a study of `small.toml` with the theory of all its cells, two seeds of each."""
     plan = make_plan(study_of(name.partition(".")[0]), {**PRESETS[name], "seeds": SEEDS})
     whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
-    return replace(whole, theory=_theory(plan.study, whole, silent))
+    if not plan.study.predicts:
+        return whole
+    predict = partial(theory_of, plan.study)
+    return replace(whole, theory=_over_cells(whole, predict, "Predicting", silent))
 
 
 @cache

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from mutations.golden import differing, digest, predicted, stored, told
+from mutations.golden import differing, digest, predicted, stored
 from mutations.notice import NOTHING_PLANTED, SILENT, of_all, report
 from mutations.plant import mutations
 
@@ -51,11 +51,6 @@ def test_a_layer_is_read_in_place_of_another_where_layers_differ():
     (one,) = [one for one in mutations(grid) if one.kind == "layer"]
     assert (one.kind, one.what, one.reads) == ("layer", "moved another layer's", "moved")
     assert list(one.plant(grid).simulation.moved.values) == [2.0, 1.0]
-
-
-def test_of_a_prediction_that_no_digest_is_stored_of_nothing_is_told():
-    assert told("class-collapse") == frozenset()
-    assert ("theory", "loss times 1.05") in told("one-mode")
 
 
 def test_a_mutation_that_changes_nothing_or_rounding_alone_is_not_planted():

@@ -1,11 +1,25 @@
-"""A task of routes: one hidden bank, an edge from every input domain, an edge to every output domain."""
+"""Tasks that tests predict: routes, with an edge from every input domain and one to every output domain, and a deep path."""
 
 import numpy as np
 
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import example_loss, initial_weights, statistics_gradient
+from foretrain.predict.predict import predict
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
+
+
+def of(data: GatedData, **options):
+    """Prediction of a task."""
+    return predict(data.graph, data, **options)
+
+
+def deep(weak=0.5) -> GatedData:
+    """A path of four edges of two units, with modes of strength 2 and `weak`."""
+    nodes = dict.fromkeys(["x", "a", "b", "c", "y"], 2)
+    edges = {"1": ["x", "a"], "2": ["a", "b"], "3": ["b", "c"], "4": ["c", "y"]}
+    graph = graph_from_dict({"nodes": nodes, "edges": edges})
+    return GatedData(graph, {"x": np.eye(2)}, {"y": np.diag([2.0, weak])})
 
 
 def routes(table, *, width=6, banks=1, weights=None) -> GatedData:

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from predict.routes import routes
+from predict.routes import deep, of, routes
 
 from foretrain.cli import main
 from foretrain.errors import ArgumentError, ForetrainError
 from foretrain.graph import enumerate_paths, graph_from_dict, read_graph
-from foretrain.predict.predict import predict
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 from foretrain.tasks.logic import xor
 from foretrain.theory.gated.reduction import ReductionError
@@ -28,17 +27,6 @@ in1 = ["x", "h1"]
 out1 = {source = "h1", target = "y", shape = [1, 8]}
 """
 ARRAYS = {"x.x": np.eye(2), "y.y": np.ones((2, 1)), "gate.h1": np.ones(2)}
-
-
-def of(data, **options):
-    return predict(data.graph, data, **options)
-
-
-def deep() -> GatedData:
-    nodes = dict.fromkeys(["x", "a", "b", "c", "y"], 2)
-    edges = {"1": ["x", "a"], "2": ["a", "b"], "3": ["b", "c"], "4": ["c", "y"]}
-    graph = graph_from_dict({"nodes": nodes, "edges": edges})
-    return GatedData(graph, {"x": np.eye(2)}, {"y": np.diag([2.0, 0.5])})
 
 
 def stored(**arrays) -> bytes:
@@ -75,7 +63,6 @@ def one_line(capsys, *arguments) -> str:
         ("--until 1e-300", "`--times` must end between"),
         ("--until 1.7e308", "`--times` must end between"),
         ("--times 0 1e300", "`--times` must end between"),
-        ("--times 3 3", "`--times` must ascend"),
     ],
 )
 def test_options_that_no_integration_can_follow_end_in_one_line(files, capsys, option, message):

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from scipy.optimize import brentq
 
 from foretrain.predict.gatings import rank_gatings
@@ -19,9 +18,3 @@ def test_gatings_stand_in_the_order_given_with_the_times_of_their_closed_form():
     np.testing.assert_allclose(table["gating_time"], [np.inf, half, half], rtol=1e-3)
     np.testing.assert_allclose(table["gating_final_loss"], [0.5, 0, 0], atol=1e-25)
     assert {name: one.label for name, one in predictions.items()} == {n: n for n in given}
-
-
-def test_a_smaller_start_is_later_by_the_time_its_strength_takes_to_grow():
-    times = [rank_gatings(X, Y, {"single": SINGLE}, s)[0]["gating_time"][0] for s in (1e-3, 1e-2)]
-    # a grows as e^(2 s t), s = sqrt(2)/4, and starts at the square of the scale of an edge.
-    assert times[0] - times[1] == pytest.approx(2 * np.log(10) / (np.sqrt(2) / 2), rel=1e-3)

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from predict.routes import routes, trained_loss
+from predict.routes import of, routes, trained_loss
 
 from foretrain.graph import graph_from_dict
-from foretrain.predict.predict import predict, rank
+from foretrain.predict.predict import rank
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import pathways_data
@@ -16,10 +16,6 @@ from foretrain.theory.gated.reduction import ReductionError
 
 HADAMARD = [[1, 1], [1, -1]]
 NEARLY_SEPARATE = [[1, 0.1], [0.1, 1]]
-
-
-def of(data, **options):
-    return predict(data.graph, data, **options)
 
 
 def linear(x, y, width) -> GatedData:

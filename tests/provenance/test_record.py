@@ -141,7 +141,9 @@ def test_a_theory_changed_after_a_look_is_told_everywhere_also_when_it_is_change
     assert f"{line} and changed back." in capsys.readouterr().out
 
 
-def test_show_says_that_the_code_is_another_now_without_running_it(results, capsys):
+def test_show_says_that_the_code_is_another_now_without_running_it_and_shows_claims_beside_a_damaged_manifest(
+    results, capsys
+):
     file = results.parent / "mine.py"
     before = file.read_text()
     for text, part in (
@@ -157,9 +159,6 @@ def test_show_says_that_the_code_is_another_now_without_running_it(results, caps
         main(["show", str(results)])
         said = capsys.readouterr().out
         assert (f"study that {part} has changed since" in said) == bool(part), part
-
-
-def test_claims_are_shown_where_the_manifest_is_damaged(results, capsys):
     (results / "manifest.json").write_text("[]")
     assert main(["show", str(results)]) == 0
     said = capsys.readouterr().out
@@ -168,9 +167,11 @@ def test_claims_are_shown_where_the_manifest_is_damaged(results, capsys):
 
 
 @pytest.mark.slow
-def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
-    main(["show", str(results)])
-    assert "not as foretrain wrote it" not in capsys.readouterr().err
+def test_a_summary_and_results_edited_by_hand_are_noticed_and_made_anew_from_the_journal(
+    results, capsys
+):
+    import zarr
+
     file = results / "summary.json"
     file.write_text(file.read_text().replace('"seeds": 2', '"seeds": 20'))
     main(["show", str(results)])
@@ -180,12 +181,6 @@ def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
     assert "summary.json was not as foretrain had written it" in summary(results)["history"][0]
     main(["show", str(results)])
     assert "not as foretrain wrote it" not in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_results_edited_by_hand_are_noticed_and_made_anew_from_the_journal(results, capsys):
-    import zarr
-
     before = foretrain.open(results).simulation["loss"].values
     store = zarr.open_group(results / "results.zarr", mode="r+")
     store["simulation/loss"][...] = 0

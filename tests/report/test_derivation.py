@@ -5,10 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from foretrain.cli import main
 from foretrain.laboratory.page import _derived
 from foretrain.plans import catalogue
-from foretrain.plans.plan import make_plan
 from foretrain.report import derivation
 from foretrain.report.derivation import derivations, mathml, pages
 from foretrain.report.page import PageFigure, render
@@ -127,11 +125,9 @@ def test_a_page_that_is_not_utf8_is_told(tmp_path):
 
 
 def test_a_page_that_names_no_sentence_of_its_study_is_told(tmp_path):
-    assert main(["new", str(tmp_path / "my_own.py")]) == 0
-    (tmp_path / "theory.md").write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
-    problems = []
-    plan = make_plan(catalogue.load(tmp_path / "my_own.py"), {})
-    found = _derived(plan, problems)
+    page, problems = tmp_path / "theory.md", []
+    page.write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
+    found = _derived("my-own", [page], {"closed-form"}, problems)
     assert [one.claims for one in found] == [("closed-form", "typo")]
     assert [one.line for one in problems] == [
         "A section derives `my-own/typo`, but the study has no such sentence."

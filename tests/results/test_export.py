@@ -52,11 +52,6 @@ def test_tables_are_long_one_for_each_set_of_dims(tmp_path, fmt):
     assert len(frames["simulation.learning_rate-seed"]) == 6
 
 
-def test_an_unknown_format_is_named(tmp_path):
-    with pytest.raises(ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`"):
-        export(FOLDER, "netcfd", tmp_path / "x")
-
-
 @pytest.mark.parametrize(("fmt", "package"), [("netcdf", "h5netcdf"), ("parquet", "pyarrow")])
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, fmt, package):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -64,7 +59,9 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, fmt, p
         export(FOLDER, fmt, tmp_path / "x")
 
 
-def test_nothing_is_overwritten(tmp_path):
+def test_an_unknown_format_is_named_and_nothing_overwritten(tmp_path):
+    with pytest.raises(ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`"):
+        export(FOLDER, "netcfd", tmp_path / "x")
     with pytest.raises(FolderError, match="exists and is not overwritten"):
         export(FOLDER, "csv", tmp_path)
 

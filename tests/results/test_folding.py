@@ -131,16 +131,11 @@ def test_runs_that_are_not_done_are_missing(tmp_path):
     assert np.isnan(missing.loss).all()
 
 
-def test_runs_outside_the_layout_are_left_out_and_do_not_widen_it(folder):
-    few = [((0, 0, seed), identity(0, 0, seed)) for seed in range(2)]
-    dataset = fold(folder, layout(axes={"init_scale": (0.1,), "hidden_width": (2,)}, places=few))
+def test_a_run_may_stand_at_several_places_and_those_at_none_widen_nothing(folder):
+    places = [((i, seed), identity(0, 0, seed)) for i in range(3) for seed in range(2)]
+    dataset = fold(folder, layout(axes={"init_scale": SCALES}, places=places))
     assert dataset.sizes["mode"] == 2
     assert dataset.sizes["step"] == max(len(RUNS[0, 0, seed].steps) for seed in range(2))
-
-
-def test_a_run_may_stand_at_several_places(folder):
-    places = [((i, seed), identity(0, 1, seed)) for i in range(3) for seed in range(2)]
-    dataset = fold(folder, layout(axes={"init_scale": SCALES}, places=places))
     assert (dataset.loss.fillna(-1) == dataset.loss.isel(init_scale=0, drop=True).fillna(-1)).all()
     assert not np.isnan(dataset.loss.isel(step=0)).any()
 
@@ -166,24 +161,19 @@ def test_what_is_observed_gets_a_step_dim_even_if_declared_without(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("run", "message"),
+    ("message", "curves", "finals"),
     [
-        (FinishedRun("0-0-0", 1, 0, np.arange(1), {"unheard_of": np.ones(1)}), "not declared"),
-        (FinishedRun("0-0-0", 1, 0, np.arange(1), {"loss": np.ones((1, 2))}), r"dims \('step',\)"),
-        (FinishedRun("0-0-0", 1, 0, np.arange(1), {}, {"loss": np.ones(())}), "must have dims"),
+        ("not declared", {"unheard_of": np.ones(1)}, [{}]),
+        (r"dims \('step',\)", {"loss": np.ones((1, 2))}, [{}]),
+        ("must have dims", {}, [{"loss": np.ones(())}]),
+        ("same dims in all runs", {}, [{"test_fold_count": x} for x in (np.int32(1), np.ones(2))]),
     ],
 )
-def test_variables_must_be_declared_with_the_dims_they_have(tmp_path, run, message):
-    Writer(tmp_path, "w").append([run])
-    with pytest.raises(VocabularyError, match=message):
-        fold(tmp_path, layout())
-
-
-def test_a_variable_must_have_the_same_dims_in_all_segments(tmp_path):
+def test_variables_must_be_declared_with_the_dims_they_have(tmp_path, message, curves, finals):
     writer = Writer(tmp_path, "w")
-    for name, count in (("0-0-0", np.array(1, np.int32)), ("0-0-1", np.ones(2))):
-        writer.append([FinishedRun(name, 1, 0, np.arange(0), {}, {"test_fold_count": count})])
-    with pytest.raises(VocabularyError, match="same dims in all runs"):
+    for number, ends in enumerate(finals):
+        writer.append([FinishedRun(f"0-0-{number}", 1, 0, np.arange(1), curves, ends)])
+    with pytest.raises(VocabularyError, match=message):
         fold(tmp_path, layout())
 
 
@@ -206,6 +196,8 @@ def test_labels_depend_on_those_axes_alone_along_which_they_differ(folder):
             "scalar": ((), 1.5),
         }
 
+    few = fold(folder, layout(coordinates=coordinates, places=[((0, 0, 0), identity(0, 0, 0))]))
+    assert few.mode_name.sizes["mode"] == 2, "cut to the runs that are done"
     dataset = fold(folder, layout(coordinates=coordinates))
     assert dataset.time.dims == ("init_scale", "step")
     np.testing.assert_array_equal(dataset.time.sel(init_scale=0.2), 0.2 * dataset.step)
@@ -213,16 +205,6 @@ def test_labels_depend_on_those_axes_alone_along_which_they_differ(folder):
     assert dataset.mode_name.sel(hidden_width=2).values.tolist() == ["mode 0", "mode 1", "", ""]
     assert dataset.epoch.dims == ("step",)
     assert float(dataset.scalar) == 1.5
-
-
-def test_labels_are_cut_to_the_runs_that_are_done(tmp_path):
-    Writer(tmp_path, "w").append([RUNS[0, 0, 0]])
-
-    def coordinates(index, step):
-        return {"number": ("mode", np.arange(WIDTHS[index[1]]))}
-
-    dataset = fold(tmp_path, layout(coordinates=coordinates))
-    assert dataset.number.sizes["mode"] == 2
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from foretrain.errors import FolderError
-from foretrain.results.lock import LockedError, lock, patient_lock, refuse_living
+from foretrain.results.lock import LockedError, lock, refuse_living
 
 HOLD = textwrap.dedent(
     """
@@ -58,11 +58,6 @@ def assert_refused(folder, message):
     with pytest.raises(LockedError, match=message), lock(folder, "sweep"):
         pass
     assert (folder / "sweep.lock").exists()
-
-
-def test_a_lock_is_held_inside_the_block_and_gone_after(tmp_path):
-    assert_taken(tmp_path)
-    assert os.listdir(tmp_path) == []
 
 
 def test_a_second_process_is_refused_with_host_and_process_id(tmp_path, holder):
@@ -166,7 +161,9 @@ def test_an_unreadable_lock_or_a_folder_in_its_place_is_refused_and_says_how_to_
             attempt()
 
 
-def test_a_lock_that_was_removed_and_taken_by_another_is_left_alone(tmp_path):
+def test_a_lock_is_gone_after_the_block_unless_another_has_taken_it(tmp_path):
+    assert_taken(tmp_path)
+    assert os.listdir(tmp_path) == []
     with lock(tmp_path, "sweep") as path:
         path.write_text("of another")
     assert path.read_text() == "of another"
@@ -216,9 +213,9 @@ def test_a_patient_lock_waits_for_what_is_held_briefly(tmp_path):
     code = HOLD.replace("sys.stdin.read()", "import time; time.sleep(0.5)")
     holder = start(code, tmp_path)
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(LockedError, match="in use by process"), patient_lock(tmp_path, "sweep", 0):
+    with pytest.raises(LockedError, match="in use by process"), lock(tmp_path, "sweep"):
         pass
-    with patient_lock(tmp_path, "sweep", 30) as path:
+    with lock(tmp_path, "sweep", 30) as path:
         assert path.exists()
     holder.communicate()
 
@@ -252,7 +249,7 @@ def test_a_process_killed_while_it_removes_a_dead_lock_keeps_nobody_out(tmp_path
 def test_who_waits_for_a_process_of_another_host_is_told_at_once(tmp_path, capsys):
     path = tmp_path / "fold.lock"
     path.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
-    with pytest.raises(LockedError), patient_lock(tmp_path, "fold", 0.2):
+    with pytest.raises(LockedError), lock(tmp_path, "fold", 0.2):
         pass
     (line,) = capsys.readouterr().err.splitlines()
     assert re.fullmatch(

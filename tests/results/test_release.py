@@ -24,15 +24,14 @@ def folder(request, tmp_path):
     return tmp_path / request.param
 
 
-def test_it_has_its_root_and_nothing_of_it_is_in_doubt(folder, capsys):
+def test_it_has_its_root_nothing_of_it_is_in_doubt_and_its_verdicts_are_those_of_its_summary(
+    folder, capsys
+):
+    stored, summary = foretrain.open(folder).claims, read_summary(folder)
     assert root_of(folder) == RELEASES[folder.name]
-    assert warnings(folder, foretrain.open(folder).claims) == []
+    assert warnings(folder, stored) == []
     assert main(["show", str(folder), "--check"]) == 0
     assert capsys.readouterr().err == "foretrain: 0 claims fail, 0 are inconclusive.\n"
-
-
-def test_its_verdicts_are_those_of_its_summary(folder):
-    stored, summary = foretrain.open(folder).claims, read_summary(folder)
     assert [one.as_dict() for one in stored] == [one.as_dict() for one in summary.claims]
     assert {one.id: one.verdict for one in stored} == {"closed-form": "holds", "imbalance": "holds"}
     assert summary.seeds == 5

@@ -10,15 +10,15 @@ from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.summary import read_summary
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-KEPT = {2: FIXTURES / "store-v2"}
+KEPT = FIXTURES / "store-v2"
 SCRIPT = runpy.run_path(str(FIXTURES / "make_store.py"))
 
 
-@pytest.fixture(params=[*KEPT, "made now"])
+@pytest.fixture(params=["kept", "made now"])
 def folder(request, tmp_path):
-    """The same result as earlier versions stored it, and as this one does."""
-    if request.param in KEPT:
-        return KEPT[request.param]
+    """The same result as an earlier version stored it, and as this one does."""
+    if request.param == "kept":
+        return KEPT
     SCRIPT["make"](tmp_path)
     return tmp_path
 
@@ -59,14 +59,14 @@ def test_variants_may_have_other_seeds(folder):
 
 
 def test_the_card_says_what_there_is():
-    card = repr(open_result(KEPT[2]))
+    card = repr(open_result(KEPT))
     assert card.splitlines()[0] == "foretrain result: parabola"
     assert "learning_rate 2, seed 3, step 5" in card
     assert "variants    single" in card
     assert "2 claims: 2 hold" in card
 
 
-def test_an_empty_result_has_empty_parts():
+def test_an_empty_result_has_empty_parts_and_a_folder_without_results_is_named(tmp_path):
     result = Result(None, make_tree())
     assert result.simulation.sizes == {}
     assert len(result.claims) == 0
@@ -74,9 +74,6 @@ def test_an_empty_result_has_empty_parts():
     assert "claims      none" in repr(result)
     with pytest.raises(ArgumentError, match="It has none"):
         result.variant("any")
-
-
-def test_a_folder_without_results_is_named(tmp_path):
     with pytest.raises(FolderError, match=r"no results of foretrain: there is no results\.zarr"):
         open_result(tmp_path)
     with pytest.raises(FolderError, match="There is no folder"):

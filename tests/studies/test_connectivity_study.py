@@ -10,7 +10,6 @@ from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.connectivity import claims, study
 from foretrain.tasks.masks import components
-from foretrain.theory.connectivity import connection_probability
 from foretrain.training.translation_claims import within_components
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
@@ -21,16 +20,6 @@ def test_masks_are_drawn_anew_for_every_number_of_pairs():
     assert (few > more).any()
     wide = study.Parameters(trained_count=12, hidden_width=4, init_scale=1.0)
     np.testing.assert_array_equal(few, study.mask(wide, Seed(0, 0)))
-
-
-def test_predicted_connection_is_as_frequent_as_its_exact_probability():
-    p = study.Parameters(languages=5, trained_count=12)
-    found = [study.predict(p, np.zeros(1), Seed(0, seed)) for seed in range(400)]
-    chance = found[0]["connection_probability"]
-    assert chance == connection_probability(5, 12, diagonal=False)
-    # Four standard errors of a fraction of 400.
-    error = np.sqrt(chance * (1 - chance) / 400)
-    assert np.mean([one["connected"] for one in found]) == pytest.approx(chance, abs=4 * error)
 
 
 def test_masks_too_large_for_the_exact_count_are_estimated():

@@ -3,7 +3,7 @@ from functools import cache
 import numpy as np
 import pytest
 import xarray as xr
-from made_up import check, fitted, grid, runs, verdicts
+from made_up import check, fitted, grid, runs
 
 from foretrain.laboratory.labelled import theory_of
 from foretrain.networks.gated import statistics_gradient
@@ -12,17 +12,11 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.context import study
-from foretrain.studies.context.study import (
-    GATINGS,
-    NETWORKS,
-    Parameters,
-    cued_inputs,
-    data,
-    start_weights,
-)
+from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters, cued_inputs, data
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.gated.reduced_dynamics import grown_start
 from foretrain.theory.gated.reduction import find_reduction
+from foretrain.training.pathways import random_weights
 
 
 def parameters(**values):
@@ -34,7 +28,7 @@ def test_the_grown_start_is_where_small_weights_are_found_later(gating):
     p = parameters(gating=gating, init_scale=1e-6, hidden_width=8)
     statistics = gather_statistics(data(p, Seed(0, 0)))
     reduction = find_reduction(statistics)
-    weights = start_weights(p, Seed(0, 0))
+    weights = random_weights(study.network(p), p, Seed(0, 0))
     state = grown_start(weights, reduction)
     rate, steps = 0.02, 2000
     for _ in range(steps):
@@ -128,13 +122,25 @@ def build(*, network="", off=0.0, speed=1.0, swap=False, units=BY_CONTEXT, of=th
     return fitted(STUDY, grid(P, {}, SEEDS, networks))
 
 
+PACES = {"per-context": 1.1, "always-on": 0.9}
 BAD = {
-    **{f"weights-{name}": {"network": name, "off": 0.01} for name in ("per-context", "always-on")},
-    "weights-samples": {"network": "always-on-samples", "off": 0.01},
-    "curves": {"network": "per-context", "speed": 1.1},
-    "curves-samples": {"network": "per-context-samples", "speed": 1.1},
+    "weights-per-context": [
+        {"network": "per-context"} | bad for bad in ({"off": 0.01}, {"swap": True})
+    ],
+    "weights-always-on": {"network": "always-on", "off": 0.01},
+    "weights-samples": [
+        {"network": "always-on-samples", "off": 0.01},
+        {"network": "per-context-samples", "swap": True},
+    ],
+    "curves": [{"network": name, "speed": pace} for name, pace in PACES.items()],
+    "curves-samples": [
+        {"network": f"{name}-samples", "speed": pace} for name, pace in PACES.items()
+    ],
     "gates-per-context": {"units": BY_SIGN},
-    "gates-fastest": {"units": BY_SIGN, "of": lambda: sooner("context, signs of x1, x2")},
+    "gates-fastest": [
+        {"units": BY_SIGN, "of": lambda: sooner("context, signs of x1, x2")},
+        {"of": lambda: sooner("context, sign of x1")},
+    ],
 }
 
 
@@ -147,18 +153,3 @@ def sooner(name: str) -> xr.Dataset:
 
 def test_every_sentence_can_hold_and_fail():
     check("context", build, BAD)
-
-
-@pytest.mark.parametrize(
-    ("id", "changes"),
-    [
-        ("curves", {"network": "always-on", "speed": 0.9}),
-        ("curves-samples", {"network": "always-on-samples", "speed": 0.9}),
-        ("weights-per-context", {"network": "per-context", "swap": True}),
-        ("weights-samples", {"network": "per-context-samples", "swap": True}),
-        ("gates-fastest", {"of": lambda: sooner("context, sign of x1")}),
-    ],
-)
-def test_a_tenth_of_speed_swapped_contexts_and_another_fastest_gating_are_noticed(id, changes):
-    (result,) = verdicts("context", build(**changes), id)[id]
-    assert result.verdict == "fails"

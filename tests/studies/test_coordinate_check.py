@@ -122,5 +122,5 @@ def test_layers_are_products_with_weights_alone():
     assert {name: layer[1:] for name, layer in layers.items()} == {
         "in": (4, 3), "keys": (3, 3), "out": (3, 2)
     }  # fmt: skip
-    np.testing.assert_allclose(layers["in"].outputs, x @ np.full((4, 3), 0.5))
-    np.testing.assert_allclose(layers["out"].outputs, jnp.asarray(outputs))
+    np.testing.assert_allclose(layers["in"][0], x @ np.full((4, 3), 0.5))
+    np.testing.assert_allclose(layers["out"][0], jnp.asarray(outputs))

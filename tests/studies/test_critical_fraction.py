@@ -5,7 +5,6 @@ import pytest
 from made_up import check, grid
 
 import foretrain
-from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.critical_fraction import claims, study
 from foretrain.theory.grokking import parallelograms
@@ -92,10 +91,6 @@ def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_
     options |= {"embedding_learning_rate": 3e-3, "decoder_learning_rate": 3e-3}
     options |= {"observe_every": 50, "seeds": 12, "quiet": True, "workers": 0}
     result = foretrain.run("critical-fraction", **options, out=tmp_path / "a")
-    ids = {said.id for said in catalogue.load("critical-fraction").sentences}
-    assert {claim.id for claim in result.claims} == ids
-    for name in ("steps", "predictions", "paths"):
-        assert (tmp_path / "a" / "figures" / f"{name}.svg").exists()
     (exact,) = (claim for claim in result.claims if claim.id == "rate-grows")
     assert exact.verdict == "holds"
     free = (result.simulation["lambda_3"] == 0).values

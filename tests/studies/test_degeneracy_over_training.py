@@ -93,13 +93,6 @@ def test_curvatures_of_decoupled_weights_are_the_closed_form():
     np.testing.assert_allclose(np.sort(exact), values, atol=1e-12)
 
 
-def test_counts_are_ranks_and_sharing_needs_fewer():
-    p = study.Parameters()
-    assert theory.winner_count(p) == 4 * 4 * 11 - 16
-    assert theory.winner_count(p, shared=False) == 12 * (4 * 11 - 16)
-    assert theory.winner_count(study.Parameters(system="s-curve", hidden_width=4)) == 28
-
-
 def test_effective_parameters_count_directions_above_the_scale():
     h = np.array([1e6, 1e6, 0.01, 1e-9, -1e-18])
     assert curvature.effective(h, [0.01]) == pytest.approx([2.5], abs=1e-6)

@@ -3,11 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
-from made_phases import AXES, STUDY, build
-from made_up import check
+from made_up import check, grid
 
 import foretrain
 from foretrain.figures.drawings import drawings
+from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
@@ -15,11 +15,81 @@ from foretrain.studies.grokking_phases import claims, figures, study
 from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 
+STUDY = catalogue.load("grokking-phases")
+AXES = {name: STUDY.axes[name] for name in ("decoder_learning_rate", "embedding_learning_rate")}
+SEEDS = 10
+EFFECTIVE, DECODER = 1.3, 0.9  # rate times steps
+
+
+def build(
+    *,
+    phases="times",
+    shift=0.0,
+    slower=1.0,
+    inverted=False,
+    rqi=None,
+    untold_learn=False,
+    flow=1.0,
+    lambda_3=3.0,
+):
+    """Representation and decoder take what theory says, one after the other; a run that fits first memorises.
+
+    Args:
+        phases: What the end depends on: "times", "ratio" or "embedding" only, or "seed".
+        shift: Of the boundary, in decades.
+        slower: Factor of the step of validation.
+        inverted: Cells that should be sooner are later.
+        rqi: Of all runs; None follows from the phase.
+        untold_learn: Training sets that do not tell enough generalise, too.
+        flow: Predicted time of the representation, relative to the real one.
+        lambda_3: Stored rate; None is that which tells the step of validation exactly.
+    """
+    random = np.random.default_rng(0)
+    d, e = map(np.array, AXES.values())
+    d, e = d[:, None, None], e[None, :, None]
+    whole = np.ones((5, 5, SEEDS))
+    spread = 1 + 0.1 * np.linspace(-1, 1, SEEDS)[random.permutation(SEEDS)]
+    representation, decoder = EFFECTIVE * spread / e * whole, DECODER * spread / d * whole
+    total = representation + decoder
+    told = np.arange(SEEDS) < SEEDS - 2
+    learns = (np.log10(representation / decoder) < shift) & (total < 20_000 * 2)
+    fits = decoder < 20_000
+    if phases == "embedding":
+        learns = (e > 1e-3) & (whole > 0)
+    delayed = total - decoder >= 1000
+    if phases == "ratio":
+        ratio = np.log10(e / d * whole)
+        fits, learns, delayed = whole > 0, ratio > 0.2, ratio < 1.6
+    phase = np.where(fits, np.where(learns, delayed.astype(int), 2), 3)
+    if phases == "seed":
+        phase = random.integers(0, 4, phase.shape)
+    if not untold_learn and phases == "times":
+        phase = np.where(~told & (phase < 2), 2, phase)
+    good = (phase < 2) | ((phase == 3) & (representation < 20_000))
+    step = slower * total
+    if inverted:
+        step = 1e7 / total
+    step = np.where(phase < 2, step, np.nan)
+    share = np.where(told, 1.0, 0.7)
+    simulation = {
+        "phase": phase,
+        "validation_step": step,
+        "train_step": np.where(phase < 3, decoder, np.nan),
+        "rqi_step": np.where(good, representation, np.nan),
+        "rqi": (np.where(good, 1.0, 0.3) if rqi is None else rqi * whole)[..., None],
+        "ideal_accuracy": (45 + 10 * share) / 55 * whole,
+        "lambda_3": 1 / (e * total) if lambda_3 is None else lambda_3 * whole,
+    }
+    theory = {
+        "rqi_step": flow * representation,
+        "decoder_step": decoder,
+        "validation_step": flow * representation + decoder,
+    }
+    networks = {"": simulation, "theory": theory}
+    return grid(STUDY.Parameters(), AXES, SEEDS, networks, step=np.array([0]))
+
+
 KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
-
-
-def laid(**changed):
-    return Cell(build(**changed).along(*AXES))
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -83,7 +153,7 @@ def test_a_set_without_the_only_samples_of_two_labels_does_not_tell_enough(missi
 
 
 def test_causes_and_boundary_of_a_made_up_map():
-    c = laid()
+    c = Cell(build().along(*AXES))
     why, failed = claims.causes(c).values, (c.phase >= 2).values
     assert ((why >= 0) == failed).all()
     assert (why[..., -2:][failed[..., -2:]] == 0).all()
@@ -102,8 +172,8 @@ def test_causes_and_boundary_of_a_made_up_map():
 @pytest.mark.slow
 def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     lines = {}
-    for name, grid in (("inside", build()), ("outside", build(flow=1e-6))):
-        picture = drawings(STUDY, grid)["phases"]
+    for name, whole in (("inside", build()), ("outside", build(flow=1e-6))):
+        picture = drawings(STUDY, whole)["phases"]
         drawn = [line for line in picture.figure.axes[0].lines if len(line.get_xdata())]
         lines[name] = sum(line.get_linestyle() == "--" for line in drawn)
     assert lines == {"inside": 8, "outside": 0}
@@ -113,10 +183,10 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
 
 
 def test_a_map_over_another_axis_than_both_rates_is_drawn_with_its_boundaries():
-    grid, other = build(), {"embedding_learning_rate": "decoder_decay"}
+    whole, other = build(), {"embedding_learning_rate": "decoder_decay"}
     axes = {other.get(name, name): values for name, values in AXES.items()}
-    data = {name: getattr(grid, name).rename(other) for name in ("simulation", "theory")}
-    picture = drawings(STUDY, dataclasses.replace(grid, axes=axes, **data))["phases"]
+    data = {name: getattr(whole, name).rename(other) for name in ("simulation", "theory")}
+    picture = drawings(STUDY, dataclasses.replace(whole, axes=axes, **data))["phases"]
     assert "a line for each seed" in picture.caption
 
 

@@ -241,10 +241,15 @@ EXCEPTIONS = {
     "authors": authors,
 }
 SPOILT = {
-    "trained-routes-alone": {"gradient_gap": add(0.05)},
+    # Accuracies over other routes than those of the mask are noticed, too.
+    "trained-routes-alone": [
+        {"gradient_gap": add(0.05)},
+        {"trained_accuracy": add(-0.05)},
+        {"untrained_accuracy": add(-0.05)},
+    ],
     "trained-high": {"trained_accuracy": add(-0.1)},
     "conserved": {"imbalance_drift": add(0.03)},
-    "as-one": {"flow_time": times(1.2)},
+    "as-one": [{"flow_time": times(factor)} for factor in (0.85, 1.15)],
     "forty-percent": {"gap": lambda f, scale: np.where(f < 0.65, 0.5, 0)},
     "twenty-five-percent": lambda: leaky(0.5),
     "small-start": {},
@@ -257,19 +262,6 @@ SPOILT = {
 
 def test_every_sentence_can_hold_and_fail():
     check("image-routing", build, SPOILT, EXCEPTIONS)
-
-
-@pytest.mark.parametrize(
-    ("id", "changed"),
-    [
-        *(("as-one", {"flow_time": times(factor)}) for factor in (0.85, 1.15)),
-        # Accuracies over other routes than those of the mask.
-        ("trained-routes-alone", {"trained_accuracy": add(-0.05)}),
-        ("trained-routes-alone", {"untrained_accuracy": add(-0.05)}),
-    ],
-)
-def test_clocks_that_are_off_and_other_routes_are_noticed(id, changed):
-    assert _verdict(id, build(**changed)) == FAILS
 
 
 def test_each_network_is_judged_by_its_own_numbers():

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from made_up import add, check, grid, runs, spoil, times, verdicts
 
-from foretrain.claims.claim import FAILS
 from foretrain.quantities.learning_curves.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
 from foretrain.studies.initialization import study
 from foretrain.studies.initialization.study import Parameters, variants
 from foretrain.training.routing import LAYERS, mask
-from foretrain.training.routing_to_loss import inputs
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 24}
 P = Parameters(**{**SMALL, "hidden_width": 16}, init_scale=0.1, steps=12000, observe_every=20)
@@ -107,6 +105,7 @@ def stretched(factor):
     return lambda curves: [np.interp(STEP / factor, STEP, curve) for curve in curves]
 
 
+PACES = (0.5, 0.8, 1.2, 2.0)  # of the theories of stages and of the linearised network
 SPOILT = {
     "trained-routes-alone": {"gradient_gap": add(0.05)},
     "linearised-start": {"theory/lazy_loss": times(1.05)},
@@ -118,25 +117,19 @@ SPOILT = {
     "shared": {"similarity": add(2 * np.eye(12))},
     "zero-shot-limit": {"converged_untrained_error": at(0, end(1e-3))},
     "stage-like": {"loss": at(0, stretched(2.0))},
-    "stage-times": {"loss": at(0, stretched(1.2))},
     "no-zero-shot": {"converged_untrained_error": at(2, end(3.0))},
     "distinct": {"similarity": add(ONE_REPRESENTATION)},
     "connectivity-persists": {"weight_change": times(5)},
     "exponential": {"loss": at(2, stretched(3.0))},
-    "lazy": {"lazy/converged_untrained_error": times(1.2)},
     "connectivity-persists.corrected": {"lazy/weight_change": times(4)},
 }
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("initialization", build, {id: {"changes": changes} for id, changes in SPOILT.items()})
-
-
-@pytest.mark.parametrize("factor", [0.5, 0.8, 1.2, 2.0])
-def test_theories_at_another_pace_are_noticed(factor):
-    whole = build({"loss": at(0, stretched(factor))}, faster=factor)
-    claims = {id: verdicts("initialization", whole, id)[id][0] for id in ("stage-times", "lazy")}
-    assert {claim.verdict for claim in claims.values()} == {FAILS}
+    spoilt = {id: {"changes": changes} for id, changes in SPOILT.items()}
+    spoilt["stage-times"] = [{"changes": {"loss": at(0, stretched(pace))}} for pace in PACES]
+    spoilt["lazy"] = [{"faster": pace} for pace in PACES]
+    check("initialization", build, spoilt)
 
 
 def test_one_scale_is_judged_at_the_end_at_which_it_stands():
@@ -150,19 +143,6 @@ def test_step_goes_with_the_inverse_cube_root_of_the_scale():
     first, eight = (Parameters(init_scale=scale).rate for scale in (1.0, 8.0))
     assert first == 0.048
     assert eight == pytest.approx(0.024)
-
-
-def test_kernel_is_of_the_weights_that_the_run_starts_from():
-    parameters = Parameters(**SMALL, init_scale=0.7)
-    fed = inputs(parameters, Seed(0, 1))
-    weights = (fed[f"start_{name}"] for name in ("decoders", "hidden", "encoders"))
-    outputs = np.einsum("jog,gh,ihd,de->ijoe", *weights, fed["task_inputs"][0])
-    error = 0.5 * ((fed["task_targets"] - outputs) ** 2).sum((2, 3))
-    trained = fed["trained_pairs"] == 1
-    kernel = study.kernel_of_seed(parameters, Seed(0, 1))
-    loss, untrained = kernel.errors(np.array([0]), parameters.rate, 0.7)
-    assert loss[0] == pytest.approx(error[trained].mean(), rel=1e-12)
-    assert untrained[0] == pytest.approx(error[~trained].mean(), rel=1e-12)
 
 
 def test_curve_is_compared_until_one_percent_is_left_for_good():

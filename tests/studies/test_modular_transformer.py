@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from made_up import check, grid, verdicts
 
-from foretrain.streams import Seed
 from foretrain.studies.modular_transformer import study
 from foretrain.training import transformer
 
@@ -135,14 +134,10 @@ def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
     assert claim.verdict == "inconclusive"
 
 
-def test_variants_are_possible_and_of_one_rate():
+def test_variants_are_of_one_rate_and_dropout_of_one_decay():
     p = study.Parameters(decoder_learning_rate=0.003, decoder_decay=1.0)
     along = {"narrow", "toy", "wide_toy"}
     assert set(study.variants(p)) == along | {"dropout"}
     assert set(study.variants(replace(p, decoder_decay=0.5))) == along
-    for changed in study.variants(p).values():
-        other = replace(p, **{name: value for name, value in changed.items() if name != "seeds"})
-        study.check(other)
-        transformer.inputs(other, Seed(0, 0))
     for other in ({"decoder_learning_rate": 0.001}, {"compared": False}, {"dropout": 0.1}):
         assert study.variants(replace(p, **other)) == {}

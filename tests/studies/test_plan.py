@@ -12,7 +12,6 @@ def make(**values):
 def test_plan_survives_its_manifest():
     plan = make(init_scale=[0.1, 0.2], mask="biregular")
     assert plans.plan_from_dict(plan.as_dict()) == plan
-    assert plans.plan_from_dict(plan.as_dict()).hash == plan.hash
 
 
 def test_hash_changes_with_whatever_changes_a_result():

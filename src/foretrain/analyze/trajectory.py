@@ -131,12 +131,10 @@ def trajectory(
     functions = [as_function(model) if isinstance(model, Network) else model for model in models]
     x = functions[-1].data(x)
     outputs = [checked_outputs(function.outputs(x)) for function in functions]
-    for name, sizes in (
-        ("outputs", [values.shape[1] for values in outputs]),
-        ("parameters", [function.size for function in functions]),
-    ):
-        if len(set(sizes)) > 1:
-            raise argument_error("models", f"have the same {name}", f"have {sizes} {name}")
+    sizes = {(function.size, f.shape[1]) for function, f in zip(functions, outputs, strict=True)}
+    if len(sizes) > 1:
+        rule = "have the same numbers of parameters and outputs"
+        raise argument_error("models", rule, f"have {sorted(sizes)}")
     if wiring and any(function.network is None for function in functions):
         rule, repair = "have layers where modules are asked for", "Leave `wiring` out."
         raise argument_error("models", rule, "have none", repair)

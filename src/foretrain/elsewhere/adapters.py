@@ -58,15 +58,11 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
     import jax
 
     if isinstance(model, eqx.nn.MLP):
-        last = eqx.nn.Lambda(model.final_activation)
-        inner = eqx.nn.Lambda(model.activation)
-        chain = [
-            *(step for layer in model.layers[:-1] for step in (layer, inner)),
-            model.layers[-1],
-            last,
-        ]
+        inner, last = eqx.nn.Lambda(model.activation), eqx.nn.Lambda(model.final_activation)
+        chain = [step for layer in model.layers for step in (layer, inner)]
+        chain[-1] = last
     elif isinstance(model, eqx.nn.Sequential):
-        chain = list(_flat(model))
+        chain = _flat(model)
     else:
         rule = "be an equinox.nn.MLP or Sequential"
         raise argument_error("model", rule, f"is {type(model).__name__}")

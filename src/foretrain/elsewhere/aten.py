@@ -40,10 +40,6 @@ def _axes(dims):
     return None if dims is None or dims == [] else (dims,) if isinstance(dims, int) else tuple(dims)
 
 
-def _slice(x, dim=0, start=None, end=None, step=1):
-    return _at(dim, slice(start, end, step))(x)
-
-
 def _split(x, sizes, dim=0):
     ends = list(itertools.accumulate(sizes))
     return [_at(dim, slice(end - size, end))(x) for end, size in zip(ends, sizes, strict=True)]
@@ -52,14 +48,6 @@ def _split(x, sizes, dim=0):
 def _expand(x, shape, **_):
     own = (1,) * (len(shape) - x.ndim) + x.shape
     return jnp.broadcast_to(x, [have if n == -1 else n for n, have in zip(shape, own, strict=True)])
-
-
-def _index(x, places):
-    return x[tuple(slice(None) if place is None else place for place in places)]
-
-
-def _addmm(bias, a, b, beta=1, alpha=1):
-    return beta * bias + alpha * (a @ b)
 
 
 def _divided(a, b, rounding_mode=None):
@@ -199,14 +187,6 @@ def _embedded(weight, index, *_):
     return index @ weight if jnp.issubdtype(index.dtype, jnp.floating) else weight[index]
 
 
-def _filled(shape, value, **_):
-    return jnp.full(shape, value)
-
-
-def _gelu(x, approximate="none"):
-    return jax.nn.gelu(x, approximate == "tanh")
-
-
 _CHECKS = ("_assert_async", "_assert_scalar", "_assert_tensor_metadata")
 _SAME = ("alias", "clone", "detach", "lift_fresh_copy")
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
@@ -216,7 +196,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
         name: getattr(jnp, name)
         for name in (
             "abs", "ceil", "cos", "cosh", "exp", "expm1", "floor", "log", "log1p", "logical_and", "logical_not",
-            "logical_or", "maximum", "minimum", "reciprocal", "round", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
+            "logical_or", "maximum", "minimum", "reciprocal", "reshape", "round", "sign", "sin", "sinh", "sqrt", "tan", "tanh",
+            "tril", "triu", "where",
         )
     },
     **{
@@ -224,23 +205,21 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
         for name in ("eq", "ge", "getitem", "gt", "le", "lt", "mul", "ne", "neg", "pow")
     },
     **{name: jnp.matmul for name in ("bmm", "mm", "matmul")},
-    "_adaptive_avg_pool2d": _adaptive,
-    "_adaptive_avg_pool3d": _adaptive,
+    **{name: jnp.reshape for name in ("_unsafe_view", "view")},
+    **{f"_adaptive_avg_pool{dims}d": _adaptive for dims in (2, 3)},
+    **{f"avg_pool{dims}d": _avg_pool for dims in (1, 2, 3)},
+    **{f"max_pool{dims}d_with_indices": _max_pool for dims in (2, 3)},
     "_log_softmax": lambda x, dim, _: jax.nn.log_softmax(x, dim),
     "_native_batch_norm_legit": _own_batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "_softmax": lambda x, dim, _: jax.nn.softmax(x, dim),
     "_to_copy": lambda x, dtype=None, **_: _kind(x, dtype),
-    "_unsafe_view": jnp.reshape,
     "add": lambda a, b, alpha=1: a + alpha * b,
-    "addmm": _addmm,
+    "addmm": lambda bias, a, b, beta=1, alpha=1: beta * bias + alpha * (a @ b),
     "amax": _reduced(jnp.max),
     "amin": _reduced(jnp.min),
     "any": _reduced(jnp.any),
     "arange": lambda start, end, step=1, dtype=None, **_: _kind(jnp.arange(start, end, step), dtype),
-    "avg_pool1d": _avg_pool,
-    "avg_pool2d": _avg_pool,
-    "avg_pool3d": _avg_pool,
     "bitwise_and": operator.and_,
     "bitwise_not": operator.invert,
     "bitwise_or": operator.or_,
@@ -254,17 +233,15 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "embedding": _embedded,
     "erf": jax.scipy.special.erf,
     "expand": _expand,
-    "full": _filled,
+    "full": lambda shape, value, **_: jnp.full(shape, value),
     "full_like": lambda x, value, **_: jnp.full(x.shape, value),
     "gather": lambda x, dim, index, **_: jnp.take_along_axis(x, index, dim),
-    "gelu": _gelu,
+    "gelu": lambda x, approximate="none": jax.nn.gelu(x, approximate == "tanh"),
     "hardtanh": lambda x, low=-1, high=1: jnp.clip(x, low, high),
-    "index": _index,
+    "index": lambda x, places: x[tuple(slice(None) if place is None else place for place in places)],
     "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, slope * x),
     "linalg_vector_norm": _norm,
     "max": _extreme(jnp.max),
-    "max_pool2d_with_indices": _max_pool,
-    "max_pool3d_with_indices": _max_pool,
     "mean": _reduced(jnp.mean),
     "min": _extreme(jnp.min),
     "native_group_norm": _group_norm,
@@ -272,13 +249,12 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "permute": jnp.transpose,
     "relu": jax.nn.relu,
     "repeat": lambda x, times: jnp.tile(x, times),
-    "reshape": jnp.reshape,
     "rsqrt": jax.lax.rsqrt,
     "rsub": lambda a, b, alpha=1: b - alpha * a,
     "scalar_tensor": lambda value, **_: jnp.asarray(value),
     "select": lambda x, dim, index: _at(dim, index)(x),
     "sigmoid": jax.nn.sigmoid,
-    "slice": _slice,
+    "slice": lambda x, dim=0, start=None, end=None, step=1: _at(dim, slice(start, end, step))(x),
     "split_with_sizes": _split,
     "squeeze": lambda x, dims=None: x.squeeze(
         tuple(d for d in range(x.ndim) if x.shape[d] == 1 and (dims is None or d in _places(dims, x)))
@@ -286,12 +262,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "stack": lambda parts, dim=0: jnp.stack(parts, dim),
     "sub": lambda a, b, alpha=1: a - alpha * b,
     "sum": _reduced(jnp.sum),
-    "tril": jnp.tril,
-    "triu": jnp.triu,
     "unsqueeze": jnp.expand_dims,
     "var": _var,
-    "view": jnp.reshape,
-    "where": jnp.where,
 }  # fmt: skip
 
 

@@ -29,10 +29,6 @@ from foretrain.streams import key as stream_key
 
 SINGLE = "There is one start, the weights as they are given: nothing has an interval."
 _DRAWN = "Weights are those of the first start: `init` draws them, and none are stored."
-_TRACED = (
-    "Name the module that was exported, model.py:name; of a chain of layers its weights do: "
-    "safetensors.torch.save_file(torch.export.load('model.pt2').state_dict, 'model.safetensors')."
-)
 _TRIED = 64  # examples on which repairs are tried
 
 
@@ -60,7 +56,12 @@ class OwnModel:
         """Return the network at its own weights or else, with a note, at its first start; tried on x (n, ...)."""
         if self.stored is not None:
             return self.stored
-        return function_of(self.apply, _first(self.init), x, notes=(_DRAWN,))
+        try:
+            first = self.init(stream_key(0, 0, "weights"))
+        except Exception as error:
+            rule, got = "draw weights from a key", f"raises at {place(error)}"
+            raise argument_error("init", rule, got) from error
+        return function_of(self.apply, first, x, notes=(_DRAWN,))
 
 
 def own_model(
@@ -157,9 +158,6 @@ def _importing(path, function):
 
 
 def _of_arrays(path, x, activation, layers, outputs) -> Function:
-    if path.suffix.lower() == ".pt2":
-        rule = "be a file of weights, or the module itself"
-        raise argument_error("model", rule, f"is {path.name}, a traced graph", _TRACED)
     arrays = adapters.read_arrays(path)
     stored = arrays.pop(adapters.OUTPUTS, None)
     outputs = stored if outputs is None else outputs
@@ -241,15 +239,6 @@ def _called(model, **key):
             at = f"{code.co_filename}, line {code.co_firstlineno}: {type(error).__name__}: {error}"
             repair = "Name the file alone where it defines `apply` with `params` or `init`."
         raise argument_error("model", rule, f"raises at {at}", repair) from error
-
-
-def _first(init):
-    try:
-        return init(stream_key(0, 0, "weights"))
-    except Exception as error:
-        raise argument_error(
-            "init", "draw weights from a key", f"raises at {place(error)}"
-        ) from error
 
 
 def _drawn_anew(torch, module, x, layers) -> OwnModel:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.degeneracy.function import Function, check_outputs
+from foretrain.elsewhere.aten import OPERATIONS, operation
 from foretrain.elsewhere.torch_layers import network_of_graph, symbols
 from foretrain.errors import ArgumentError, argument_error, finite_array
 from foretrain.plans.place import place
@@ -99,21 +100,14 @@ class _Graph:
             repair = "Its forward may take one tensor, and may not branch on values."
             raise argument_error("model", "be exported by torch.export", text, repair) from error
         signature = program.graph_signature
-        first: dict[int, str] = {}
-        for name, leaf in module.named_parameters():
-            first[id(leaf)] = name
+        first = {id(leaf): name for name, leaf in module.named_parameters()}
         self.parameters = {  # name of a node to that of the parameter, the first name of a shared one
             node: first[id(module.get_parameter(name))]
             for node, name in signature.inputs_to_parameters.items()
         }
         stored = {**program.state_dict, **program.constants}
-        self.constants = {
-            node: stored[name].detach().numpy()
-            for node, name in {
-                **signature.inputs_to_buffers,
-                **signature.inputs_to_lifted_tensor_constants,
-            }.items()
-        }
+        fixed = {**signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
+        self.constants = {node: stored[name].detach().numpy() for node, name in fixed.items()}
         inputs, outputs = list(signature.user_inputs), list(signature.user_outputs)
         if len(inputs) != 1 or len(outputs) != 1:
             got = f"gives {len(outputs)}"
@@ -134,8 +128,6 @@ class _Graph:
 
     def value(self, params, known, nodes, wanted):
         """Return the value of a node, computed from known values through `nodes`."""
-        from foretrain.elsewhere.aten import OPERATIONS, operation
-
         known = dict(known)
 
         def argument(item: Any) -> Any:
@@ -163,7 +155,7 @@ class _Graph:
         return known[wanted] if wanted in known else argument(wanted)
 
 
-def _unread(node, operation):
+def _unread(node, name):
     """Return the error that refuses a module by its class name and place."""
     where, kind = next(reversed((node.meta.get("nn_module_stack") or {"": ("", "?")}).values()))
     kind = kind if isinstance(kind, str) else kind.__name__
@@ -173,6 +165,6 @@ def _unread(node, operation):
     return argument_error(
         "model",
         "be made of what is read",
-        f"{place} is a `{short}`, which is not read, for its `{operation}`",
+        f"{place} is a `{short}`, which is not read, for its `{name}`",
         "Try apply(params, x) in JAX.",
     )

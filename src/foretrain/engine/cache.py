@@ -16,14 +16,15 @@ from typing import Any
 
 from foretrain.engine.cores import processor
 from foretrain.machine import cache_folder
+from foretrain.results.files import written_at
 
 _MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
-_ABANDONED_S = 24 * 3600.0
+_ABANDONED_NS = 24 * 3600 * 10**9
 _DIGITS = 16
 
 
 class CompilationCache:
-    """The cache of this process, from when it is made until `close`; `misses` counts the programs that were compiled.
+    """The cache of this process, from when it is made until `close`.
 
     Where the folder cannot be written nothing is kept, which costs time only.
     """
@@ -31,7 +32,7 @@ class CompilationCache:
     def __init__(self):
         import jax
 
-        self.misses = 0
+        self._misses = 0  # programs that were compiled and are not published
         jax.monitoring.register_event_listener(self._count)
         version = f"jax-{importlib.metadata.version('jaxlib')}-{_machine()}"
         self._entries = cache_folder() / version
@@ -41,7 +42,7 @@ class CompilationCache:
             self._own.mkdir(parents=True)
             self._known = self._link_whole_entries()
             for path in self._own.parent.iterdir():
-                if time.time() + _age(path) > _ABANDONED_S:
+                if time.time_ns() - written_at(path) > _ABANDONED_NS:
                     shutil.rmtree(path, ignore_errors=True)
         except OSError:
             self._own = None
@@ -54,8 +55,9 @@ class CompilationCache:
 
     def publish(self) -> None:
         """Keep what was compiled since the last time."""
-        if self._own is None:
+        if self._own is None or not self._misses:
             return
+        self._misses = 0
         try:
             for path in self._own.iterdir():
                 if path.name not in self._known:
@@ -75,12 +77,12 @@ class CompilationCache:
             shutil.rmtree(self._own, ignore_errors=True)
 
     def _count(self, event, **_):
-        self.misses += event == "/jax/compilation_cache/cache_misses"
+        self._misses += event == "/jax/compilation_cache/cache_misses"
 
     def _link_whole_entries(self):
         """Link the newest entries into the folder of this process; returns their names as JAX knows them."""
         known, total = set(), 0
-        for path in sorted(self._entries.glob("[!.]*"), key=_age):
+        for path in sorted(self._entries.glob("[!.]*"), key=written_at, reverse=True):
             name, _, digest = path.name.rpartition(".")
             try:
                 content = path.read_bytes()
@@ -96,13 +98,6 @@ class CompilationCache:
                 except OSError:  # a file system without hard links, or deleted just now
                     (self._own / name).write_bytes(content)
         return known
-
-
-def _age(path):
-    try:
-        return -path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
 
 
 def _digest(content):

@@ -45,7 +45,10 @@ def choose_lanes(
         strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
         state, observed = shapes_of(program, inputs, shared)
         per_lane = bytes_per_lane(program, inputs, shared, strides)
-    free = _free_memory()
+    free = free_memory()
+    if kind == "gpu":
+        statistics = jax.devices()[0].memory_stats() or {}
+        free = statistics.get("bytes_limit", 2**33) - statistics.get("bytes_in_use", 0)
     fitting = int(_SHARE * free / workers / per_lane)
     if fitting < FEWEST:
         raise TooLarge(
@@ -89,11 +92,3 @@ def _lane_steps_per_second(program, sample, shared, lanes) -> float:
         trial.advance()
     rate = (trial.strides_done - before) / (clock() - began)
     return max(rate * program.observe_every, 1e-9)
-
-
-def _free_memory() -> float:
-    """Bytes this process may still take: of the accelerator where there is one, else of the machine."""
-    if jax.default_backend() == "cpu":
-        return free_memory()
-    statistics = jax.devices()[0].memory_stats() or {}
-    return statistics.get("bytes_limit", 2**33) - statistics.get("bytes_in_use", 0)

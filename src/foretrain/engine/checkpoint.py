@@ -13,7 +13,7 @@ import numpy as np
 
 from foretrain.provenance.reading import read_file
 from foretrain.results import arrays
-from foretrain.results.files import disk_errors, write_atomic
+from foretrain.results.files import disk_errors, write_atomic, written_at
 
 FOLDER = "checkpoints"
 _DAMAGE = (ValueError, KeyError, OSError)
@@ -54,7 +54,7 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
 def find(folder: Path) -> dict[str, str]:
     """Identity of every run with a checkpoint to the name of its file, the newest where there are several."""
     files = {}
-    for path in sorted((Path(folder) / FOLDER).glob("[!.]*.npz"), key=_written_at):
+    for path in sorted((Path(folder) / FOLDER).glob("[!.]*.npz"), key=written_at):
         try:
             identities = _identities(arrays.member(path, "identity"))
         except _DAMAGE:
@@ -110,16 +110,3 @@ def _identities(values) -> list[str]:
     if values.ndim != 1 or values.dtype.kind != "S" or not len(values):
         raise ValueError("it holds no identities")
     return values.astype(str).tolist()
-
-
-def remove(folder: Path, prefix: str) -> None:
-    """Delete the checkpoints of all workers whose name begins so."""
-    for path in (Path(folder) / FOLDER).glob(f"{prefix}*.npz"):
-        path.unlink(missing_ok=True)
-
-
-def _written_at(path):
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:  # its shard has just ended
-        return 0

@@ -29,14 +29,14 @@ from foretrain.engine.dispatch import (
     recall,
     share,
 )
-from foretrain.engine.places import CPU, GPU, Place, described, take_places
+from foretrain.engine.places import CPU, GPU, described, take_places
 from foretrain.engine.processes import InProcess, Process, setup_message
 from foretrain.engine.progress import Progress, RemainingTime
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.machine import physical_memory
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import Writer, scan
-from foretrain.results.manifest import read_manifest, settle_lanes
+from foretrain.results.manifest import edit_manifest, read_manifest
 from foretrain.results.segment import FinishedRun
 
 _TELL_S = 0.2
@@ -66,13 +66,8 @@ class Coordinator:
     groups: list[Group] = field(default_factory=list)  # the runs by static signature
     living: dict[int, Worker] = field(default_factory=dict)  # the living workers by number
     started: list[Worker] = field(default_factory=list)  # all workers there have been
-    _places: list[Place] = field(default_factory=list)  # one per worker
-    _backends: list[str] = field(default_factory=list)  # theirs
     _remark: str = ""
-    _prefix: str = ""
-    _token: str = ""
     _answers: queue.SimpleQueue = field(default_factory=queue.SimpleQueue)
-    _saved: dict[str, str] = field(default_factory=dict)
     _deaths: dict[int, int] = field(default_factory=dict)
     _barren: int = 0
     _killers: int = 0
@@ -102,7 +97,8 @@ class Coordinator:
                 self._end()
                 for place in self._places:
                     place.give_back()
-            checkpoint.remove(self.folder, self._prefix)
+            for path in (self.folder / checkpoint.FOLDER).glob(f"{self._prefix}*.npz"):
+                path.unlink(missing_ok=True)
         self._say("done")
 
     def _prepare(self):
@@ -244,7 +240,9 @@ class Coordinator:
             return
         lanes, _ = group.trials[backend]
         group.backend = backend
-        group.lanes = settle_lanes(self.folder, lanes_key(group, backend), lanes)
+        with edit_manifest(self.folder) as manifest:  # another process may have settled them
+            known = manifest.setdefault("lanes", {})
+            group.lanes = known.setdefault(lanes_key(group, backend), lanes)
         for worker in self.living.values():
             if worker.group is group and worker.backend != backend:
                 worker.group = None

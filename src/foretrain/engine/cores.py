@@ -16,32 +16,36 @@ from pathlib import Path
 
 from foretrain.machine import available_cores
 
+CPU, GPU = "cpu", "gpu"
 _MOST_SHARING = 64
 
 
 @dataclass(frozen=True)
-class Core:
-    """A core that a worker is given, until it is given back or this process ends."""
+class Place:
+    """Place of a worker, until it is given back or this process ends: a backend, and a core."""
 
-    number: int  # the system's number of the core
-    shared: bool = False  # whether another worker has it, or may have it since no lock can be made
-    lock: int | None = None  # descriptor of the locked file
+    backend: str  # "cpu" or "gpu"
+    core: int  # the system's number of the core that it is pinned to, or that a GPU's worker has without being pinned
+    shared: bool = (
+        False  # whether another worker has the core, or may have it since no lock can be made
+    )
+    locks: tuple[int, ...] = ()  # descriptors of the locked files of core and GPU
 
     def give_back(self) -> None:
-        """Let another worker have it."""
-        if self.lock is not None:
-            os.close(self.lock)
+        """Let another worker have the core, and the GPU."""
+        for lock in self.locks:
+            os.close(lock)
 
 
-def take_cores(count: int) -> list[Core]:
+def take_cores(count: int) -> list[Place]:
     """Take cores for so many workers: those that no worker of this user has, then those that the fewest workers share.
 
     Where a process cannot be pinned (macOS, Windows) nothing is locked.
     """
     numbers = available_cores()
     if not hasattr(os, "sched_setaffinity"):
-        return [Core(numbers[slot % len(numbers)]) for slot in range(count)]
-    taken: list[Core] = []
+        return [Place(CPU, numbers[slot % len(numbers)]) for slot in range(count)]
+    taken: list[Place] = []
     try:
         folder = _folder()
         for turn in range(_MOST_SHARING):
@@ -50,20 +54,21 @@ def take_cores(count: int) -> list[Core]:
                     return taken
                 lock = _locked(folder / f"core-{number}-{turn}")
                 if lock is not None:
-                    taken.append(Core(number, turn > 0, lock))
+                    taken.append(Place(CPU, number, turn > 0, (lock,)))
     except OSError:  # no folder in which to lock
         pass
     left = range(len(taken), count)
-    return [*taken, *(Core(numbers[slot % len(numbers)], shared=True) for slot in left)]
+    return [*taken, *(Place(CPU, numbers[slot % len(numbers)], shared=True) for slot in left)]
 
 
-def take_gpu() -> int | None:
-    """The descriptor of the lock of the first GPU that this process sees; None if another sweep of this user has it."""
+def take_gpu() -> tuple[int, ...]:
+    """The descriptor of the lock of the first GPU that this process sees; () if another sweep of this user has it."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].replace("/", "-")
     try:
-        return _locked(_folder() / f"gpu-{first}")
+        lock = _locked(_folder() / f"gpu-{first}")
     except (ImportError, OSError):  # no folder in which to lock
-        return None
+        return ()
+    return () if lock is None else (lock,)
 
 
 def _folder() -> Path:
@@ -101,9 +106,9 @@ def pin_to_one_core(number: int = 0) -> None:
 def pin_to_free_core() -> frozenset[int]:
     """Pin this process to a core that no worker of this user has, see `pin`; return the cores that it could use before."""
     before = frozenset(available_cores())
-    (core,) = take_cores(1)
-    pin(core.number)
-    core.give_back()  # workers that this process starts are to have it, too
+    (place,) = take_cores(1)
+    pin(place.core)
+    place.give_back()  # workers that this process starts are to have it, too
     return before
 
 

@@ -187,7 +187,7 @@ def _trials(
             process.stop()  # it keeps what it has compiled
             process.wait()
             return trials, False
-        except TimeoutError:
+        except queue.Empty:  # no answer came in time
             trials[number] = Trial(host_s=_PATIENCE_S, host_steps=max(1.0, groups[number].steps))
             return trials, True
         finally:
@@ -227,10 +227,7 @@ def _trial(
 def _answer(process: Process, answers: queue.SimpleQueue) -> dict[str, Any]:
     until = time.monotonic() + _PATIENCE_S
     while True:
-        try:
-            _, answer = answers.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            raise TimeoutError from None
+        _, answer = answers.get(timeout=max(0.0, until - time.monotonic()))
         if answer is None:
             raise ForetrainError(f"A trial of the runs ended its worker ({process.reason()}).")
         if answer["say"] == "fatal":

@@ -3,39 +3,22 @@
 import importlib.util
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from foretrain.engine.cores import Core, take_cores, take_gpu
-from foretrain.errors import argument_error, integer
+from foretrain.engine.cores import CPU, GPU, Place, take_cores, take_gpu
 from foretrain.machine import usable_cores
 
-CPU, GPU = "cpu", "gpu"
 
-
-@dataclass(frozen=True)
-class Place:
-    """Place of a worker: a backend, and a core."""
-
-    backend: str  # "cpu" or "gpu"
-    core: Core  # the core that it is pinned to, or that a GPU's worker has without being pinned
-    lock: int | None = None  # descriptor of the lock of the GPU
-
-    def environment(self) -> dict[str, str]:
-        """Variables under which JAX starts there: a worker on a core does not see the GPU, and has one thread."""
-        platforms = os.environ.get("JAX_PLATFORMS", "")
-        if self.backend == GPU:
-            # Without a name JAX would go on with the CPU where the GPU cannot be used.
-            return {"JAX_PLATFORMS": platforms or "cuda,cpu"}
-        threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-        own = CPU if GPU in backends() else platforms or CPU
-        return {"JAX_PLATFORMS": own, **dict.fromkeys(threads, "1")}
-
-    def give_back(self) -> None:
-        """Let another worker have the core, and the GPU."""
-        self.core.give_back()
-        if self.lock is not None:
-            os.close(self.lock)
+def environment(backend: str) -> dict[str, str]:
+    """Variables under which JAX starts on a backend: a worker on a core does not see the GPU, and has one thread."""
+    platforms = os.environ.get("JAX_PLATFORMS", "")
+    if backend == GPU:
+        # Without a name JAX would go on with the CPU where the GPU cannot be used.
+        return {"JAX_PLATFORMS": platforms or "cuda,cpu"}
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    own = CPU if GPU in backends() else platforms or CPU
+    return {"JAX_PLATFORMS": own, **dict.fromkeys(threads, "1")}
 
 
 def backends() -> tuple[str, ...]:
@@ -51,21 +34,6 @@ def backends() -> tuple[str, ...]:
     if not present or (platforms and platforms[0] not in ("cuda", GPU)):
         return (CPU,)
     return (CPU, GPU) if not platforms or CPU in platforms else (GPU,)
-
-
-def check_places(workers: int | None, on: str | None) -> None:
-    """Refuse a number of workers, or a backend that this machine does not have, with an `ArgumentError`."""
-    if workers is not None:
-        integer("workers", workers, minimum=0, maximum=4096)
-    if on is not None and on not in (CPU, GPU):
-        raise argument_error("on", "be cpu or gpu", f"is `{on}`")
-    if on == GPU and GPU not in backends():
-        repair = (
-            "Try `nvidia-smi`, and JAX for a GPU: https://docs.jax.dev/en/latest/installation.html"
-        )
-        raise argument_error("on", "be cpu where JAX finds no GPU", "is gpu", repair)
-    if on == GPU and workers == 0:
-        raise argument_error("on", "be left out without workers", "is gpu", "Try `workers=1`.")
 
 
 def take_places(
@@ -84,18 +52,18 @@ def take_places(
         return []
     usable = backends()
     if on == GPU or CPU not in usable:
-        lock, cores = take_gpu(), take_cores(min(workers or 1, runs))
-        return [Place(GPU, core, None if n else lock) for n, core in enumerate(cores)]
-    lock = None
-    if on is None and GPU in usable and trains and workers != 0:
-        lock = take_gpu()
+        lock, (first, *others) = take_gpu(), take_cores(min(workers or 1, runs))
+        return [_on_gpu(first, lock), *(_on_gpu(place, ()) for place in others)]
+    lock = take_gpu() if on is None and GPU in usable and trains and workers != 0 else ()
     if workers is None:
-        workers = usual_workers(runs, usable_cores() - (lock is not None))
-    cores = take_cores(max(1, min(workers, runs)) + (lock is not None))
-    if lock is None:
-        return [Place(CPU, core) for core in cores]
+        workers = usual_workers(runs, usable_cores() - len(lock))
+    places = take_cores(max(1, min(workers, runs)) + len(lock))
     # The core of the GPU's worker is the last, so that it is the first to be shared.
-    return [*(Place(CPU, core) for core in cores[:-1]), Place(GPU, cores[-1], lock)]
+    return [*places[:-1], _on_gpu(places[-1], lock)] if lock else places
+
+
+def _on_gpu(place: Place, lock: tuple[int, ...]) -> Place:
+    return replace(place, backend=GPU, locks=place.locks + lock)
 
 
 def usual_workers(runs: int, cores: int) -> int:
@@ -110,6 +78,6 @@ def described(places: Sequence[Place]) -> str:
     parts = [f"{on_cores} worker{'s' * (on_cores > 1)}"] if on_cores else []
     parts += [f"{on_gpu} on the GPU"] if on_gpu else []
     text = " and ".join(parts)
-    if sharing := sum(place.core.shared for place in places):
+    if sharing := sum(place.shared for place in places):
         text += f", {sharing} on a core that another worker has, too"
     return text

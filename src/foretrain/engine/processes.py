@@ -17,8 +17,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from foretrain.engine.cores import device, pin
-from foretrain.engine.places import CPU, Place
+from foretrain.engine.cores import CPU, Place, device, pin
+from foretrain.engine.places import environment
 from foretrain.errors import argument_error
 from foretrain.machine import available_cores
 from foretrain.plans import catalogue
@@ -45,7 +45,7 @@ def setup_message(plan: Plan, folder: Path, worker: str, place: Place, **how) ->
         "folder": str(folder.resolve()),
         "worker": worker,
         "backend": place.backend,
-        "core": place.core.number if place.backend == CPU else None,
+        "core": place.core if place.backend == CPU else None,
         "along_step": along_step,
         **how,
     }
@@ -64,7 +64,7 @@ class Process:
             stderr=self._errors,
             text=True,
             bufsize=1,
-            env={**os.environ, **place.environment()},
+            env={**os.environ, **environment(place.backend)},
         )
         self._listener = threading.Thread(target=self._listen, args=(number, answers), daemon=True)
         self._listener.start()

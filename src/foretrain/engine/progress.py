@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from foretrain.words import count, duration
+from foretrain.words import count
 
 # By so much foreseen ends may differ: in seconds, and as a share of the time so far.
 _SLACK_S, _SLACK = 2.0, 0.05
@@ -54,12 +54,6 @@ class RemainingTime:
             max(estimates) <= 2 * estimate_s + slack and min(estimates) >= estimate_s / 2 - slack
         )
         return estimate_s if seen and close else None
-
-
-def time_left(now: Progress) -> str:
-    """The time left, in words; it must be known."""
-    assert now.remaining_s is not None, "asked where it is known"
-    return f"{'at most ' if now.bound else ''}{duration(round(now.remaining_s))}"
 
 
 def describe(now: Progress) -> str:

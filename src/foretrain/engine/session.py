@@ -14,6 +14,8 @@ when the runs of the one before are done), ``runs`` and ``stop``; it says
 When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
 """
 
+import contextlib
+import ctypes
 import json
 import os
 import queue
@@ -31,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.dynamics.program import FAILED, Program, completed
-from foretrain.engine import checkpoint, forks
+from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
 from foretrain.engine.host import Host, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
@@ -42,9 +44,9 @@ from foretrain.plans import catalogue
 from foretrain.plans.card import StudyError
 from foretrain.plans.data import refuse_changed
 from foretrain.plans.place import place
+from foretrain.results.files import append_log
 from foretrain.results.journal import Writer
-from foretrain.results.log import append_log
-from foretrain.results.manifest import note_reads
+from foretrain.results.manifest import edit_manifest
 from foretrain.results.segment import FinishedRun
 from foretrain.streams import Seed
 
@@ -126,7 +128,10 @@ class Session:
         except ValueError as error:  # what the study observed cannot be stored
             runs = [self._failed(run.identity, error) for run in runs]
             self._writer.append(runs)
-        note_reads(self._folder, self._noticed.new())
+        if new := self._noticed.new():
+            with edit_manifest(self._folder) as manifest:
+                if manifest:  # removed under way, which is said elsewhere
+                    manifest["reads"] = sorted({*manifest.get("reads", []), *new})
         self._report()
         rows = [[self._numbers.pop(run.identity), run.outcome, run.steps_taken] for run in runs]
         self._say({"say": "durable", "runs": rows})
@@ -346,7 +351,7 @@ def main() -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
-    forks.guard(answers.fileno())
+    _guard(answers.fileno())
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
         pin(setup["core"])
@@ -362,13 +367,31 @@ def main() -> None:
         os._exit(_ORPHANED)
 
 
+def _guard(answers: int) -> None:
+    """Let what this process forks from now on have no part in its answers, and end when it ends (on Linux).
+
+    A copy that kept the pipe with the descriptor `answers` open would leave the coordinator waiting for its end.
+    """
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    def in_child() -> None:
+        with contextlib.suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, answers)
+            os.close(nowhere)
+        if libc is not None:
+            libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=in_child)
+
+
 def _work(setup, inbox, say):
     from foretrain.engine.cache import CompilationCache
 
     cache = CompilationCache()
     session = Session(setup, say)
     say({"say": "ready", "device": device()})
-    published = 0
     try:
         while True:
             while not (session.busy and inbox.empty()):
@@ -378,9 +401,7 @@ def _work(setup, inbox, say):
                     return
                 session.handle(message)
             session.turn()
-            if cache.misses != published:
-                published = cache.misses
-                cache.publish()
+            cache.publish()
     finally:
         cache.close()
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretrain.dynamics.program import KEEP_STATE
+from foretrain.engine import places
 from foretrain.engine.coordinator import Coordinator
-from foretrain.engine.places import check_places
+from foretrain.engine.places import CPU, GPU
 from foretrain.engine.progress import Progress
-from foretrain.errors import integer, one_of, real
+from foretrain.errors import argument_error, integer, one_of, real
 from foretrain.plans.plan import Plan, runs
 from foretrain.results.files import disk_errors
 from foretrain.results.journal import forget, scan
@@ -110,7 +111,17 @@ def check_options(
     *, workers: int | None, on: str | None, checkpoint_every: float, keep_state: str
 ) -> None:
     """Refuse what `execute` cannot do with an `ArgumentError`, before a folder is touched."""
-    check_places(workers, on)
+    if workers is not None:
+        integer("workers", workers, minimum=0, maximum=4096)
+    if on is not None:
+        one_of("on", on, (CPU, GPU))
+    if on == GPU and GPU not in places.backends():
+        repair = (
+            "Try `nvidia-smi`, and JAX for a GPU: https://docs.jax.dev/en/latest/installation.html"
+        )
+        raise argument_error("on", "be cpu where JAX finds no GPU", "is gpu", repair)
+    if on == GPU and workers == 0:
+        raise argument_error("on", "be left out without workers", "is gpu", "Try `workers=1`.")
     real("checkpoint_every", checkpoint_every, above=0)
     one_of("keep_state", keep_state, KEEP_STATE)
 

@@ -47,8 +47,8 @@ from foretrain.plans import catalogue
 from foretrain.plans.define import define
 from foretrain.plans.parameters import parameter
 from foretrain.plans.plan import Plan, make_plan, runs
+from foretrain.results.files import warnings_logged
 from foretrain.results.journal import scan, segments
-from foretrain.results.log import warnings_logged
 from foretrain.results.manifest import claim_folder
 from foretrain.results.segment import runs_of
 
@@ -203,7 +203,7 @@ class CornerRuns:
         again = [
             name
             for name, outcome in zip(stored.identities, stored.outcomes, strict=True)
-            if name in wanted and (outcome == FAILED or stored.code_of(name) != plan.study.code)
+            if name in wanted and (outcome == FAILED or stored.makers[name] != plan.study.code)
         ]
         done = set(stored.identities) - {*again}
         return plan, again, [p for name, p in wanted.items() if name not in done]

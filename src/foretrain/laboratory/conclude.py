@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
 from foretrain.claims.claim import Claim
@@ -23,22 +24,15 @@ from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, grid
 from foretrain.provenance.record import remarks, unnamed
 from foretrain.report.page import FILE_NAME
-from foretrain.results.files import disk_errors
+from foretrain.results.files import append_log, disk_errors
 from foretrain.results.journal import Scan, scan
-from foretrain.results.lock import patient_lock
-from foretrain.results.log import append_log
+from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest
 from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.root import MANIFEST, altered
 from foretrain.results.store import NAME, attributes, write_group, write_tree
-from foretrain.results.summary import (
-    Summary,
-    count_outcomes,
-    read_summary,
-    versions,
-    write_summary,
-)
-from foretrain.vocabulary import MISSING
+from foretrain.results.summary import Summary, read_summary, versions, write_summary
+from foretrain.vocabulary import MISSING, OUTCOMES
 
 
 def conclude(
@@ -128,7 +122,7 @@ class _Writing:
             parts = {n: getattr(whole, n) for n in ("simulation", "variants", "theory", "fits")}
             attrs = attributes(config=plan.as_dict(), **common)
             tree = make_tree(**parts, claims=claims, attrs=attrs)
-            with patient_lock(folder, "fold", 600):
+            with lock(folder, "fold", 600):
                 # What this has written is there already, unless another process has folded since.
                 if self._written is not None and self._written == _stamp(folder):
                     write_group(folder, tree, "claims")
@@ -137,7 +131,10 @@ class _Writing:
                 self._written = _stamp(folder)
         counts: Counter = Counter()
         for name, data in {"": whole.simulation, **whole.variants}.items():
-            counts.update(count_outcomes(data))
+            for outcome, number in zip(
+                *np.unique(data["outcome"], return_counts=True), strict=True
+            ):
+                counts[("missing", *OUTCOMES)[outcome - MISSING]] += int(number)
             # A cell that lacks a variant has no runs of it: nothing is missing there.
             counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
         journal, manifest, card = self._journal, self.manifest, plan.study.card

@@ -32,8 +32,8 @@ from foretrain.plans.config import read_sweep
 from foretrain.plans.options import OF_GRID, Options, documented, only, split
 from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
+from foretrain.results.files import warnings_logged
 from foretrain.results.journal import Scan, scan
-from foretrain.results.log import warnings_logged
 from foretrain.results.manifest import check_writable, claim_folder, read_manifest
 from foretrain.results.result import Result
 from foretrain.results.root import altered
@@ -232,8 +232,7 @@ def _other_code(folder: Path, plan: Plan, journal: Scan, options: Options) -> tu
     Raises `FolderError` where runs are to be added to those of other code, and nothing is said.
     """
     code = plan.study.code
-    makers = {id: journal.code_of(id) for id in journal.identities}
-    other = {id: maker for id, maker in makers.items() if maker != code}
+    other = {id: maker for id, maker in journal.makers.items() if maker != code}
     failed = _failed(journal) & other.keys()
     left = {id: maker for id, maker in other.items() if id not in failed}
     if not left:

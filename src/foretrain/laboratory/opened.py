@@ -15,9 +15,8 @@ from foretrain.laboratory import folder as home
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, plan_from_dict
-from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
-from foretrain.results.root import altered, warnings
+from foretrain.results.root import STORE, altered, warnings
 from foretrain.words import say
 
 

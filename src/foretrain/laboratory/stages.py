@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from foretrain.engine.progress import Progress, describe, time_left
+from foretrain.engine.progress import Progress, describe
 from foretrain.words import count, duration, encodable, outcome, say
 
 _PATIENCE_S = 2.0  # a run that is over by then shows no bar
@@ -81,7 +81,9 @@ def training(tell: Tell) -> Callable[[Progress], None]:
             parts = ["stopping, what is done is kept"]
         elif now.trains and not now.steps and now.phase == "running":
             parts.append("compiling")
-        left = "" if now.remaining_s is None or now.phase != "running" else time_left(now)
+        left = ""
+        if now.remaining_s is not None and now.phase == "running":
+            left = f"{'at most ' * now.bound}{duration(round(now.remaining_s))}"
         done = now.stored + now.finished
         name = "Training" if now.trains else "Computing"
         tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))

@@ -9,12 +9,13 @@ import numpy as np
 
 from foretrain.errors import argument_error, one_of
 from foretrain.networks import gated
-from foretrain.predict.prediction import Ensemble, Prediction, Reduced, first_below
+from foretrain.predict.prediction import Ensemble, Prediction, first_below
 from foretrain.predict.reduced import mode_rows, shown_times
 from foretrain.streams import Seed, generator
 from foretrain.tasks.statistics import Statistics
 from foretrain.theory.gated import exact_flow
 from foretrain.theory.gated.reduction import Reduction
+from foretrain.words import duration
 
 # Part of the loss at the start that may be left above the attainable loss when a flow is at its end.
 _ENOUGH = 1e-7
@@ -108,7 +109,7 @@ def expected_from_random(
             )
         )
     drawn = Ensemble(tuple((flow.times, flow.loss) for flow in flows))
-    initial, final = float(np.median(drawn.first)), float(np.median(drawn.last))
+    initial, final = (float(np.median([flow.loss[at] for flow in flows])) for at in (0, -1))
     longest = float(max(flow.times[-1] for flow in flows))
     if times is None:
         left = [first_below(t, at, at[-1] + 0.01 * (at[0] - at[-1])) for t, at in drawn.curves]
@@ -117,6 +118,7 @@ def expected_from_random(
     halves = [_half_times(reduction, flow) for flow in flows]
     total, carried = _end(statistics, reduction, bundles, frames, flows)
     loss = np.median(drawn.at(times), axis=0)
+    drops = [first_below(t, at, (at[0] + at[-1]) / 2) for t, at in drawn.curves]
     return replace(
         reduced,
         law=law,
@@ -126,14 +128,14 @@ def expected_from_random(
         loss=loss,
         initial_loss=initial,
         final_loss=final,
-        learning_time=float(np.median(drawn.half_times())),
+        learning_time=float(np.median(drops)),
         horizon=longest,
         history=np.stack([seen, np.median(drawn.at(seen), axis=0)]),
         drawn=drawn,
         drift=max(flow.drift for flow in flows),
         finished=all(flow.finished for flow in flows),
         curvature=max(exact_flow.largest_curvature(flow.weights, statistics) for flow in flows),
-        reduced=_reduced_at(reduced, seen, np.median(drawn.at(seen), axis=0), times),
+        reduced=replace(reduced, times=times, loss=np.interp(times, *reduced.history)),
     )
 
 
@@ -155,12 +157,8 @@ def _state_cost(statistics: Statistics, weights, draws: int, tell) -> None:
     tell(
         f"Exact flow: {len(small)} edges, {modes} modes in and {modes_out} out, {numbers} weights after compression, "
         f"{each:.2g} multiplications an evaluation; from about 1500 to at most {_MOST} of these for each of {draws} draws: "
-        f"{_seconds(1500 * draws * took)} to {_seconds(_MOST * draws * took)}."
+        f"{duration(1500 * draws * took)} to {duration(_MOST * draws * took)}."
     )
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.2g} s" if value < 100 else f"{value / 60:.2g} min"
 
 
 def _half_times(reduction: Reduction, flow: exact_flow.Trajectory) -> np.ndarray:
@@ -187,20 +185,3 @@ def _end(statistics, reduction: Reduction, bundles, frames, flows):
             own = gated.path_product(path, flow.weights) @ statistics.input_pair(p, p)
             carried[row] += np.sum((left.T @ own) * right.T, axis=1) / len(flows)
     return total, carried
-
-
-def _reduced_at(reduced: Prediction, seen, flow, times) -> Reduced:
-    """Return the prediction of the reduction at the same times, with its largest difference from the flow."""
-    at, losses = reduced.history
-    reduced_losses = np.interp(seen, at, losses)
-    worst = int(np.argmax(np.abs(reduced_losses - flow)))
-    return Reduced(
-        strength=reduced.init_scale,
-        times=times,
-        loss=np.interp(times, at, losses),
-        final_loss=reduced.final_loss,
-        learning_time=reduced.learning_time,
-        worst=float(abs(reduced_losses[worst] - flow[worst])),
-        worst_time=float(seen[worst]),
-        history=reduced.history,
-    )

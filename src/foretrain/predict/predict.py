@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from foretrain.errors import argument_error, integer, one_of, real
 from foretrain.graph import Graph, graph_from_dict, read_graph
+from foretrain.networks.gated import INITIAL_LAWS
 from foretrain.predict.from_random import DRAWS, expected_from_random, growing_strengths
-from foretrain.predict.laws import DECOUPLED, LAWS
-from foretrain.predict.prediction import Prediction, Ranking
+from foretrain.predict.prediction import DECOUPLED, Prediction, Ranking
 from foretrain.predict.reduced import check_size, reduced_prediction
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
@@ -101,7 +101,7 @@ def predict(
     scale = real("init_scale", init_scale, above=0)
     seeds = integer("seeds", seeds, minimum=2, maximum=1000)
     if init_law is not None:
-        one_of("init_law", init_law, LAWS)
+        one_of("init_law", init_law, (DECOUPLED, *INITIAL_LAWS))
     if learning_rate is not None:
         learning_rate = real("learning_rate", learning_rate, above=0)
     decoupled = init_law == DECOUPLED or (init_law is None and approximate)

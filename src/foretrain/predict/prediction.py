@@ -18,6 +18,7 @@ from foretrain.theory.gated.reduction import TOLERANCE, Reduction
 
 # Part of the loss at the start by which an end must lie above the attainable loss to count as above it.
 SHORT = 1e-6
+DECOUPLED = "decoupled"  # law of the weights at the start that is the reduction's own
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,6 @@ class Ensemble:
 
     curves: tuple[tuple[np.ndarray, np.ndarray], ...]
 
-    @property
-    def first(self) -> np.ndarray:
-        """Losses at time 0, shape (network,)."""
-        return np.array([losses[0] for _, losses in self.curves])
-
-    @property
-    def last(self) -> np.ndarray:
-        """Losses at the end, shape (network,)."""
-        return np.array([losses[-1] for _, losses in self.curves])
-
     def at(self, times: np.ndarray) -> np.ndarray:
         """Return losses at these times, shape (network, time), interpolated without overshoot."""
         rows = []
@@ -81,31 +72,6 @@ class Ensemble:
     def time_to(self, loss: float) -> np.ndarray:
         """Return the first times at which the loss is at most `loss`, shape (network,); infinite where it never is."""
         return np.array([first_below(*curve, loss) for curve in self.curves])
-
-    def half_times(self) -> np.ndarray:
-        """Return the first times at which half of a network's own drop is done, shape (network,)."""
-        return np.array([first_below(t, at, (at[0] + at[-1]) / 2) for t, at in self.curves])
-
-
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """Prediction of the reduction where weights are random, for comparison with the exact flow.
-
-    Attributes:
-        strength: Strength of the decoupled weights that random weights grow into, the largest of all edges.
-        times, loss, final_loss, learning_time, history: As of `Prediction`.
-        worst: Largest difference of the loss from that of the exact flow.
-        worst_time: Time of that difference.
-    """
-
-    strength: float
-    times: np.ndarray
-    loss: np.ndarray
-    final_loss: float
-    learning_time: float
-    worst: float
-    worst_time: float
-    history: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -181,8 +147,8 @@ class Prediction(Finding):
         history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
         law: Law of the weights at the start: ``decoupled``, the reduction's own, or one of random weights.
         drawn: Loss of every draw where weights are random, else None.
-        reduced: Prediction of the reduction where weights are random, else None. `residual`, `smallest_curvature` and
-            `stable` then describe the end of the reduction.
+        reduced: Prediction of the reduction where weights are random, at the same times and from the decoupled weights that
+            they grow into, else None. `residual`, `smallest_curvature` and `stable` then describe the end of the reduction.
         drift: Change of the quantities that the flow conserves, relative to squared weights; 0 for the reduction.
         finished: True if every draw came down to the attainable loss.
         curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
@@ -205,9 +171,9 @@ class Prediction(Finding):
     reduction: Reduction
     horizon: float
     history: np.ndarray
-    law: str = "decoupled"
+    law: str = DECOUPLED
     drawn: Ensemble | None = None
-    reduced: Reduced | None = None
+    reduced: "Prediction | None" = None
     drift: float = 0.0
     finished: bool = True
     curvature: float = math.nan
@@ -241,6 +207,14 @@ class Prediction(Finding):
         """Return the first time at which the expected loss is at most `loss`; infinite if it never is."""
         times, losses = self.history
         return first_below(times, losses, loss)
+
+    def reduced_worst(self) -> tuple[float, float]:
+        """Return the largest difference of the loss from that of the reduction, and its time, where weights are random."""
+        assert self.reduced is not None
+        times, losses = self.history
+        off = np.abs(np.interp(times, *self.reduced.history) - losses)
+        worst = int(np.argmax(off))
+        return float(off[worst]), float(times[worst])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

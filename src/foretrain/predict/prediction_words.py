@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.predict.graph_figure import draw_graph, is_drawn
-from foretrain.predict.laws import start_words
-from foretrain.predict.prediction import ModePrediction, Prediction, Ranking, Reduced
-from foretrain.predict.prediction_figures import draw_prediction, draw_ranking
+from foretrain.predict.prediction import ModePrediction, Prediction, Ranking
+from foretrain.predict.prediction_figures import (
+    draw_graph,
+    draw_prediction,
+    draw_ranking,
+    is_drawn,
+    start_words,
+)
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count
 
@@ -92,7 +96,7 @@ def _head(prediction: Prediction) -> list[str]:
     reduction = prediction.reduction
     paths = count(len(reduction.paths), "trained path")
     groups = count(len(reduction.groups), "independent group")
-    start = f", from {start_words(prediction.law, prediction.init_scale)}"
+    start = f", from {start_words(prediction)}"
     outcomes = [mode.outcome for mode in prediction.modes]
     counts = ", ".join(f"{outcomes.count(kind)} {kind}" for kind in dict.fromkeys(outcomes))
     ends = f"Loss from {_number(prediction.initial_loss)} to {_number(prediction.final_loss)}"
@@ -131,7 +135,7 @@ def _candidates(ranking: Ranking) -> Table:
 def _candidate_notes(ranking: Ranking) -> list[str]:
     first = ranking.predictions[0]
     if first.drawn is not None:
-        start = start_words(first.law, first.init_scale)
+        start = start_words(first)
         lines = [
             f"followed: the exact flow of {len(first.drawn.curves)} draws of {start}; medians. The residual is that of the "
             "reduction, which is not used."
@@ -183,7 +187,7 @@ def _followed(prediction: Prediction) -> list[str]:
     """Return a line that names the prediction which is printed, where weights are random."""
     if prediction.drawn is None:
         return []
-    start = start_words(prediction.law, prediction.init_scale)
+    start = start_words(prediction)
     return [
         f"Printed: the exact flow of the statistics in float64 from {start}; median of "
         f"{len(prediction.drawn.curves)} draws. What it conserves held to {prediction.drift:.1g}."
@@ -206,7 +210,7 @@ def _agreement(prediction: Prediction) -> list[str]:
 
 
 def _trust(prediction: Prediction) -> list[str]:
-    if prediction.drawn is not None and prediction.reduced is not None:
+    if prediction.reduced is not None:
         return _of_the_reduction(prediction, prediction.reduced)
     attainable = f"loss {_attainable(prediction)} is attainable"
     end = _number(prediction.final_loss)
@@ -226,7 +230,7 @@ def _trust(prediction: Prediction) -> list[str]:
     return [line]
 
 
-def _of_the_reduction(prediction: Prediction, reduced: Reduced) -> list[str]:
+def _of_the_reduction(prediction: Prediction, reduced: Prediction) -> list[str]:
     """Return lines on how complete the exact flow is, and on how far off the reduction would have been."""
     lines = []
     if not prediction.finished and prediction.falls_short:
@@ -238,10 +242,11 @@ def _of_the_reduction(prediction: Prediction, reduced: Reduced) -> list[str]:
         why = "The statistics have an exact reduction for decoupled starts; random weights are none"
     else:
         why = f"No basis diagonalises the statistics (residual {prediction.residual:.3g})"
-    part = reduced.worst / prediction.initial_loss if prediction.initial_loss else 0.0
+    worst, at = prediction.reduced_worst()
+    part = worst / prediction.initial_loss if prediction.initial_loss else 0.0
     line = (
-        f"{why}. The reduction, from strength {reduced.strength:.3g}, would have been off by up to "
-        f"{_number(reduced.worst)} ({part:.2g} of the loss at the start, at time {_number(reduced.worst_time)}): half of "
+        f"{why}. The reduction, from strength {reduced.init_scale:.3g}, would have been off by up to "
+        f"{_number(worst)} ({part:.2g} of the loss at the start, at time {_number(at)}): half of "
         f"the way by {_time(reduced.learning_time)}, not {_time(prediction.learning_time)}; its end is loss "
         f"{_number(reduced.final_loss)}, not {_number(prediction.final_loss)}."
     )
@@ -330,14 +335,21 @@ def _numbers(prediction: Prediction) -> dict[str, Any]:
     drawn, reduced, trained = prediction.drawn, prediction.reduced, prediction.trained
     if drawn is not None and reduced is not None:
         losses = drawn.at(prediction.times)
-        of_reduction = "strength loss final_loss learning_time worst worst_time".split()
+        worst, worst_time = prediction.reduced_worst()
         numbers |= {
             "draws": len(losses),
             "lowest_loss": losses.min(axis=0),
             "highest_loss": losses.max(axis=0),
             "conserved_within": prediction.drift,
             "reached_attainable": prediction.finished,
-            "reduction": {name: getattr(reduced, name) for name in of_reduction},
+            "reduction": {
+                "strength": reduced.init_scale,
+                "loss": reduced.loss,
+                "final_loss": reduced.final_loss,
+                "learning_time": reduced.learning_time,
+                "worst": worst,
+                "worst_time": worst_time,
+            },
         }
     if trained is not None:
         numbers["trained"] = {

@@ -37,26 +37,21 @@ def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
     return lines
 
 
-def unnamed(reads: Iterable[str]) -> list[str]:
+def unnamed(reads: Sequence[str]) -> list[str]:
     """Return what a study has read by which its runs are not known, a sentence for files and another for variables.
 
     Args:
         reads: Paths of files, and names of environment variables behind a ``$``.
     """
-    files = [name for name in reads if name[:1] != "$"]
-    variables = [name[1:] for name in reads if name[:1] == "$"]
-    end = "with other content they would be other runs under the same names."
-    lines = []
-    if files:
-        lines.append(
-            f"The runs read files that are no part of what they are known by, {', '.join(files)}: {end} Try "
-            "`foretrain.study.data` and a function `reads` of the study."
-        )
-    if variables:
-        lines.append(
-            f"The runs read environment variables, {', '.join(variables)}: {end} Try parameters instead."
-        )
-    return lines
+    files = ", ".join(name for name in reads if name[:1] != "$")
+    variables = ", ".join(name[1:] for name in reads if name[:1] == "$")
+    end = "with other content they would be other runs under the same names. Try"
+    lines = {
+        f"files that are no part of what they are known by, {files}: {end} `foretrain.study.data` and a function `reads` of "
+        "the study.": files,
+        f"environment variables, {variables}: {end} parameters instead.": variables,
+    }
+    return [f"The runs read {line}" for line, names in lines.items() if names]
 
 
 def _changes(sealed: Mapping[str, Any], looks: Sequence[Mapping[str, Any]]) -> list[str]:

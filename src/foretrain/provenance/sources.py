@@ -177,12 +177,7 @@ class Source:
         try:
             self._text = importlib.util.decode_source(content)
             self._tree = ast.parse(self._text)
-        except (
-            SyntaxError,
-            ValueError,
-            RecursionError,
-            MemoryError,
-        ):  # this Python cannot import it either
+        except Exception:  # this Python cannot import it either
             self._text = repr(content)
             self._tree = ast.parse(f"unreadable = {self._text}")
 

@@ -129,5 +129,5 @@ def _machine(folder: Path) -> dict[str, str]:
 
 if __name__ == "__main__":
     compile_plainly()
-    pin(take_cores(1)[0].number)
+    pin(take_cores(1)[0].core)
     print(json.dumps(small_checksums(*sys.argv[1:])))

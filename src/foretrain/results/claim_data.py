@@ -62,7 +62,10 @@ def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
     columns["exact"] = [ends is None for ends in columns["uncertainty"]]
     columns["uncertainty"] = [ends or (np.nan, np.nan) for ends in columns["uncertainty"]]
     for name in _JSON:
-        texts = (json.dumps(value, default=_plain, ensure_ascii=False) for value in columns[name])
+        texts = (
+            json.dumps(value, default=np.generic.item, ensure_ascii=False)
+            for value in columns[name]
+        )
         columns[name] = list(texts)
     dtypes = {"str": np.dtypes.StringDType(), "float": float, "int": np.int64, "bool": bool}
     variables = {}
@@ -73,12 +76,6 @@ def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
         variables[name] = (variable.dims, values)
     bound = np.array(["lower", "upper"], np.dtypes.StringDType())
     return annotate(xr.Dataset(variables, coords={"bound": bound}))
-
-
-def _plain(value):
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a cell holds numbers, truth values and text, but here {value!r}")
 
 
 def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims") -> list[Claim]:

@@ -183,6 +183,7 @@ def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
 class SegmentHeader(Struct):
     """The header of a segment."""
 
+    format: Schema
     # Number of a run within the segment to a sentence.
     notes: dict[Annotated[str, Meta(pattern=r"^[0-9]{1,9}$")], str]
     # Hash of the sources that made the runs; "" where it is not known.
@@ -191,20 +192,15 @@ class SegmentHeader(Struct):
     backend: Annotated[str, Meta(max_length=128)] = ""
 
 
-class _SegmentFormat(Struct):
-    format: Schema
-
-
-_SEGMENT_FORMAT = msgspec.json.Decoder(_SegmentFormat)
 _SEGMENT = msgspec.json.Decoder(SegmentHeader)
 
 
 def segment_header(content: bytes, known: int) -> SegmentHeader:
     """Decode the header of a segment of a format up to `known`; raises `StoreError` where it is no such header."""
-    version = decoded(_SEGMENT_FORMAT, content, "It", "a segment").format
-    if version > known:
-        raise StoreError(f"It has format {version}, but this foretrain knows {known}.")
-    return decoded(_SEGMENT, content, "It", "a segment")
+    header = decoded(_SEGMENT, content, "It", "a segment")
+    if header.format > known:
+        raise StoreError(f"It has format {header.format}, but this foretrain knows {known}.")
+    return header
 
 
 # Locks

@@ -1,15 +1,18 @@
-"""Files that are either whole or absent, and one clear line where a disk refuses them."""
+"""Files that are either whole or absent, one clear line where a disk refuses them, and the log of a folder."""
 
 import contextlib
 import errno
 import json
 import os
 import uuid
+import warnings
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from foretrain.errors import FolderError
 
+LOG = "log.txt"
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -57,6 +60,14 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def written_at(path: Path) -> int:
+    """Time at which a file was written, in nanoseconds; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def refused(path: Path, error: OSError) -> FolderError:
     """The one line for a file that could not be written."""
     if error.errno in _FULL:
@@ -81,3 +92,25 @@ def disk_errors(path: Path) -> Iterator[None]:
 def unreadable(path: Path, error: OSError) -> FolderError:
     """The one line for a file that could not be read."""
     return FolderError(f"Cannot read {path}: {error.strerror or error}.")
+
+
+def append_log(folder: Path, text: str) -> None:
+    """Add a text, such as the traceback of what the page says a line of, to the log; a disk that refuses it stops nothing."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with contextlib.suppress(OSError), (Path(folder) / LOG).open("a", encoding="utf-8") as file:
+        file.write(f"{now} {text.rstrip()}\n\n")
+
+
+@contextlib.contextmanager
+def warnings_logged(folder: Path) -> Iterator[None]:
+    """Write warnings, such as NumPy's of a run that diverged, into the log and not to the terminal."""
+
+    def log(message, category, filename, lineno, file=None, line=None) -> None:
+        append_log(folder, f"{category.__name__}: {message} ({filename}, line {lineno})")
+
+    shown = warnings.showwarning
+    warnings.showwarning = log
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown

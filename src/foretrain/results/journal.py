@@ -65,25 +65,15 @@ class Scan:
     damaged: dict[str, str]  # name of each segment that cannot be used, to the reason
     # Every other segment without its values, by name, for `foretrain.results.folding.fold_all`.
     outlines: tuple[Outline, ...] = ()
-    code_names: tuple[str, ...] = ()  # hashes of the sources that made the runs
-    # Which of them made each run, int32, shape (run,).
-    code_numbers: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    # Identity of each run to the hash of the sources that made it; "" where it was not recorded.
+    makers: dict[str, str] = field(default_factory=dict)
     # Backend of JAX to the number of runs that were made on it; "" where it was not recorded.
     backends: dict[str, int] = field(default_factory=dict)
 
     @property
     def codes(self) -> dict[str, int]:
-        """Hash of sources to the number of runs that they made; "" where it was not recorded."""
-        counts = Counter(self.code_numbers.tolist())
-        return {name: counts[number] for number, name in enumerate(self.code_names)}
-
-    def code_of(self, identity: str) -> str:
-        """Hash of the sources that made a run, "" where it was not recorded; raises KeyError if the run is not done."""
-        return self.code_names[self.code_numbers[self._places[identity]]]
-
-    @functools.cached_property
-    def _places(self) -> dict[str, int]:
-        return {identity: place for place, identity in enumerate(self.identities)}
+        """Hash of sources to the number of runs that they made."""
+        return dict(Counter(self.makers.values()))
 
 
 class Writer:
@@ -129,19 +119,17 @@ class Writer:
 def scan(folder: Path) -> Scan:
     """List the runs that are done. Reads and checks every byte of the journal, but unpacks no variable."""
     outcomes: dict[str, int] = {}
-    notes, damaged, outlines = {}, {}, []
-    codes: dict[str, int] = {}
+    makers: dict[str, str] = {}
+    notes, damaged, outlines, known = {}, {}, [], {}
     backends: Counter[str] = Counter()
-    numbers, known = [], {}
     for segment in segments(folder, damaged):
-        code = codes.setdefault(segment.code, len(codes))
         for number, note in segment.notes.items():
             if segment.identities[number] not in outcomes:
                 notes[segment.identities[number]] = note
         before = len(outcomes)
         for identity, outcome in zip(segment.identities, segment.outcomes.tolist(), strict=True):
             outcomes.setdefault(identity, outcome)
-        numbers.append(np.full(len(outcomes) - before, code, np.int32))
+            makers.setdefault(identity, segment.code)
         backends[segment.backend] += len(outcomes) - before
         outlines.append(_outline(segment, known))
     return Scan(
@@ -150,8 +138,7 @@ def scan(folder: Path) -> Scan:
         notes=notes,
         damaged=damaged,
         outlines=tuple(outlines),
-        code_names=tuple(codes),
-        code_numbers=np.concatenate([np.zeros(0, np.int32), *numbers]),
+        makers=makers,
         backends=dict(+backends),
     )
 

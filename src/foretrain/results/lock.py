@@ -41,7 +41,7 @@ class LockedError(FolderError):
 
 
 @contextlib.contextmanager
-def lock(folder: Path, name: str) -> Iterator[Path]:
+def lock(folder: Path, name: str, wait_s: float = 0.0) -> Iterator[Path]:
     """Hold ``<folder>/<name>.lock`` while the block runs.
 
     A lock whose process is dead, or whose process id now belongs to another process, is taken over.
@@ -49,6 +49,8 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
     Args:
         folder: The folder of results, which must exist.
         name: What is locked, such as ``sweep`` or ``shard-3-of-8``.
+        wait_s: Seconds to wait for its holder before it is refused; for what is held briefly. Where it cannot be asked
+            whether the holder lives, a line on standard error says at once who it is.
 
     Raises:
         LockedError: a living process of this host holds the lock (named with host and process id), or one of another
@@ -56,8 +58,19 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
     """
     path = Path(folder) / f"{name}.lock"
     content = msgspec.json.encode(_holder(os.getpid()))
+    until, silent = time.monotonic() + wait_s, True
     with disk_errors(path):
-        _acquire(path, content)
+        while True:
+            try:
+                _acquire(path, content)
+                break
+            except LockedError as error:
+                if time.monotonic() >= until:
+                    raise
+                if error.beyond and silent:
+                    silent = False
+                    say(f"{error} Waiting for it, {duration(wait_s)} at most.")
+                time.sleep(0.05)
     try:
         yield path
     finally:
@@ -78,28 +91,6 @@ def refuse_living(folder: Path, names: Callable[[str], bool]) -> None:
                 raise
             except OSError as error:
                 raise _unreadable(path) from error
-
-
-@contextlib.contextmanager
-def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
-    """A `lock` that waits for its holder up to `wait_s` seconds before it refuses; for what is held briefly.
-
-    Where it cannot be asked whether the holder lives, a line on standard error says at once who it is.
-    """
-    until, silent = time.monotonic() + wait_s, True
-    with contextlib.ExitStack() as stack:
-        while True:
-            try:
-                path = stack.enter_context(lock(folder, name))
-                break
-            except LockedError as error:
-                if time.monotonic() > until:
-                    raise
-                if error.beyond and silent:
-                    silent = False
-                    say(f"{error} Waiting for it, {duration(wait_s)} at most.")
-                time.sleep(0.05)
-        yield path
 
 
 def _acquire(path, content):

@@ -4,8 +4,9 @@ import contextlib
 import copy
 import json
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from foretrain.provenance.reading import read_file
 from foretrain.results import decode
 from foretrain.results.decode import Manifest
 from foretrain.results.files import json_bytes, refused, unreadable, write_atomic
-from foretrain.results.lock import patient_lock
+from foretrain.results.lock import lock
 from foretrain.results.root import MANIFEST as FILE
 from foretrain.results.root import sealed_manifest
 
 # What a process may have made before the manifest is written: another shard may claim the folder at that moment.
-_EARLY = {"journal", "checkpoints"}
+_EARLY = re.compile(r"journal|checkpoints|\..*\.tmp|.*\.lock")
 _WAIT_S = 30
 
 
@@ -62,7 +63,7 @@ def edit_manifest(folder: Path) -> Iterator[Any]:
     Raises:
         LockedError: the manifest is locked for longer than 30 seconds.
     """
-    with patient_lock(folder, "manifest", _WAIT_S):
+    with lock(folder, "manifest", _WAIT_S):
         before = read_manifest(folder) or {}
         manifest = copy.deepcopy(before)
         yield manifest
@@ -70,26 +71,8 @@ def edit_manifest(folder: Path) -> Iterator[Any]:
             write_manifest(folder, manifest)
 
 
-def settle_lanes(folder: Path, name: str, lanes: int) -> int:
-    """Write a number of lanes to the manifest and return it, or the one that another process has written there."""
-    with edit_manifest(folder) as manifest:
-        return manifest.setdefault("lanes", {}).setdefault(name, lanes)
-
-
-def note_reads(folder: Path, names: Iterable[str]) -> None:
-    """Add to the manifest what a study has read besides the data that it names, see `foretrain.engine.noticed`."""
-    if not (new := list(names)):
-        return
-    with edit_manifest(folder) as manifest:
-        if manifest:  # removed under way, which is said elsewhere
-            manifest["reads"] = sorted({*manifest.get("reads", []), *new})
-
-
 def claim_folder(path: str | Path) -> Path:
-    """Make the folder of results, or make sure that the one that is there can be used.
-
-    Returns:
-        The folder, as a `Path`.
+    """Return the folder of results, made, or found to be one that can be used.
 
     Raises:
         ArgumentError: it is no path.
@@ -110,15 +93,11 @@ def claim_folder(path: str | Path) -> Path:
     entries = sorted(os.listdir(folder))
     if FILE in entries:
         read_manifest(folder)  # refuses that of another program
-    else:
-        hidden = [name for name in entries if name[0] == "." and name.endswith(".tmp")]
-        ours = {*_EARLY, *hidden, *(name for name in entries if name.endswith(".lock"))}
-        foreign = [name for name in entries if name not in ours]
-        if foreign:
-            raise FolderError(
-                f"Argument `out` must be a new folder or one of foretrain's, but {folder} holds `{foreign[0]}` "
-                f"and no {FILE}. Try another folder."
-            )
+    elif foreign := [name for name in entries if not _EARLY.fullmatch(name)]:
+        raise FolderError(
+            f"Argument `out` must be a new folder or one of foretrain's, but {folder} holds `{foreign[0]}` "
+            f"and no {FILE}. Try another folder."
+        )
     return folder
 
 

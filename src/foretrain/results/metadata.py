@@ -73,22 +73,13 @@ class _Codec(Struct):
     name: str
 
 
-class _Separator(Struct):
-    separator: Literal["/"]
-
-
-class _Keys(Struct):
-    name: Literal["default"]
-    configuration: _Separator
-
-
 class ArrayNode(Struct, tag_field="node_type", tag="array"):
     """``zarr.json`` of an array."""
 
     shape: Annotated[list[Annotated[int, Meta(ge=0, le=2**48)]], Meta(max_length=32)]
     data_type: _NUMBERS
     chunk_grid: _ChunkGrid
-    chunk_key_encoding: _Keys
+    chunk_key_encoding: dict[str, str | dict[str, str]]
     codecs: Annotated[list[_Codec], Meta(max_length=3)]
 
     @property
@@ -132,29 +123,15 @@ _NODE = msgspec.json.Decoder(ArrayNode | GroupNode)
 _CONFIG = msgspec.json.Decoder(Config)
 
 
-def root(content: bytes) -> Any:
-    """Decode the metadata of the root of a store as plain values, of which nothing is checked yet.
-
-    Raises:
-        ValueError: it is truncated, no JSON or nested too deeply.
-    """
-    try:
-        return json.loads(content)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 def attributes(root: object, store: object) -> Attributes:
-    """Return the attributes of the root of a store.
+    """Return the attributes of the root of a store, given as plain values.
 
     Raises:
         StoreError: the store is another program's, of another schema, or holds what no store holds.
     """
+    refuse_other_schema(root, store)
     try:
-        refuse_other_schema(root, store)
         return msgspec.convert(root, _Root).attributes
-    except StoreError:
-        raise
     except (ValueError, RecursionError) as error:
         raise StoreError(
             f"{store} is not a store of foretrain, but of another program, or altered: {line(error)}."
@@ -175,7 +152,9 @@ def node(content: bytes) -> ArrayNode | GroupNode:
         if len(array.shape) != len(array.chunk):
             raise ValueError("its chunks have other axes than itself")
         values = "vlen-utf8" if array.data_type == "string" else "bytes"
-        if [codec.name for codec in array.codecs] != [values, "zstd", "crc32c"]:
+        keys = {"name": "default", "configuration": {"separator": "/"}}
+        codecs = [codec.name for codec in array.codecs]
+        if codecs != [values, "zstd", "crc32c"] or array.chunk_key_encoding != keys:
             raise ValueError("its chunks are encoded otherwise than foretrain encodes them")
         if math.prod(array.chunk) * array.itemsize > MOST_CHUNK:
             raise ValueError("its chunks are too large")

@@ -80,13 +80,7 @@ class Result:
         return "the result" if self.path is None else self.path / NAME
 
     def _group(self, name):
-        parts = name.split("/")
-        node = self.tree
-        for part in parts:
-            if part not in node.children:
-                return xr.Dataset()
-            node = node.children[part]
-        return node.to_dataset()
+        return self.tree[name].to_dataset() if f"/{name}" in self.tree.groups else xr.Dataset()
 
     def __repr__(self):
         lines = [f"foretrain result: {self.config.get('study', 'unnamed study')}"]

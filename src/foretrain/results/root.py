@@ -7,28 +7,51 @@ file and computes every hash anew is not noticed, unless the root is compared wi
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
+from foretrain.claims.claim import FAILS, HOLDS, Claim
 from foretrain.errors import FolderError, StoreError
-from foretrain.provenance.reading import read_file
+from foretrain.provenance.reading import blocks, read_file
 from foretrain.results import decode
-from foretrain.results.checksum import NAME as STORE
-from foretrain.results.checksum import checksum
+from foretrain.results.files import unreadable
 
 ROOT = "root"
-SUMMARY, MANIFEST = "summary.json", "manifest.json"
+SUMMARY, MANIFEST, STORE = "summary.json", "manifest.json", "results.zarr"
 _OWN = "checksum"  # of the manifest
-_SAYS = {
-    HOLDS: "holds",
-    FAILS: "fails",
-    INCONCLUSIVE: "is inconclusive",
-    NOT_CLAIMED: "is not claimed",
-}
+_TAIL = 4  # bytes of the CRC-32C with which every chunk ends
 _ANEW = " Try foretrain report, which makes it anew from the journal."
 _AGAIN = {SUMMARY: _ANEW, STORE: _ANEW, MANIFEST: " It says what was asked, sealed and looked at."}
+
+
+def checksum(folder: Path, *, whole: bool = False) -> str:
+    """Hash (64 hex digits) of names, sizes and checksums of all chunks and of all metadata; "" where there is no store.
+
+    With `whole` of every byte, at some 500 MB/s: whoever alters values may keep the checksum with which a chunk ends.
+
+    Raises:
+        FolderError: a part of the store cannot be read.
+    """
+    store = folder / STORE
+
+    def refuse(error: OSError) -> NoReturn:
+        raise error
+
+    try:
+        if not store.is_dir():
+            return ""
+        content, walk = hashlib.sha256(), os.walk(store, onerror=refuse)
+        files = (Path(place, name) for place, _, names in walk for name in names)
+        for file in sorted(filter(Path.is_file, files)):
+            name, size = file.relative_to(store).as_posix(), file.stat().st_size
+            content.update(f"{name} {size} ".encode())
+            for block in blocks(file, 0 if whole or file.suffix == ".json" else -_TAIL):
+                content.update(block)
+        return content.hexdigest()
+    except OSError as error:
+        raise unreadable(store, error) from error
 
 
 def digest(content: Any) -> str:
@@ -54,12 +77,8 @@ def _without(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def rooted(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a summary with the digests of store and manifest beside it, and the root over all."""
-    whole = {
-        **content,
-        "store": checksum(folder),
-        "store_content": checksum(folder, whole=True),
-        "manifest": _read(folder / MANIFEST).get(_OWN, ""),
-    }
+    stores = {"store": checksum(folder), "store_content": checksum(folder, whole=True)}
+    whole = {**content, **stores, "manifest": _read(folder / MANIFEST).get(_OWN, "")}
     return {**whole, ROOT: digest(whole)}
 
 
@@ -111,10 +130,11 @@ def doubts(folder: Path, stored: Iterable[Claim] | None = None) -> list[str]:
     except StoreError:  # who reads the summary says so
         return lines
     for row, claim in zip(rows, claims, strict=True):
-        if row["verdict"] != claim.verdict:
+        if (verdict := row["verdict"]) != claim.verdict:
+            says = f"`{claim.label}` {'is ' * (verdict not in (HOLDS, FAILS))}{verdict}"
             lines.append(
-                f"{folder / SUMMARY} says that `{claim.label}` {_SAYS[row['verdict']]}, which does not follow from the "
-                f"numbers beside it. It is read as {claim.verdict}."
+                f"{folder / SUMMARY} says that {says}, which does not follow from the numbers beside it. It is read as "
+                f"{claim.verdict}."
             )
     both = [[claim.as_dict() for claim in some or ()] for some in (stored, claims)]
     if stored is not None and both[0] != both[1]:

@@ -21,10 +21,10 @@ from foretrain.errors import FolderError, StoreError
 from foretrain.machine import physical_memory
 from foretrain.provenance.reading import read_file
 from foretrain.results import metadata
-from foretrain.results.checksum import NAME
 from foretrain.results.decode import SCHEMA, line
 from foretrain.results.files import refused, sync_folder, unreadable
 from foretrain.results.metadata import ArrayNode
+from foretrain.results.root import STORE as NAME
 
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
@@ -266,10 +266,10 @@ def _inspect(store, lazy) -> tuple[dict[str, str], dict[str, str]]:
 
 def _read_root(store) -> Any:
     try:
-        return metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
+        return json.loads(read_file(store / _METADATA, metadata.MOST_FILE))
     except PermissionError as error:
         raise unreadable(store, error) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         reason = f"its {_METADATA} cannot be read ({line(error)})"
         raise StoreError(
             f"{store} is truncated, altered or not a store of foretrain: {reason}."

@@ -7,10 +7,9 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from foretrain.errors import FolderError, StoreError
@@ -20,9 +19,6 @@ from foretrain.results.files import json_bytes, unreadable, write_atomic
 from foretrain.results.manifest import read_manifest
 from foretrain.results.root import SUMMARY as FILE
 from foretrain.results.root import rooted
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _PACKAGES = (
     *("foretrain", "numpy", "scipy", "jax", "jaxlib", "equinox", "diffrax", "optax"),
@@ -141,18 +137,3 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
-
-
-def count_outcomes(dataset: "xr.Dataset") -> dict[str, int]:
-    """Number of runs per outcome of a folded dataset, by name; outcomes that no run has are left out.
-
-    Raises:
-        StoreError: the outcomes are not those that foretrain writes.
-    """
-    values, counts = np.unique(dataset["outcome"].values, return_counts=True)
-    attrs = dataset["outcome"].attrs
-    try:
-        names = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
-        return {names[int(value)]: int(count) for value, count in zip(values, counts, strict=True)}
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise StoreError(f"The outcomes of the runs are not foretrain's: {error!r}.") from error

@@ -1,11 +1,13 @@
 """Linear attention that learns regression in context: levels of its loss, and which head leaves for which mode, and when.
 
-H heads of rank one predict beta^T A x, A = sum_h v_h k_h q_h^T, beta being the mean of y_n x_n over a context of N pairs.
+H heads of rank one predict beta^T A x, A = sum_h v_h k_h q_h^T, beta being the mean of y_n x_n over a context of N pairs,
+y = w^T x for normal x and a normal w of each sequence. The squared error depends on sequences through three statistics alone.
+Below, `eigenvalues` (mode,) are those of the covariance of inputs, above 0, descending, and `context` is N, at least 1.
 Derived in ``docs/studies/attention-ladder.md``; the setting is that of Zhang, Singh, Latham & Saxe (2025), arXiv 2501.16265,
 of which the abstract alone was read.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.integrate import quad, solve_ivp
@@ -13,17 +15,26 @@ from scipy.integrate import quad, solve_ivp
 FAR = 1e4  # value weight at which a head that nothing stops counts as gone; one that has learned a mode has about one
 
 
-class Drop(NamedTuple):
-    """A fall of the loss: the head that leaves, the mode that it learns, the time at which half of the fall is over."""
-
-    head: int
-    mode: int
-    time: float
-
-
 def moments(eigenvalues: np.ndarray, context: int) -> np.ndarray:
     """Return the eigenvalues (mode,) of E[beta beta^T], lambda^2 + (lambda + sum lambda) lambda / N, for normal inputs."""
     return eigenvalues**2 + (eigenvalues + eigenvalues.sum()) * eigenvalues / context
+
+
+def statistics(eigenvalues: np.ndarray, context: int) -> dict[str, Any]:
+    """Return E y^2 (), E[y beta x^T] (D^2,) and E[(beta x^T) (beta x^T)^T] (D^2, D^2), A being read row by row."""
+    square = np.kron(np.diag(moments(eigenvalues, context)), np.diag(eigenvalues))
+    cross = np.diag(eigenvalues**2).ravel()
+    return {"power": eigenvalues.sum(), "cross": cross, "square": square}
+
+
+def sampled(eigenvalues: np.ndarray, context: int, count: int, generator) -> dict[str, Any]:
+    """Return the same of `count` sequences of N = `context` pairs and one input that is asked for."""
+    x = generator.standard_normal((count, context + 1, len(eigenvalues))) * eigenvalues**0.5
+    y = np.einsum("snd,sd->sn", x, generator.standard_normal((count, len(eigenvalues))))
+    beta = np.einsum("sn,snd->sd", y[:, :-1], x[:, :-1]) / context
+    seen = np.einsum("sd,se->sde", beta, x[:, -1]).reshape(count, -1)
+    power, cross = (y[:, -1] ** 2).mean(), y[:, -1] @ seen / count
+    return {"power": power, "cross": cross, "square": seen.T @ seen / count}
 
 
 def strengths(eigenvalues: np.ndarray, context: int) -> np.ndarray:
@@ -32,12 +43,7 @@ def strengths(eigenvalues: np.ndarray, context: int) -> np.ndarray:
 
 
 def levels(eigenvalues: np.ndarray, context: int) -> np.ndarray:
-    """Return the loss E (y - prediction)^2 with the first m modes learned, shape (mode + 1,), m = 0 first.
-
-    Args:
-        eigenvalues: (mode,), of the covariance of inputs, above 0, descending.
-        context: N, pairs that a prediction is made from, at least 1.
-    """
+    """Return the loss E (y - prediction)^2 with the first m modes learned, shape (mode + 1,), m = 0 first."""
     gained = eigenvalues**2 * strengths(eigenvalues, context)
     return eigenvalues.sum() - np.concatenate([[0], np.cumsum(gained)])
 
@@ -71,31 +77,33 @@ def half_way() -> float:
     return quad(lambda x: x / (1 - x**3), 0, half)[0] - 1 / half
 
 
-def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: float) -> list[Drop]:
-    """Tell from small weights which head learns which mode, and when.
+def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queries) -> np.ndarray:
+    """Tell from small weights when half of the fall to each mode is over, and which head learns it.
 
     Until it leaves a head moves as if there were no other, v' = sum_d k_d l_d^2 q_d, k_d' = v l_d^2 q_d and
     q_d' = v l_d^2 k_d over the modes that none has learned, and is infinite after a finite time. For the heads that wait
     a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
 
     Args:
-        value, keys, queries: Initial weights, shapes (head,), (head, mode), (head, mode), along the modes of the inputs.
-        eigenvalues, context: As in `levels`.
+        eigenvalues, context: As above.
         most: Time of the flow at which to stop.
+        value, keys, queries: Initial weights, shapes (head,), (head, mode), (head, mode), along the modes of the inputs.
+
+    Returns:
+        Times and numbers of heads, (2, mode); nan for a mode that is not learned.
     """
     size, rates = len(eigenvalues), eigenvalues**2
-    ends = strengths(eigenvalues, context) ** (1 / 3)
-    left, waiting = np.ones(size), list(range(len(value)))
-    state, ladder, time = np.column_stack([value, keys, queries]), [], 0.0
+    units = 1 / (rates * strengths(eigenvalues, context) ** (1 / 3))
+    left, waiting, time = np.ones(size), list(range(len(value))), 0.0
+    state, carriers = np.column_stack([value, keys, queries]), np.full((2, size), np.nan)
 
     def velocity(_, flat):
-        heads = flat.reshape(-1, 1 + 2 * size)
-        v, k, q = heads[:, :1], heads[:, 1 : 1 + size], heads[:, 1 + size :]
+        v, k, q = np.split(flat.reshape(-1, 1 + 2 * size), [1, 1 + size], axis=1)
         rest = rates * left
         return np.hstack([(k * q) @ rest[:, None], v * rest * q, v * rest * k]).ravel()
 
     def gone(_, flat):
-        return abs(flat.reshape(-1, 1 + 2 * size)[:, 0]).max() - FAR
+        return abs(flat[:: 1 + 2 * size]).max() - FAR
 
     event: Any = gone
     event.terminal = True
@@ -110,13 +118,10 @@ def drops(value, keys, queries, eigenvalues: np.ndarray, context: int, most: flo
         heads = way.y_events[0][0].reshape(len(waiting), -1)
         place = int(abs(heads[:, 0]).argmax())
         mode = int((abs(heads[place, 1 : 1 + size]) * left).argmax())
-        infinite, unit = (
-            way.t_events[0][0] + 1 / (rates[mode] * FAR),
-            1 / (rates[mode] * ends[mode]),
-        )
-        ladder.append(Drop(waiting[place], mode, infinite + half_way() * unit))
-        time = max(time, infinite - unit)
+        infinite = way.t_events[0][0] + 1 / (rates[mode] * FAR)
+        carriers[:, mode] = infinite + half_way() * units[mode], waiting[place]
+        time = max(time, infinite - units[mode])
         state[waiting] = way.sol(time).reshape(len(waiting), -1)
         left[mode] = 0
         del waiting[place]
-    return ladder
+    return carriers

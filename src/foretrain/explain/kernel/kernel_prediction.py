@@ -60,8 +60,9 @@ def kernel_prediction(
     starts = list(zip(kernels, rows, strict=True))
     if linear is None:
         ways = [kernel.predicted(seen, at) for kernel, seen in starts]
-        linear = jax.tree.map(lambda *leaves: np.stack(leaves), *ways)
-    train, test, weights = linear
+        train, test, weights = jax.tree.map(lambda *leaves: np.stack(leaves), *ways)
+    else:
+        train, test, weights = linear
     ends = [start_of(weights, k) for k in range(len(train))]
     edge = interval(np.array([kernel.edge for kernel in kernels]))
     diverging = sum(map(diverged, train))

@@ -6,9 +6,8 @@ from foretrain.study import claim, slope
 
 from .study import SOURCE
 
-OWN = "docs/studies/adiabatic-limit.md"
 ORDER = {
-    "source": OWN,
+    "source": "docs/studies/adiabatic-limit.md",
     "rank": "headline",
     "near": 1,
     "inside": (0.85, 1.15),

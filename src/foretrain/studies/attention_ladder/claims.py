@@ -9,7 +9,6 @@ from foretrain.theory import attention_ladder as theory
 from .study import PAPER, SOURCE, eigenvalues
 
 NEAR = 0.02  # relative distance within which a loss is on a level
-STEEP = 0.05  # that slopes on a logarithmic scale may be off
 MOST = (0.8, 1.0)  # of twenty that agree the share is at least .83
 
 
@@ -23,9 +22,9 @@ def seen(c):
     return predicted(c) & (c.theory.visible == 1)
 
 
-def share(right, among):
-    """Return per seed the share of what is told that is right; nan for a seed of which nothing is told."""
-    return right.where(among).mean("mode")
+def share(c, right):
+    """Return per seed the share of the falls that are told of which it is right; nan for a seed of which none is told."""
+    return right.where(predicted(c)).mean("mode")
 
 
 def hidden(c):
@@ -40,12 +39,8 @@ def among_seen(c, off):
     return off.fillna(np.inf).where(some)[some.any("mode").values]
 
 
-def off_levels(c):
-    return among_seen(c, abs(c.level / c.theory.level - 1)).max("mode")
-
-
 def room(c):
-    """Return how far a fall may be from what is told, relatively."""
+    """Return how far a fall may be from what is told, relatively; twice that share of modes may have another head."""
     return 2 * c.p.init_scale * theory.coupling(eigenvalues(c.p), c.p.context)
 
 
@@ -54,40 +49,16 @@ def crowded(c):
     return "" if room(c) < 1 else "from so large a start heads feel each other as much as the data"
 
 
-def swaps(c):
-    """Return the share of modes whose head may be another, of two that leave within each other's error."""
-    return 2 * room(c)
-
-
-def on_time(c):
-    return share(abs(c.drop_time / c.theory.drop_time - 1) <= room(c), predicted(c))
-
-
-def by_the_head(c):
-    return share(c.learner == c.theory.learner, predicted(c))
-
-
-def rungs(c):
-    return min(c.p.heads, c.p.dimension)
-
-
 def at_the_end(c):
-    ladder = theory.levels(eigenvalues(c.p), c.p.context)
-    whole = predicted(c).sum("mode") == rungs(c)
-    return (abs(c.ladder_end / ladder[rungs(c)] - 1) <= NEAR / 2).where(whole)
+    rungs = min(c.p.heads, c.p.dimension)
+    last = theory.levels(eigenvalues(c.p), c.p.context)[rungs]
+    right = abs(c.ladder_end / last - 1) <= NEAR / 2
+    return right.where(predicted(c).sum("mode") == rungs)
 
 
 def fall_time(runs):
     """Return the time from half-way to the first level to half-way to the last."""
     return runs.drop_time.isel(mode=-1) - runs.drop_time.isel(mode=0)
-
-
-def sampled_levels(c):
-    return (c["sampled"].level / c.theory.level).where(seen(c)).mean("mode")
-
-
-def regression(c):
-    return among_seen(c, c.level_gap).mean("mode")
 
 
 ROW = {"source": SOURCE, "rank": "headline"}
@@ -97,7 +68,7 @@ CLAIMS = [
     claim(
         "levels",
         "The loss of separate heads waits on every level that the spectrum of the inputs tells, in descending order.",
-        off_levels,
+        lambda c: among_seen(c, abs(c.level / c.theory.level - 1)).max("mode"),
         at_most=NEAR,
         why="Two percent for what is still on its way where the loss falls most slowly; a level that is skipped is off by 40.",
         note="Largest relative distance over the levels that are told to last ten settling times.",
@@ -107,7 +78,7 @@ CLAIMS = [
     claim(
         "times",
         "The loss falls when the initial weights say that a head leaves.",
-        on_time,
+        lambda c: share(c, abs(c.drop_time / c.theory.drop_time - 1) <= room(c)),
         domain=crowded,
         why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that, "
         "and one fall in five by a head that was about to turn.",
@@ -118,13 +89,11 @@ CLAIMS = [
     claim(
         "heads",
         "Which head learns which mode is told before training from the initial weights.",
-        by_the_head,
-        near=1,
-        inside=lambda c: (min(MOST[0], 1 - swaps(c)), 1.0),
-        within=(0, 1),
-        domain=lambda c: crowded(c) if swaps(c) < 1 else "heads leave within each other's error",
+        lambda c: share(c, c.learner == c.theory.learner),
+        domain=lambda c: crowded(c) if room(c) < 0.5 else "heads leave within each other's error",
         why="Two heads that leave within each other's error may change places, a share of twice that, or one mode in five.",
         note="Share of the modes that are told which have their head.",
+        **SHARE | {"inside": lambda c: (min(MOST[0], 1 - 2 * room(c)), 1.0)},
         **ROW,
     ),
     claim(
@@ -143,16 +112,16 @@ CLAIMS = [
         "merged-once",
         "Merged heads fall once: from any start they take one and the same time from the first level to the last.",
         lambda c: slope(fall_time(c["merged"]), "init_scale"),
-        **tolerance(0, STEEP),
-        along="init_scale",
         why="All modes grow in one direction, up to the scale of the start; separate heads take a time inverse in it.",
+        **tolerance(0, 0.05),
+        along="init_scale",
         note="Slope of its logarithm on that of the scale.",
         **ROW,
     ),
     claim(
         "sampled",
         "Separate heads that see 5,000 sequences wait on the same levels.",
-        sampled_levels,
+        lambda c: (c["sampled"].level / c.theory.level).where(seen(c)).mean("mode"),
         **SEEN,
         **tolerance(1, 0.05),
         why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",
@@ -160,19 +129,9 @@ CLAIMS = [
         **ROW,
     ),
     claim(
-        "inverse",
-        "The first head leaves after a time inverse in the scale of the initial weights.",
-        lambda c: slope(c.drop_time.isel(mode=0), "init_scale"),
-        **tolerance(-1, STEEP),
-        along="init_scale",
-        source=SOURCE,
-        why="Three weights multiply, so that a head leaves after 1 / (lambda^2 sigma); the fall itself takes a few percent.",
-        note="Slope of its logarithm on that of the scale.",
-    ),
-    claim(
         "regression",
         "On a level attention is regression in context on the principal components that have been learned.",
-        regression,
+        lambda c: among_seen(c, c.level_gap).mean("mode"),
         **SEEN,
         at_most=0.05,
         source=PAPER,

@@ -1,77 +1,47 @@
 """Figures of the study ``attention-ladder``: the loss comes down its levels, when, and from which start."""
 
-import numpy as np
-
-from foretrain.figures import finished
-from foretrain.figures.style import INK, panels, shades, simulation_line, theory_line
-from foretrain.study import TIME_UNIT, drawn, figure, panel
+from foretrain.study import figure, panel
+from foretrain.theory import attention_ladder as theory
 
 from .claims import fall_time
-
-DRAWN = 3  # seeds
-
-
-def draw_ladder(grid):
-    part, where = grid.first(("heads",))
-    if "drop_time" not in part.theory:
-        return None
-    values = part.values("heads")
-    picture, axes = panels(1, len(values[:2]), height=3.8, squeeze=False)
-    for place, (heads, ax) in enumerate(zip(values[:2], np.ravel(axes), strict=True)):
-        runs, theory = (data.isel(heads=place) for data in (part.simulation, part.theory))
-        for level in theory["level"].isel(seed=0).values:
-            ax.axhline(level, color=INK, linewidth=0.5, alpha=0.4)
-        rate = part.parameters.learning_rate
-        for seed, colour in enumerate(shades(min(DRAWN, runs.sizes["seed"]))):
-            run, ladder = runs.isel(seed=seed), theory.isel(seed=seed)
-            ax.plot(run["step"] * rate, run["loss"], **simulation_line(colour))
-            known = np.isfinite(ladder["drop_time"].values)
-            times, levels = (ladder[name].values[known] for name in ("drop_time", "level"))
-            levels = np.concatenate([[1.0], levels, levels[-1:]])
-            times = np.concatenate([[1.0], times, [rate * float(run["step"][-1])]])
-            ax.step(
-                times,
-                levels,
-                where="post",
-                **theory_line(colour, label=None if seed else "predicted"),
-            )
-        ax.set(xscale="log", title=f"{heads} heads", ylabel="Loss", xlabel=f"Time ({TIME_UNIT})")
-        ax.set_xlim(float(theory["drop_time"].min()) / 5, None)
-    return finished(
-        picture,
-        "The loss comes down a ladder that is told beforehand",
-        "Loss of three runs against time, which is logarithmic. Thin lines: the levels that the spectrum of the inputs tells; "
-        f"dashed: the stair told from each run's initial weights. Nothing is fitted.{where}",
-        3,
-    )
+from .study import eigenvalues
 
 
-def fall(mode):
-    return lambda c: c.drop_time.isel(mode=mode)
+def stair(c):
+    """Return the level that each run is told to have come down to, at every stored step."""
+    ladder = theory.levels(eigenvalues(c.p), c.p.context)
+    drops = (c.theory.drop_time <= c.loss["step"] * c.p.learning_rate).sum("mode")
+    return drops.copy(data=ladder[drops.values])
 
 
-def told_fall(mode):
-    return lambda c: c.theory.drop_time.isel(mode=mode).median("seed")
+def falls(times):
+    names = "first fall", "second fall"
+    return {name: lambda c, m=m: times(c).isel(mode=m) for m, name in enumerate(names)}
 
 
 OVER_SCALES = {"x": "init_scale", "scale": "loglog", "statistic": "median"}
+TIMES = {"separate heads": "", "merged heads": "merged"}
 FIGURES = {
-    "ladder": drawn(draw_ladder),
+    "ladder": figure(
+        "The loss comes down a ladder that is told beforehand",
+        "Loss of three runs against time, which is logarithmic; dashed, the stair told from each run's initial weights, of "
+        "levels that the spectrum of the inputs tells. Nothing is fitted.",
+        panel(lambda c: c.loss, theory=stair, by="seed", across="heads", most=3, scale="semilogx"),
+        legend=4,
+    ),
     "falls": figure(
         "When the loss falls, and for how long",
         "Left: times of two falls, median over seeds; dashed, told from the initial weights. Right: time from the first level "
         "to the last: of separate heads it goes as the inverse of the scale of the start, of merged ones it is the same.",
         panel(
-            {"first fall": fall(0), "second fall": fall(1)},
-            theory={"first fall": told_fall(0), "second fall": told_fall(1)},
+            falls(lambda c: c.drop_time),
+            theory=falls(lambda c: c.theory.drop_time.median("seed")),
             label="Time of the fall",
             **OVER_SCALES,
         ),
         panel(
-            {
-                "separate heads": lambda c: fall_time(c.simulation),
-                "merged heads": lambda c: fall_time(c["merged"]),
-            },
+            lambda c: fall_time(c.simulation),
+            of=TIMES,
             theory=False,
             label="Time between levels",
             **OVER_SCALES,

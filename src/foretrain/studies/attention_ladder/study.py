@@ -6,7 +6,6 @@ import numpy as np
 
 from foretrain import study as lab
 from foretrain.study import TIME_UNIT, declare, parameter, size
-from foretrain.tasks import regression_in_context as task
 from foretrain.theory import attention_ladder as theory
 
 SOURCE = "docs/studies/attention-ladder.md"
@@ -23,20 +22,17 @@ PRESETS = {
     }
 }
 VISIBLE = 10  # settling times that a level has to last to be seen
-WEIGHTS = {"separate": ("value", "keys", "queries"), "merged": ("value", "matrices")}
+# Of a head, to their numbers of dims.
+WEIGHTS = {"separate": {"value": 0, "keys": 1, "queries": 1}, "merged": {"value": 0, "matrices": 2}}
 UNKNOWN, FAST = -1.0, 1e30  # stand in the state of a run for what has not been seen yet
 NEAR_END = 1e-3  # a run ends when its loss is this near to the least that there is
-declare(
-    "mode",
-    unit=TIME_UNIT,
-    drop_time="Time at which the loss is half-way to the level that a mode leads to.",
-)
 declare(
     "mode",
     level="Loss where it falls most slowly, from half-way to a level to half-way to the next.",
     level_gap="Relative distance of A there from regression on the modes that are learned.",
     learner="Number of the head that carries a mode in the end, or is predicted to; nan where no mode is learned.",
 )
+declare("mode", unit=TIME_UNIT, drop_time="Time when the loss is half-way to the level of a mode.")
 declare(
     "mode",
     kind="bool",
@@ -91,28 +87,26 @@ def eigenvalues(p):
     return np.arange(p.dimension, 0, -1) / (p.dimension * (p.dimension + 1) / 2)
 
 
-def statistics(p, seed):
-    """Return what training sees; inputs have the axes of their covariance, as normal weights have no direction."""
-    spectrum = eigenvalues(p)
-    if p.sequences:
-        return task.sampled(spectrum, p.context, p.sequences, lab.generator(seed, "data"))
-    return task.statistics(spectrum, theory.moments(spectrum, p.context))
-
-
 def start(p, seed):
     """Draw normal weights of deviation init_scale: a value for each head, and its key and query, or its matrix."""
-    random, row = lab.generator(seed, "weights"), (p.heads, p.dimension)
-    shapes = {"value": row[:1], "keys": row, "queries": row, "matrices": (*row, p.dimension)}
-    names = WEIGHTS[p.attention]
-    return {name: p.init_scale * random.standard_normal(shapes[name]) for name in names}
+    random = lab.generator(seed, "weights")
+    return {
+        name: p.init_scale * random.standard_normal((p.heads, *(p.dimension,) * dims))
+        for name, dims in WEIGHTS[p.attention].items()
+    }
 
 
 def inputs(p, seed):
-    seen, spectrum, weights = statistics(p, seed), eigenvalues(p), start(p, seed)
+    """Return weights and what training sees; inputs have the axes of their covariance, as normal weights have no direction."""
+    data = eigenvalues(p), p.context
+    if p.sequences:
+        seen = theory.sampled(*data, p.sequences, lab.generator(seed, "data"))
+    else:
+        seen = theory.statistics(*data)
+    ladder = theory.levels(*data)
     best = seen["cross"] @ np.linalg.solve(seen["square"], seen["cross"])
-    ladder, learned = theory.levels(spectrum, p.context), theory.strengths(spectrum, p.context)
     law = {"half_way": (ladder[1:] + ladder[:-1]) / 2, "least": seen["power"] - best}
-    return {**weights, **seen, **law, "strengths": learned}
+    return start(p, seed) | seen | law | {"strengths": theory.strengths(*data)}
 
 
 def program(p):
@@ -146,18 +140,13 @@ def program(p):
         regression = jnp.diag(inputs["strengths"] * (numbers < crossed.sum()))
         gap = parts(state["weights"]).sum(0) - regression
         size = jnp.maximum((regression**2).sum(), jnp.finfo(half.dtype).tiny)
-        elapsed = state["count"] * inputs["learning_rate"]
+        here = {"slowest": speed, "level": 2 * half, "gap": jnp.sqrt((gap**2).sum() / size)}
+        elapsed, rate = state["count"] * inputs["learning_rate"], inputs["learning_rate"]
         return {
-            "weights": jax.tree.map(
-                lambda weight, down: weight - inputs["learning_rate"] * down,
-                state["weights"],
-                slope,
-            ),
+            "weights": jax.tree.map(lambda w, down: w - rate * down, state["weights"], slope),
             "count": state["count"] + 1,
-            "slowest": jnp.where(slower, speed, state["slowest"]),
             "time": jnp.where(crossed & (state["time"] == UNKNOWN), elapsed, state["time"]),
-            "level": jnp.where(slower, 2 * half, state["level"]),
-            "gap": jnp.where(slower, jnp.sqrt((gap**2).sum() / size), state["gap"]),
+            **{name: jnp.where(slower, value, state[name]) for name, value in here.items()},
         }
 
     def done(inputs, state, observed):
@@ -167,39 +156,34 @@ def program(p):
 
     def finish(inputs, state):
         carried = abs(jnp.diagonal(parts(state["weights"]), axis1=1, axis2=2))
-        known = lambda values: jnp.where(state["time"] == UNKNOWN, jnp.nan, values)  # noqa: E731
-        return {
-            "drop_time": known(state["time"]),
-            "level": known(state["level"]),
-            "level_gap": known(state["gap"]),
-            "learner": known(carried.argmax(0).astype(carried.dtype)),
-            "ladder_end": 2 * half_loss(state["weights"], inputs),
+        values = {
+            "drop_time": state["time"],
+            "level": state["level"],
+            "level_gap": state["gap"],
+            "learner": carried.argmax(0).astype(carried.dtype),
         }
+        missing = state["time"] == UNKNOWN
+        known = {name: jnp.where(missing, jnp.nan, array) for name, array in values.items()}
+        return known | {"ladder_end": 2 * half_loss(state["weights"], inputs)}
 
-    return lab.Program(
-        init,
-        step,
-        lambda inputs, state: {"loss": 2 * half_loss(state["weights"], inputs)},
-        done=done,
-        finish=finish,
-    )
+    def observe(inputs, state):
+        return {"loss": 2 * half_loss(state["weights"], inputs)}
+
+    return lab.Program(init, step, observe, done=done, finish=finish)
 
 
 def predict(p, step, seed):
     """Return when each mode is learned and by which head, the levels, and which of them last long enough to be seen."""
     if p.attention == "merged" or p.sequences:
         return {}
-    spectrum, horizon = eigenvalues(p), p.horizon / p.init_scale
-    drops = theory.drops(**start(p, seed), eigenvalues=spectrum, context=p.context, most=horizon)
-    ladder, carried = theory.levels(spectrum, p.context), np.full((2, p.dimension), np.nan)
-    for drop in drops:
-        carried[:, drop.mode] = drop.time, drop.head
-    waits = np.diff(np.nan_to_num(carried[0], nan=horizon), append=horizon)
-    settling = np.append(theory.settling(spectrum, p.context), np.inf)
+    data, horizon = (eigenvalues(p), p.context), p.horizon / p.init_scale
+    times, heads = theory.drops(*data, horizon, **start(p, seed))
+    ladder, settling = theory.levels(*data), np.append(theory.settling(*data), np.inf)
+    waits = np.diff(np.nan_to_num(times, nan=horizon), append=horizon)
     return {
-        "drop_time": carried[0],
-        "learner": carried[1],
+        "drop_time": times,
+        "learner": heads,
         "level": ladder[1:],
         "visible": waits > VISIBLE * settling,
-        "ladder_end": ladder[len(drops)],
+        "ladder_end": ladder[np.isfinite(times).sum()],
     }

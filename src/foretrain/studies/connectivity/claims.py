@@ -14,7 +14,6 @@ from .graph_claims import GRAPH_CLAIMS, LIMIT, MASKS, smallest
 from .study import is_square as is_square_mask
 from .study import mask, variants
 
-OURS = "docs/studies/connectivity.md"
 DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
 
 
@@ -169,7 +168,7 @@ def other_shapes(c):
 ROW: dict[str, Any] = {"source": GRAPH, "along": LIMIT, "among": shared.CONVERGE}
 HEADLINE: dict[str, Any] = {**ROW, "rank": "headline"}
 BY_SCALE = {
-    "source": OURS,
+    "source": "docs/studies/connectivity.md",
     "along": LIMIT,
     "among": "runs that are done",
     "where": lambda c: shared.is_square(c) or shared.is_wide(c),

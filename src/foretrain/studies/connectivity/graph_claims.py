@@ -42,11 +42,6 @@ def untrained_slope(c):
     return slope_of(measured, smallest(c.theory.predicted_untrained_error), MASKS)
 
 
-def chance(c):
-    """Return the exact probability that a mask is connected, at every number of pairs."""
-    return smallest(c.theory.connection_probability).isel(seed=0)
-
-
 def chance_gap(c):
     """Return how much more often masks are connected than the exact probability says, weighted by this probability."""
     probability = smallest(c.theory.connection_probability)
@@ -55,7 +50,7 @@ def chance_gap(c):
 
 def chance_error(c) -> float:
     """Return the standard error of the mean of `chance_gap`, by the law of Bernoulli."""
-    probability = chance(c)
+    probability = smallest(c.theory.connection_probability).isel(seed=0)
     return float(
         (probability**3 * (1 - probability)).sum() ** 0.5 / (probability.size * np.sqrt(c.seeds))
     )

@@ -130,18 +130,13 @@ def network(p: Parameters) -> Graph:
     return pathways_graph(2 if p.gating == "per_context" else 1, p.hidden_width)
 
 
-def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
-    """Initial weights of one run, edge name to array."""
-    return random_weights(network(p), p, seed)
-
-
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     shown, relu = data(p, seed), p.network == "relu"
     return {
         "x": cued_inputs(shown) if relu else shown.inputs["x"],
         "y": shown.targets["y"],
         **{f"gate_{name}": gate for name, gate in ({} if relu else shown.gates).items()},
-        **{f"start_{name}": value for name, value in start_weights(p, seed).items()},
+        **{f"start_{name}": value for name, value in random_weights(network(p), p, seed).items()},
     }
 
 
@@ -171,11 +166,12 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     Nothing is fitted. ``loss`` is that of the study's own network, nan if it is of ReLU units.
     """
     losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
-    for number, network in enumerate(NETWORKS.values()):
-        of_network = replace(p, **network)
+    for number, changes in enumerate(NETWORKS.values()):
+        of_network = replace(p, **changes)
         statistics = gather_statistics(data(of_network, seed))
         reduction = find_reduction(statistics, approximate=True)
-        start = reduced_dynamics.grown_start(start_weights(of_network, seed), reduction)
+        drawn = random_weights(network(of_network), of_network, seed)
+        start = reduced_dynamics.grown_start(drawn, reduction)
         states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
         losses.append(reduced_dynamics.loss(states, reduction))
         solution = statistics.least_squares()

@@ -6,31 +6,20 @@ the start, of which a factor says nothing.
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from foretrain.errors import ForetrainError
 
-_PRODUCTS = ("dot_general", "conv_general_dilated")
 
+def layer_outputs(
+    apply: Callable[[Any, Any], Any], weights: Any, x: Any
+) -> dict[str, tuple[Any, int, int]]:
+    """Return each layer by the name of its weights, in the order in which the network computes them.
 
-class Layer(NamedTuple):
-    """A product with weights.
-
-    Attributes:
-        outputs: Its outputs.
-        fan_in, fan_out: Numbers that one output sums, and outputs that the weights lead to.
-    """
-
-    outputs: Any
-    fan_in: int
-    fan_out: int
-
-
-def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dict[str, Layer]:
-    """Layers by the names of their weights, in the order in which the network computes them.
+    A layer is its outputs, the numbers that one output sums (fan-in), and the outputs that the weights lead to (fan-out).
 
     Products of two things that both depend on `x`, as in attention, are no layers. A loop (scan, while, cond) is not looked
     into.
@@ -56,7 +45,8 @@ def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dic
         known = [source for source in sources if source is not None]
         whole = tuple(dict.fromkeys(name for source in known for name in source))
         made_of |= dict.fromkeys(equation.outvars, whole if len(known) == len(sources) else None)
-        if equation.primitive.name in _PRODUCTS and len(known) == 1 and whole:
+        is_product = equation.primitive.name in ("dot_general", "conv_general_dilated")
+        if is_product and len(known) == 1 and whole:
             fans = _fans(equation, 1 - sources.index(None))
             layers.setdefault(" ".join(whole), (equation.outvars[0], *fans))
     if not layers:
@@ -69,7 +59,7 @@ def layer_outputs(apply: Callable[[Any, Any], Any], weights: Any, x: Any) -> dic
     )
     values = jaxpr_as_fun(ClosedJaxpr(cut, program.consts))(*leaves, x)
     pairs = zip(layers.items(), values, strict=True)
-    return {name: Layer(value, *fans) for (name, (_, *fans)), value in pairs}
+    return {name: (value, *fans) for (name, (_, *fans)), value in pairs}
 
 
 def _fans(equation, side):

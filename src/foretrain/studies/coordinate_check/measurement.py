@@ -1,17 +1,15 @@
 """One network of one width, trained for some steps: how far its layers and its output move, and which loss it reaches."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from inspect import signature
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from foretrain.elsewhere.examples import read_examples
-from foretrain.elsewhere.own_model import own_model
+from foretrain.elsewhere.own_model import OwnModel, own_model
 from foretrain.errors import ForetrainError
 from foretrain.explain.own_network import described, plain_run
 from foretrain.study import argument_error, data, key
@@ -26,8 +24,8 @@ def measure(p, seed):
     """Return sizes of changes, kinds of layers and losses."""
     with jax.enable_x64(True):
         training, kinds, run = _prepared(replace(p, learning_rate=1.0))
-        start = jax.tree.map(jnp.asarray, training.init(key(seed.root, seed.number, "weights")))
-        start = jax.tree.map(lambda leaf: leaf.astype(float), start)
+        start = training.init(key(seed.root, seed.number, "weights"))
+        start = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), start)
         arrays = {name: np.asarray(value) for name, value in run(start, p.learning_rate).items()}
     return arrays | {"layer_kind": kinds}
 
@@ -35,10 +33,10 @@ def measure(p, seed):
 @lru_cache(maxsize=16)
 def _prepared(p):
     """The training, the kinds of its layers, and the compiled run as a function of start and learning rate."""
-    network = network_of(p)
+    network, x, y = network_of(p)
     draw = lambda key: network.init(key, p.width)  # noqa: E731
     options = {"learning_rate": 1.0, "steps": p.steps, "loss": p.loss, "optimizer": p.optimizer}
-    training = described(network.apply, draw, network.x, network.y, **options)
+    training = described(network.apply, draw, x, y, **options)
     read = 1 if p.parametrisation == "standard" else p.steps
     rows = np.tile(np.arange(len(training.x)), (p.steps, 1))
     late = max(1, p.steps // 10)
@@ -50,23 +48,22 @@ def _prepared(p):
         end, _ = plain_run(training, start, rows[:read], rates[:read])
         before, after = (layer_outputs(training.apply, w, training.x) for w in (start, end))
         change = [
-            _rms(after[name].outputs - layer.outputs) / _rms(layer.outputs)
-            for name, layer in before.items()
+            _rms(after[name][0] - outputs) / _rms(outputs) for name, (outputs, *_) in before.items()
         ]
         output = training.apply(end, training.x) - training.apply(start, training.x)
         sizes = {"layer_change": jnp.stack(change), "output_change": _rms(output)}
         return sizes | {"first_loss": losses[0], "late_loss": losses[-late:].mean()}
 
-    return training, _kinds(network, p.width), run
+    return training, _kinds(network, x, p.width), run
 
 
 def _rms(values):
     return ((values**2).mean()) ** 0.5
 
 
-def _kinds(network, width):
+def _kinds(network, x, width):
     """The kind of every layer, by which of its fans grow with the width; the readout is left to the network's output."""
-    narrow, wide = (_fans(network, n) for n in (width, 2 * width))
+    narrow, wide = (_fans(network, x, n) for n in (width, 2 * width))
     kinds = []
     for name, (fan_in, fan_out) in narrow.items():
         grows = wide[name][0] > fan_in, wide[name][1] > fan_out
@@ -76,28 +73,23 @@ def _kinds(network, width):
     return np.array(kinds)
 
 
-def _fans(network, width):
+def _fans(network, x, width):
     fans = {}
 
     def read(weights):
-        layers = layer_outputs(network.apply, weights, network.x)
-        fans.update({name: (layer.fan_in, layer.fan_out) for name, layer in layers.items()})
+        layers = layer_outputs(network.apply, weights, x)
+        fans.update({name: layer[1:] for name, layer in layers.items()})
 
     jax.eval_shape(read, network.init(jax.random.key(0), width))
     return fans
 
 
-class Network(NamedTuple):
-    """Functions ``apply(weights, x)`` and ``init(key, width)`` with training examples."""
+def network_of(p) -> tuple[OwnModel, np.ndarray, np.ndarray]:
+    """Return the network of some parameters, of ``init(key, width)``, with training examples x and y.
 
-    apply: Callable[[Any, Any], Any]
-    init: Callable[[Any, int], Any]
-    x: np.ndarray
-    y: np.ndarray
-
-
-def network_of(p) -> Network:
-    """Return the network of some parameters; raises `ArgumentError` where that of the user takes no width."""
+    Raises:
+        ArgumentError: That of the user takes no width.
+    """
     if not p.model:
         return perceptron(p.parametrisation)
     arrays = read_examples(data(p.data))
@@ -108,10 +100,10 @@ def network_of(p) -> Network:
     except TypeError:
         rule = "define the function `init(key, width)`"
         raise argument_error("model", rule, "its `init` takes no width") from None
-    return Network(model.apply, model.init, arrays["x"], arrays["y"])
+    return model, arrays["x"], arrays["y"]
 
 
-def perceptron(parametrisation: str) -> Network:
+def perceptron(parametrisation: str) -> tuple[OwnModel, np.ndarray, np.ndarray]:
     """Return a perceptron of two hidden layers of tanh on a few examples; see the study's page."""
     random = np.random.default_rng(0)
     x = random.standard_normal((_EXAMPLES, _INPUTS)) / 2
@@ -136,4 +128,4 @@ def perceptron(parametrisation: str) -> Network:
         hidden = jnp.tanh(first * (x @ w["first"]))
         return last * (jnp.tanh(second * (hidden @ w["second"])) @ w["last"])
 
-    return Network(apply, init, x, y)
+    return OwnModel(apply, init), x, y

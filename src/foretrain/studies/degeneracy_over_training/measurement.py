@@ -18,31 +18,32 @@ FRESH = 400  # examples that no run is trained on
 
 
 def measure(p, seed):
-    return {"grokking": grokking, "selection": selection}.get(p.system, linear)(p, seed)
+    if p.system == "selection":
+        return selection(p, seed)
+    scales, records = p.scale * np.array(FINER), []
+    for curvatures, arrays in (grokking if p.system == "grokking" else linear)(p, seed):
+        arrays |= {"count": (curvatures >= p.scale).sum()}
+        records.append(arrays | {"effective_parameters": effective(curvatures, scales)})
+    return {name: np.array([record[name] for record in records], float) for name in records[0]}
 
 
 def linear(p, seed):
-    """A shared pathway and, where there are several domains, one for each route beside it: trained, looked at 41 times."""
+    """A shared pathway and, where there are several domains, one for each route beside it: trained, looked at 41 times.
+
+    Yields curvatures of the behavioural loss, and what else is measured, as does `grokking`.
+    """
     (m, k), data = domains(p), items_task("unit")
     trained = circulant(m, k).T
     target = (data.output_modes * data.optimum) @ data.input_modes[0].T
     unseen = trained if k == m else 1 - trained
-    scales, records = p.scale * np.array(FINER), []
     weights = VARIANCE / trained.sum() * trained[..., None, None]
     numbers = p.learning_rate, 0.0, moments(p)
     for parts in snapshots(loss, start(p, seed), (target, weights), *numbers):
         error = target - np.asarray(maps(parts))
         curvatures = 2 * VARIANCE / m**2 * np.linalg.eigvalsh(kernel(parts))
         power = (error**2).sum((2, 3)) / (target**2).sum()
-        records.append(
-            {
-                "effective_parameters": effective(curvatures, scales),
-                "count": (curvatures >= p.scale).sum(),
-                "fit_error": (power * trained).sum() / trained.sum(),
-                "unseen_error": (power * unseen).sum() / unseen.sum(),
-            }
-        )
-    return {name: np.array([record[name] for record in records], float) for name in records[0]}
+        fit, rest = ((power * routes).sum() / routes.sum() for routes in (trained, unseen))
+        yield curvatures, {"fit_error": fit, "unseen_error": rest}
 
 
 def maps(parts):
@@ -113,23 +114,17 @@ def grokking(p, seed):
         y = data.choice([-1.0, 1.0], size=p.samples)
     first = random.standard_normal((p.neurons, p.bits)) * (2 / p.bits) ** 0.5
     start = first, np.zeros(p.neurons), random.standard_normal(p.neurons) / p.neurons**0.5
-    scales, records = p.scale * np.array(FINER), []
     numbers = p.descent_rate, p.weight_decay, moments(p)
     for first, shift, last in snapshots(parity_loss, start, (x, y), *numbers):
         network = perceptron([first, last[None]], [shift, None])
         hidden = np.maximum(fresh @ first.T + shift, 0)
-        curvatures = of_network(network, fresh)
-        records.append(
-            {
-                "effective_parameters": effective(curvatures, scales),
-                "count": (curvatures >= p.scale).sum(),
-                "fit_error": ((np.maximum(x @ first.T + shift, 0) @ last - y) ** 2).mean(),
-                "unseen_error": ((hidden @ last - truth) ** 2).mean(),
-                "activation_rank": rank(hidden.T @ hidden / FRESH, scale=p.scale),
-                "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),
-            }
-        )
-    return {name: np.array([record[name] for record in records], float) for name in records[0]}
+        arrays = {
+            "fit_error": ((np.maximum(x @ first.T + shift, 0) @ last - y) ** 2).mean(),
+            "unseen_error": ((hidden @ last - truth) ** 2).mean(),
+            "activation_rank": rank(hidden.T @ hidden / FRESH, scale=p.scale),
+            "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),
+        }
+        yield of_network(network, fresh), arrays
 
 
 def parity_loss(weights, data):

@@ -15,7 +15,6 @@ C may have negative entries, so it does not commute with the rectifier. What hol
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -88,28 +87,26 @@ def sparsified(
 def _unread(weight, bias, gram, mean, scale):
     """Step 1: weights that read independent nodes only, bias last, and the columns of these nodes and of a bias."""
     biased = bias is not None
+    whole = np.column_stack([weight, bias if biased else np.zeros(len(weight))])
     if biased:
-        gram = np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], gram]])
-    kept = _independent(gram, scale, first=biased)
+        gram = np.block([[gram, mean[:, None]], [mean[None], np.ones((1, 1))]])
+    kept = _independent(gram, scale, biased)
     others = [k for k in range(len(gram)) if k not in kept]
-    whole = np.concatenate([bias[:, None], weight], 1) if biased else weight.copy()
     if others:
         inner = gram[np.ix_(kept, kept)]
         c = np.linalg.lstsq(inner, gram[np.ix_(kept, others)], rcond=None)[0]
         whole[:, kept] += whole[:, others] @ c.T
         whole[:, others] = 0
-    if biased:
-        return np.roll(whole, -1, 1), [*(k - 1 for k in kept if k > 0), whole.shape[1] - 1]
-    return np.pad(whole, ((0, 0), (0, 1))), kept
+    return whole, sorted({*kept, weight.shape[1]}) if biased else kept
 
 
-def _independent(gram, scale, first):
-    """Rows of a Gram matrix that none before depends on, the largest remainder always next."""
+def _independent(gram, scale, biased):
+    """Rows of a Gram matrix that none before depends on, the last one of a bias first, then the largest remainder."""
     rest, kept = gram.copy(), []
     least = max(THRESHOLD * np.diag(gram).max(initial=0), scale or 0)
     for step in range(len(gram)):
         left = np.diag(rest)
-        at = 0 if first and step == 0 else int(np.argmax(left))
+        at = len(gram) - 1 if biased and step == 0 else int(np.argmax(left))
         if left[at] <= least:
             break
         kept.append(at)
@@ -121,12 +118,9 @@ def _in_blocks(weight, kept, blocks):
     """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
     wide, last = len(weight), weight.shape[1] - 1
     # Begun empty, for a layer of which nothing is left.
-    rows: list[Any] = [np.zeros((0, last + 1))]
-    settled: list[Any] = [np.zeros((0, last + 1), bool)]
-    basis: list[Any] = [np.zeros((0, wide))]
-    outward: list[Any] = [np.zeros((wide, 0))]
-    gates = []
-    shift = np.zeros(wide)
+    empty = np.zeros((0, last + 1))
+    parts = [(empty, empty.astype(bool), np.zeros((0, wide)), np.zeros((wide, 0)))]
+    gates, shift, unit = [], np.zeros(wide), np.eye(wide)
     for block in blocks:
         these = list(block.neurons)
         whole = weight[these] * np.array(block.constants or [1.0] * len(these))[:, None]
@@ -145,14 +139,9 @@ def _in_blocks(weight, kept, blocks):
         fixed[:, kept] = False
         fixed[:, chosen] = True
         fixed[:, last] |= block.unit
-        rows.append(new)
-        settled.append(fixed)
         gates += [LINEAR if block.constants else these[0]] * len(new)
-        there, back = np.zeros((len(new), wide)), np.zeros((wide, len(new)))
-        there[:, these] = change
-        back[these] = inner
-        basis.append(there)
-        outward.append(back)
+        parts.append((new, fixed, change @ unit[these], unit[:, these] @ inner))
+    rows, settled, basis, outward = zip(*parts, strict=True)
     sparse = SparseSection(np.concatenate(rows), np.concatenate(settled), tuple(gates))
     return sparse, np.concatenate(basis), np.concatenate(outward, 1), shift
 
@@ -174,7 +163,7 @@ def outputs(sections: Sequence[SparseSection], network: Network, x: np.ndarray) 
     for at, section in enumerate(sections):
         p = f @ section.weight[:, :-1].T + section.weight[:, -1]
         old, was = layers[at + 1], before[at]
-        quotient = np.where(was == 0, 1, old / np.where(was == 0, 1, was))
-        gate = np.concatenate([quotient, np.ones((len(x), 1))], 1)  # the last is that of `LINEAR`
+        quotient = np.divide(old, was, out=np.ones_like(was), where=was != 0)
+        gate = np.pad(quotient, ((0, 0), (0, 1)), constant_values=1)  # the last is that of `LINEAR`
         f = gate[:, list(section.gates)] * p
     return f

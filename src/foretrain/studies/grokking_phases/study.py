@@ -1,6 +1,6 @@
 """Grokking phases: which of four phases does a network end in, how surely, why, and when?"""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -52,17 +52,14 @@ def predict(p, step, seed):
     task = toy.operation(p)
     if not task.commutative or p.symbols < 3:
         return {}
-    times = at_start(_plain(p), seed)
+    # Of the toy model alone, equal where times do not depend on its parameters.
+    alone = {field.name: getattr(p, field.name) for field in fields(Toy)}
+    alone |= {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
+    alone |= {"batch_size": 0, "steps": 1, "observe_every": 1, "stop": "never"}
+    times = at_start(Toy(**alone), seed)
     with np.errstate(divide="ignore"):
         flow, decoder = np.array(times) / (p.embedding_learning_rate, p.decoder_learning_rate)
     return {"rqi_step": flow, "decoder_step": decoder, "validation_step": flow + decoder}
-
-
-def _plain(p):
-    """Return the parameters of the toy model alone, equal where times do not depend on them."""
-    alone = Toy(**{field.name: getattr(p, field.name) for field in fields(Toy)})
-    free = {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
-    return replace(alone, batch_size=0, steps=1, observe_every=1, stop="never", **free)
 
 
 @lru_cache(maxsize=1024)

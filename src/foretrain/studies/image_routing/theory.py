@@ -52,22 +52,14 @@ def _least_squares(p: Parameters, samples: int) -> tuple[float, float]:
 def half_time(p: Parameters, seed: Seed) -> float:
     """Return the time at which the mean of the network has learned half of its task from the start of this seed.
 
-    Cost: one network of three layers to half of the loss, some 100 / `init_scale` steps.
-    """
-    encoders, hidden, decoders = (np.asarray(layer, float) for layer in start(p, seed))
-    mean = encoders.sum(0) / math.sqrt(p.domains), hidden, decoders.sum(0) / math.sqrt(p.domains)
-    data = truncated_statistics(p)
-    return shared_half_time(mean, data.scales[0], data.targets[0], p.domains)
-
-
-def shared_half_time(mean, scales, targets, domains: int) -> float:
-    """Return the time at which the mean network has learned half, by an explicit method; nan after a million steps.
-
-    `mean` is E (hidden, input), H (hidden, hidden), D (class, hidden) at the start; `scales` are the roots of the
-    variances, shape (input,), `targets` Y, shape (class, input).
+    Found by an explicit method; nan after a million steps. Cost: some 100 / `init_scale` steps of a network of three layers.
     """
     from scipy.integrate import RK45
 
+    first, hidden, last = (np.asarray(layer, float) for layer in start(p, seed))
+    mean = first.sum(0) / math.sqrt(p.domains), hidden, last.sum(0) / math.sqrt(p.domains)
+    data = truncated_statistics(p)
+    scales, targets = data.scales[0], data.targets[0]
     shapes = [layer.shape for layer in mean]
     edges = np.cumsum([layer.size for layer in mean])[:-1]
 
@@ -75,12 +67,12 @@ def shared_half_time(mean, scales, targets, domains: int) -> float:
         layers = zip(np.split(flat, edges), shapes, strict=True)
         encoder, hidden, decoder = (layer.reshape(shape) for layer, shape in layers)
         first = encoder * scales
-        return first, hidden, decoder, targets - decoder @ hidden @ first / domains
+        return first, hidden, decoder, targets - decoder @ hidden @ first / p.domains
 
     def velocity(_, flat):
         first, hidden, decoder, error = parts(flat)
-        pull = decoder.T @ error / domains
-        layers = (hidden.T @ pull) * scales, pull @ first.T, error @ (hidden @ first).T / domains
+        pull = decoder.T @ error / p.domains
+        layers = (hidden.T @ pull) * scales, pull @ first.T, error @ (hidden @ first).T / p.domains
         return np.concatenate([layer.ravel() for layer in layers])
 
     def excess(flat):

@@ -37,17 +37,6 @@ def draw_layers(random, widths):
     return weights, [random.uniform(-1, 1, b) / a**0.5 for a, b in pairwise(widths)]
 
 
-def train(random, params, x, labels, p):
-    """Train a rectified perceptron by minibatch AdamW on the cross-entropy, in double precision; return weights and biases."""
-    import jax
-
-    count = min(p.batch, len(x))
-    rows = np.array([random.permutation(len(x))[:count] for _ in range(p.updates)])
-    with jax.enable_x64(True):
-        numbers = p.learning_rate, p.weight_decay
-        return jax.tree.map(np.asarray, _adamw()(params, numbers, (x, labels), rows))
-
-
 @lru_cache(maxsize=1)
 def _adamw():
     import jax
@@ -99,11 +88,16 @@ def count_needed(counts, losses, allowed):
 
 
 def measure_classifier(p, seed):
-    """Train a classifier, and cut it in every basis."""
+    """Train a rectified perceptron by minibatch AdamW on the cross-entropy, and cut it in every basis."""
+    import jax
+
     x, targets = examples(p)
     widths = (x.shape[1], p.hidden_width, p.hidden_width, int(targets.max()) + 1)
-    start = draw_layers(generator(seed, "weights"), widths)
-    params = train(generator(seed, "batch"), start, x, targets, p)
+    start, random = draw_layers(generator(seed, "weights"), widths), generator(seed, "batch")
+    rows = np.array([random.permutation(len(x))[: p.batch] for _ in range(p.updates)])
+    numbers = p.learning_rate, p.weight_decay
+    with jax.enable_x64(True):
+        params = jax.tree.map(np.asarray, _adamw()(start, numbers, (x, targets), rows))
     return cut_network(perceptron(*params), x, targets, p)
 
 
@@ -112,8 +106,11 @@ def measure_transformer(p, seed):
     networks, x, targets, own = train_transformer(p, seed)
     values = cut_network(networks[-1], x, targets, p)
     random = generator(seed, "shuffles")
-    values |= structure(networks, x, p, random)
-    values |= agreement(values["module"], values["direction_frequency"], random)
+    options = {"names": BASES, "centre": p.centring == "mean"}
+    by_moment = [frequencies(net, x, all_bases(net, x, **options), random) for net in networks]
+    values |= {name: np.stack([arrays[name] for arrays in by_moment]) for name in by_moment[0]}
+    best = values["direction_frequency"] = by_moment[-1]["direction_frequency"]
+    values |= agreement(values["module"], best, random)
     heldout = [is_right(net, x, targets)[~own].mean() if not own.all() else 1.0 for net in networks]
     return values | {"unseen_accuracy": np.array(heldout)}
 
@@ -294,14 +291,6 @@ def frequencies(network, x, bases, random):
         "input_spectrum": spectra,
         "direction_frequency": best,
     }
-
-
-def structure(networks, x, p, random):
-    """Return the results of `frequencies` in all bases at both moments, by name; best frequencies at the end alone."""
-    options = {"names": BASES, "centre": p.centring == "mean"}
-    by_moment = [frequencies(net, x, all_bases(net, x, **options), random) for net in networks]
-    both = {name: np.stack([values[name] for values in by_moment]) for name in by_moment[0]}
-    return both | {"direction_frequency": by_moment[-1]["direction_frequency"]}
 
 
 def agreement(modules, best, random):

@@ -31,23 +31,16 @@ lab.declare(
 class Parameters(lab.Run):
     """Paths that add up to a target; a small step until they have learned it, then a larger one."""
 
-    depth: int = lab.parameter(
-        4, "layers of a path", symbol="L", minimum=2, maximum=12, static=True
-    )
-    paths: int = lab.parameter(
-        2, "paths that add up", symbol="M", minimum=2, maximum=64, static=True
-    )
-    hidden_width: int = lab.parameter(1, "width of all layers", minimum=1, maximum=64, static=True)
+    depth: int = lab.size(4, "layers of a path", 12, minimum=2, symbol="L")
+    paths: int = lab.size(2, "paths that add up", 64, minimum=2, symbol="M")
+    hidden_width: int = lab.size(1, "width of all layers", 64)
     singular_value: float = lab.parameter(3.0, "largest of the target", symbol="s", above=0)
     init_scale: float = lab.parameter(0.3, "typical initial weight", above=0)
     spread: float = lab.parameter(
         0.2, "deviation of paths' initial weights, over them", minimum=0, maximum=0.25
     )
     relative_step: float = lab.parameter(
-        1.3,
-        "step over the largest that is stable where one path carries the mode",
-        symbol="f",
-        above=0,
+        1.3, "step over the largest that one path can bear", symbol="f", above=0
     )
     warm_step: float = lab.parameter(0.1, "the same before it is raised", above=0, maximum=0.9)
     warm_loss: float = lab.parameter(1e-6, "loss at which the step is raised", above=0)
@@ -103,60 +96,46 @@ def program(p):
         return network.products(weights)[:, 0, 0]
 
     def largest_curvature(weights, inputs):
-        slope = jax.grad(loss)
+        def image(vector):
+            return jax.jvp(lambda w: jax.grad(loss)(w, inputs), (weights,), (vector,))[1]
 
         def turn(_, vector):
-            image = jax.jvp(lambda w: slope(w, inputs), (weights,), (vector,))[1]
-            return image / jnp.sqrt((image**2).sum())
+            ahead = image(vector)
+            return ahead / jnp.sqrt((ahead**2).sum())
 
         begin = jnp.ones_like(weights) + jax.grad(lambda w: shares(w).sum())(weights)
         vector = jax.lax.fori_loop(0, 200, turn, begin)
-        image = jax.jvp(lambda w: slope(w, inputs), (weights,), (vector,))[1]
-        return (vector * image).sum() / (vector**2).sum()
+        return (vector * image(vector)).sum() / (vector**2).sum()
 
     def init(inputs):
         zero = jnp.zeros((), inputs["weights"].dtype)
-        return {
-            "weights": inputs["weights"],
-            "early": inputs["weights"],
-            "raised": zero,
-            "count": zero,
-            "late": zero - 1,
-        }
+        return inputs["weights"], inputs["weights"], False, zero, zero - 1
 
     def step(inputs, state):
-        value, slope = jax.value_and_grad(loss)(state["weights"], inputs)
-        raised = jnp.maximum(state["raised"], (value <= inputs["warm_loss"]).astype(value.dtype))
-        relative = jnp.where(
-            raised > 0,
-            inputs["relative_step"],
-            jnp.minimum(inputs["warm_step"], inputs["relative_step"]),
-        )
-        return {
-            "weights": state["weights"] - relative * inputs["edge_step"] * slope,
-            "early": jnp.where(state["raised"] > 0, state["early"], state["weights"]),
-            "raised": raised,
-            "count": state["count"] + 1,
-            "late": jnp.where(
-                state["count"] < 0.9 * inputs["max_steps"], -1, jnp.maximum(state["late"], value)
-            ),
-        }
+        weights, early, raised, count, late = state
+        value, slope = jax.value_and_grad(loss)(weights, inputs)
+        early = jnp.where(raised, early, weights)
+        raised |= value <= inputs["warm_loss"]
+        relative = inputs["relative_step"]
+        relative = jnp.where(raised, relative, jnp.minimum(inputs["warm_step"], relative))
+        late = jnp.where(count < 0.9 * inputs["max_steps"], -1, jnp.maximum(late, value))
+        return weights - relative * inputs["edge_step"] * slope, early, raised, count + 1, late
 
     def observe(inputs, state):
-        return {"loss": loss(state["weights"], inputs), "share": shares(state["weights"])}
+        return {"loss": loss(state[0], inputs), "share": shares(state[0])}
 
     def finish(inputs, state):
-        share, early = (shares(state[name]) for name in ("weights", "early"))
-        ends, starts = (largest_curvature(state[name], inputs) for name in ("weights", "early"))
-        half = inputs["relative_step"] * inputs["edge_step"] / 2
-        warm = jnp.where((state["raised"] > 0) & (state["late"] >= 0), 1, jnp.nan)
-        return {
-            "participation": warm * share.sum() ** 2 / (share**2).sum(),
-            "early_share": warm * early,
-            "edge": warm * half * ends,
-            "early_edge": warm * half * starts,
-            "last_loss": warm * state["late"],
+        weights, early, raised, _, late = state
+        share, half = shares(weights), inputs["relative_step"] * inputs["edge_step"] / 2
+        values = {
+            "participation": share.sum() ** 2 / (share**2).sum(),
+            "early_share": shares(early),
+            "edge": half * largest_curvature(weights, inputs),
+            "early_edge": half * largest_curvature(early, inputs),
+            "last_loss": late,
         }
+        known = jnp.where(raised & (late >= 0), 1, jnp.nan)
+        return {name: known * value for name, value in values.items()}
 
     return lab.Program(init, step, observe, finish=finish)
 
@@ -165,10 +144,9 @@ def predict(p, step, seed):
     """Return where the race of flow and the slide to the edge end, from what a run draws; nothing for matrices."""
     if p.hidden_width > 1:
         return {}
-    drawn = inputs(p, seed)["weights"][:, 0, 0, 0]
+    drawn, half = inputs(p, seed)["weights"][:, 0, 0, 0], p.relative_step * edge_step(p) / 2
     flow = theory.shares_of_flow(drawn, p.singular_value, p.depth)
-    left = theory.slide(flow, p.depth, 2 / (p.relative_step * edge_step(p)))
-    half = p.relative_step * edge_step(p) / 2
+    left = theory.slide(flow, p.depth, 1 / half)
     return {
         "participation": theory.participation(left),
         "early_share": flow,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.study import PerSeed, claim, larger_first, skip_if
+from foretrain.study import PerSeed, claim, larger_first
 from foretrain.theory.pathways import spectral as theory
 
 from .study import EARLY, PAPER, SOURCE, carrying, strengths, variants
@@ -10,16 +10,14 @@ from .study import EARLY, PAPER, SOURCE, carrying, strengths, variants
 ROOM = 0.03  # relative error of times that a start may bring
 STEPS = 4  # of a start, in steps, from which on no layer changes sign with all others
 AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
-RANGE = (
-    0.68,
-    1.14,
-)  # singular values of Muon's steps, of modes up to a hundred times weaker than the strongest
+# Singular values of Muon's steps, of modes up to a hundred times weaker than the strongest.
+SHORTEST, LONGEST = 0.68, 1.14
 
 
 def domain(c):
     """Return in words why a start is too large for the law, or too small for even depth; "" where it is neither."""
     p = c.p
-    grown = theory.learning_time(0, strengths(p)[-1:], p.share, p.paths, p.depth).item()
+    grown = theory.learning_time(strengths(p)[-1], p.share, p.paths, p.depth)
     if p.init_scale > ROOM * grown:
         return f"the start is {p.init_scale / grown:.2g} of what layers grow to, above {ROOM:g}"
     if p.depth % 2 == 0 and p.init_scale < STEPS * p.learning_rate:
@@ -27,14 +25,14 @@ def domain(c):
     return ""
 
 
-def over_law(runs, c):
+def over_law(c, network=""):
     """Return measured times over those of the law, shape (seed, mode); infinite where a mode is not learned."""
-    ratio = runs.arrival / c.theory.arrival.mean("seed")
+    ratio = c[network].arrival / c.theory.arrival.mean("seed")
     return ratio.fillna(np.inf).transpose("seed", "mode").values
 
 
 def over_law_range(c):
-    ratio = over_law(c["muon"], c)
+    ratio = over_law(c, "muon")
     return PerSeed(ratio.min(1), upto=ratio.max(1))
 
 
@@ -42,34 +40,32 @@ def smaller_first(runs, c):
     return larger_first(runs.arrival, 1 / c.theory.arrival.mean("seed"))
 
 
-def paths(runs, c):
-    """Return which share of all paths carries a mode, shape (seed, mode)."""
-    skip_if(c.p.paths < 2, "one path has no race")
-    return carrying(runs).values / c.p.paths
+def least_paths(runs, c):
+    """Return which share of all paths carries the mode that fewest carry, per seed."""
+    return carrying(runs).values.min(1) / c.p.paths
 
 
-def winner(c):
-    skip_if("descent" not in variants(c.p), "descent takes too long from this start")
-    return paths(c["descent"], c)[:, 0] * c.p.paths < 1.5
+def race(c):
+    return c.p.paths > 1 and c.p.rule == "spectral"
 
 
 OURS = {"source": SOURCE, "rank": "headline", "near": 1}
 PAIRS = "Share of pairs of modes of which the smaller one is learned first."
-ORDER = {"inside": AGREE, "within": (0, 1), "note": PAIRS, "domain": domain}
+ORDER = OURS | {"inside": AGREE, "within": (0, 1), "note": PAIRS, "domain": domain}
 LEAST = "Paths that carry a mode, over all; the least of all modes."
-PATHS = {"statistic": "median", "note": LEAST, "domain": domain}
+PATHS = OURS | {"statistic": "median", "note": LEAST, "domain": domain, "where": race}
 CLAIMS = [
     claim(
         "order",
         "Under spectral descent smaller modes are learned before larger ones.",
         lambda c: smaller_first(c.simulation, c),
         why="A layer grows alike in all modes, and smaller ones have less far to go; a lost direction may change a pair.",
-        **OURS | ORDER | {"source": f"{PAPER}; {SOURCE}"},
+        **ORDER | {"source": f"{PAPER}; {SOURCE}"},
     ),
     claim(
         "times",
         "Under spectral descent a share q of a mode s is learned in (q s / M)^(1/L) over the rate steps, from any start.",
-        lambda c: abs(over_law(c.simulation, c) - 1).max(1),
+        lambda c: abs(over_law(c) - 1).max(1),
         inside=(0, ROOM),
         statistic="median",
         domain=domain,
@@ -80,11 +76,10 @@ CLAIMS = [
     claim(
         "equal-paths",
         "Under spectral descent all paths carry every mode alike, whichever started ahead.",
-        lambda c: paths(c.simulation, c).min(1),
+        lambda c: least_paths(c.simulation, c),
         inside=(0.97, 1),
-        where=lambda c: c.p.rule == "spectral",
         why="All paths grow by the same; a start of three percent of it leaves a difference of its square.",
-        **OURS | PATHS,
+        **PATHS,
     ),
     claim(
         "lost-direction",
@@ -103,13 +98,13 @@ CLAIMS = [
         "Muon with momentum and five Newton-Schulz steps also learns smaller modes before larger ones.",
         lambda c: smaller_first(c["muon"], c),
         why="Its steps differ by up to 1.7, times of neighbours by 1.2 to 1.4: one pair in five may change places.",
-        **OURS | ORDER,
+        **ORDER,
     ),
     claim(
         "muon-times",
         "Muon learns every mode at the time of spectral descent over .68 to 1.14.",
         over_law_range,
-        inside=(1 / RANGE[1] - ROOM, 1 / RANGE[0] + ROOM),
+        inside=(1 / LONGEST - ROOM, 1 / SHORTEST + ROOM),
         domain=domain,
         source=SOURCE,
         why="Between these lie what five Newton-Schulz steps make of singular values that are at least .01; 3% for the start.",
@@ -118,17 +113,17 @@ CLAIMS = [
     claim(
         "muon-equal",
         "Under Muon nearly all paths carry every mode.",
-        lambda c: paths(c["muon"], c).min(1),
+        lambda c: least_paths(c["muon"], c),
         inside=(0.9, 1),
         why="Paths grow apart only by what five Newton-Schulz steps leave; a tenth for that.",
-        **OURS | PATHS | {"rank": "detail"},
+        **PATHS | {"rank": "detail"},
     ),
     claim(
         "descent-race",
         "Descent from the same starts lets one of all paths take the largest mode from depth three on.",
-        winner,
+        lambda c: carrying(c["descent"]).values[:, 0] < 1.5,
         inside=AGREE,
-        where=lambda c: c.p.depth > 2 and c.p.paths > 1,
+        where=lambda c: c.p.depth > 2 and race(c) and "descent" in variants(c.p),
         why="The path that overlaps most takes all in the limit of small starts; fewer than 1.5 paths carry it.",
         **OURS | {"rank": "control"},
     ),

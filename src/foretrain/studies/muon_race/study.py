@@ -28,14 +28,14 @@ lab.declare("path", kind="bool", negative="Whether the determinant of its start 
 class Parameters(lab.Training):
     """Paths of square layers that add up to a target with modes of falling strengths."""
 
-    rule: str = lab.parameter(
-        "spectral",
+    rule: str = lab.choice(
         "step: polar factor of the gradient, Muon's approximation with momentum, or the gradient",
-        choices=("spectral", "muon", "descent"), static=True, sweepable=False,
-    )  # fmt: skip
-    depth: int = lab.parameter(2, "layers", symbol="L", minimum=2, maximum=12, static=True)
-    paths: int = lab.parameter(3, "paths", symbol="M", minimum=1, maximum=32, static=True)
-    width: int = lab.parameter(4, "width of layers", minimum=2, maximum=32, static=True)
+        ("spectral", "muon", "descent"),
+        sweepable=False,
+    )
+    depth: int = lab.size(2, "layers", 12, minimum=2, symbol="L")
+    paths: int = lab.size(3, "paths", 32, symbol="M")
+    width: int = lab.size(4, "width of layers", 32, minimum=2)
     singular_value: float = lab.parameter(4.0, "largest of the target", symbol="s", above=0)
     decay: float = lab.parameter(0.5, "strength of a mode over the one before", above=0, maximum=1)
     init_scale: float = lab.parameter(0.01, "typical start", symbol="σ", above=0, maximum=0.3)
@@ -66,7 +66,7 @@ def inputs(p, seed):
     weights = random.standard_normal((p.paths, p.depth, p.width, p.width)) / p.width**0.5
     places = np.arange(p.paths) - (p.paths - 1) / 2
     weights *= p.init_scale * (1 + p.lead) ** places[:, None, None, None]
-    due = theory.learning_time(0, strengths(p)[-1:], EARLY, p.paths, p.depth).item()
+    due = theory.learning_time(strengths(p)[-1], EARLY, p.paths, p.depth)
     early = np.ceil(due / p.learning_rate)
     return {"weights": weights, "strengths": strengths(p), "early": early}
 
@@ -125,7 +125,7 @@ def predict(p, step, seed):
         return {}
     s, time = strengths(p), step * p.learning_rate
     return {
-        "arrival": theory.learning_time(0, s, p.share, p.paths, p.depth),
+        "arrival": theory.learning_time(s, p.share, p.paths, p.depth),
         "carried": theory.strength(time, s, p.paths, p.depth),
         "negative": theory.negative(inputs(p, seed)["weights"]),
     }
@@ -137,28 +137,25 @@ def carrying(runs):
     return parts.isel(path=0, drop=True).copy(data=participation(parts.values))
 
 
-NETWORKS = {"Spectral descent": "", "Muon": "muon", "Descent": "descent"}
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
-MUON = {"theory": lambda c: c.theory.carried, "title": "Muon", **CURVES}
-DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "title": "Descent"}
+DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False}
 PATHS = {"x": "init_scale", "by": "depth", "theory": False, "scale": "semilogx"}
 PATHS |= {"label": "Paths carrying a mode"}
-
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",
         "Strength that all paths carry of each mode, mean over seeds; dashed, spectral descent from zero.",
         panel(lambda c: c.carried, title="Spectral descent", **CURVES),
-        panel(lambda c: c["muon"].carried, **MUON),
-        panel(lambda c: c["descent"].carried, **DESCENT),
+        panel(lambda c: c.carried, of="muon", title="Muon", **CURVES),
+        panel(lambda c: c.carried, of="descent", title="Descent", **DESCENT),
         legend=4,
     ),
     "paths": figure(
         "No race is left under Muon",
         "Number of paths that carry a mode at the end, mean over modes and seeds. Descent is followed where it ends in time.",
         *(
-            panel(lambda c, name=name: carrying(c[name]).mean("mode"), title=title, **PATHS)
-            for title, name in NETWORKS.items()
+            panel(lambda c: carrying(c.simulation).mean("mode"), of=name, title=title, **PATHS)
+            for title, name in (("Spectral descent", ""), ("Muon", "muon"), ("Descent", "descent"))
         ),
         legend=3,
     ),

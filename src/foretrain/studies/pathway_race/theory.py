@@ -21,10 +21,7 @@ FINER = 5  # times between two of them, where a half-learning time is read off
 
 
 def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
-    """The modules of one P from wide random weights, the reduction from equal starts, and who wins the mixed race.
-
-    With shared encoders there is no closed form from random weights: those entries are nan.
-    """
+    """Modules from wide random weights (nan with shared encoders), the reduction from equal starts, and who wins."""
     data, scale = items_task(p.level_weights), p.init_scale
     modes, optima = (data.singular_values, data.variances), data.singular_values / data.variances
     factors = part_factors(p)[0]
@@ -84,10 +81,7 @@ def unshared_part(p: Parameters) -> float:
 
 
 def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
-    """Bound the loser's share over the prediction of its own start, full sharing starting at `full_scale` of the modules.
-
-    The overlaps of the start are known, which leaves the finite step and what domains do not share.
-    """
+    """Bound the loser's share over the prediction of its own start by the finite step and what domains do not share."""
     slower, faster = sorted((p.paths**0.5, p.domains * full_scale))
     left_out = unshared_part(p)
     return schemes.loser_range(slower / faster, left_out, p.step_fraction + left_out)

@@ -51,10 +51,9 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
-    """Predict the error of every pair in the limit of small initial weights.
+    """Predict the error of every pair in the limit of small initial weights, by the components of the trained pairs.
 
-    Zero within a connected component of the graph of trained pairs, the error of unrelated bases across components, and
-    that of answering zero, <|y|^2>/2, where a domain is never trained: its small weights stay as they were.
+    Zero within one, that of unrelated bases across, and of answering zero, <|y|^2>/2, where a domain is never trained.
     """
     data = items_task(p.level_weights)
     modes, power = (data.singular_values, data.variances), data.output_power

@@ -30,10 +30,7 @@ def error_over(c, pairs):
 
 
 def smallest_fraction(c, error):
-    """Return the fraction from which an error of converged runs stays at most `GENERALISES`, dims (init_scale, seed).
-
-    It is 1 where the error stays larger, nan where no run converged or one is not done.
-    """
+    """Return the fraction from which an error of converged runs stays low, 1 for none, nan if unknown, (init_scale, seed)."""
     skip_if(error.sizes["trained_fraction"] < 2, "`trained_fraction` has one value")
     error = error.where(shared.has_converged(c))
     threshold = xr.apply_ufunc(

@@ -2,6 +2,7 @@
 
 M paths of L layers add up to a mode of strength s; path m carries the share p_m. On a minimum the largest curvature of
 1/2 (s - sum_m p_m)^2 along balanced layers is L sum_m p_m^(2-2/L). Steps of size eta can stay where it is at most 2/eta.
+Below, `depth` is L, at least 2, and `relative_step` is f, the step over the largest that one path can bear.
 Derived here; the effect is that of Kim & Lee (2026), arXiv 2606.05219, of which the abstract alone was read.
 """
 
@@ -16,13 +17,8 @@ TURNS = 2000  # steps over which an oscillation is averaged, after as many
 
 
 def sharpness(shares: np.ndarray, depth: int) -> Any:
-    """Return the largest curvature of balanced paths, L sum_m p_m^(2-2/L).
-
-    Args:
-        shares: (..., M), shares of one mode, non-negative.
-        depth: L, layers of a path, at least 2.
-    """
-    return depth * (np.asarray(shares) ** (2 - 2 / depth)).sum(-1)
+    """Return the largest curvature of balanced paths, L sum_m p_m^(2-2/L), of non-negative shares (..., M) of one mode."""
+    return depth * (shares ** (2 - 2 / depth)).sum(-1)
 
 
 def participation(shares: np.ndarray) -> Any:
@@ -39,12 +35,8 @@ def least_participation(relative_step: float, paths: int, depth: int) -> float:
     """Return the fewest paths, (sum p)^2 / sum p^2, that carry a mode on a minimum that a step can end on.
 
     No layers of matrices are flatter than balanced ones of the same shares. Of shares with one sum and one sharpness those of
-    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f.
-
-    Args:
-        relative_step: f, the step over the largest that one path can bear.
-        paths: M, at least 2.
-        depth: L, at least 3.
+    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f. It is 1
+    up to f = 1, and M beyond the window.
     """
     if not 1 < relative_step < window(paths, depth):
         return 1.0 if relative_step <= 1 else float(paths)
@@ -76,11 +68,7 @@ def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
     """Return the steps until enough paths carry a mode again for a stable minimum; infinity where there is none.
 
     While k paths oscillate, a^(2-L) of a path that carries nothing falls by (L-2) `pull` in a step, until it joins them.
-
-    Args:
-        shares: (M,), shares before the step is raised, above 0.
-        relative_step: f, the step over the largest that one path can bear.
-        depth: L, at least 2.
+    The shares (M,) are those before the step is raised, above 0.
     """
     if relative_step >= window(len(shares), depth):
         return np.inf
@@ -102,7 +90,7 @@ def shares_of_flow(start: np.ndarray, strength: float, depth: int) -> np.ndarray
     Args:
         start: (M,), weight of each layer of each path, above 0.
         strength: s, above sum of start^L.
-        depth: L, at least 2.
+        depth: L.
     """
     if depth == 2:
         return start**2 * strength / (start**2).sum()
@@ -120,12 +108,12 @@ def slide(shares: np.ndarray, depth: int, most: float) -> np.ndarray:
 
     Args:
         shares: (M,), shares to begin with, above 0; they are returned where they are flat enough.
-        depth: L, at least 2; at 2 all minima are alike, and nothing slides.
-        most: Sharpness to reach; that of equal shares where it lies below.
+        depth: L; at 2 all minima are alike, and nothing slides.
+        most: Sharpness to reach; that of equal shares where it lies below, nan for none.
     """
-    strength = shares.sum()
-    if depth == 2 or sharpness(shares, depth) <= most:
+    if depth == 2 or not sharpness(shares, depth) > most:
         return shares
+    strength = shares.sum()
     equal = np.full(shares.shape, strength / len(shares))
     if sharpness(equal, depth) >= most:
         return equal

@@ -6,30 +6,24 @@ of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times
 are results of Rhee, Simon & Karkada (2026), arXiv 2606.30509, of which the abstract alone was read.
 """
 
+from typing import Any
+
 import numpy as np
 
 
-def learning_time(
-    start: float,
-    strengths: np.ndarray,
-    fraction: np.ndarray | float,
-    paths: int,
-    depth: int,
-) -> np.ndarray:
-    """Return when modes are learned to a fraction, (fraction s / M)^(1/L) - a_0: smaller ones first.
+def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
+    """Return when modes are learned to a fraction from a start at zero, (fraction s / M)^(1/L): smaller ones first.
 
     Args:
-        start: a_0, singular value of each layer; the time is 0 where it has passed already.
         strengths: (..., mode), s of each mode, above 0.
         fraction: Part of s, between 0 and 1; broadcasts with strengths.
         paths: M.
         depth: L.
 
     Returns:
-        (..., mode), in steps times the learning rate.
+        (..., mode), in steps times the learning rate; a start at a_0 is ahead by a_0.
     """
-    reached = (np.asarray(fraction) * strengths / paths) ** (1 / depth)
-    return np.maximum(reached - start, 0)
+    return (fraction * strengths / paths) ** (1 / depth)
 
 
 def strength(time: np.ndarray, strengths: np.ndarray, paths: int, depth: int) -> np.ndarray:
@@ -45,9 +39,6 @@ def negative(layers: np.ndarray) -> np.ndarray:
     determinant of -1. W_1 = W_2^T, and with it the rank, stays. At odd depth the first step makes all paths positive.
 
     Args:
-        layers: (..., L, n, n), the start, for a target of positive determinant.
-
-    Returns:
-        Booleans (...).
+        layers: (..., L, n, n), the start, for a target of positive determinant; the answer has shape (...).
     """
     return np.linalg.det(layers).prod(-1) < 0

@@ -6,6 +6,7 @@ biases included, and the outputs are compared with the network's own: the behavi
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -103,7 +104,7 @@ def ablation_curve(
     """
     chain = steps(network, basis.folded)
     sizes = [positions * width for positions, width in shapes(network, data, basis.folded)]
-    strengths: Sequence[np.ndarray] = () if graph is None else graph.strengths
+    strengths: Any = [] if graph is None else graph.strengths
     orders = [np.argsort(-part, axis=None, kind="stable") for part in strengths]
 
     def section(at, step, f, count):

@@ -59,7 +59,7 @@ def layer_outputs(
     )
     values = jaxpr_as_fun(ClosedJaxpr(cut, program.consts))(*leaves, x)
     pairs = zip(layers.items(), values, strict=True)
-    return {name: (value, *fans) for (name, (_, *fans)), value in pairs}
+    return {name: (value, fan_in, fan_out) for (name, (_, fan_in, fan_out)), value in pairs}
 
 
 def _fans(equation, side):

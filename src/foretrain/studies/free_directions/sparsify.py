@@ -15,6 +15,7 @@ C may have negative entries, so it does not commute with the rectifier. What hol
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def _in_blocks(weight, kept, blocks):
     wide, last = len(weight), weight.shape[1] - 1
     # Begun empty, for a layer of which nothing is left.
     empty = np.zeros((0, last + 1))
-    parts = [(empty, empty.astype(bool), np.zeros((0, wide)), np.zeros((wide, 0)))]
+    parts: list[Any] = [(empty, empty.astype(bool), np.zeros((0, wide)), np.zeros((wide, 0)))]
     gates, shift, unit = [], np.zeros(wide), np.eye(wide)
     for block in blocks:
         these = list(block.neurons)

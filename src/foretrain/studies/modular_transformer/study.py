@@ -139,9 +139,8 @@ def chance(symbols, dim, draws=400):
     return float(circle(drawn).mean())
 
 
-def three_circles(c):
-    share = by_run(lambda e: np.sort(frequency_shares(e))[..., -3:].sum(-1), embedding(c, np.inf))
-    return map_mean(c, share)
+def three_circles(embedding):
+    return np.sort(frequency_shares(embedding))[..., -3:].sum(-1)
 
 
 def structure_at_the_start(c):
@@ -229,7 +228,7 @@ CLAIMS = [
         **LATE,
     ).and_corrected(
         "At the end most of the variance of the embeddings is at three frequencies: several circles, not one.",
-        quantity=three_circles,
+        quantity=lambda c: map_mean(c, by_run(three_circles, embedding(c, np.inf))),
         source=PAGE,
         near=1,
         inside=(0.5, 1.0),

@@ -5,7 +5,7 @@ import xarray as xr
 
 from foretrain.quantities.allowed import tolerance
 from foretrain.quantities.gates import angle_clusters
-from foretrain.study import claim, float_type
+from foretrain.study import claim, float_type, relative_gap
 from foretrain.tasks.logic import xor
 from foretrain.theory.pathways.exclusive_or import LEARNED, SINGULAR_VALUE, descent, loss_of
 from foretrain.theory.pathways.rectified_start import sort_rectified_units
@@ -66,11 +66,6 @@ def decoupled_gap(c):
     expected = descent(start, c.p.learning_rate, c.p.steps, every=c.p.observe_every)
     expected = xr.DataArray(expected[: strength.sizes["step"]], dims=("step", "example"))
     return (strength - expected) / LEARNED
-
-
-def flow_gap(c):
-    expected = c.theory.closed_form_loss.isel(seed=0, drop=True)
-    return (c["decoupled-flow"].loss - expected) / expected.isel(step=0, drop=True)
 
 
 RELU = {"where": is_rectified, "rank": "headline"}
@@ -199,7 +194,9 @@ CLAIMS = [
     claim(
         "closed-form",
         "The loss of four decoupled pathways under gradient flow is eqs. (21)-(23).",
-        flow_gap,
+        lambda c: relative_gap(
+            c["decoupled-flow"].loss, c.theory.closed_form_loss.isel(seed=0, drop=True)
+        ),
         at_most=lambda c: 1e-12 + c.p.learning_rate**5,
         source=PAPER + "eqs. (21)-(23), Fig. 3c",
         why="A solver of fifth order at a rate of order one errs by the fifth power of its step, beside rounding of float64.",

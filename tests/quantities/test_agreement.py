@@ -4,10 +4,10 @@ from foretrain.quantities.agreement import balanced_agreement
 
 
 def test_both_kinds_count_alike_whatever_their_number():
-    found = np.array([1.0, 1, 1, 1, 0])
-    assert balanced_agreement(found, found == 1) == 1
-    assert balanced_agreement(found, np.ones(5, bool)) == 0.5
-    assert balanced_agreement(found, np.array([True, False, True, False, False])) == 0.75
+    result = np.array([1.0, 1, 1, 1, 0])
+    assert balanced_agreement(result, result == 1) == 1
+    assert balanced_agreement(result, np.ones(5, bool)) == 0.5
+    assert balanced_agreement(result, np.array([True, False, True, False, False])) == 0.75
 
 
 def test_one_kind_is_judged_alone_and_what_is_not_known_not_at_all():

@@ -51,7 +51,7 @@ def descended(start, rate=1.0):
 def build(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=None, derived=1.0):
     """Runs that do as theory says, but for starts, rates, errors of exact facts, trained weights and derived starts."""
     own = descended(start * theory()["start_strength"].values, rate)
-    beside = descended(gated * theory()["gated_start_strength"].values)
+    neighbour = descended(gated * theory()["gated_start_strength"].values)
     strength = decoupled_strength(P) ** 2
     alone = descended(np.full((1, 4), strength))
     flow = closed_form(np.array([strength]), STEP * P.learning_rate).T
@@ -66,7 +66,7 @@ def build(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=No
     predicted = theory() if predicted is None else predicted
     networks = {
         "": network(loss_of(own), own, **units),
-        "gated": network(loss_of(beside), beside, **units),
+        "gated": network(loss_of(neighbour), neighbour, **units),
         "decoupled": network(loss_of(alone), alone),
         "decoupled-flow": network((1 + off) * flow, alone),
         "theory": predicted.assign(start_strength=derived * predicted.start_strength),

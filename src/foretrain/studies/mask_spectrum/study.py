@@ -148,7 +148,7 @@ def quarter_circle(c):
     for size in c.values("mask_size"):
         rest = c.mask_singular_values.sel(mask_size=size).isel(mode=slice(1, size)).values
         law = lambda values, n=size: random_matrix.bulk_distribution(values, n, c.p.density)  # noqa: E731
-        distance = np.array([ks_1samp(row, law, method="asymp").statistic for row in rest])
+        distance = np.array([ks_1samp(row, law, method="asymp")[0] for row in rest])
         gaps.append(distance / (np.log(size) / size))
     drawn = np.isfinite(first(c)).all("mask_size")
     return np.where(drawn, np.max(gaps, 0), np.nan)

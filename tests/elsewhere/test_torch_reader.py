@@ -170,7 +170,7 @@ def test_outputs_and_derivatives_are_those_of_pytorch(kind):
 
 
 def test_a_shared_weight_is_one_parameter():
-    module, x, _ = made("language")
+    module, x, _ = sample("language")
     function = of_torch(module, x)
     assert "symbols.weight" in function.names
     assert "head.weight" not in function.names

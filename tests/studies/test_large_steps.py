@@ -143,6 +143,7 @@ def test_every_sentence_can_hold_and_fail():
         "settles": ("last_loss", moving),
         "equal-beyond": ("participation", less),
         "matrices-least": ("matrices/participation", less),
+        "participation": ("participation", more),
         "flat": ("participation", more),
         "leader": ("early_share", lambda shares: shares[..., ::-1]),
         "matrices-edge": ("matrices/edge", less),

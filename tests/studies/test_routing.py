@@ -308,3 +308,10 @@ def test_authors_loss_is_the_paper_s_with_eight_times_the_step_at_their_size():
     theirs = predicted(learning_rate=0.02, steps=50, loss_function="authors")
     for name in ("loss", "reduction_loss"):
         np.testing.assert_allclose(paper[name], theirs[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("values", [{"init_law": "xavier"}, {"mask": "random_rows"}])
+def test_nothing_is_predicted_where_the_closed_form_does_not_apply(values):
+    predicted = _predicted(replace(P, **values), 0)
+    assert np.isnan(predicted["loss"]).all()
+    assert np.isfinite(predicted["reduction_loss"]).all()

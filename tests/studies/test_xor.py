@@ -158,3 +158,15 @@ def test_a_gated_network_may_be_the_study_s_own(tmp_path):
     ids = {"decoupled", "closed-form", "gated-unfitted", "predicted-starts"}
     assert {claim.id for claim in result.claims} == ids
     assert not (result.path / "figures" / "cell-types.svg").exists()
+
+
+def test_descent_of_the_reduction_tends_to_the_closed_form():
+    start, time = np.array([1e-3]), 12.0
+    exact = exclusive_or.closed_form(start, np.array([time]))[0, 0]
+    errors = []
+    for rate in (0.04, 0.02, 0.01):
+        steps = round(time / rate)
+        strengths = exclusive_or.descent(start, rate, steps, every=steps)
+        errors.append(abs(exclusive_or.loss_of(np.repeat(strengths[-1], 4)) - exact))
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order

@@ -54,7 +54,7 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     whole = is_network(model)
     apply: Any = model
     rest = arrays if whole else arrays[1:]
-    if not (whole or callable(model)) or not 1 <= len(rest) <= 2:
+    if not (whole or callable(model)) or not 1 <= len(rest) <= 2 - ("y" in options):
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     x, *y = rest

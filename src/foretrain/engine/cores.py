@@ -26,9 +26,8 @@ class Place:
 
     backend: str  # "cpu" or "gpu"
     core: int  # the system's number of the core that it is pinned to, or that a GPU's worker has without being pinned
-    shared: bool = (
-        False  # whether another worker has the core, or may have it since no lock can be made
-    )
+    # True if another worker has the core, or may have it since no lock can be made.
+    shared: bool = False
     locks: tuple[int, ...] = ()  # descriptors of the locked files of core and GPU
 
     def give_back(self) -> None:

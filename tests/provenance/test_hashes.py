@@ -283,7 +283,7 @@ class Counted:
         {"factor": 2},
         {"factor": jnp.ones(2)},
         {"table": {"a": [np.array([0.0, 1, 0])]}},
-        {"given": 2},
+        {"options": 2},
         {"function": np.cos},
         {"function": twice},
         {"function": lambda w: w},

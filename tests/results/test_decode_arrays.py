@@ -102,7 +102,7 @@ def check_segment(content, folder):
     """Reading the segment gives runs or damage, alike in every way of reading it."""
     with little_memory(content), Told("It ") as message:
         parse("w.npz", content)
-    valid = not message.said
+    valid = not message.raised
     (folder / "journal").mkdir(exist_ok=True)
     (folder / "journal" / "w.npz").write_bytes(content)
     result = scan(folder)

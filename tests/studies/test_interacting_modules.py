@@ -45,7 +45,7 @@ def build(relu=2, identity=6, tanh=0, each=1, distance=0.0):
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "additive": {"apart": 2},
+        "additive": {"distance": 2},
         "one-each": {"each": 2},
         "constrained-sum": {},
         "constrained-sum.corrected": {"relu": 0},

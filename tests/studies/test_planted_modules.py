@@ -66,7 +66,7 @@ def build(excess=M, distance=0, linear=0, tanh=0, derivative=STEP, more=0.0, pla
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "additive": {"apart": 1},
+        "additive": {"distance": 1},
         "constrained-sum": {},
         "constrained-sum.corrected": {"excess": M + 1},
         "linear-sum": {"linear": 1, "tanh": 1},
@@ -74,7 +74,7 @@ def test_every_sentence_can_hold_and_fail():
         "logarithmic-count.corrected": {"derivative": SECANT},
         "strengths-add": {"more": 0.2},
         "search": {},
-        "search.corrected": {"found": 0.6},
+        "search.corrected": {"result": 0.6},
     }
     as_the_document_says = {
         "constrained-sum": {"excess": 0},

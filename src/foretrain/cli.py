@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain import __version__
-from foretrain.commands import COMMANDS
+from foretrain.commands import ARGUMENTS, COMMANDS
 from foretrain.errors import ArgumentError, ForetrainError, argument_error, nearest
 from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
@@ -34,10 +34,7 @@ _COMPLAINTS = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are one line in the grammar of `foretrain.errors`; it takes no option by its first letters."""
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, allow_abbrev=False, **options)
+    """A parser whose complaints are one line in the grammar of `foretrain.errors`."""
 
     def error(self, message):
         for pattern, rule, fault in _COMPLAINTS:
@@ -92,13 +89,14 @@ def _parse(argv, options=None):
         prog="foretrain",
         description="Predict how a network will learn from a reduced theory, train it, and judge claim by claim.",
         epilog=EPILOG,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.set_defaults(command=lambda _: parser.print_help())
     commands = parser.add_subparsers(dest="name", metavar="command", parser_class=_Parser)
     parsers = {}
-    for name, (function, about, _) in COMMANDS.items():
-        parsers[name] = commands.add_parser(name, help=about, description=about)
+    for name, (function, about) in COMMANDS.items():
+        parsers[name] = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         parsers[name].set_defaults(command=function)
     if "_ARGCOMPLETE" in os.environ:  # the shell asks what may follow the words before the cursor
         import argcomplete
@@ -156,7 +154,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 def _add_arguments(parsers, argv):
-    for verb, (_, _, arguments) in COMMANDS.items():
+    for verb, arguments in ARGUMENTS.items():
         for name, meaning in arguments.items():
             *_, long = words = name.split()
             kind = _KINDS.get(f"{verb}:{long}", _KINDS.get(long, {}))
@@ -169,9 +167,8 @@ def _add_arguments(parsers, argv):
                 kind, words = item.metadata["kind"], {"help": item.metadata["meaning"]}
                 words |= {"type": kind, "default": item.default} if kind is not bool else _FLAG
                 parsers[verb].add_argument(f"--{name.replace('_', '-')}", **words)
-    run = parsers["run"]
-    if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
-        _add_parameters(run, study)
+    if argv[:1] == ["run"] and (study := _study_in(argv[1:], parsers["run"])) is not None:
+        _add_parameters(parsers["run"], study)
 
 
 def _study_in(words, parser):

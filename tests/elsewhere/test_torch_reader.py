@@ -169,6 +169,13 @@ def test_outputs_and_derivatives_are_those_of_pytorch(kind):
     assert module.training  # as it was
 
 
+def test_a_shared_weight_is_one_parameter():
+    module, x, _ = made("language")
+    function = of_torch(module, x)
+    assert "symbols.weight" in function.names
+    assert "head.weight" not in function.names
+
+
 def vectors():
     return nn.Sequential(
         nn.Flatten(), nn.Linear(8, 6), nn.ReLU(), nn.Dropout(), nn.BatchNorm1d(6),

@@ -7,6 +7,7 @@ import pytest
 from made_records import RECORD
 from typed_numbers import counted, percentages, typed
 
+from foretrain.claims.rows import rows
 from foretrain.plans import catalogue
 from foretrain.registry.record import place, records
 from foretrain.registry.render import rendered
@@ -75,6 +76,20 @@ def test_a_measured_number_in_prose_stands_before_its_reference(page):
 def test_a_number_of_verdicts_seeds_or_runs_stands_before_its_reference(page):
     study = page.stem if page.parent.name == "studies" else ""
     assert counted(page.read_text("utf-8"), study) == []
+
+
+def test_verdicts_beside_optimisers_and_steps_are_those_of_the_records():
+    page = (ROOT / "docs" / "which-theory.md").read_text("utf-8")
+    verdicts = {
+        f"{record.study}/{row.id}": row.verdict
+        for record in RECORDS
+        if record.size == "default"
+        for row in rows(record.claims)
+    }
+    pairs = re.findall(r"`([\w-]+/[\w.-]+)` (\w+)", page)
+    assert len(pairs) > 15
+    for sentence, verdict in pairs:
+        assert verdicts[sentence] == verdict, sentence
 
 
 def test_no_page_of_a_study_has_more_typed_percentages_than_its_ceiling():

@@ -52,6 +52,21 @@ def test_theory_at_ratio_zero_is_the_propagator_of_the_frozen_map_whatever_its_s
     )
 
 
+def test_shared_embeddings_do_not_follow_the_energy_of_pairs():
+    """Symbols 0 to 3 under addition, map frozen and isotropic: a pair that shares no symbol is moved by other samples."""
+    random = np.random.default_rng(0)
+    samples = np.array([(i, j) for i in range(4) for j in range(i, 4)])
+    counts = np.array([np.bincount(pair, minlength=4) for pair in samples])
+    labels = random.standard_normal((7, 3))[samples.sum(1)]
+    embedding = random.standard_normal((4, 3))
+    velocities = counts @ -(counts.T @ (counts @ embedding - labels))
+    first, second = (samples.tolist().index(list(pair)) for pair in ((0, 3), (1, 2)))
+    points = counts @ embedding
+    gap, velocity = points[first] - points[second], velocities[first] - velocities[second]
+    own = -2 * gap  # what these two samples do to each other: each holds two symbols
+    assert np.linalg.norm(velocity - own) > np.linalg.norm(own) / 2
+
+
 AXES = {"rate_ratio": (0.003, 0.01, 0.03), "output_dim": (32, 128, 512)}
 SEEDS, STEP = 10, np.arange(0, 101, 5)
 

@@ -8,7 +8,7 @@ import pytest
 
 import foretrain
 from foretrain import degeneracy, networks, theory
-from foretrain.commands import COMMANDS
+from foretrain.commands import ARGUMENTS
 
 MODULES = [getattr(theory, name) for name in theory.__all__]
 # What takes functions as arguments knows nothing of starts and rates.
@@ -100,7 +100,7 @@ def arguments_of_rooms():
 def test_a_door_has_one_name_for_each_number_of_a_training():
     options = [
         (verb, name.lstrip("-").replace("-", "_"))
-        for verb, (_, _, arguments) in COMMANDS.items()
+        for verb, arguments in ARGUMENTS.items()
         for names in arguments
         for name in names.split()
     ]

@@ -166,9 +166,9 @@ def analyze(
     sizes = function.size, len(x), outputs.size
     analysis = Analysis(*sizes, wide, loss, eps, source, doubts=doubts)
 
-    def part(name, fields, source, make):
-        """Return the analysis with the fields of a part, and its doubts, which `make` returns behind them."""
-        *values, lines = kept(parts, name, source, make)
+    def part(name, fields, source, make, *of):
+        """Return the analysis with the fields of a part, and its doubts, which ``make(*of)`` returns behind them."""
+        *values, lines = kept(parts, name, source, lambda: make(*of))
         doubts.extend(lines)
         known = replace(analysis, **dict(zip(fields, values, strict=True)))
         if keep:
@@ -177,19 +177,17 @@ def analyze(
 
     # What each part depends on, beside the parts before it.
     inputs, fields = (function.params, x, y, outputs, loss, eps, seed), ("costs", "jacobian")
-    make = lambda: unit_costs.costs_of(function, x, loss, eps, seed)  # noqa: E731
-    analysis = part("curvature", fields, inputs, make)
-    scale, spectrum = eps if wiring else None, analysis.jacobian
-    make = lambda: _counted(function, flat, scale, loss, spectrum)  # noqa: E731
-    analysis = part("free directions", ("exact", "freedom"), inputs, make)
+    analysis = part("curvature", fields, inputs, unit_costs.costs_of, function, x, loss, eps, seed)
+    of = function, flat, eps if wiring else None, loss, analysis.jacobian
+    analysis = part("free directions", ("exact", "freedom"), inputs, _counted, *of)
     if network is not None and wiring:
         options = {"number": modules, "resolution": resolution, "points": points}
         make = lambda: wired(network, flat, eps, loss=loss, **options)  # noqa: E731
         analysis = part("basis, graph and modules", ("wiring",), (inputs, options), make)
     if gradients:
         options = {"gradients": gradients, "seed": seed, "tell": tell}
-        make = lambda: _sampled(function, x, y, loss, eps, outputs, options)  # noqa: E731
-        analysis = part("sampling", ("sampled",), (inputs, gradients), make)
+        of = function, x, y, loss, eps, outputs, options
+        analysis = part("sampling", ("sampled",), (inputs, gradients), _sampled, *of)
     return analysis
 
 

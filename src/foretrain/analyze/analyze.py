@@ -14,7 +14,7 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
-from foretrain.errors import argument_error, known_options, path_argument, real
+from foretrain.errors import argument_error, known_options, path_argument
 from foretrain.tasks.array_files import read_npy
 
 
@@ -114,8 +114,6 @@ def analyze_files(
         loss = asked_loss(y, functions[0].outputs(x), options.get("loss"))[1]
         noise_scale = variance_between(functions, x, loss)
         source, functions = f"variance between {len(functions)} models", functions[:1]
-    elif noise_scale is not None:
-        noise_scale = real("noise_scale", noise_scale, above=0)
     if part:
         functions = [_part(function, part) for function in functions]
     options |= {"noise_scale": noise_scale, "y": y, "source": source}

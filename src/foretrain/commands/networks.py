@@ -7,7 +7,7 @@ from typing import Any
 import foretrain
 from foretrain.commands.studies import JSON
 from foretrain.errors import argument_error
-from foretrain.words import complain, print_json, print_text, room, say
+from foretrain.words import complain, room, say
 
 _COLUMNS = {
     "--step-column": "name of the column of steps in a file of curves",
@@ -16,17 +16,10 @@ _COLUMNS = {
 
 
 def _predict(arguments):
-    from foretrain.predict.files import read_candidates, read_times
+    from foretrain.predict.files import predict_files
 
-    options = _typed(arguments, "times", "until", "out")
-    options |= {"tell": say, "times": read_times(arguments.times, arguments.until)}
-    candidates = read_candidates(arguments.files)
-    if len(candidates) > 1:
-        finding = foretrain.rank(candidates, **options)
-    else:
-        ((label, (graph, data)),) = candidates.items()
-        finding = foretrain.predict(graph, data, label=label, **options)
-    _answer(finding, arguments)
+    finding = predict_files(arguments.files, tell=say, **_typed(arguments))
+    finding.answer().show(arguments.out, as_json=arguments.json)
 
 
 def _explain(arguments):
@@ -35,13 +28,11 @@ def _explain(arguments):
     cores = pin_to_free_core()  # before JAX, which takes eigenvalues of several matrices at once
     from foretrain.explain.model_file import explain_files
 
-    options = _typed(arguments)
-    finding = explain_files(arguments.model, arguments.data, cores=cores, tell=say, **options)
+    options: dict[str, Any] = _typed(arguments) | {"out": arguments.out, "cores": cores}
+    finding = explain_files(arguments.model, arguments.data, tell=say, **options)
     if finding is None:
-        print("This part is done; the last part to finish explains the whole.")
-        return
-    arguments.out = finding.folder
-    _answer(finding, arguments)
+        return print("This part is done; the last part to finish explains the whole.")
+    finding.answer().show(finding.folder, as_json=arguments.json)
 
 
 def _analyze(arguments):
@@ -52,8 +43,7 @@ def _analyze(arguments):
         file, _, inside = arguments.models[0].partition(".py:")
         name = f"{Path(file).name}-{inside}" if inside else Path(file).stem
         arguments.out = Path("runs") / f"analyze-{name}"
-    options = _typed(arguments, "data", "out", "quiet")
-    options |= {} if arguments.quiet else {"tell": say}
+    options: dict[str, Any] = _typed(arguments) | {"tell": None if arguments.quiet else say}
     path, known, shown = arguments.out / "analysis.parts", [], set()
 
     def keep(analysis):
@@ -65,13 +55,13 @@ def _analyze(arguments):
                     say(line)
             shown.add(table.heading)
 
-    options |= {"keep": keep, "parts": path}
     try:
-        _answer(analyze_files(arguments.models, arguments.data, **options), arguments)
+        analysis = analyze_files(arguments.models, keep=keep, parts=path, **options)
+        analysis.answer().show(arguments.out, as_json=arguments.json)
         path.unlink(missing_ok=True)  # it is whole
     except KeyboardInterrupt:
         if known:
-            _answer(known[-1], arguments)
+            known[-1].answer().show(arguments.out, as_json=arguments.json)
         complain("interrupted." + " The same command goes on behind what is known." * bool(known))
         os._exit(130)  # at an orderly end what XLA still computes would crash
 
@@ -79,118 +69,102 @@ def _analyze(arguments):
 def _compare(arguments):
     from foretrain.elsewhere.curves import TABLES
 
-    options, find = _typed(arguments, "out"), foretrain.compare
+    options, find = _typed(arguments), foretrain.compare
     if arguments.first.suffix.lower() in TABLES:
         from foretrain.explain.curve_comparison import compare_curves as find
     elif options:
         name, value = next(iter(options.items()))
         raise argument_error(name, "be left out beside folders of results", f"is {value}")
-    _answer(find(arguments.first, arguments.second, **options), arguments)
+    finding = find(arguments.first, arguments.second, **options)
+    finding.answer().show(arguments.out, as_json=arguments.json)
 
 
-def _typed(arguments, *others) -> dict[str, Any]:
-    """Return the options of a verb that were typed, by name, but `others` and ``json``; check the folder of the answer."""
+def _typed(arguments) -> dict[str, Any]:
+    """Return the options that were typed, by name, but those of printing and of the answer's folder, which is checked."""
     if arguments.out is not None:
         from foretrain.report.answer import check_folder
 
         check_folder(arguments.out)
-    options = (name[2:].replace("-", "_") for name in COMMANDS[arguments.name][2] if name[0] == "-")
-    values = {name: getattr(arguments, name) for name in options if name not in ("json", *others)}
+    names = {name[2:].replace("-", "_") for name in ARGUMENTS[arguments.name] if name[0] == "-"}
+    names -= {"json", "out", "quiet"}
     return {
-        name: value for name, value in values.items() if value is not None and value is not False
+        name: value
+        for name, value in vars(arguments).items()
+        if name in names and value is not None and value is not False
     }
 
 
-def _answer(finding, arguments):
-    """Print the answer of what a verb found, as text or as JSON, and write it into the folder where one is named."""
-    answer = finding.answer()
-    if arguments.json:
-        print_json(answer.as_dict())
-    else:
-        print_text(answer.text(room()))
-    if arguments.out is not None:
-        for path in answer.write(arguments.out):
-            (say if arguments.json else print_text)(f"Written: {path}")
-
-
 COMMANDS = {
-    "predict": (
-        _predict,
-        "what a gated network will learn and when, from its graph and data",
-        {
-            "files": "graph.toml data.npz; more data files, or more pairs, are ranked",
-            "--init-scale": "strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; "
-            "default 0.01",
-            "--init-law": "decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the "
-            "reduction is exact and nothing is trained, else normal",
-            "--times": "times at which the loss is wanted",
-            "--until": "last time of the expected loss",
-            "--approximate": "take the reduction even where the data allow no exact one; the residual is printed",
-            "--train": "train the graph from small random weights beside it, and judge it",
-            "--seeds": "number of networks trained, and a quarter of the draws followed; default 5",
-            "--learning-rate": "step of the networks trained; default 0.02 over the largest curvature",
-            "--out": "folder for prediction.json, the page and the figure",
-            "--json": JSON,
-        },
-    ),
-    "explain": (
-        _explain,
-        "why a network of one's own does not do what theory says",
-        {
-            "model": "model.py with apply(weights, x) and init(key), model.py:name of a module, what makes one or (apply, "
-            "init), or a file of weights; a Python file is run",
-            "data": "npz file of x, y, and perhaps x_test, y_test; or npy file of x",
-            "--labels": "npy file of y, beside an npy file of x",
-            "--learning-rate": "default learning_rate(step) of the model's file",
-            "--steps": "number of steps",
-            "--batch-size": "examples in a minibatch; default all",
-            "--loss": "mse or cross_entropy; default the file's, else mse",
-            "--optimizer": "sgd (default), momentum, adam or adamw",
-            "--momentum": "of momentum; default 0.9",
-            "--weight-decay": "default 0",
-            "--seeds": "number of starts; default 16",
-            "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
-            **_COLUMNS,
-            "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
-            "--out": "folder of results and the page; default runs/explain-<hash>",
-            "--shard": "i/n: only the i-th of n parts of the training, for many machines on one folder",
-            "--json": JSON,
-        },
-    ),
-    "analyze": (
-        _analyze,
-        "how much of a network is free, where, and what is left of it",
-        {
-            "models": "model.py:name, model.py or file of weights, as of explain; several are moments of training, or seeds",
-            "--data": "npy file of inputs (example, input), or npz file of x, y",
-            "--labels": "npy file of classes (example,) or targets (example, output): the loss of training",
-            "--outputs": "npy file of the model's answers on the data: they are compared",
-            "--layers": "order of the layers, or submodules that are layers",
-            "--part": "names of parameters that move; all others stay",
-            "--activation": "nonlinearity between layers; default relu",
-            "--noise-scale": "loss that counts as none, or `seeds`: variance between several models; default from the data",
-            "--loss": "mse or kl; default kl with classes as labels, else mse",
-            "--modules": "number of modules; default as many as surprise most",
-            "--resolution": "of the modules; default from the graph",
-            "--wiring": "over training: modules of every moment, too",
-            "--points": "points of the integral of an edge; default 5",
-            "--gradients": "gradients of all data that sampling may take; default as many as --seconds have",
-            "--seconds": "for sampling, of a core that is always the same, 0 for none; default 60",
-            "--out": "folder for the page; default runs/analyze-<model>",
-            "--json": JSON,
-            "--quiet": "no progress",
-        },
-    ),
+    "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
+    "explain": (_explain, "why a network of one's own does not do what theory says"),
+    "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),
     "compare": (
         _compare,
         "two folders of results side by side, or measured curves and a prediction",
-        {
-            "first": "first folder of results, or a .csv or .parquet file of curves",
-            "second": "second folder of results, or one of predict or explain",
-            "--learning-rate": "that of the curves, beside a folder of predict",
-            **_COLUMNS,
-            "--out": "folder for a page of both",
-            "--json": JSON,
-        },
     ),
+}
+ARGUMENTS = {
+    "predict": {
+        "files": "graph.toml data.npz; more data files, or more pairs, are ranked",
+        "--init-scale": "strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; "
+        "default 0.01",
+        "--init-law": "decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the "
+        "reduction is exact and nothing is trained, else normal",
+        "--times": "times at which the loss is wanted",
+        "--until": "last time of the expected loss",
+        "--approximate": "take the reduction even where the data allow no exact one; the residual is printed",
+        "--train": "train the graph from small random weights beside it, and judge it",
+        "--seeds": "number of networks trained, and a quarter of the draws followed; default 5",
+        "--learning-rate": "step of the networks trained; default 0.02 over the largest curvature",
+        "--out": "folder for prediction.json, the page and the figure",
+        "--json": JSON,
+    },
+    "explain": {
+        "model": "model.py with apply(weights, x) and init(key), model.py:name of a module, what makes one or (apply, "
+        "init), or a file of weights; a Python file is run",
+        "data": "npz file of x, y, and perhaps x_test, y_test; or npy file of x",
+        "--labels": "npy file of y, beside an npy file of x",
+        "--learning-rate": "default learning_rate(step) of the model's file",
+        "--steps": "number of steps",
+        "--batch-size": "examples in a minibatch; default all",
+        "--loss": "mse or cross_entropy; default the file's, else mse",
+        "--optimizer": "sgd (default), momentum, adam or adamw",
+        "--momentum": "of momentum; default 0.9",
+        "--weight-decay": "default 0",
+        "--seeds": "number of starts; default 16",
+        "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
+        **_COLUMNS,
+        "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
+        "--out": "folder of results and the page; default runs/explain-<hash>",
+        "--shard": "i/n: only the i-th of n parts of the training, for many machines on one folder",
+        "--json": JSON,
+    },
+    "analyze": {
+        "models": "model.py:name, model.py or file of weights, as of explain; several are moments of training, or seeds",
+        "--data": "npy file of inputs (example, input), or npz file of x, y",
+        "--labels": "npy file of classes (example,) or targets (example, output): the loss of training",
+        "--outputs": "npy file of the model's answers on the data: they are compared",
+        "--layers": "order of the layers, or submodules that are layers",
+        "--part": "names of parameters that move; all others stay",
+        "--activation": "nonlinearity between layers; default relu",
+        "--noise-scale": "loss that counts as none, or `seeds`: variance between several models; default from the data",
+        "--loss": "mse or kl; default kl with classes as labels, else mse",
+        "--modules": "number of modules; default as many as surprise most",
+        "--resolution": "of the modules; default from the graph",
+        "--wiring": "over training: modules of every moment, too",
+        "--points": "points of the integral of an edge; default 5",
+        "--gradients": "gradients of all data that sampling may take; default as many as --seconds have",
+        "--seconds": "for sampling, of a core that is always the same, 0 for none; default 60",
+        "--out": "folder for the page; default runs/analyze-<model>",
+        "--json": JSON,
+        "--quiet": "no progress",
+    },
+    "compare": {
+        "first": "first folder of results, or a .csv or .parquet file of curves",
+        "second": "second folder of results, or one of predict or explain",
+        "--learning-rate": "that of the curves, beside a folder of predict",
+        **_COLUMNS,
+        "--out": "folder for a page of both",
+        "--json": JSON,
+    },
 }

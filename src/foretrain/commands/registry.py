@@ -61,6 +61,7 @@ def _seal(arguments):
 
 def _check(arguments):
     from foretrain.registry.record import find, records
+    from foretrain.registry.render import stale
     from foretrain.registry.renew import renewable
 
     writes = arguments.all or arguments.renew
@@ -74,21 +75,12 @@ def _check(arguments):
     for record in chosen:
         if record not in small:
             agree &= _named_changed(record) if arguments.all else _check_whole(arguments, record)
-    agree &= _check_pages(arguments.registry)
-    return 0 if agree else 1
-
-
-def _check_pages(registry):
-    """Print which pages of the repository of a registry say otherwise than it does; say if none does."""
-    from foretrain.registry.record import records
-    from foretrain.registry.render import stale
-
-    home = registry.absolute().parent
+    home = arguments.registry.absolute().parent  # the repository, whose pages show the registry
     places = [page for page in (home / "docs", home / "README.md") if page.exists()]
-    pages = stale(places, records(registry))
+    pages = stale(places, records(arguments.registry))
     for page in pages:
         print(f"{page} is not as the registry renders it. Try foretrain registry render {page}.")
-    return not pages
+    return 0 if agree and not pages else 1
 
 
 def _check_small(registry, records):
@@ -173,23 +165,19 @@ def _registry(arguments):
 
 _REGISTRY = "its folder; default `registry`, or where there is none the one that foretrain carries"
 COMMANDS = {
-    "registry": (
-        _registry,
-        "verdicts at each study's sizes: add, list, check, render, seal",
-        {
-            "action": "add results, list, check by running again, render pages, or seal records that no ledger holds",
-            "targets": "folders to add; studies to list or check; pages to render",
-            "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
-            "small runs alone",
-            "--all": "check every record whose code has changed by the small run of its study, which takes seconds",
-            "--size": "name of the size; default that of the preset",
-            "--registry": _REGISTRY,
-            "--out": "folder for the runs of a check; default none",
-        },
-    ),
-    "publish": (
-        _publish,
-        "the registry as a static site",
-        {"--out": "folder for the site; default site", "--registry": _REGISTRY},
-    ),
+    "registry": (_registry, "verdicts at each study's sizes: add, list, check, render, seal"),
+    "publish": (_publish, "the registry as a static site"),
+}
+ARGUMENTS = {
+    "registry": {
+        "action": "add results, list, check by running again, render pages, or seal records that no ledger holds",
+        "targets": "folders to add; studies to list or check; pages to render",
+        "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
+        "small runs alone",
+        "--all": "check every record whose code has changed by the small run of its study, which takes seconds",
+        "--size": "name of the size; default that of the preset",
+        "--registry": _REGISTRY,
+        "--out": "folder for the runs of a check; default none",
+    },
+    "publish": {"--out": "folder for the site; default site", "--registry": _REGISTRY},
 }

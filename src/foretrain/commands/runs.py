@@ -17,7 +17,6 @@ _JUDGED = {
     "--check": "exit with 1 if a claim fails",
 }
 _RUN = {"--explain": "print what would run, seconds and memory, and leave"} | _JUDGED
-_ROOT = 32  # digits of a root that fit into a line
 # A script of shards says these itself.
 _OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
 
@@ -67,7 +66,7 @@ def typed_values(arguments):
 
 
 def _conducted(plan, options, arguments):
-    from foretrain.laboratory.conduct import conduct, execution_options, folder_of
+    from foretrain.laboratory.conduct import conduct, execution_options, folder_of, troubles
     from foretrain.results.summary import read_summary
 
     if arguments.explain:
@@ -89,18 +88,12 @@ def _conducted(plan, options, arguments):
             print_text(f"Page: {page}")
         for line in summary.remarks:
             print_folded(line, "note: ", "      ")
-    _tell_troubles(result.path)
+    for line in troubles(result.path):
+        complain(line)
     unjudged = any(line.startswith("The sentence ") for line in summary.problems)
     if summary.lost or unjudged or set(summary.runs) == {"diverged"}:
         return 3
     return _verdict(result.claims, arguments)
-
-
-def _tell_troubles(folder):
-    from foretrain.laboratory.conduct import troubles
-
-    for line in troubles(folder):
-        complain(line)
 
 
 def _verdict(claims, arguments):
@@ -147,7 +140,7 @@ def _show(arguments):
             ("stored", f"{folder}, {since}" if since else str(folder)),
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
             ("runs", ", ".join(ended)),
-            ("root", root_of(folder)[:_ROOT] or "none"),
+            ("root", root_of(folder)[:32] or "none"),  # so many digits fit into a line
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
             *(("note", line) for line in changed_since(folder, summary.codes)),
         ]
@@ -160,6 +153,7 @@ def _show(arguments):
 
 def _report(arguments):
     from foretrain.errors import UnknownStudyError
+    from foretrain.laboratory.conduct import troubles
     from foretrain.laboratory.index import results_below, write_index
     from foretrain.laboratory.stored_page import page_of_stored
     from foretrain.report.page import FILE_NAME
@@ -176,7 +170,8 @@ def _report(arguments):
         except UnknownStudyError as error:
             page = page_of_stored(folder)
             complain(f"Nothing was judged or drawn anew. {error}")
-        _tell_troubles(folder)
+        for line in troubles(folder):
+            complain(line)
     print_text(f"Page: {page}")
 
 
@@ -186,50 +181,37 @@ def _export(arguments):
 
 
 COMMANDS = {
-    "run": (
-        _run,
-        "run a study and judge its claims",
-        {
-            "study": STUDY,
-            "--config": "TOML file with parameters; flags take precedence",
-            **_RUN,
-        },
-    ),
-    "sweep": (
-        _sweep,
-        "run a study over the grid of a TOML file",
-        {
-            "config": "TOML file: study, fixed parameters, axes, seeds",
-            "--emit-sbatch": "print a SLURM array script of so many shards",
-            **_RUN,
-        },
-    ),
-    "show": (
-        _show,
-        "print the claims of a folder of results",
-        {
-            **_FOLDER,
-            **_JUDGED,
-            "--markdown": "the claims alone, as a Markdown table",
-            "--json": JSON,
-        },
-    ),
-    "report": (
-        _report,
-        "rebuild figures and page from stored results, or an index of many",
-        {
-            **_FOLDER,
-            "--study": "path of the study, where it has moved or has another name now",
-            "--out": "folder for a page of what is stored; nothing is judged anew or written beside the results",
-        },
-    ),
-    "export": (
-        _export,
-        "write results for other tools",
-        {
-            **_FOLDER,
-            "--to": "netcdf, csv or parquet",
-            "--out": "file or folder to write; default beside the results",
-        },
-    ),
+    "run": (_run, "run a study and judge its claims"),
+    "sweep": (_sweep, "run a study over the grid of a TOML file"),
+    "show": (_show, "print the claims of a folder of results"),
+    "report": (_report, "rebuild figures and page from stored results, or an index of many"),
+    "export": (_export, "write results for other tools"),
+}
+ARGUMENTS = {
+    "run": {
+        "study": STUDY,
+        "--config": "TOML file with parameters; flags take precedence",
+        **_RUN,
+    },
+    "sweep": {
+        "config": "TOML file: study, fixed parameters, axes, seeds",
+        "--emit-sbatch": "print a SLURM array script of so many shards",
+        **_RUN,
+    },
+    "show": {
+        **_FOLDER,
+        **_JUDGED,
+        "--markdown": "the claims alone, as a Markdown table",
+        "--json": JSON,
+    },
+    "report": {
+        **_FOLDER,
+        "--study": "path of the study, where it has moved or has another name now",
+        "--out": "folder for a page of what is stored; nothing is judged anew or written beside the results",
+    },
+    "export": {
+        **_FOLDER,
+        "--to": "netcdf, csv or parquet",
+        "--out": "file or folder to write; default beside the results",
+    },
 }

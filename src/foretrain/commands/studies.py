@@ -14,15 +14,13 @@ _PILOT = "folder of stored runs by which seeds are estimated"
 
 def _list(arguments):
     if arguments.study is not None:
-        facts = foretrain.info(arguments.study)
-        return _print_facts(facts, arguments, arguments.claims or arguments.verbose)
+        return _info(arguments)
     if arguments.claims:
         repair = "Try foretrain list routing --claims."
         raise argument_error("study", "be named with `--claims`", "is not", repair)
     listing = foretrain.list()
     if not (arguments.json or arguments.verbose):
-        print_text(listing.text(room()))
-        return
+        return print_text(listing.text(room()))
     from foretrain.registry.sizes import notes
 
     sizes = notes()
@@ -35,14 +33,13 @@ def _list(arguments):
 
 
 def _info(arguments):
-    from foretrain.registry.needed import lines
+    facts, details = foretrain.info(arguments.study), arguments.verbose
+    if arguments.name == "list":
+        details |= arguments.claims
+    else:
+        from foretrain.registry.needed import lines
 
-    card = foretrain.info(arguments.study)
-    card["needs"] = lines(card["study"], arguments.pilot)
-    _print_facts(card, arguments, arguments.verbose)
-
-
-def _print_facts(facts, arguments, details):
+        facts["needs"] = lines(facts["study"], arguments.pilot)
     if arguments.json:
         print_json(facts)
     else:
@@ -79,40 +76,28 @@ def _completion(arguments):
 
 
 COMMANDS = {
-    "list": (
-        _list,
-        "every study by question: one line, its cost",
-        {
-            "study": STUDY,
-            "-v --verbose": "with its source, and the size at which it was judged",
-            "--claims": "the sentences of a study that are judged",
-            "--json": JSON,
-        },
-    ),
-    "info": (
-        _info,
-        "what a study asks, takes, claims and costs, before anything is run",
-        {
-            "study": STUDY,
-            "-v --verbose": "every claim with what it allows, every parameter with its meaning",
-            "--pilot": _PILOT,
-            "--json": JSON,
-        },
-    ),
-    "new": (
-        _new,
-        "write the smallest study that runs, to start from",
-        {"file": "file to write, such as mine.py"},
-    ),
-    "check": (
-        _check,
-        "what a study lacks, before anything is trained",
-        {"study": STUDY, "--pilot": _PILOT},
-    ),
-    "cite": (_cite, "BibTeX of what a study rests on", {"study": STUDY}),
-    "completion": (
-        _completion,
-        "lines for a shell's start file that complete what is typed",
-        {"shell": "bash, zsh or fish"},
-    ),
+    "list": (_list, "every study by question: one line, its cost"),
+    "info": (_info, "what a study asks, takes, claims and costs, before anything is run"),
+    "new": (_new, "write the smallest study that runs, to start from"),
+    "check": (_check, "what a study lacks, before anything is trained"),
+    "cite": (_cite, "BibTeX of what a study rests on"),
+    "completion": (_completion, "lines for a shell's start file that complete what is typed"),
+}
+ARGUMENTS = {
+    "list": {
+        "study": STUDY,
+        "-v --verbose": "with its source, and the size at which it was judged",
+        "--claims": "the sentences of a study that are judged",
+        "--json": JSON,
+    },
+    "info": {
+        "study": STUDY,
+        "-v --verbose": "every claim with what it allows, every parameter with its meaning",
+        "--pilot": _PILOT,
+        "--json": JSON,
+    },
+    "new": {"file": "file to write, such as mine.py"},
+    "check": {"study": STUDY, "--pilot": _PILOT},
+    "cite": {"study": STUDY},
+    "completion": {"shell": "bash, zsh or fish"},
 }

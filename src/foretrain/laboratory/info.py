@@ -93,7 +93,7 @@ def _statements(study: Study, role: str) -> Mapping[str, Any]:
 
 def _figures(study: Study) -> list[str]:
     defined = _statements(study, "figures").get("FIGURES", ())
-    if isinstance(defined, dict):
+    if isinstance(defined, Mapping):  # of functions, not of a file
         return list(defined)
     return [
         key.value

@@ -1,16 +1,41 @@
-"""Graphs, data and times of predictions, as the command line names them."""
+"""Predictions from files: graphs, data and times, as the command line names them."""
 
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from foretrain.errors import argument_error, real
 from foretrain.graph import Graph, read_graph
+from foretrain.predict.predict import predict, rank
+from foretrain.predict.prediction import Prediction, Ranking
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 
 _MODELS = (".py", ".pt", ".pth", ".safetensors")
+
+
+def predict_files(
+    files: Sequence[str | PathLike],
+    *,
+    times: Sequence[str] | None = None,
+    until: str | None = None,
+    **options: Any,
+) -> Prediction | Ranking:
+    """Predict what a graph will learn on a file of data, or rank several such candidates.
+
+    Args:
+        files: As of `read_candidates`.
+        times, until: As of `read_times`.
+        **options: Of `foretrain.predict.predict.predict`.
+    """
+    options["times"] = read_times(times, until)
+    candidates = read_candidates(files)
+    if len(candidates) > 1:
+        return rank(candidates, **options)
+    ((label, (graph, data)),) = candidates.items()
+    return predict(graph, data, label=label, **options)
 
 
 def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:

@@ -7,7 +7,7 @@ A verb finds data, such as an `Analysis`, and the data become an `Answer` in one
    functions that draw, usually those of ``room/thing_figures.py``.
 
 Then ``thing.answer()`` is the `Answer`, and the thing prints itself, shows itself in a notebook, and has ``plot()`` and
-``as_dict()``; a command prints the answer and calls its `Answer.write`. Nothing else is needed, and nothing is registered.
+``as_dict()``; a command calls `Answer.show`. Nothing else is needed, and nothing is registered.
 """
 
 import importlib
@@ -24,7 +24,7 @@ from typing import Any
 from foretrain.claims import markup
 from foretrain.report.document import document, write_document
 from foretrain.results.files import json_bytes, refused, write_atomic
-from foretrain.words import count, fold, laid
+from foretrain.words import count, fold, laid, print_json, print_text, room, say
 
 _FOLDED = 12  # rows of a table from which on a page shows it folded
 _NUMBER = re.compile(r"[-+]?(\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?|∞)(?=$|[ %])")
@@ -127,6 +127,15 @@ class Answer:
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as values that JSON has."""
         return plain(self.numbers)
+
+    def show(self, folder: str | PathLike | None = None, *, as_json: bool = False) -> None:
+        """Print it as text, or as JSON alone on standard output; write it into a folder where one is named."""
+        if as_json:
+            print_json(self.as_dict())
+        else:
+            print_text(self.text(room()))
+        for path in () if folder is None else self.write(folder):
+            (say if as_json else print_text)(f"Written: {path}")
 
     def write(self, folder: str | PathLike) -> tuple[Path, ...]:
         """Write numbers, pictures and page into a folder, which is made if need be.

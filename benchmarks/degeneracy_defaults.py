@@ -34,15 +34,15 @@ def networks():
 
     def linear(widths, rank, known):
         weights = [np.zeros((out, into)) for into, out in itertools.pairwise(widths)]
-        for one in weights:
-            one[range(rank), range(rank)] = 1
+        for item in weights:
+            item[range(rank), range(rank)] = 1
         return "identity", weights, None, white(widths[0]), known
 
     def perceptron(kind, widths, free):
         pairs = list(itertools.pairwise(widths))
         weights = [random.standard_normal((out, into)) * (2 / into) ** 0.5 for into, out in pairs]
         biases = [0.3 * random.standard_normal(out) for _, out in pairs]
-        size = sum(one.size for one in (*weights, *biases))
+        size = sum(item.size for item in (*weights, *biases))
         x = random.standard_normal((EXAMPLES, widths[0]))
         return kind, weights, biases, x, (size - free) / 2
 
@@ -75,7 +75,7 @@ def ours(name: str) -> list[dict]:
     import foretrain
 
     kind, weights, biases, x, _ = networks()[name]
-    params, made = layers_of(weights, biases), []
+    params, result = layers_of(weights, biases), []
 
     def apply(params, x):
         import jax.numpy as jnp
@@ -85,13 +85,15 @@ def ours(name: str) -> list[dict]:
     for seed in range(CALLS):
         clock = time.process_time()
         whole = foretrain.analyze(apply, params, x.astype(np.float32), seed=seed)
-        spent, found = time.process_time() - clock, whole.sampled
-        effective = [0.0 if one is None else one.effective for one in found.checks]
-        estimates = zip(found.eps, found.value, found.error, effective, found.doubts, strict=True)
-        curvature = [whole.costs.effective(eps)[0] for eps in found.eps]
-        made.append({"seconds": spent, "estimates": list(estimates), "gradients": found.gradients,
+        spent, outcome = time.process_time() - clock, whole.sampled
+        effective = [0.0 if item is None else item.effective for item in outcome.checks]
+        estimates = zip(
+            outcome.eps, outcome.value, outcome.error, effective, outcome.doubts, strict=True
+        )
+        curvature = [whole.costs.effective(eps)[0] for eps in outcome.eps]
+        result.append({"seconds": spent, "estimates": list(estimates), "gradients": outcome.gradients,
                      "curvature": curvature})  # fmt: skip
-    return made
+    return result
 
 
 def theirs(tool: str, name: str) -> list[dict]:
@@ -118,31 +120,31 @@ def theirs(tool: str, name: str) -> list[dict]:
         from devinterp.slt.sampler import estimate_learning_coeff_with_summary
 
         loss = lambda m, b: torch.nn.functional.mse_loss(m(b[0]), b[1])  # noqa: E731
-        found = estimate_learning_coeff_with_summary(
+        outcome = estimate_learning_coeff_with_summary(
             model, loader, evaluate=loss, optimizer_kwargs={}, seed=seed, verbose=False
         )
-        return [found[f"llc-chain/{at}"] for at in range(10)], found["loss/trace"]
+        return [outcome[f"llc-chain/{at}"] for at in range(10)], outcome["loss/trace"]
 
     def canonical(seed):
         from canonical_interp.slt import LLCEstimator
 
         nbeta = EXAMPLES / np.log(EXAMPLES)
-        made = LLCEstimator(
+        result = LLCEstimator(
             draws=200, chains=10, burnin_steps=100, steps_bw_draws=1, learning_rate=1e-5,
             localization=100.0, nbeta=nbeta,
         )  # fmt: skip
         options = {"criterion_fn": torch.nn.functional.mse_loss, "show_progress": False}
-        made.estimate_llc(model, loader, seed=seed, **options)  # gives their mean
-        return (nbeta * made.array_log_l.mean(1)).tolist(), made.array_log_l  # from a loss of 0
+        result.estimate_llc(model, loader, seed=seed, **options)  # gives their mean
+        return (nbeta * result.array_log_l.mean(1)).tolist(), result.array_log_l  # from a loss of 0
 
-    call, made = {"devinterp": devinterp, "canonical-interp": canonical}[tool], []
+    call, result = {"devinterp": devinterp, "canonical-interp": canonical}[tool], []
     for seed in range(CALLS):
         clock = time.process_time()
         chains, trace = call(seed)
         spent = time.process_time() - clock
-        made.append({"seconds": spent, "chains": chains,
+        result.append({"seconds": spent, "chains": chains,
                      "trace": np.asarray(trace).tolist()})  # fmt: skip
-    return made
+    return result
 
 
 def reference(name: str, eps: float) -> tuple[float, float]:
@@ -159,8 +161,8 @@ def reference(name: str, eps: float) -> tuple[float, float]:
     with jax.enable_x64(True):
         params = layers_of(weights, biases)
         apply = lambda params, x: passed(kind, params, x, jnp)  # noqa: E731
-        made = behavioural(apply, params, x, kind="mse", beta=1 / (2 * eps))
-        values = estimate(made, "nuts", chains=8, draws=1000)
+        result = behavioural(apply, params, x, kind="mse", beta=1 / (2 * eps))
+        values = estimate(result, "nuts", chains=8, draws=1000)
     return values.value, values.error
 
 
@@ -169,23 +171,23 @@ def judged(tool, name, calls, known) -> list[dict]:
     from foretrain.degeneracy.sampled.chains import mean_of
 
     rows = []
-    for one in calls:
+    for item in calls:
         if tool == "foretrain":
             states = []
-            for eps, value, error, effective, doubts in one["estimates"]:
+            for eps, value, error, effective, doubts in item["estimates"]:
                 if doubts:
                     continue
                 truth, own = known(name, eps)
                 states.append((value, error, truth, own, effective))
         else:
-            chains = np.array(one["chains"])
+            chains = np.array(item["chains"])
             error = chains.std(ddof=1) / len(chains) ** 0.5
-            effective = mean_of(np.array(one["trace"])).effective
+            effective = mean_of(np.array(item["trace"])).effective
             states = [(chains.mean(), error, networks()[name][4], 0.0, effective)]
         right = [abs(v - t) <= WITHIN * np.hypot(e, o) for v, e, t, o, _ in states]
         draws = sum(state[-1] for state, yes in zip(states, right, strict=True) if yes)
         rows.append({
-            "seconds": one["seconds"], "stated": len(states), "right": sum(right), "draws": draws,
+            "seconds": item["seconds"], "stated": len(states), "right": sum(right), "draws": draws,
             "over": [float(v / t) for v, _, t, _, _ in states],
         })  # fmt: skip
     return rows
@@ -217,10 +219,10 @@ def run(pythons: list[str]) -> None:
                     continue
                 rows = judged(tool, name, json.loads(out.read_text()), known)
             first, *rest = rows
-            later = float(np.median([one["seconds"] for one in rest]))
-            rate = sum(one["draws"] for one in rest) / sum(one["seconds"] for one in rest)
-            over = ", ".join(f"{one:.3g}" for row in rows for one in row["over"])
-            stated, right = (sum(one[key] for one in rows) for key in ("stated", "right"))
+            later = float(np.median([item["seconds"] for item in rest]))
+            rate = sum(item["draws"] for item in rest) / sum(item["seconds"] for item in rest)
+            over = ", ".join(f"{item:.3g}" for row in rows for item in row["over"])
+            stated, right = (sum(item[key] for item in rows) for key in ("stated", "right"))
             cells = (
                 name,
                 tool,

@@ -83,17 +83,17 @@ def record(folder: Path, presets: list[str]) -> int:
             failed = 1
             continue
         claims, sentences = summary["claims"], study_of(preset).sentences
-        silent = [one.id for one in sentences if one.id not in {claim["id"] for claim in claims}]
-        held = {
+        silent = [item.id for item in sentences if item.id not in {claim["id"] for claim in claims}]
+        content = {
             "preset": {"seeds": SEEDS, **PRESETS[preset]},
             "claims": claims,
-            "sentences": [one.id for one in sentences],
+            "sentences": [item.id for item in sentences],
             "silent": silent,
             "problems": summary["problems"],
             "runs": summary["runs"],
         }
         (folder / f"{preset}.pkl").write_bytes(pickle.dumps(plain(grid)))
-        (folder / f"{preset}.json").write_text(json.dumps(held, indent=1))
+        (folder / f"{preset}.json").write_text(json.dumps(content, indent=1))
         wall, cpu = time.monotonic() - began, time.process_time() - cpu
         print(
             f"{preset}: {cpu:.0f} s of CPU, {wall:.0f} s; {len(claims)} claims of {len(sentences) - len(silent)} of "
@@ -122,11 +122,11 @@ def write_table(folder: Path) -> None:
     """Write ``README`` into a folder of records: preset, number of claims and the sentences without one, a line each."""
     lines = ["preset | claims | sentences with a claim | without one | parameters"]
     for path in sorted(folder.glob("*.json")):
-        held = json.loads(path.read_text())
-        total, silent = len(held["sentences"]), held["silent"]
+        content = json.loads(path.read_text())
+        total, silent = len(content["sentences"]), content["silent"]
         lines.append(
-            f"{path.stem} | {len(held['claims'])} | {total - len(silent)} of {total} | {', '.join(silent) or '-'} | "
-            f"{held['preset']}"
+            f"{path.stem} | {len(content['claims'])} | {total - len(silent)} of {total} | {', '.join(silent) or '-'} | "
+            f"{content['preset']}"
         )
     (folder / "README").write_text("\n".join(lines) + "\n")
 
@@ -141,10 +141,10 @@ def compare(folder: Path, presets: list[str]) -> int:
         if reason := DIFFERS.get(f"{preset.partition('.')[0]}/*"):
             print(f"{preset}: its runs are others than before: {reason}")
             print_verdicts(preset, before, summary["claims"])
-            number += told(preset, len(before), lines)
+            number += print_differences(preset, len(before), lines)
             continue
         stored = read(folder, preset)
-        number += told(preset, len(before), lines + unequal_runs(stored, plain(grid)))
+        number += print_differences(preset, len(before), lines + unequal_runs(stored, plain(grid)))
     return min(number, 1)
 
 
@@ -165,7 +165,7 @@ def rejudge(folder: Path, presets: list[str], figures: Path | None, theory: bool
             lines += unequal_theory(study, grid)
         if figures is not None:
             lines += drawn(study, grid, figures / preset)
-        number += told(preset, len(before), lines)
+        number += print_differences(preset, len(before), lines)
     return min(number, 1)
 
 
@@ -210,16 +210,16 @@ def differences(preset: str, before: list[dict], after: list[dict]) -> list[str]
             continue
         new = RENAMED.get(id, id)
         name = label(preset, {**claim, "id": new.rpartition("/")[2]})
-        found = now.pop(name, None)
-        if found is None:
+        outcome = now.pop(name, None)
+        if outcome is None:
             lines.append(f"{name}: only before, {claim['verdict']}")
         elif not {id, new, f"{study}/*"} & DIFFERS.keys():
             corrects = RENAMED.get(f"{study}/{claim['corrects']}", f"/{claim['corrects']}")
             wanted = {**claim, "corrects": corrects.rpartition("/")[2]}
             lines += [
-                f"{name}: {key} was {wanted[key]}, is {found[key]}"
+                f"{name}: {key} was {wanted[key]}, is {outcome[key]}"
                 for key in COMPARED
-                if not equal(wanted[key], found[key])
+                if not equal(wanted[key], outcome[key])
             ]
     return lines + [f"{name}: only now, {claim['verdict']}" for name, claim in now.items()]
 
@@ -228,9 +228,9 @@ def print_verdicts(preset: str, before: list[dict], after: list[dict]) -> None:
     """Print measured value and verdict of before and of now, where the verdict is another."""
     now = {label(preset, claim): claim for claim in after}
     for claim in before:
-        found = now.get(label(preset, claim))
-        if found and found["verdict"] != claim["verdict"]:
-            ends = [f"{one['measured']} {one['verdict']}" for one in (claim, found)]
+        outcome = now.get(label(preset, claim))
+        if outcome and outcome["verdict"] != claim["verdict"]:
+            ends = [f"{item['measured']} {item['verdict']}" for item in (claim, outcome)]
             print(f"    {label(preset, claim)}: {' -> '.join(ends)}")
 
 
@@ -240,31 +240,31 @@ def label(preset: str, claim: dict) -> str:
     return f"{preset}/{claim['id']}" + (f"[{cell}]" if cell else "")
 
 
-def equal(one, other) -> bool:
+def equal(first, other) -> bool:
     """Return whether two entries of claims are equal, numbers to 1e-12 (relative where they are above one); nan equals nan."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(equal, one, other))
-    if isinstance(one, float) and isinstance(other, int | float):
-        both_nan = math.isnan(one) and math.isnan(other)
-        return both_nan or math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return one == other
+    if isinstance(first, dict) and isinstance(other, dict):
+        return first.keys() == other.keys() and all(equal(first[key], other[key]) for key in first)
+    if isinstance(first, list | tuple) and isinstance(other, list | tuple):
+        return len(first) == len(other) and all(map(equal, first, other))
+    if isinstance(first, float) and isinstance(other, int | float):
+        both_nan = math.isnan(first) and math.isnan(other)
+        return both_nan or math.isclose(first, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return first == other
 
 
 def unequal_runs(before: dict, after: dict) -> list[str]:
     """Variables of runs and theory that both have and that are not equal, a line per network."""
     pairs = {name: (before[name], after[name]) for name in ("simulation", "theory", "fits")}
     for name in before["variants"].keys() | after["variants"].keys():
-        pairs[f"variant {name}"] = tuple(one["variants"].get(name, {}) for one in (before, after))
+        pairs[f"variant {name}"] = tuple(item["variants"].get(name, {}) for item in (before, after))
     lines = []
-    for name, (one, other) in pairs.items():
+    for name, (item, other) in pairs.items():
         tolerance = TOLERANCE if name in ("theory", "fits") else 0.0
-        gaps = {key: gap(one[key], other[key]) for key in one if key in other}
+        gaps = {key: gap(item[key], other[key]) for key in item if key in other}
         unequal = [f"{key} ({off:.1e})" for key, off in gaps.items() if off > tolerance]
         if unequal:
-            lines.append(f"{name}: of {len(one)} variables these differ: {', '.join(unequal)}")
-        if missing := [key for key in one if key not in other]:
+            lines.append(f"{name}: of {len(item)} variables these differ: {', '.join(unequal)}")
+        if missing := [key for key in item if key not in other]:
             lines.append(f"{name}: these variables are no longer there: {', '.join(missing)}")
     return lines
 
@@ -285,9 +285,9 @@ def unequal_theory(study, grid: Grid) -> list[str]:
     return lines
 
 
-def gap(one, other) -> float:
+def gap(first, other) -> float:
     """The largest deviation of two variables, relative where they are above one; infinite where shapes differ."""
-    a, b = np.asarray(one.values), np.asarray(other.transpose(*one.dims, ...).values)
+    a, b = np.asarray(first.values), np.asarray(other.transpose(*first.dims, ...).values)
     if a.shape != b.shape:
         return math.inf
     if a.dtype.kind not in "fiub":
@@ -310,8 +310,8 @@ def drawn(study, grid: Grid, folder: Path) -> list[str]:
 
     try:
         with style():
-            found = drawings(study, grid)
-        save(found, folder)
+            outcome = drawings(study, grid)
+        save(outcome, folder)
     except Exception as error:
         return [f"figures: {type(error).__name__}: {error}"]
     for path in [*folder.glob("*.svg"), *folder.glob("*.csv")]:
@@ -319,7 +319,7 @@ def drawn(study, grid: Grid, folder: Path) -> list[str]:
     return []
 
 
-def told(preset: str, number: int, lines: list[str]) -> int:
+def print_differences(preset: str, number: int, lines: list[str]) -> int:
     """Print what differs in a preset; 1 where something does."""
     print(f"{preset}: {number} claims before, " + (f"{len(lines)} differ" if lines else "equal"))
     for line in lines:
@@ -336,20 +336,20 @@ def main() -> int:
     parser.add_argument("presets", nargs="*", help="by default all, or all that are recorded")
     parser.add_argument("--figures", type=Path, help="rejudge: draw all figures into this folder")
     parser.add_argument("--theory", action="store_true", help="rejudge: predict again and compare")
-    given = parser.parse_args()
+    options = parser.parse_args()
     pin_to_one_core(os.getpid())
-    recorded = sorted(path.stem for path in given.folder.glob("*.json"))
-    presets = given.presets or (list(PRESETS) if given.action == "record" else recorded)
-    known = PRESETS if given.action == "record" else recorded
+    recorded = sorted(path.stem for path in options.folder.glob("*.json"))
+    presets = options.presets or (list(PRESETS) if options.action == "record" else recorded)
+    known = PRESETS if options.action == "record" else recorded
     if unknown := [name for name in presets if name not in known]:
         parser.error(f"no preset of the name {unknown[0]}; there are {', '.join(known)}")
-    if given.action == "record":
-        return record(given.folder, presets)
+    if options.action == "record":
+        return record(options.folder, presets)
     if missing := [name for name in presets if name not in recorded]:
-        parser.error(f"{given.folder} holds no record of {', '.join(missing)}")
-    if given.action == "compare":
-        return compare(given.folder, presets)
-    return rejudge(given.folder, presets, given.figures, given.theory)
+        parser.error(f"{options.folder} holds no record of {', '.join(missing)}")
+    if options.action == "compare":
+        return compare(options.folder, presets)
+    return rejudge(options.folder, presets, options.figures, options.theory)
 
 
 if __name__ == "__main__":

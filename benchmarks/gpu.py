@@ -92,8 +92,8 @@ def lapack() -> None:
         times = []
         for device in devices:
             with jax.default_device(device), arithmetic("float32"):
-                given, compiled = jax.device_put(matrices, device), jax.jit(function)
-                times.append(1e3 * median(lambda: jax.block_until_ready(compiled(given))))  # noqa: B023
+                settings, compiled = jax.device_put(matrices, device), jax.jit(function)
+                times.append(1e3 * median(lambda: jax.block_until_ready(compiled(settings))))  # noqa: B023
         print(f"| {where} | {shape[0]} x {shape[1]} | {' | '.join(f'{t:.2f}' for t in times)} |")
 
 
@@ -114,9 +114,13 @@ def ours(plan, lanes: int) -> float:
     study, p = plan.study, plan.parameters
     program = completed(study.program(p), p)
     stride = program.observe_every
-    given = {**study.inputs(p, Seed(0, 0)), "root_seed": 0, "max_steps": 10**9 // stride * stride}
+    settings = {
+        **study.inputs(p, Seed(0, 0)),
+        "root_seed": 0,
+        "max_steps": 10**9 // stride * stride,
+    }
     engine = Lanes(program, study.shared(p), lanes)
-    engine.board(Passenger(str(n), {**given, "seed": n}) for n in range(lanes))
+    engine.board(Passenger(str(n), {**settings, "seed": n}) for n in range(lanes))
     for _ in range(3):  # the first compiles, the next learn how long a chunk may be
         engine.advance()
     done, began = engine.strides_done, time.perf_counter()

@@ -101,20 +101,20 @@ def loop(threads: int, clock, seconds: float = 8.0) -> float:
 
     torch.set_num_threads(threads)
     p = toy.Toy()
-    task, given = toy.operation(p), toy.inputs(p, Seed(0, 0))
+    task, arguments = toy.operation(p), toy.inputs(p, Seed(0, 0))
     tensor = lambda a: torch.tensor(np.asarray(a), dtype=torch.float32)  # noqa: E731
-    training = torch.tensor(given["training"] > 0)
+    training = torch.tensor(arguments["training"] > 0)
     # Training samples first, so that the loss needs no mask.
     order = torch.cat([torch.nonzero(training)[:, 0], torch.nonzero(~training)[:, 0]])
     size = int(training.sum())
     counts = tensor(toy.shared(p)["left"] + toy.shared(p)["right"])[order]
     label, rows = torch.tensor(task.labels)[order], tensor(incidence(task))
-    targets = tensor(given["targets"])
+    targets = tensor(arguments["targets"])
     wanted, heights = targets[label][:size], 0.5 * (targets**2).sum(1)
-    embedding = torch.nn.Parameter(tensor(given["embedding"]))
+    embedding = torch.nn.Parameter(tensor(arguments["embedding"]))
     layers = []
     for number in (1, 2, 3):
-        weight, bias = (tensor(given[f"{name}_{number}"]) for name in ("weight", "bias"))
+        weight, bias = (tensor(arguments[f"{name}_{number}"]) for name in ("weight", "bias"))
         layers.append(torch.nn.Linear(*weight.shape))
         layers[-1].weight.data, layers[-1].bias.data = weight.T.contiguous(), bias
     tanh = torch.nn.Tanh()
@@ -132,12 +132,12 @@ def loop(threads: int, clock, seconds: float = 8.0) -> float:
         with torch.no_grad():
             right = (outputs @ targets.T - heights).argmax(1) == label
             gap = (rows @ embedding) / embedding.std(0)
-            found = (
+            result = (
                 right[:size].float().mean(),
                 right[size:].float().mean(),
                 ((gap**2).mean(1) < 0.01).float().mean(),
             )
-            levels = torch.stack(found).tolist()
+            levels = torch.stack(result).tolist()
         for place, (level, enough) in enumerate(zip(levels, (0.9, 0.9, 0.95), strict=True)):
             if first[place] < 0 and level >= enough:
                 first[place] = number
@@ -170,11 +170,11 @@ def rates(steps_a_cell: float, cpu: bool) -> None:
     turns = []
     for _ in range(TURNS):
         if cpu:
-            ours, one = (2 * processes("ours", 1, ["--cpu"]), processes("torch1", 1, ["--cpu"]))
-            turns.append((ours, one, 2 * one))
+            ours, item = (2 * processes("ours", 1, ["--cpu"]), processes("torch1", 1, ["--cpu"]))
+            turns.append((ours, item, 2 * item))
         else:
-            one = max(processes(f"torch{threads}", 1, []) for threads in (1, 2))
-            turns.append((processes("ours", 2, []), one, processes("torch1", 2, [])))
+            item = max(processes(f"torch{threads}", 1, []) for threads in (1, 2))
+            turns.append((processes("ours", 2, []), item, processes("torch1", 2, [])))
         print(f"turn: {[f'{value:.4g}' for value in turns[-1]]}", file=sys.stderr, flush=True)
     rows = np.array(turns)
     print("| | steps a second | cells an hour | against it |\n|---|---:|---:|---:|")
@@ -182,19 +182,19 @@ def rates(steps_a_cell: float, cpu: bool) -> None:
     names = "foretrain, two workers", f"PyTorch, one process, {threads}", "PyTorch, two processes"
     for name, rate in zip(names, rows.T, strict=True):
         ratio = rows[:, 0] / rate
-        told = f"{np.median(ratio):.1f}x ({ratio.min():.1f} to {ratio.max():.1f})"
+        message = f"{np.median(ratio):.1f}x ({ratio.min():.1f} to {ratio.max():.1f})"
         steps = np.median(rate)
-        print(f"| {name} | {steps:.0f} | {3600 * steps / steps_a_cell:.0f} | {told} |")
+        print(f"| {name} | {steps:.0f} | {3600 * steps / steps_a_cell:.0f} | {message} |")
 
 
 def whole_map(side: int, workers: int, **values) -> None:
     """The map, and what the whole one takes if this is a part of it."""
-    found = phase_map(side, workers, **values)
-    print(json.dumps(found, indent=2))
+    result = phase_map(side, workers, **values)
+    print(json.dumps(result, indent=2))
     if side < len(RATES):
-        share = found["steps"] / found["cells"] * len(RATES) ** 2
-        told = share * found["seconds"] / found["steps"] / 60
-        print(f"13 x 13 at this rate: {told:.1f} minutes ({share:.3g} steps)")
+        share = result["steps"] / result["cells"] * len(RATES) ** 2
+        message = share * result["seconds"] / result["steps"] / 60
+        print(f"13 x 13 at this rate: {message:.1f} minutes ({share:.3g} steps)")
 
 
 def main():

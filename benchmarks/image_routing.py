@@ -48,8 +48,8 @@ def time_statistics(images, labels, options):
     some = slice(100)
     plain = LabelledImages(images, labels, images[some], labels[some], CLASSES)
     data = image_domains.divided(plain, options.domains, "permutation", 0.0)
-    found = image_domains.truncated(image_domains.statistics(data), options.truncation)
-    scales, targets = (jax.numpy.asarray(a, "float32") for a in (found.scales, found.targets))
+    result = image_domains.truncated(image_domains.statistics(data), options.truncation)
+    scales, targets = (jax.numpy.asarray(a, "float32") for a in (result.scales, result.targets))
     pairs = jax.numpy.asarray(routing.circulant(options.domains, options.trained), "float32")
     after_statistics = time.perf_counter()
 

@@ -36,7 +36,7 @@ def trained(x, labels, widths=(64, 64, 64, 10), steps=300):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    arrays = [one.detach().numpy().copy() for one in model.parameters()]
+    arrays = [item.detach().numpy().copy() for item in model.parameters()]
     return arrays[0::2], arrays[1::2], float(loss.detach())
 
 
@@ -78,7 +78,7 @@ def loop_basis(weights, biases, x):
 
 def loop_edges(values, bases, section, points):
     """E of every section."""
-    found = []
+    result = []
     for at in range(len(values) - 1):
         here = values[at] @ bases[at][0].T
         backward, above = bases[at][1], bases[at + 1][0]
@@ -89,8 +89,8 @@ def loop_edges(values, bases, section, points):
             for output in range(len(above)):
                 (slope,) = torch.autograd.grad(new[:, output].sum(), start, retain_graph=True)
                 attributions[:, output] += weight * slope
-        found.append(((attributions * here[:, None]) ** 2).mean(0).numpy())
-    return found
+        result.append(((attributions * here[:, None]) ** 2).mean(0).numpy())
+    return result
 
 
 def timed(clock, function, *arguments, **options):

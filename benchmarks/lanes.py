@@ -196,12 +196,12 @@ def perceptrons():
     turns = []
     for _ in range(REPEATS):
         ours, both = processes("ours", 2), processes("torch1", 2)
-        one, two = processes("torch1", 1), processes("torch2", 1)
-        turns.append((ours, one, two, both, ours / max(one, two), ours / both))
-    ours, one, two, both, *_ = np.median(turns, axis=0)
+        item, two = processes("torch1", 1), processes("torch2", 1)
+        turns.append((ours, item, two, both, ours / max(item, two), ours / both))
+    ours, item, two, both, *_ = np.median(turns, axis=0)
     print("Perceptron 1-200-200-30 on 45 examples, AdamW, steps per second\n\n| | |\n|---|---:|")
     print(f"| foretrain, two workers | {ours:.0f} |")
-    print(f"| PyTorch, one process, 1 or 2 threads | {one:.0f}, {two:.0f} |")
+    print(f"| PyTorch, one process, 1 or 2 threads | {item:.0f}, {two:.0f} |")
     print(f"| PyTorch, two processes of one thread | {both:.0f} |")
     for column, name in ((4, "against the better one process"), (5, "against two processes")):
         ratios = np.array(turns)[:, column]
@@ -260,8 +260,8 @@ def products(step, *arguments) -> tuple[float, float]:
 def _equations(jaxpr):
     for equation in jaxpr.eqns:
         inner = [v for v in equation.params.values() if hasattr(v, "jaxpr")]
-        for held in inner:
-            yield from _equations(held.jaxpr)
+        for stored in inner:
+            yield from _equations(stored.jaxpr)
         if not inner:
             yield equation
 
@@ -301,9 +301,9 @@ def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
             engine.advance()
         rates.append((engine.strides_done - done) / (time.perf_counter() - began))
     seconds = 1 / (float(np.median(rates)) * program.observe_every)
-    given = {key: jax.numpy.asarray(value) for key, value in inputs.items()}
-    states = jax.vmap(lambda _: program.init(given))(np.zeros(lanes))
-    flops, alone = products(jax.vmap(lambda state: program.step(given, state)), states)
+    options = {key: jax.numpy.asarray(value) for key, value in inputs.items()}
+    states = jax.vmap(lambda _: program.init(options))(np.zeros(lanes))
+    flops, alone = products(jax.vmap(lambda state: program.step(options, state)), states)
     flops, alone = flops / lanes, alone / lanes
     return (
         f"| {name} | {lanes} | {seconds * 1e6:.1f} us | {flops / 1e6:.2f} | {flops / seconds / fastest:.0%} | "

@@ -53,9 +53,9 @@ def measure(runs, per_segment, folder):
     )
 
     began = time.perf_counter()
-    found = scan(folder)
+    outcome = scan(folder)
     rows.append(("scan", time.perf_counter() - began, ""))
-    assert found.identities == identities
+    assert outcome.identities == identities
 
     cells = runs // SEEDS // WIDTHS
     axes = {"init_scale": tuple(np.linspace(0.1, 1, cells)), "width": tuple(range(WIDTHS))}

@@ -56,15 +56,17 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=max(1, usable_cores() // 2))
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--turns", type=int, default=5)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.monotonic()
-    pairs = measure(given.workers, given.seeds, given.turns)
-    print(f"\none-mode, {given.seeds} runs of {STEPS:,} steps, {given.workers} workers per sweep,")
+    pairs = measure(options.workers, options.seeds, options.turns)
+    print(
+        f"\none-mode, {options.seeds} runs of {STEPS:,} steps, {options.workers} workers per sweep,"
+    )
     print(f"{usable_cores()} usable cores\n")
     print("| one sweep, s | two at once, s | ratio |\n|---:|---:|---:|")
-    for one, two in pairs:
-        print(f"| {one:.1f} | {two:.1f} | {two / one:.2f} |")
-    ratio = statistics.median(two / one for one, two in pairs)
+    for item, two in pairs:
+        print(f"| {item:.1f} | {two:.1f} | {two / item:.2f} |")
+    ratio = statistics.median(two / item for item, two in pairs)
     print(f"\nMedian of the ratio: {ratio:.2f}; {time.monotonic() - began:.0f} s in all.")
 
 

@@ -36,19 +36,19 @@ def with_curvature(program):
         state = program.init(inputs)
         return state, state[0].curvature
 
-    def step(inputs, held):
-        state = program.step(inputs, held[0])
-        return state, jnp.maximum(held[1], state[0].curvature)
+    def step(inputs, stored):
+        state = program.step(inputs, stored[0])
+        return state, jnp.maximum(stored[1], state[0].curvature)
 
     return replace(
         program,
         init=init,
         step=step,
-        observe=lambda inputs, held: program.observe(inputs, held[0]),
-        done=lambda inputs, held, seen: program.done(inputs, held[0], seen),
-        finish=lambda inputs, held: {
-            "curvature": held[1],
-            "pair_error": program.finish(inputs, held[0])["pair_error"],
+        observe=lambda inputs, stored: program.observe(inputs, stored[0]),
+        done=lambda inputs, stored, seen: program.done(inputs, stored[0], seen),
+        finish=lambda inputs, stored: {
+            "curvature": stored[1],
+            "pair_error": program.finish(inputs, stored[0])["pair_error"],
         },
     )
 
@@ -57,9 +57,9 @@ def never_stuck(program):
     """The same program that goes on until it converges or its steps are used up."""
     import jax.numpy as jnp
 
-    def done(inputs, held, seen):
-        found = program.done(inputs, held, seen)
-        return jnp.where(found == STALLED, RUNNING, found).astype(jnp.int8)
+    def done(inputs, stored, seen):
+        result = program.done(inputs, stored, seen)
+        return jnp.where(result == STALLED, RUNNING, result).astype(jnp.int8)
 
     return replace(program, done=done)
 
@@ -121,11 +121,11 @@ def main(width=32, languages=10, words=32):
     runs, _ = ride(with_curvature(program), fed, base.steps)
     done = {name: run for name, run in runs.items() if run.outcome == CONVERGED}
     print(f"L = {languages}, D = {words}, H = {width}: {len(done)} of {len(runs)} runs converge")
-    held = {name: fed[name] for name, run in runs.items() if run.outcome == STALLED}
+    stored = {name: fed[name] for name, run in runs.items() if run.outcome == STALLED}
     for text, ends in (("end as stuck", program), ("without that end", never_stuck(program))):
-        later, seconds = ride(with_curvature(ends), held, base.steps)
+        later, seconds = ride(with_curvature(ends), stored, base.steps)
         steps = sum(run.steps_taken for run in later.values())
-        print(f"{len(held)} stuck runs, {text}: {steps} steps, {seconds:.1f} s", flush=True)
+        print(f"{len(stored)} stuck runs, {text}: {steps} steps, {seconds:.1f} s", flush=True)
     rest = {name: inputs for name, inputs in fed.items() if name in done}
     runs, seconds = ride(with_curvature(program), rest, base.steps)
     report("flow, adaptive", runs, seconds, base.stages + 1, runs)
@@ -134,8 +134,8 @@ def main(width=32, languages=10, words=32):
         ("descent, own largest step", own),
         ("descent, one step for all", dict.fromkeys(own, min(own.values()))),
     ):
-        given = {name: {**rest[name], "rate": np.float64(rate[name])} for name in rest}
-        later, seconds = ride(descent(base, program), given, MOST)
+        options = {name: {**rest[name], "rate": np.float64(rate[name])} for name in rest}
+        later, seconds = ride(descent(base, program), options, MOST)
         report(text, later, seconds, 1, runs)
 
 

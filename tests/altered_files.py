@@ -49,8 +49,8 @@ def places(value, path=()):
         if isinstance(value, list)
         else ()
     )
-    for key, one in inner:
-        yield from places(one, (*path, key))
+    for key, item in inner:
+        yield from places(item, (*path, key))
 
 
 @st.composite
@@ -82,13 +82,13 @@ def mutated(draw, content):
 @st.composite
 def torn(draw, content):
     """The bytes with a few of them flipped, or without their end."""
-    found = bytearray(content)
+    result = bytearray(content)
     for _ in range(draw(st.integers(0, 2))):
-        if found:
-            found[draw(st.integers(0, len(found) - 1))] ^= 1 << draw(st.integers(0, 7))
+        if result:
+            result[draw(st.integers(0, len(result) - 1))] ^= 1 << draw(st.integers(0, 7))
     if draw(st.integers(0, 9)) == 0:
-        del found[draw(st.integers(0, len(found))) :]
-    return bytes(found)
+        del result[draw(st.integers(0, len(result))) :]
+    return bytes(result)
 
 
 def flip(path, position=None):
@@ -114,19 +114,19 @@ class Told:
     """Context of a block that ended, or not, in one line of foretrain's that names `name`."""
 
     def __init__(self, name, kinds=StoreError):
-        self.name, self.kinds, self.said = name, kinds, False
+        self.name, self.kinds, self.raised = name, kinds, False
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
-        self.said = isinstance(error, self.kinds)
-        if self.said:
+        self.raised = isinstance(error, self.kinds)
+        if self.raised:
             line = str(error)
             assert self.name in line
             assert "\n" not in line
             assert len(line) < 1000
-        return self.said
+        return self.raised
 
 
 def fit(store):

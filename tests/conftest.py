@@ -190,7 +190,7 @@ def every_figure_of_a_study_can_be_read(monkeypatch, request):
     from foretrain.figures import drawings as pictures
     from foretrain.figures.style import style
 
-    found, drawn = [], pictures._drawn
+    result, drawn = [], pictures._drawn
     most = 1 if request.config.getoption("markexpr") == "not slow" else float("inf")
 
     def looked_at(study, grid, name, row):
@@ -203,11 +203,13 @@ def every_figure_of_a_study_can_be_read(monkeypatch, request):
             if hasattr(drawing, "figure") and hasattr(drawing.figure, "draw_without_rendering"):
                 LOOKS[study.name, name] += 1
                 with style():
-                    found.extend(f"{study.name}, {name}: {one}" for one in troubles(drawing.figure))
+                    result.extend(
+                        f"{study.name}, {name}: {entry}" for entry in troubles(drawing.figure)
+                    )
                 # It is laid out, and is saved as it was seen.
                 drawing.figure.set_layout_engine("none")
         return drawings
 
     monkeypatch.setattr(pictures, "_drawn", looked_at)
     yield
-    assert not found, found
+    assert not result, result

@@ -50,11 +50,11 @@ def judged(study: str, out: Path) -> list[tuple[dict[str, Any], Claim]]:
             study, **parameters, seeds=SIZES[study]["seeds"], out=place, workers=0, quiet=True
         )
         corrected = {claim.corrects for claim in result.claims}
-        claims += [(parameters, one) for one in result.claims if derived(one, corrected)]
+        claims += [(parameters, item) for item in result.claims if derived(item, corrected)]
     return claims
 
 
-def told(study: str, claims: list[tuple[dict[str, Any], Claim]]) -> list[str]:
+def summary(study: str, claims: list[tuple[dict[str, Any], Claim]]) -> list[str]:
     """Return the counts of verdicts in a line, and a line for each sentence that is claimed and does not hold."""
     counts = Counter(claim.verdict for _, claim in claims)
     lines = [f"{study}: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items())]
@@ -78,7 +78,7 @@ def main(out: str, *studies: str) -> None:
     whole = []
     for study in studies or SIZES:
         claims = judged(study, Path(out))
-        print("\n".join(told(study, claims)), flush=True)
+        print("\n".join(summary(study, claims)), flush=True)
         whole += claims
     verdicts = Counter(claim.verdict for _, claim in whole)
     print(f"All: {dict(verdicts)}; {share(whole):.1%} of those with a verdict hold.")

@@ -23,7 +23,7 @@ def troubles(figure) -> list[str]:
         box = text.get_window_extent(renderer)
         words = " ".join(text.get_text().split())[:40]
         boxes.append((words, box, _corners(text, renderer)))
-    found = [
+    result = [
         f"`{words}` leaves the figure"
         for words, box, _ in boxes
         if box.x0 < whole.x0 - _SLACK
@@ -31,12 +31,12 @@ def troubles(figure) -> list[str]:
         or box.x1 > whole.x1 + _SLACK
         or box.y1 > whole.y1 + _SLACK
     ]
-    for (first, one, these), (second, other, those) in itertools.combinations(boxes, 2):
-        wide = min(one.x1, other.x1) - max(one.x0, other.x0)
-        high = min(one.y1, other.y1) - max(one.y0, other.y0)
+    for (first, item, these), (second, other, those) in itertools.combinations(boxes, 2):
+        wide = min(item.x1, other.x1) - max(item.x0, other.x0)
+        high = min(item.y1, other.y1) - max(item.y0, other.y0)
         if wide > _SLACK and high > _SLACK and _meet(these, those):
-            found.append(f"`{first}` lies on `{second}`")
-    return found + _covered(figure, renderer) + _unnamed(figure, hidden) + _unexplained(figure)
+            result.append(f"`{first}` lies on `{second}`")
+    return result + _covered(figure, renderer) + _unnamed(figure, hidden) + _unexplained(figure)
 
 
 def _corners(text, renderer) -> np.ndarray:
@@ -55,12 +55,12 @@ def _corners(text, renderer) -> np.ndarray:
     return middle + half @ turned.T
 
 
-def _meet(one, other) -> bool:
+def _meet(left, other) -> bool:
     """Return True where two rectangles, each (4, 2), overlap: no line along a side of either parts them."""
-    for corners in (one, other):
+    for corners in (left, other):
         for side in np.diff(corners[:3], axis=0):
             across = np.array([-side[1], side[0]]) / (np.hypot(*side) or 1)
-            these, those = one @ across, other @ across
+            these, those = left @ across, other @ across
             if min(these.max(), those.max()) - max(these.min(), those.min()) <= _SLACK:
                 return False
     return True
@@ -68,27 +68,27 @@ def _meet(one, other) -> bool:
 
 def _hidden(figure) -> set[int]:
     """Texts that are not drawn: of axes that are not, and of ticks beyond the limits of their axis."""
-    found = set()
+    result = set()
     for ax in [*figure.axes, *(inner for outer in figure.axes for inner in outer.child_axes)]:
         if not ax.get_visible():
-            found |= {id(text) for text in ax.findobj(Text)}
+            result |= {id(text) for text in ax.findobj(Text)}
             continue
         for axis in (ax.xaxis, ax.yaxis):
             known = [*axis.majorTicks, *axis.minorTicks]
             drawn = axis._update_ticks() if axis.get_visible() and ax.axison else []
-            found |= {
+            result |= {
                 id(text)
                 for tick in known
                 for text in (tick.label1, tick.label2)
                 if tick not in drawn
             }
             if not (axis.get_visible() and ax.axison):
-                found.add(id(axis.label))
-    return found
+                result.add(id(axis.label))
+    return result
 
 
 def _covered(figure, renderer) -> list[str]:
-    found = []
+    result = []
     for ax in figure.axes:
         legend = ax.get_legend()
         if legend is None or not ax.get_visible():
@@ -106,13 +106,13 @@ def _covered(figure, renderer) -> list[str]:
                 & (places[:, 1] < box.y1)
             )
             if below.mean() > _COVERED:
-                found.append(f"a legend lies on the curve `{line.get_label()}`")
-    return found
+                result.append(f"a legend lies on the curve `{line.get_label()}`")
+    return result
 
 
 def _unnamed(figure, hidden) -> list[str]:
     """Axes with numbers at their ticks and no name, neither of their own nor of a panel in their row or column."""
-    found = []
+    result = []
     for number, ax in enumerate(figure.axes):
         if not ax.get_visible() or not ax.axison or hasattr(ax, "get_zlim"):
             continue
@@ -124,13 +124,13 @@ def _unnamed(figure, hidden) -> list[str]:
             texts = [text.get_text().replace("mathdefault", "") for text in ticks]
             if not any(texts) or any(map(str.isalpha, "".join(texts))):
                 continue  # words name themselves
-            named = [getattr(one, f"get_{axis.axis_name}label")() for one in _beside(figure, ax)]
+            named = [getattr(item, f"get_{axis.axis_name}label")() for item in _aligned(figure, ax)]
             if not whole and not any(named):
-                found.append(f"axis {axis.axis_name} of panel {number + 1} has no name")
-    return found
+                result.append(f"axis {axis.axis_name} of panel {number + 1} has no name")
+    return result
 
 
-def _beside(figure, ax) -> list:
+def _aligned(figure, ax) -> list:
     """Some axes and those in their row or column."""
     spec = ax.get_subplotspec()
     places = [(other, other.get_subplotspec()) for other in figure.axes]
@@ -146,7 +146,7 @@ def _beside(figure, ax) -> list:
 def _unexplained(figure) -> list[str]:
     """Dashes that no legend shows, in panels that say nothing themselves."""
     legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes)]
-    told = {
+    message = {
         _dashes(line) for legend in legends if legend is not None for line in legend.get_lines()
     }
     return [
@@ -156,7 +156,7 @@ def _unexplained(figure) -> list[str]:
         if line.get_visible()
         and len(line.get_xdata())
         and line.get_linestyle() in ("--", ":", "-.")
-        and _dashes(line) not in told
+        and _dashes(line) not in message
         and not ax.texts
     ]
 

@@ -9,7 +9,7 @@ from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.claims.interval import interval
 
 
-def made(
+def sample(
     id: str = "made",
     samples: Sequence[float] | np.ndarray | float = (1.0, 1.1),
     allowed: tuple[float, float] = (0.0, 2.0),
@@ -18,28 +18,28 @@ def made(
     """A claim of the mean of samples, one per seed, of the fraction that is True, or of a worst deviation, a number."""
     if isinstance(samples, float):
         inside = allowed[0] <= samples <= allowed[1]
-        found = {"measured": samples, "uncertainty": None, "method": "exact", "seeds": 3}
-        found["verdict"] = HOLDS if inside else FAILS
+        result = {"measured": samples, "uncertainty": None, "method": "exact", "seeds": 3}
+        result["verdict"] = HOLDS if inside else FAILS
     else:
         kept = np.array(samples, None if np.asarray(samples).dtype == bool else float)
         kept = kept[np.isfinite(kept)]
         ends = interval(kept)
-        found = {
+        result = {
             "measured": ends.measured,
             "uncertainty": (ends.low, ends.high),
             "method": ends.method,
         }
         if not kept.size:
-            found["measured"] = math.nan
-        found |= {"seeds": int(kept.size), "left_out": len(samples) - int(kept.size)}
+            result["measured"] = math.nan
+        result |= {"seeds": int(kept.size), "left_out": len(samples) - int(kept.size)}
         inside = allowed[0] <= ends.low and ends.high <= allowed[1]
         outside = ends.high < allowed[0] or ends.low > allowed[1]
-        found["verdict"] = HOLDS if inside else FAILS if outside else INCONCLUSIVE
-    given = {
+        result["verdict"] = HOLDS if inside else FAILS if outside else INCONCLUSIVE
+    options = {
         "statement": "It is small.",
         "source": "eq. (1)",
         "predicted": math.nan,
-        **found,
+        **result,
         **fields,
     }
-    return Claim(id=id, allowed=(float(allowed[0]), float(allowed[1])), **given)
+    return Claim(id=id, allowed=(float(allowed[0]), float(allowed[1])), **options)

@@ -1,15 +1,15 @@
 """A record made up for tests of the registry."""
 
-from made_claims import made
+from made_claims import sample
 
 from foretrain.registry.record import Record
 
 SIZE = {"symbols": ("19", "53")}
 CLAIMS = (
-    made("far", [2.0, 2.1, 2.05], allowed=(0, 1), size=SIZE, cell={"rank": 1}),
-    made("far", [0.5, 0.51, 0.52], allowed=(0, 1), size=SIZE, cell={"rank": 2.5}),
-    made("exact", 1e-12, why='Because of "rounding" | so.', rank="control", size={}),
-    made("open", [float("nan")] * 2, allowed=(float("-inf"), 1), among="runs that learn"),
+    sample("far", [2.0, 2.1, 2.05], allowed=(0, 1), size=SIZE, cell={"rank": 1}),
+    sample("far", [0.5, 0.51, 0.52], allowed=(0, 1), size=SIZE, cell={"rank": 2.5}),
+    sample("exact", 1e-12, why='Because of "rounding" | so.', rank="control", size={}),
+    sample("open", [float("nan")] * 2, allowed=(float("-inf"), 1), among="runs that learn"),
 )
 RECORD = Record(
     study="made-up",
@@ -19,7 +19,7 @@ RECORD = Record(
     seeds=3,
     root_seed=0,
     cost=1.5,
-    made="2026-01-01",
+    day="2026-01-01",
     device="cpu",
     precision="float32",
     commit="abc",

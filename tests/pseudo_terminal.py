@@ -64,17 +64,17 @@ def in_terminal(
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    given = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(environment or {})}
+    options = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(environment or {})}
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
         if name not in (environment or {}):
-            given.pop(name, None)
+            options.pop(name, None)
 
     job = subprocess.Popen(
         [sys.executable, "-c", _LEAD, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env=given,
+        env=options,
         start_new_session=True,
     )
     os.close(theirs)

@@ -28,7 +28,7 @@ def room(p):
     return ROOMS[type(p)]
 
 
-def given(p, seed=SEED, **changed):
+def inputs_of(p, seed=SEED, **changed):
     """Inputs of a run as its program gets them."""
     own = {"root_seed": np.uint32(seed.root), "seed": np.uint32(seed.number)}
     shared = getattr(room(p), "shared", lambda p: {})(p)

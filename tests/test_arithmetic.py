@@ -24,10 +24,10 @@ def products(precision):
     lanes.board([Passenger("a", {"root_seed": 0, "seed": 0, "max_steps": 2})])
     with arithmetic(precision):
         state = jax.vmap(lambda _: program.init({}))(jnp.zeros(3))
-        one = jax.jit(jax.vmap(lambda held: program.step({}, held))).lower(state).as_text()
+        item = jax.jit(jax.vmap(lambda stored: program.step({}, stored))).lower(state).as_text()
     finished = [run for _ in range(3) for run in lanes.advance()]
     assert finished[0].curves["loss"].dtype == float_type(precision)
-    return one
+    return item
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64", "tf32"])

@@ -26,7 +26,7 @@ def load(name):
 def degeneracy_defaults(script, tmp_path):
     from foretrain.theory.aoyagi import deep_linear
 
-    known = {name: one[4] for name, one in script.networks().items()}
+    known = {name: item[4] for name, item in script.networks().items()}
     assert known["reduced rank 5-3-5, rank 1"] == deep_linear((5, 3, 5), 1).coefficient
     assert known["linear 10-5-5-10, rank 2"] == deep_linear((10, 5, 5, 10), 2).coefficient
     known = lambda name, eps: (10.0, 0.0)  # noqa: E731
@@ -159,8 +159,8 @@ def scaling(script, tmp_path):
 
 def side_by_side(script, tmp_path):
     script.STEPS = 1000
-    ((one, two),) = script.measure(workers=1, seeds=3, turns=1)
-    assert one > 0
+    ((item, two),) = script.measure(workers=1, seeds=3, turns=1)
+    assert item > 0
     assert two > 0
 
 

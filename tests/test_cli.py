@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_claims import made
+from made_claims import sample
 from markupsafe import escape
 from small_routing import SMALL_ROUTING as SMALL
 
@@ -139,7 +139,7 @@ def test_show_and_report_agree_with_the_summary(capsys, folder):
 def test_a_terminal_gets_lines_it_has_room_for_and_a_program_gets_whole_ones(
     capsys, monkeypatch, tmp_path
 ):
-    claims = (made("a-claim", 1.0, scale="paper"), made("another" * 3, 3.0, why="word " * 40))
+    claims = (sample("a-claim", 1.0, scale="paper"), sample("another" * 3, 3.0, why="word " * 40))
     write_summary(tmp_path, Summary("routing", "word " * 40, claims=claims, runs={"converged": 3}))
     code, piped, _ = run(capsys, "list")
     assert code == 0
@@ -148,16 +148,16 @@ def test_a_terminal_gets_lines_it_has_room_for_and_a_program_gets_whole_ones(
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    asked = [["list"], ["list", "-v"], ["list", "routing", "--claims"], ["info", "routing"]]
-    asked += [["info", "routing", "-v"], ["show", "."]]
+    request = [["list"], ["list", "-v"], ["list", "routing", "--claims"], ["info", "routing"]]
+    request += [["info", "routing", "-v"], ["show", "."]]
     monkeypatch.chdir(tmp_path)
-    told = {}
-    for command in [*asked, ["show", "-v", "."], ["run", "routing", "--mask", "circlant"]]:
+    lines = {}
+    for command in [*request, ["show", "-v", "."], ["run", "routing", "--mask", "circlant"]]:
         code, out, err = run(capsys, *command)
         assert code == (2 if command[0] == "run" else 0)
-        told[command[0]] = out + err
-        assert max(map(len, told[command[0]].splitlines())) <= 60, command
-    assert told["run"].startswith("foretrain: Argument `--mask` must be one of")
+        lines[command[0]] = out + err
+        assert max(map(len, lines[command[0]].splitlines())) <= 60, command
+    assert lines["run"].startswith("foretrain: Argument `--mask` must be one of")
 
 
 def test_check_exits_with_one_exactly_if_a_claim_fails(capsys, folder):

@@ -78,7 +78,9 @@ class Reader:
         (test,) = (value for name, value in names.items() if name.startswith("test_"))
         (mark,) = test.pytestmark
         assert mark.args[0] == ("id", "spoilt")
-        assert {id for id, _ in mark.args[1]} == {said.id for said in names["STUDY"].sentences}
+        assert {id for id, _ in mark.args[1]} == {
+            message.id for message in names["STUDY"].sentences
+        }
         for case in mark.args[1]:
             test(*case)
 
@@ -116,7 +118,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
         name = getattr(target, "id", getattr(target, "name", ""))
         role = next((r for r, names in ROLES.items() if name in names), "study")
         decorators = getattr(node, "decorator_list", [])
-        start = min([node.lineno, *(one.lineno for one in decorators)])
+        start = min([node.lineno, *(item.lineno for item in decorators)])
         parts[role].append("\n".join(text.splitlines()[start - 1 : node.end_lineno]))
     package = tmp_path / "site" / "mylab" / "autoencoder"
     package.mkdir(parents=True)
@@ -125,9 +127,9 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
     imported = re.search(r"`(from \.study import [\w, ]+)`", PAGE)[1]
     head = f"import numpy as np\n\nfrom foretrain import study as lab\n{imported}\n\n\n"
     parts["figures"].insert(0, "from .claims import half_times")
-    for role, found in parts.items():
+    for role, result in parts.items():
         lead = "" if role == "study" else head
-        (package / f"{role}.py").write_text(lead + "\n\n\n".join(found) + "\n")
+        (package / f"{role}.py").write_text(lead + "\n\n\n".join(result) + "\n")
     assert main(["check", str(package)]) == 0
     (point,) = re.findall(r"^```toml\n# pyproject.toml\n(\[.*?\]\n.*?)```", PAGE, re.M | re.DOTALL)
     point = point.replace("project.entry-points.", "").replace('"', "")
@@ -166,9 +168,9 @@ def test_what_a_few_seeds_can_show_is_as_the_page_says():
     for seeds, *shares in rows:
         n = int(seeds)
         yes = {k: interval(np.arange(n) < k, "fraction") for k in (n, n - 1, n // 2)}
-        found = [yes[n].low, yes[n - 1].low, yes[n // 2].low, yes[n // 2].high]
-        said = [float(share) for share in shares if share]
-        np.testing.assert_allclose(found[: len(said)], said, atol=0.005)
+        result = [yes[n].low, yes[n - 1].low, yes[n // 2].low, yes[n // 2].high]
+        message = [float(share) for share in shares if share]
+        np.testing.assert_allclose(result[: len(message)], message, atol=0.005)
     agree = {n: interval(np.ones(n, bool)).low for n in (5, 6, 71, 72)}
     assert agree[5] < 0.5 < agree[6]
     assert agree[71] < 0.95 <= agree[72]

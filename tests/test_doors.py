@@ -79,10 +79,10 @@ def test_what_only_tells_imports_nothing_slow(verb, needed):
 def test_a_shell_completes_verbs_studies_parameters_and_values(tmp_path, typed, answers):
     pytest.importorskip("argcomplete")
     file = tmp_path / "answer"
-    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": typed, "COMP_POINT": str(len(typed))}
-    asked["_ARGCOMPLETE_STDOUT_FILENAME"] = str(file)
+    request = {"_ARGCOMPLETE": "1", "COMP_LINE": typed, "COMP_POINT": str(len(typed))}
+    request["_ARGCOMPLETE_STDOUT_FILENAME"] = str(file)
     subprocess.run(
-        [sys.executable, "-m", "foretrain"], env={**os.environ, **asked}, cwd=tmp_path, check=True
+        [sys.executable, "-m", "foretrain"], env={**os.environ, **request}, cwd=tmp_path, check=True
     )
     assert {word.strip() for word in Path(file).read_text().split("\v")} == answers
 

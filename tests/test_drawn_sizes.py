@@ -10,11 +10,11 @@ from foretrain.plans.plan import make_plan
 def test_draws_are_the_same_again_lie_in_their_ranges_and_make_runs(study):
     draws = list(drawn_sizes.draws(study))
     assert draws == list(drawn_sizes.draws(study))
-    assert len({str(one) for one in draws}) == drawn_sizes.DRAWS
-    for one in draws:
+    assert len({str(item) for item in draws}) == drawn_sizes.DRAWS
+    for item in draws:
         for name, (low, high) in drawn_sizes.SIZES[study]["ranges"].items():
-            assert low * 0.99 <= one[name] <= high * 1.01
-        make_plan(study, one, seeds=2)
+            assert low * 0.99 <= item[name] <= high * 1.01
+        make_plan(study, item, seeds=2)
 
 
 @pytest.mark.slow

@@ -74,9 +74,9 @@ def test_the_cells_of_a_page_run_and_say_what_it_says(page, tmp_path, monkeypatc
             assert shown._repr_png_().startswith(b"\x89PNG")
         elif shown is not None:
             print(repr(shown))
-    said = capsys.readouterr().out
+    words = capsys.readouterr().out
     for pattern in SAID[page.stem]:
-        assert re.search(pattern, said), f"{pattern} is not in\n{said}"
+        assert re.search(pattern, words), f"{pattern} is not in\n{words}"
 
 
 def test_every_block_of_a_notebook_that_is_marked_as_a_cell_is_found():

@@ -35,13 +35,15 @@ def test_every_command_of_the_readme_and_for_agents_is_understood(tmp_path, monk
 def test_what_the_pages_count_is_as_many():
     assert f"{len(load_digits().data):,} real digits" in README
     words = " ".join(re.sub("<!--.*?-->", "", TUTORIAL).split())
-    said = catalogue.load("routing").sentences
-    claims = [one for one in said if one.id != "half-times-digits"]  # those of the default tasks
-    for one in claims:
-        if one.rank == "headline":
-            assert one.statement.rstrip(".").replace("sqrt(M)", "√M") in words
-    shown, further = len(VERDICTS.findall(TUTORIAL)), re.search(r"^(\d+) more: ", TUTORIAL, re.M)
-    assert shown + int(further[1]) == len(claims)
+    message = catalogue.load("routing").sentences
+    claims = [
+        item for item in message if item.id != "half-times-digits"
+    ]  # those of the default tasks
+    for item in claims:
+        if item.rank == "headline":
+            assert item.statement.rstrip(".").replace("sqrt(M)", "√M") in words
+    shown, rest = len(VERDICTS.findall(TUTORIAL)), re.search(r"^(\d+) more: ", TUTORIAL, re.M)
+    assert shown + int(rest[1]) == len(claims)
     assert f"judges {len(claims)} claims" in words
     seconds, unit = catalogue.card("routing").cost.split()
     assert unit == "s"
@@ -62,16 +64,16 @@ def test_the_run_of_the_readme_gives_its_numbers(tmp_path, monkeypatch):
     assert VERDICTS.findall(done.stdout) == VERDICTS.findall(TUTORIAL)
     assert re.search(r"^\d+ more: .*$", TUTORIAL, re.M)[0] in done.stdout
 
-    said: list = []
-    names: dict = {"print": said.append}
+    message: list = []
+    names: dict = {"print": message.append}
     exec(compile(PYTHON, "README.md", "exec"), names)
     result = names["result"]
     assert (result.simulation.sizes["seed"], names["decoupled"].sizes["seed"]) == (10, 1)
     first = float(result.simulation["loss"].isel(step=0).mean())
     assert f"begins at {first:.1f}" in PYTHON
-    random, alike, other = said[1:4]
+    random, alike, other = message[1:4]
     assert GAPS == [f"{random:.2g}", "1e-14", f"{other:.2g}"]
     assert alike < 1e-13
-    assert "learning-curve" in said[4]
+    assert "learning-curve" in message[4]
     assert result.claims["decoupled"].allowed[1] == 1e-12
     assert result.claims["decoupled"].verdict == "holds"

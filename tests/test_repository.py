@@ -50,7 +50,7 @@ def test_every_page_stands_in_the_contents_once():
 def test_every_study_stands_in_the_gallery_and_in_the_readme_once():
     page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     shown = [
-        name for found in re.findall(r"<!-- gallery: (.*) -->", page) for name in found.split()
+        name for result in re.findall(r"<!-- gallery: (.*) -->", page) for name in result.split()
     ]
     assert sorted(shown) == sorted(catalogue.names())
     readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Studies")[2]

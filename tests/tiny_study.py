@@ -93,8 +93,8 @@ CLAIMS = [
 RUN = ["--seeds", "2", "--workers", "0", "--quiet"]
 
 
-def one_line(told: str, message: str) -> None:
-    lines = told.strip().splitlines()
+def one_line(text: str, message: str) -> None:
+    lines = text.strip().splitlines()
     assert len(lines) == 1, lines
     assert message in lines[0]
 

@@ -45,16 +45,16 @@ def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[st
         study: Name of the study that the page is of, or "".
         records: All records.
     """
-    own = [one for one in records if one.study == study]
+    own = [item for item in records if item.study == study]
     for paragraph in _paragraphs(_NO_PROSE.sub(" ", BLOCK.sub(" ", text))):
         named = {(name or study, id) for name, id in _NAME.findall(paragraph)}
-        beside = [*_values(records, named)]
+        neighbour = [*_values(records, named)]
         everywhere = [*_values(own, None)]
         prose = re.sub(r"`[^`\n]*`", " ", paragraph)
         yield from _intervals(prose, own)
         for number, percent in _NUMBER.findall(prose):
             known = everywhere if _digits(number) > 2 else []
-            for reference, value in (*beside, *known) if _digits(number) > 1 else ():
+            for reference, value in (*neighbour, *known) if _digits(number) > 1 else ():
                 if _is(number, percent, value):
                     yield number + percent, reference
                     break
@@ -63,12 +63,12 @@ def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[st
 def counted(text: str, study: str) -> list[str]:
     """Return each number of verdicts, and on a study's page of seeds and runs, that stands before no reference."""
     patterns = [_VERDICTS, *([_COUNT] if study else [])]
-    return [found[0] for pattern in patterns for found in pattern.finditer(_prose(text))]
+    return [result[0] for pattern in patterns for result in pattern.finditer(_prose(text))]
 
 
 def percentages(text: str) -> list[str]:
     """Return each percentage that stands before no reference, but that of an interval."""
-    return [found[0] for found in _PERCENT.finditer(_prose(text))]
+    return [result[0] for result in _PERCENT.finditer(_prose(text))]
 
 
 def _prose(text: str) -> str:
@@ -78,8 +78,8 @@ def _prose(text: str) -> str:
 def _intervals(prose: str, own: Sequence[Record]) -> Iterator[tuple[str, str]]:
     """Yield the numbers that stand before the interval of their verdict."""
     values = [*_values(own, None)]
-    for found in _INTERVAL.finditer(prose):
-        numbers, percents = found.groups()[::2], found.groups()[1::2]
+    for result in _INTERVAL.finditer(prose):
+        numbers, percents = result.groups()[::2], result.groups()[1::2]
         for three in zip(values, values[1:], values[2:], strict=False):
             whole = three[1][0] == f"{three[0][0]}:low"
             if whole and all(map(_is, numbers, percents, (value for _, value in three))):
@@ -94,11 +94,11 @@ def _paragraphs(text: str) -> list[str]:
 def _values(
     records: Sequence[Record], named: set[tuple[str, str]] | None
 ) -> Iterator[tuple[str, float]]:
-    for one in records:
-        for claim in one.claims:
-            if named is None or (one.study, claim.id) in named:
-                at = "" if one.size == "default" else f"@{one.size}"
-                reference = f"{one.study}{at}/{claim.label}"
+    for item in records:
+        for claim in item.claims:
+            if named is None or (item.study, claim.id) in named:
+                at = "" if item.size == "default" else f"@{item.size}"
+                reference = f"{item.study}{at}/{claim.label}"
                 ends = claim.uncertainty or ()
                 yield reference, claim.measured
                 yield from zip((f"{reference}:low", f"{reference}:high"), ends, strict=False)

@@ -126,9 +126,9 @@ def troubles(browser, width):
 def use_everything(browser, width):
     """Use every control; what did not do what it is for, and what is wrong with the page afterwards."""
     browser.execute_script(_KEPT)
-    found = [*_skip(browser), *_links(browser), *_folds(browser), *_viewer(browser)]
-    found += [*_saving(browser), *_curves(browser)]
-    return [*found, *troubles(browser, width)]
+    result = [*_skip(browser), *_links(browser), *_folds(browser), *_viewer(browser)]
+    result += [*_saving(browser), *_curves(browser)]
+    return [*result, *troubles(browser, width)]
 
 
 def _skip(browser):
@@ -184,9 +184,9 @@ def _viewer(browser):
 
 
 def _saving(browser):
-    asked = """return [...document.querySelectorAll("button[data-save]")].map((e) => {
+    request = """return [...document.querySelectorAll("button[data-save]")].map((e) => {
         e.click(); return `${e.closest("figure").dataset.name}.${e.dataset.save}`; })"""
-    names = browser.execute_script(asked)
+    names = browser.execute_script(request)
     got = "return kept.filter((e) => typeof e === 'string')"
     until(lambda: len(browser.execute_script(got)) >= len(names), 20)
     if sorted(browser.execute_script(got)) != sorted(names):

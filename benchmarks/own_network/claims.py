@@ -21,7 +21,7 @@ def plants(c, names):
 
 def pooled(hits, words):
     """Return the fraction of networks, of all that have a value."""
-    hits = np.concatenate([np.ravel(one) for one in hits])
+    hits = np.concatenate([np.ravel(item) for item in hits])
     hits = hits[np.isfinite(hits)]
     if not hits.size:
         raise NotApplicable("there is no such network")
@@ -36,18 +36,18 @@ def fraction(values, hit):
 
 def single(c):
     """Return the fraction of networks with one planted cause of which that has most of the parts."""
-    shares = [c.share.sel(plant=one, cause=one) for one in plants(c, SINGLE)]
-    return pooled([fraction(one, lambda v: v > MOST) for one in shares], "networks")
+    shares = [c.share.sel(plant=item, cause=item) for item in plants(c, SINGLE)]
+    return pooled([fraction(item, lambda v: v > MOST) for item in shares], "networks")
 
 
 def larger(c):
     """Return the fraction of networks with two causes of which the one has more parts that also changes the run more."""
     hits = []
     for pair in plants(c, PAIRS):
-        one, other = pair.split(", ")
+        item, other = pair.split(", ")
         share, worth = (variable.sel(plant=pair) for variable in (c.share, c.worth))
-        difference = share.sel(cause=one) - share.sel(cause=other)
-        more = worth.sel(cause=one) - worth.sel(cause=other)
+        difference = share.sel(cause=item) - share.sel(cause=other)
+        more = worth.sel(cause=item) - worth.sel(cause=other)
         hits.append(fraction(difference * np.sign(more), lambda v: v > 0))
     return pooled(hits, "networks")
 
@@ -62,10 +62,10 @@ def covered(c):
     return pooled(hits, "shares of planted causes")
 
 
-def missed(c, said):
+def missed(c, text):
     """Return the misses of drawn networks of which this was said."""
     drawn = c["drawn"]
-    return np.where(np.asarray(drawn.said) == said, np.asarray(drawn.miss, float), np.nan)
+    return np.where(np.asarray(drawn.said) == text, np.asarray(drawn.miss, float), np.nan)
 
 
 def nothing(c):

@@ -85,8 +85,8 @@ def blamed(simulator, group):
     training = simulator.training
     few = simulator.large
     substeps = enough_substeps(simulator.train, kernel(simulator, 0).edge, few=few)
-    asked = [Simulation(one, 1 if one.step else substeps) for one in corners(training)]
-    losses = {one.corner: curves.train for one, curves in simulator.train(asked).items()}
+    request = [Simulation(item, 1 if item.step else substeps) for item in corners(training)]
+    losses = {item.corner: curves.train for item, curves in simulator.train(request).items()}
     kept = ~lost(losses[run_corner(training)])
     shares = gap_shares(training, {corner: curve[kept] for corner, curve in losses.items()})
     share, covered = np.zeros(len(CAUSES)), np.full(len(CAUSES), np.nan)

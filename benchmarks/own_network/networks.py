@@ -37,8 +37,8 @@ def drawn(random: np.random.Generator) -> Drawn:
         "steps": steps,
         "batch_size": batch,
     }
-    said = f"{task} {len(x)}, {words}, c {share:.2f}, batch {batch or 'all'}, {steps} steps"
-    return Drawn(apply, init, x, y, options, said)
+    text = f"{task} {len(x)}, {words}, c {share:.2f}, batch {batch or 'all'}, {steps} steps"
+    return Drawn(apply, init, x, y, options, text)
 
 
 def edge(apply: Callable, init: Callable, x, y) -> float:
@@ -79,9 +79,9 @@ def _network(random, inputs):
     if kind == "perceptron":
         sizes = [inputs, *[width] * depth, 1]
         return (*_perceptron(shape, sizes, gain), f"{depth} x {width} {name} x {scale:.2f}")
-    made, narrow = (_convolution, 4) if kind == "convolution" else (_attention, 8)
+    result, narrow = (_convolution, 4) if kind == "convolution" else (_attention, 8)
     channels = width // narrow
-    return (*made(shape, inputs, channels, gain), f"{kind} {channels} {name} x {scale:.2f}")
+    return (*result(shape, inputs, channels, gain), f"{kind} {channels} {name} x {scale:.2f}")
 
 
 def _activation(name):
@@ -102,7 +102,7 @@ def _perceptron(shape, sizes, gain):
     def init(key):
         keys = jax.random.split(key, len(sizes) - 1)
         layers = zip(keys, sizes[:-1], sizes[1:], strict=True)
-        return [gain * _normal(one, a, b) for one, a, b in layers]
+        return [gain * _normal(item, a, b) for item, a, b in layers]
 
     def apply(w, x):
         for layer in w[:-1]:
@@ -117,8 +117,8 @@ def _convolution(shape, inputs, channels, gain):
     import jax
 
     def init(key):
-        one, two, three = jax.random.split(key, 3)
-        filters = _normal(one, 3, channels).reshape(3, 1, channels)
+        item, two, three = jax.random.split(key, 3)
+        filters = _normal(item, 3, channels).reshape(3, 1, channels)
         hidden, last = _normal(two, channels, 4 * channels), _normal(three, 4 * channels, 1)
         return [gain * weight for weight in (filters, hidden, last)]
 
@@ -138,7 +138,7 @@ def _attention(shape, inputs, channels, gain):
     def init(key):
         keys = jax.random.split(key, 6)
         embed = jax.random.normal(keys[0], (inputs, channels))
-        query, key_, value = (_normal(one, channels, channels) for one in keys[1:4])
+        query, key_, value = (_normal(item, channels, channels) for item in keys[1:4])
         hidden, last = _normal(keys[4], channels, 4 * channels), _normal(keys[5], 4 * channels, 1)
         return [gain * weight for weight in (embed, query, key_, value, hidden, last)]
 

@@ -34,17 +34,17 @@ def planted(causes: tuple[str, ...], random: np.random.Generator, without: str =
     units = (lambda z: z + 0.05 * curve(z)) if moves == {"layers"} else curve
 
     def init(key):
-        one, two = jax.random.split(key)
-        first = jax.random.normal(one, (inputs, width))
+        item, two = jax.random.split(key)
+        first = jax.random.normal(item, (inputs, width))
         last = jax.random.normal(two, (width, 1))
         return [first, first] if moves == {"gates"} else [first, last, first, last]
 
     def apply(w, x):
         if moves == {"gates"}:
-            made = (units(x @ w[0]) - units(x @ w[1])) @ signs
+            result = (units(x @ w[0]) - units(x @ w[1])) @ signs
         else:
-            made = units(x @ w[0]) @ w[1] - units(x @ w[2]) @ w[3]
-        return factor * made / jnp.sqrt(width)
+            result = units(x @ w[0]) @ w[1] - units(x @ w[2]) @ w[3]
+        return factor * result / jnp.sqrt(width)
 
     # Where layers or gates move the sharpness grows, and with it what the step does.
     share, batch = _SMALL_SHARE, None

@@ -1,4 +1,4 @@
-"""What is said of drawn networks before and after training: is it right, and are planted causes found?"""
+"""Statements on drawn networks before and after training: are they right, and are planted causes found?"""
 
 from dataclasses import dataclass
 

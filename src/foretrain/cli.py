@@ -21,7 +21,7 @@ from foretrain.words import complain
 EPILOG = (
     "Results go to runs/<study>-<hash> unless --out says otherwise. What is there is shown, not trained again; asked for more "
     "seeds or values, foretrain trains what is missing. Code: predict, explain, analyze and registry are rooms of their own "
-    "in src/foretrain; publish is in registry, export in results, every other verb in laboratory."
+    "in src/foretrain; publish is in registry, export and show in results, completion in commands, the others in laboratory."
 )
 # What argparse says: the argument in it and, where there is one, the value; then the rule, and what is wrong.
 _COMPLAINTS = (

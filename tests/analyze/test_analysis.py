@@ -98,9 +98,9 @@ def check_counts(result):
         ("free directions", "38"),
         ("of these not attributed", "0"),
     ]
-    one, two = result.exact.sections.values()
-    assert (one.activations, one.jacobians, two.activations, two.jacobians) == (0, 10, 8, 0)
-    assert sum(part.synchronized + part.conditional for part in (one, two)) == 20
+    item, two = result.exact.sections.values()
+    assert (item.activations, item.jacobians, two.activations, two.jacobians) == (0, 10, 8, 0)
+    assert sum(part.synchronized + part.conditional for part in (item, two)) == 20
     by_source = "Free directions at the scale, by section and source: an estimate"
     assert dict_of(result)[by_source] == [
         ("1", "30", "0", "10", "20", "0", "0"),
@@ -244,13 +244,15 @@ def test_the_picture_has_every_chain_at_each_scale_that_was_sampled():
 
 def test_a_difference_of_the_witnesses_is_said(result):
     eps, value, error = EPS * np.array([10, 1, 0.1]), np.full(3, 9.0), np.full(3, 0.1)
-    made = SampledParameters(
+    built_result = SampledParameters(
         eps, value, error, [[""], [], [""]], [None] * 3, np.zeros((3, 8, 4)), 1
     )
-    (line,) = [one for one in differences(replace(result, sampled=made)) if "sampling" in one]
+    (line,) = [
+        item for item in differences(replace(result, sampled=built_result)) if "sampling" in item
+    ]
     assert line.startswith("At 0.01 sampling finds 9 where curvature says 19.9: ")
     assert "flatter" in line
-    doubted = replace(made, doubts=[["9 effective draws"]] * 3)
+    doubted = replace(built_result, doubts=[["9 effective draws"]] * 3)
     assert "sampling" not in " ".join(differences(replace(result, sampled=doubted)))
     assert "not trusted: see Trust" in str(replace(result, sampled=doubted))
     few = replace(result, answers=16)
@@ -259,15 +261,15 @@ def test_a_difference_of_the_witnesses_is_said(result):
 
 def test_neither_load_nor_clock_changes_a_digit(monkeypatch):
     """Seconds choose gradients by the operations of one, whatever the clocks say while they are taken."""
-    found = []
+    outcome = []
     for jump in (0.0, 50.0):
         clock = itertools.count(0, jump)
         monkeypatch.setattr(time, "process_time", lambda clock=clock: float(next(clock)))
         monkeypatch.setattr(time, "perf_counter", lambda clock=clock: float(next(clock)))
-        found.append(analyze(perceptron([np.eye(2)], None, "tanh"), X[:, :2], EPS, seconds=0.5))
-    one, other = (analysis.sampled for analysis in found)
-    np.testing.assert_array_equal(one.value, other.value)
-    assert (one.gradients, one.doubts) == (other.gradients, other.doubts)
+        outcome.append(analyze(perceptron([np.eye(2)], None, "tanh"), X[:, :2], EPS, seconds=0.5))
+    item, other = (analysis.sampled for analysis in outcome)
+    np.testing.assert_array_equal(item.value, other.value)
+    assert (item.gradients, item.doubts) == (other.gradients, other.doubts)
 
 
 def test_finished_parts_are_found_again_and_those_of_another_question_are_not(

@@ -53,9 +53,9 @@ def run(folder, models, *words, data="x.npy"):
 def test_a_model_is_analysed_told_and_shown(folder, capsys):
     words = ["m0.npz m1.npz", "--noise-scale", "seeds", "--out", folder / "out"]
     assert run(folder, *words) == 0
-    said = capsys.readouterr().out
+    message = capsys.readouterr().out
     for text in ("variance between 2 models", "3 - 5 - 2", "Synchronised blocks", "not sampled"):
-        assert text in said
+        assert text in message
     page = (folder / "out" / "analysis.html").read_text("utf-8")
     assert "data:image/svg+xml" in page
     assert "Trust" in page
@@ -80,7 +80,7 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
     symbols = np.indices((5, 5)).reshape(2, -1).T
     np.save(tmp_path / "x.npy", symbols)
     assert run(tmp_path, "t.npz", "--out", tmp_path / "out") == 0
-    said = " ".join(capsys.readouterr().out.split())
+    message = " ".join(capsys.readouterr().out.split())
     free = transformer_freedom(of_arrays(kept), pairs(5)).free
     for text in (
         "10 - 6 - 6 - 6 - 5",
@@ -88,7 +88,7 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
         f"free directions {free}",
         "none at the",
     ):
-        assert text in said
+        assert text in message
     for data, says in ((symbols + 1, "whole numbers from 0 to 4"), (pairs(4), "10 columns")):
         np.save(tmp_path / "x.npy", data)
         assert run(tmp_path, "t.npz") == 2
@@ -104,7 +104,7 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
     with pytest.raises(ArgumentError, match="has no `state_embedding`"):
         arrays({})
     with pytest.raises(ArgumentError, match="has no `bias`"):
-        of_arrays({name: one for name, one in kept.items() if name != "bias"})
+        of_arrays({name: item for name, item in kept.items() if name != "bias"})
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_a_pure_function_is_analysed_as_the_network_that_it_is():
 
     by_function = foretrain.analyze(apply, WEIGHTS, X, noise_scale=1e-3, seconds=0)
     by_network = foretrain.analyze(perceptron(WEIGHTS), X, noise_scale=1e-3, seconds=0)
-    numbers = [one.costs.effective(1e-3)[0] for one in (by_function, by_network)]
+    numbers = [item.costs.effective(1e-3)[0] for item in (by_function, by_network)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-9)
     (*_, (name, rank)) = tables(by_function)[0].rows
     assert (name, rank.split(",")[0]) == ("rank of the Jacobian", "rank 18 of 25")
@@ -160,13 +160,13 @@ def test_moments_of_training_are_read_in_the_order_of_their_numbers(folder, caps
         save(folder / f"step-{step}.npz", [by * w for w in WEIGHTS])
     names = "step-100.npz step-20.npz step-9.npz"
     assert run(folder, names, "--wiring", "--out", folder / "out") == 0
-    said = capsys.readouterr().out
+    message = capsys.readouterr().out
     # A scale of all weights frees nothing.
-    assert "Free directions, all: 7 at every moment." in said
-    assert "Modules" in said
-    table = said.partition("\nmoment")[2].splitlines()
+    assert "Free directions, all: 7 at every moment." in message
+    assert "Modules" in message
+    table = message.partition("\nmoment")[2].splitlines()
     assert [line.split()[0] for line in table[1:4]] == ["9", "20", "100"]
-    assert "N changes most between" in said
+    assert "N changes most between" in message
     models = [folder / name for name in names.split()]
     part = foretrain.analyze(models, folder / "x.npy", part="1")
     assert part.doubts[-1] == "Part: 1 alone: 10 of 25 parameters move."
@@ -193,16 +193,18 @@ def test_labels_and_losses_over_training_are_held_to_the_same_rules(folder):
     with pytest.raises(ArgumentError, match="`outputs` must be those of the network"):
         foretrain.analyze(models, x, outputs=folder / "t.npy")
     np.savez(folder / "both.npz", x=X, y=classes)
-    one, column = (foretrain.analyze(models, x, folder / f"{name}.npy") for name in ("c", "column"))
+    item, column = (
+        foretrain.analyze(models, x, folder / f"{name}.npy") for name in ("c", "column")
+    )
     for other in (column, foretrain.analyze(models, folder / "both.npz")):
-        np.testing.assert_array_equal(one.distance, other.distance)
-    assert any("assumed and not checked" in line for line in one.doubts)
+        np.testing.assert_array_equal(item.distance, other.distance)
+    assert any("assumed and not checked" in line for line in item.doubts)
     wide = foretrain.analyze(models, x, noise_scale=1e6)
     assert any("not below the variance" in line for line in wide.doubts)
-    functions = [own_model(one, X).function(X) for one in models]
-    p = [scipy.special.softmax(one.outputs(X), axis=1) for one in functions]
+    functions = [own_model(item, X).function(X) for item in models]
+    p = [scipy.special.softmax(item.outputs(X), axis=1) for item in functions]
     mean = (p[0] + p[1]) / 2
-    spread = sum((one * np.log(one / mean)).sum(1).mean() for one in p)
+    spread = sum((item * np.log(item / mean)).sum(1).mean() for item in p)
     assert variance_between(functions, X, "kl") == pytest.approx(spread)
 
 
@@ -226,7 +228,7 @@ def test_a_moment_is_the_number_behind_its_word(tmp_path, names, moments):
 def test_the_variance_between_models_is_unbiased_and_needs_several_that_differ():
     networks = [perceptron([np.array([[w]])], None, "identity") for w in (1.0, 2.0, 4.0)]
     x = np.array([[1.0], [3.0]])
-    assert variance_between([as_function(one) for one in networks], x) == pytest.approx(
+    assert variance_between([as_function(item) for item in networks], x) == pytest.approx(
         np.var([1, 2, 4], ddof=1) * 5
     )
     for models, says in (([], "several models"), (networks[:1] * 2, "differ in their outputs")):
@@ -300,7 +302,7 @@ def test_arguments_are_refused_before_any_work(wrong, monkeypatch):
 def test_scales_that_say_nothing_are_doubted():
     network = perceptron(WEIGHTS)
     variance = variance_between(
-        [as_function(one) for one in (network, perceptron([0 * w for w in WEIGHTS]))], X
+        [as_function(item) for item in (network, perceptron([0 * w for w in WEIGHTS]))], X
     )
     for eps, says in ((100 * variance, "not below the variance"), (1e-40, "rounding")):
         assert says in analyze(network, X, eps, seconds=0).doubts[0]
@@ -333,9 +335,9 @@ def test_an_interrupt_while_sampling_keeps_what_is_known_and_has_code_130(folder
         time.sleep(3)  # sampling goes on
         assert run.poll() is None
         run.send_signal(signal.SIGINT)
-        told, shown = run.communicate(timeout=120)[::-1]
+        output, shown = run.communicate(timeout=120)[::-1]
     assert run.returncode == 130
-    assert told == "foretrain: interrupted. The same command goes on behind what is known.\n"
+    assert output == "foretrain: interrupted. The same command goes on behind what is known.\n"
     assert "Modules of the interaction graph" in shown
     assert "not sampled" in shown
     assert (folder / "out" / "analysis.html").exists()

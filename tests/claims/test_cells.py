@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.cells import CellClaims, gather, over_axes
 from foretrain.claims.claim import unmet
@@ -19,11 +19,11 @@ AXES = {"init_scale": [float(scale) for scale in np.geomspace(0.01, 1, 6)], "ran
 def grid():
     """A claim in 30 cells, of which two at scale 1 fail, between two claims of the whole."""
     cells = [
-        made("error", scale * rank / 7, (0, 0.5), cell={"init_scale": scale, "rank": rank})
+        sample("error", scale * rank / 7, (0, 0.5), cell={"init_scale": scale, "rank": rank})
         for scale in AXES["init_scale"]
         for rank in AXES["rank"]
     ]
-    return [made("whole", [1.0, 1.1], (-9, 9)), *cells, made("last", 0.1)]
+    return [sample("whole", [1.0, 1.1], (-9, 9)), *cells, sample("last", 0.1)]
 
 
 def test_the_cells_of_a_sentence_are_one_entry_where_the_first_stood():
@@ -40,15 +40,15 @@ def test_the_cells_of_a_sentence_are_one_entry_where_the_first_stood():
 
 
 def test_the_worst_verdict_stands_for_all():
-    claims = [made("a", values, (0, 1)) for values in ([0.5, 0.51], [0.9, 1.1])]
+    claims = [sample("a", values, (0, 1)) for values in ([0.5, 0.51], [0.9, 1.1])]
     group = CellClaims("a", tuple(claims))
     assert group.counts == {"holds": 1, "inconclusive": 1}
     assert group.verdict == "inconclusive"
-    assert CellClaims("a", (*claims, made("a", 2.0, (0, 1)))).verdict == "fails"
+    assert CellClaims("a", (*claims, sample("a", 2.0, (0, 1)))).verdict == "fails"
 
 
 def test_a_range_leaves_out_what_is_not_defined():
-    group = CellClaims("a", (made("a", [1.0], (0, 1)), made("a", [math.nan], (0, 2))))
+    group = CellClaims("a", (sample("a", [1.0], (0, 1)), sample("a", [math.nan], (0, 2))))
     assert group.range("measured") == (1.0, 1.0)
     assert all(math.isnan(end) for end in group.range("predicted"))
     assert group.allowed is None
@@ -56,7 +56,7 @@ def test_a_range_leaves_out_what_is_not_defined():
 
 def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
     cells = ({"rank": 1, "mask": "b"}, {"rank": 9, "mask": "b"}, {"mask": "b"})
-    claims = [made("a", 0.1, cell=cell) for cell in cells]
+    claims = [sample("a", 0.1, cell=cell) for cell in cells]
     along, places = over_axes(CellClaims("a", tuple(claims)), {"rank": [1, 2], "mask": ["a", "b"]})
     assert list(along) == ["rank", "mask"]
     assert list(places) == [(0, 1)]
@@ -77,8 +77,8 @@ def test_the_table_counts_cells_and_keeps_every_claim():
 
 def test_cells_that_are_not_claimed_count_neither_as_holding_nor_in_the_range():
     cells = [
-        made("a", (1.0, 1.1, 1.05), cell={"rank": 1}),
-        made("a", (9.0, 9.1, 9.05), cell={"rank": 2}, verdict="not claimed", reason="too narrow"),
+        sample("a", (1.0, 1.1, 1.05), cell={"rank": 1}),
+        sample("a", (9.0, 9.1, 9.05), cell={"rank": 2}, verdict="not claimed", reason="too narrow"),
     ]
     (row,) = rows(cells)
     assert (row.verdict, row.holding) == ("holds", "1 of 1 cells hold")

@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import claim_from_dict, unmet
 from foretrain.errors import ArgumentError
@@ -10,7 +10,9 @@ from foretrain.words import cell_label
 
 
 def test_claim_survives_json_with_infinities_cells_and_ends():
-    claim = made("a", (1, 2, 3), (-math.inf, 5), cell={"rank": 2}, along={"init_scale": (0.1, 1.0)})
+    claim = sample(
+        "a", (1, 2, 3), (-math.inf, 5), cell={"rank": 2}, along={"init_scale": (0.1, 1.0)}
+    )
     again = claim_from_dict(json.loads(json.dumps(claim.as_dict())))
     assert math.isnan(again.predicted)
     for name in ("allowed", "uncertainty", "cell", "along"):
@@ -19,12 +21,12 @@ def test_claim_survives_json_with_infinities_cells_and_ends():
 
 def test_a_claim_has_one_of_three_ranks():
     with pytest.raises(ArgumentError, match="`rank` must be one of headline, detail, control"):
-        made("a", rank="first")
+        sample("a", rank="first")
 
 
 def test_two_values_that_agree_to_six_digits_have_different_labels():
-    one, other = ({"init_scale": value} for value in (0.1234567, 0.1234568))
-    assert cell_label(one) != cell_label(other)
+    item, other = ({"init_scale": value} for value in (0.1234567, 0.1234568))
+    assert cell_label(item) != cell_label(other)
     assert cell_label({"init_scale": 0.2, "rank": 3, "data": "digits"}) == (
         "init_scale=0.2, rank=3, data=digits"
     )
@@ -40,6 +42,6 @@ def test_two_values_that_agree_to_six_digits_have_different_labels():
     ids=["it holds", "it fails itself", "it holds elsewhere"],
 )
 def test_only_a_corrected_form_that_holds_in_the_same_cell_excuses_a_claim(samples, cell, excused):
-    wrong = made("ratio", (5.0, 5.1, 5.05), (0, 2), cell={"rank": 1})
-    mended = made("ratio.corrected", samples, (0, 2), cell=cell, corrects="ratio")
+    wrong = sample("ratio", (5.0, 5.1, 5.05), (0, 2), cell={"rank": 1})
+    mended = sample("ratio.corrected", samples, (0, 2), cell=cell, corrects="ratio")
     assert (wrong in unmet([wrong, mended])) is not excused

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import CONTROL, FAILS, HEADLINE, HOLDS
 from foretrain.claims.family import LEVEL, p_value, summary, together, uncounted
@@ -13,7 +13,7 @@ from foretrain.claims.interval import interval
 
 
 def fraction(agree, n, allowed):
-    return made(samples=np.arange(n) < agree, allowed=allowed)
+    return sample(samples=np.arange(n) < agree, allowed=allowed)
 
 
 def test_p_is_the_level_at_which_the_interval_touches_the_bound():
@@ -21,9 +21,9 @@ def test_p_is_the_level_at_which_the_interval_touches_the_bound():
     reach = interval(symmetric).high
     for bound in (reach * (1 + 1e-9), -reach * (1 + 1e-9)):
         allowed = (-math.inf, bound)
-        assert p_value(made(samples=symmetric, allowed=allowed)) == pytest.approx(LEVEL, rel=1e-6)
-    assert p_value(made(samples=symmetric, allowed=(-9, 9))) < 1e-4
-    assert p_value(made(samples=symmetric, allowed=(0, 9))) == 1
+        assert p_value(sample(samples=symmetric, allowed=allowed)) == pytest.approx(LEVEL, rel=1e-6)
+    assert p_value(sample(samples=symmetric, allowed=(-9, 9))) < 1e-4
+    assert p_value(sample(samples=symmetric, allowed=(0, 9))) == 1
 
 
 @pytest.mark.parametrize(("agree", "n"), [(10, 10), (8, 10), (1, 20), (0, 5)])
@@ -33,9 +33,9 @@ def test_p_of_a_fraction_is_exact(agree, n):
         assert p_value(fraction(agree, n, (low * (1 - 1e-9), 1))) == pytest.approx(LEVEL, rel=1e-5)
     if agree < n:
         edge = high * (1 + 1e-9)
-        held, missed = fraction(agree, n, (0, edge)), fraction(agree, n, (edge, 1))
-        assert (held.verdict, missed.verdict) == (HOLDS, FAILS)
-        assert p_value(held) == p_value(missed) == pytest.approx(LEVEL, rel=1e-5)
+        stored, missed = fraction(agree, n, (0, edge)), fraction(agree, n, (edge, 1))
+        assert (stored.verdict, missed.verdict) == (HOLDS, FAILS)
+        assert p_value(stored) == p_value(missed) == pytest.approx(LEVEL, rel=1e-5)
 
 
 def test_holm_keeps_all_verdicts_right_95_times_in_100():
@@ -43,21 +43,21 @@ def test_holm_keeps_all_verdicts_right_95_times_in_100():
     rng = np.random.default_rng(0)
     wrong = 0
     for _ in range(300):
-        claims = [made(str(n), rng.normal(size=5), (0.0, math.inf)) for n in range(10)]
+        claims = [sample(str(n), rng.normal(size=5), (0.0, math.inf)) for n in range(10)]
         wrong += bool(together(claims))
     assert wrong / 300 < 0.05 + 2 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_exact_facts_controls_and_complements_of_a_failing_sentence_are_not_counted():
     samples = [1.0, 1.1, 0.9]
-    first = made("first", samples, (-math.inf, 0.0))
-    other = made("first.corrected", samples, (1e-9, math.inf), corrects="first")
-    sharp = made("sharp.corrected", samples, (0.5, 1.5), corrects="first")
-    control, exact = made("control", samples, rank=CONTROL), made("exact", 0.5)
+    first = sample("first", samples, (-math.inf, 0.0))
+    other = sample("first.corrected", samples, (1e-9, math.inf), corrects="first")
+    sharp = sample("sharp.corrected", samples, (0.5, 1.5), corrects="first")
+    control, exact = sample("control", samples, rank=CONTROL), sample("exact", 0.5)
     table = [first, other, sharp, control, exact]
     reasons = [uncounted(claim, table) for claim in table]
     assert reasons == ["", "complement", "", "control", "exact"]
-    lead = made("lead", samples, (0.0, 9.0), rank=HEADLINE)
+    lead = sample("lead", samples, (0.0, 9.0), rank=HEADLINE)
     text = summary([*table, lead])
     assert text.startswith("Evidence by itself: 3 verdicts (1 exact, 1 controls, 1 complements")
     assert text.endswith("Of 1 headline 1 stand together at 95% (Holm).")
@@ -76,8 +76,8 @@ def test_exact_facts_controls_and_complements_of_a_failing_sentence_are_not_coun
 def test_a_complement_lies_on_the_other_side_up_to_the_end_of_what_is_possible(
     fails, allowed, reason
 ):
-    first = made("first", [0.9, 0.95, 1.0], fails)
+    first = sample("first", [0.9, 0.95, 1.0], fails)
     assert first.verdict == FAILS
-    claim = made("first.corrected", [0.9, 0.95, 1.0], allowed, corrects="first")
+    claim = sample("first.corrected", [0.9, 0.95, 1.0], allowed, corrects="first")
     assert uncounted(claim, [first, claim]) == reason
     assert uncounted(replace(claim, uncertainty=(0.95, 0.95)), [first, claim]) == "exact"

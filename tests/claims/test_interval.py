@@ -24,8 +24,8 @@ def trials(law: str, n: int) -> np.ndarray:
 
 def ours(samples, statistic="mean"):
     """Ends of the interval of every row."""
-    found = [interval(row, statistic) for row in samples]
-    return np.array([one.low for one in found]), np.array([one.high for one in found])
+    result = [interval(row, statistic) for row in samples]
+    return np.array([item.low for item in result]), np.array([item.high for item in result])
 
 
 def coverage(law, n, truth, statistic="mean"):
@@ -42,18 +42,18 @@ def test_means_are_covered_at_95_percent_of_normal_and_at_85_percent_of_lognorma
 @pytest.mark.parametrize("p", [0.02, 0.1, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("n", SEEDS)
 def test_fractions_are_covered_at_95_percent_exactly(n, p):
-    found = [interval(np.arange(n) < k, "fraction") for k in range(n + 1)]
-    inside = [k for k, one in enumerate(found) if one.low <= p <= one.high]
+    result = [interval(np.arange(n) < k, "fraction") for k in range(n + 1)]
+    inside = [k for k, item in enumerate(result) if item.low <= p <= item.high]
     assert stats.binom.pmf(inside, n, p).sum() >= 0.95
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 3), (1, 10), (7, 20), (20, 20)])
 def test_fractions_agree_with_scipy(k, n):
-    found = interval(np.arange(n) < k)
+    result = interval(np.arange(n) < k)
     expected = stats.binomtest(k, n).proportion_ci(method="exact")
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
-    assert (found.measured, found.method) == (k / n, "Clopper-Pearson")
-    assert interval((np.arange(n) < k).astype(float), "fraction") == found
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert (result.measured, result.method) == (k / n, "Clopper-Pearson")
+    assert interval((np.arange(n) < k).astype(float), "fraction") == result
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 10, 20])
@@ -67,18 +67,18 @@ def test_medians_are_covered_at_95_percent(law, truth, n):
 
 @pytest.mark.parametrize("n", range(6, 60))
 def test_the_median_lies_between_the_innermost_ranks_that_cover_95_percent(n):
-    found = interval(np.random.default_rng(n).permutation(n), "median")
-    below = found.low  # of the values 0 .. n - 1: how many lie below the interval
-    assert found.high == n - 1 - below
+    result = interval(np.random.default_rng(n).permutation(n), "median")
+    below = result.low  # of the values 0 .. n - 1: how many lie below the interval
+    assert result.high == n - 1 - below
     assert (
         1 - 2 * stats.binom.cdf(below, n, 0.5) >= 0.95 > 1 - 2 * stats.binom.cdf(below + 1, n, 0.5)
     )
 
 
 def test_the_median_of_five_seeds_lies_within_their_range_though_one_is_far_out():
-    found = interval(np.array([0, 1, 1, 1, 1]), "median")
-    assert (found.measured, found.low) == (1, 0)
-    assert found.high == pytest.approx(0.8 + stats.t.ppf(0.975, 4) * 0.2)
+    result = interval(np.array([0, 1, 1, 1, 1]), "median")
+    assert (result.measured, result.low) == (1, 0)
+    assert result.high == pytest.approx(0.8 + stats.t.ppf(0.975, 4) * 0.2)
     assert interval(np.array([0, 0, 0, 0, 1]), "median").high == 1
 
 
@@ -86,12 +86,12 @@ def test_an_end_on_the_skewed_side_inverts_the_transformation_of_hall():
     samples = np.exp(np.random.default_rng(0).standard_normal(10))
     n, mean, error = samples.size, samples.mean(), stats.sem(samples)
     t, z, g = stats.t.ppf(0.975, n - 1), stats.norm.ppf(0.975), stats.skew(samples)
-    found = interval(samples)
-    at = (mean - found.high) / error * z / t
+    result = interval(samples)
+    at = (mean - result.high) / error * z / t
     hall = at + g * (1 + 2 * at**2) / (6 * math.sqrt(n)) + g**2 * at**3 / (27 * n)
     assert hall == pytest.approx(-z)
-    assert found.high - mean > 1.2 * t * error
-    assert mean - found.low == pytest.approx(t * error)
+    assert result.high - mean > 1.2 * t * error
+    assert mean - result.low == pytest.approx(t * error)
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
@@ -100,8 +100,8 @@ def test_an_end_moves_out_steadily_with_the_skewness(n):
         far,
     ):  # of samples of which one is far out, up to the largest skewness that so many can have
         samples = np.append(np.linspace(-1, 1, n - 1), far)
-        found = interval(samples)
-        return (found.high - samples.mean()) / stats.sem(samples), stats.skew(samples)
+        result = interval(samples)
+        return (result.high - samples.mean()) / stats.sem(samples), stats.skew(samples)
 
     reached, skewness = np.array([reach(far) for far in np.geomspace(2, 1e4, 400)]).T
     slope = np.diff(reached) / np.diff(skewness)
@@ -112,10 +112,10 @@ def test_an_end_moves_out_steadily_with_the_skewness(n):
 
 @pytest.mark.parametrize("statistic", ["mean", "median", "fraction"])
 def test_fewer_than_two_seeds_have_no_interval(statistic):
-    found = interval(np.array([1.0]), statistic)
-    assert found.measured == 1
-    assert np.isnan([found.low, found.high]).all()
-    assert found.method == "none"
+    result = interval(np.array([1.0]), statistic)
+    assert result.measured == 1
+    assert np.isnan([result.low, result.high]).all()
+    assert result.method == "none"
     assert np.isnan(interval(np.array([]), statistic).measured)
 
 
@@ -123,8 +123,8 @@ def test_fewer_than_two_seeds_have_no_interval(statistic):
 @pytest.mark.parametrize("n", [2, 5, 7, 20])
 @pytest.mark.parametrize("value", [0.1, -1e308, 5e-324, 0.0])
 def test_equal_samples_have_a_degenerate_interval(value, n, statistic):
-    found = interval(np.full(n, value), statistic)
-    assert (found.measured, found.low, found.high) == (value, value, value)
+    result = interval(np.full(n, value), statistic)
+    assert (result.measured, result.low, result.high) == (value, value, value)
 
 
 SAMPLES = st.lists(st.integers(-1000, 1000), min_size=2, max_size=12).map(np.array)
@@ -138,8 +138,8 @@ def test_shift_scale_and_reflection_carry_over(samples, statistic, shift, scale,
     before = interval(samples, statistic)
     after = interval(shift + sign * scale * samples, statistic)
     expected = [shift + sign * scale * end for end in (before.low, before.measured, before.high)]
-    found = [after.low, after.measured, after.high]
-    np.testing.assert_allclose(found, expected[::sign], rtol=1e-9, atol=1e-9 * (1 + 1000 * scale))
+    result = [after.low, after.measured, after.high]
+    np.testing.assert_allclose(result, expected[::sign], rtol=1e-9, atol=1e-9 * (1 + 1000 * scale))
     assert after.method == before.method
 
 
@@ -148,14 +148,14 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 @given(st.lists(FLOATS, min_size=2, max_size=12).map(np.array), STATISTICS)
 def test_the_interval_contains_the_statistic_at_any_size_of_samples(samples, statistic):
-    found = interval(samples, statistic)
-    assert found.low <= found.measured <= found.high
-    assert samples.min() <= found.measured <= samples.max()
+    result = interval(samples, statistic)
+    assert result.low <= result.measured <= result.high
+    assert samples.min() <= result.measured <= samples.max()
     if np.abs(samples).max() < 1e306:
-        assert np.isfinite([found.low, found.high]).all()
+        assert np.isfinite([result.low, result.high]).all()
     if statistic == "median" and samples.size < 6:
-        assert found.low <= samples.min()
-        assert samples.max() <= found.high
+        assert result.low <= samples.min()
+        assert samples.max() <= result.high
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import INCONCLUSIVE
 from foretrain.claims.interval import interval
@@ -16,7 +16,7 @@ def test_number_for_a_mean_gives_the_verdict_four_times_in_five():
     pilot = rng.normal(size=400)
     pilot = (pilot - pilot.mean()) / pilot.std(ddof=1)  # the truth is what was measured
     for bound, settled in ((-0.8, lambda end: end.low >= -0.8), (0.8, lambda end: end.high < 0.8)):
-        number = seeds_needed(made(samples=pilot, allowed=(bound, math.inf))).seeds
+        number = seeds_needed(sample(samples=pilot, allowed=(bound, math.inf))).seeds
         assert number is not None
         assert number < 30
         share = np.mean([settled(interval(rng.normal(size=number))) for _ in range(1500)])
@@ -24,14 +24,14 @@ def test_number_for_a_mean_gives_the_verdict_four_times_in_five():
 
 
 def test_72_seeds_that_all_agree_show_a_share_of_95_percent():
-    number = seeds_needed(made(samples=np.ones(5, bool), allowed=(0.95, 1.0))).seeds
+    number = seeds_needed(sample(samples=np.ones(5, bool), allowed=(0.95, 1.0))).seeds
     assert number is not None
     assert interval(np.ones(number), "fraction").low >= 0.95
     assert 72 <= number <= 74  # numbers are tried in steps of 2%
 
 
 def test_a_fraction_that_is_not_one_has_the_chance_that_is_said():
-    number = seeds_needed(made(samples=np.arange(10) < 7, allowed=(0.5, 1.0))).seeds
+    number = seeds_needed(sample(samples=np.arange(10) < 7, allowed=(0.5, 1.0))).seeds
     assert number is not None
     counts = np.random.default_rng(1).binomial(number, 0.7, size=4000)
     lows = {k: interval(np.arange(number) < k, "fraction").low for k in set(counts)}
@@ -39,7 +39,7 @@ def test_a_fraction_that_is_not_one_has_the_chance_that_is_said():
 
 
 def test_a_median_needs_six_seeds_at_least():
-    median = made(samples=[-0.1, 0.0, 0.1], allowed=(-9.0, 9.0), method="range and t")
+    median = sample(samples=[-0.1, 0.0, 0.1], allowed=(-9.0, 9.0), method="range and t")
     assert seeds_needed(median).seeds == 6
 
 
@@ -53,6 +53,6 @@ def test_a_median_needs_six_seeds_at_least():
     ],
 )
 def test_no_number_is_given_where_seeds_do_not_help(fields, words):
-    found = seeds_needed(made(**fields))
-    assert found.seeds is None
-    assert words in found.reason
+    result = seeds_needed(sample(**fields))
+    assert result.seeds is None
+    assert words in result.reason

@@ -22,8 +22,8 @@ def off_by_ten(rng, n):
 def test_a_mean_to_which_one_run_in_twenty_adds_ten_is_covered_within_its_range_alone(n):
     for within, enough in (((0, 11), True), (None, False)):
         rng = np.random.default_rng(n)
-        found = [interval(off_by_ten(rng, n), within=within) for _ in range(SETS)]
-        assert (np.mean([one.low <= 1 <= one.high for one in found]) >= 0.93) == enough
+        result = [interval(off_by_ten(rng, n), within=within) for _ in range(SETS)]
+        assert (np.mean([item.low <= 1 <= item.high for item in result]) >= 0.93) == enough
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 3), (1, 5), (7, 10), (20, 20), (60, 60)])
@@ -45,7 +45,7 @@ def test_the_chance_of_a_weighted_mean_is_that_of_drawn_weights():
 
 
 def test_a_value_outside_of_the_range_is_refused_and_rounding_is_not():
-    rounded, exact = (interval(np.array([one, 0.9]), within=(0, 1)) for one in (1 + 1e-7, 1.0))
+    rounded, exact = (interval(np.array([item, 0.9]), within=(0, 1)) for item in (1 + 1e-7, 1.0))
     assert rounded == exact
     with pytest.raises(ArgumentError, match="lie between 0 and 1"):
         interval(np.array([1.1, 0.9]), within=(0, 1))
@@ -56,9 +56,9 @@ def test_a_run_that_is_seen_never_carries_the_verdict_alone():
     rng = np.random.default_rng(1)
     for n in (3, 5, 10, 20):
         values = rng.standard_cauchy(n)
-        found = interval(values)
+        result = interval(values)
         others = (values.sum() - values) / (n - 1)
-        assert found.low <= others.min() <= others.max() <= found.high
+        assert result.low <= others.min() <= others.max() <= result.high
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
@@ -69,8 +69,8 @@ def test_a_run_that_lies_apart_is_seen_in_mixtures_and_hardly_ever_in_normal_sam
         rare = rng.random(n) < 0.05
         values = rng.random(n) + 10 * rare
         if 0 < rare.sum() <= n // 4:
-            apart = runs_apart(values)
-            seen.append(apart is not None and apart.runs == rare.sum())
+            distance = runs_apart(values)
+            seen.append(distance is not None and distance.runs == rare.sum())
         called += runs_apart(rng.normal(size=n)) is not None
     assert np.mean(seen) > 0.8  # of 5 runs the others may vary so much that none is seen
     assert called <= 3

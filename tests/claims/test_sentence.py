@@ -31,9 +31,9 @@ def cell(seeds=10, outcome=CONVERGED, loss=None, axes=None):
     return Grid(Parameters(), axes or {}, seeds, 0, data, {}, theory)
 
 
-def judged(measure, made=None, **fields):
-    given = {"source": "here", "inside": (0, 2), "why": "So.", **fields}
-    return judge(claim("made", "It is so.", measure, **given), made or cell())
+def judged(measure, result=None, **fields):
+    options = {"source": "here", "inside": (0, 2), "why": "So.", **fields}
+    return judge(claim("made", "It is so.", measure, **options), result or cell())
 
 
 def spread(value, seeds=10):
@@ -49,8 +49,8 @@ def test_verdict_follows_where_the_interval_lies(values, verdict):
 
 
 def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
-    given = {"inside": (5, 6), "near": 5, "why": "w", "along": "init_scale", "note": "N."}
-    larger_first = claim("larger-first", "A.", lambda c: spread(1.0), **given)
+    options = {"inside": (5, 6), "near": 5, "why": "w", "along": "init_scale", "note": "N."}
+    larger_first = claim("larger-first", "A.", lambda c: spread(1.0), **options)
     other = larger_first.corrected("B.", inside=(0, 2), why="v")
     assert (other.id, other.corrects) == ("larger-first.corrected", "larger-first")
     assert (other.statement, other.why, other.note, other.along) == (
@@ -110,8 +110,8 @@ def test_seeds_without_a_value_are_counted_and_keep_a_claim_from_holding():
     claim = judged(lambda cell: values)
     assert (claim.seeds, claim.left_out) == (8, 2)
     assert (claim.verdict, claim.reason) == ("inconclusive", "2 of 10 seeds gave no value")
-    said = judged(lambda cell: values, among="runs that converge")
-    assert (said.verdict, said.left_out, said.among) == ("holds", 2, "runs that converge")
+    text = judged(lambda cell: values, among="runs that converge")
+    assert (text.verdict, text.left_out, text.among) == ("holds", 2, "runs that converge")
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_runs_that_are_not_there_keep_a_claim_from_holding_but_not_from_failing(
     outcome = np.full(10, CONVERGED)
     outcome[0] = code
     lost = cell(outcome=outcome)
-    held = judged(lambda cell: spread(1.0), lost)
-    assert (held.verdict, held.reason) == ("inconclusive", f"1 of 10 runs {word}")
+    stored = judged(lambda cell: spread(1.0), lost)
+    assert (stored.verdict, stored.reason) == ("inconclusive", f"1 of 10 runs {word}")
     assert judged(lambda cell: spread(3.0), lost).verdict == "fails"
     exact = judged(lambda cell: Exact(0.5), lost)
     assert exact.verdict == "inconclusive"
     some = judged(lambda cell: spread(1.0), lost, among="runs that end")
-    left_out_on_purpose = ("holds", "") if code == DIVERGED else ("inconclusive", held.reason)
+    left_out_on_purpose = ("holds", "") if code == DIVERGED else ("inconclusive", stored.reason)
     assert (some.verdict, some.reason) == left_out_on_purpose
     assert judged(lambda cell: spread(3.0), lost, among="runs that end").verdict == "fails"
-    beside = replace(lost, variants={"twin": cell().simulation})
-    assert judged(lambda cell: spread(1.0), beside, of="twin").verdict == "holds"
+    neighbour = replace(lost, variants={"twin": cell().simulation})
+    assert judged(lambda cell: spread(1.0), neighbour, of="twin").verdict == "holds"
     never = judged(lambda cell: spread(1.0), lost, of="twin")
     assert (never.verdict, never.reason) == ("inconclusive", "no network `twin` was trained")
 
@@ -269,9 +269,9 @@ def test_outside_of_its_domain_a_sentence_is_measured_and_not_claimed(value):
     def near_one(c):
         return "lambda_1 is above 0.05" if c.p.init_scale > 0.05 else ""
 
-    made = judged(lambda cell: spread(value), domain=near_one)
-    assert (made.verdict, made.reason) == ("not claimed", "lambda_1 is above 0.05")
-    assert made.measured == pytest.approx(value)
+    result = judged(lambda cell: spread(value), domain=near_one)
+    assert (result.verdict, result.reason) == ("not claimed", "lambda_1 is above 0.05")
+    assert result.measured == pytest.approx(value)
     inside = judged(lambda cell: spread(value), domain=lambda c: "")
     assert inside.verdict == ("holds" if value == 1 else "fails")
 

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import INCONCLUSIVE
 from foretrain.claims.markup import formulas
@@ -14,26 +14,28 @@ from foretrain.claims.table import ClaimTable
 from foretrain.errors import ArgumentError
 
 CLAIMS = [
-    made(
+    sample(
         "ratio", [2.6, 2.7, 2.65], (2, 3), statement="The ratio of the pathways tends to √M. " * 6
     ),
-    made("slow", [1.0, 5.0], (4, math.inf), statement="It takes long.", predicted=9.0, unit="step"),
-    made("alone", [1.0], (-math.inf, 0), note="A <note> & more.", reason="one seed says nothing"),
-    made(
+    sample(
+        "slow", [1.0, 5.0], (4, math.inf), statement="It takes long.", predicted=9.0, unit="step"
+    ),
+    sample("alone", [1.0], (-math.inf, 0), note="A <note> & more.", reason="one seed says nothing"),
+    sample(
         "never",
         [math.nan, math.inf],
         (-9, 9),
         reason="nothing was measured",
         among="those that learn",
     ),
-    made("conserved", 2e-12, (0, 1e-10), statement="It is conserved.", why="Rounding of σ."),
+    sample("conserved", 2e-12, (0, 1e-10), statement="It is conserved.", why="Rounding of σ."),
 ]
 CUT_OFF = "not finished: 3 of 10 runs cut off while still learning"
 
 
 def test_a_claim_is_found_by_number_id_label_and_slice():
-    cells = [made("many", 0.1, cell={"rank": rank}) for rank in (1, 2)]
-    table = ClaimTable([*CLAIMS, *cells, made("lone", 0.1, cell={"init_scale": 0.2})])
+    cells = [sample("many", 0.1, cell={"rank": rank}) for rank in (1, 2)]
+    table = ClaimTable([*CLAIMS, *cells, sample("lone", 0.1, cell={"init_scale": 0.2})])
     assert table["ratio"] is table[0] is CLAIMS[0]
     assert [claim.id for claim in table[1:3]] == ["slow", "alone"]
     assert isinstance(table[1:3], ClaimTable)
@@ -61,7 +63,7 @@ def test_the_table_shows_every_headline_within_its_width(width, details):
 def ranked(*verdicts, rank="detail", **fields):
     limits = {"holds": (0, 2), "fails": (5, 6), "inconclusive": (1, 2)}
     return [
-        made(f"{rank}-{n}", allowed=limits[verdict], rank=rank, **fields)
+        sample(f"{rank}-{n}", allowed=limits[verdict], rank=rank, **fields)
         for n, verdict in enumerate(verdicts)
     ]
 
@@ -97,33 +99,33 @@ def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
 
 def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
     claims = [
-        made("a"),
-        made("b", rank="headline"),
-        made("a.corrected", corrects="a", rank="headline"),
-        made("c.again", 9.0, corrects="c"),
-        made("c", rank="control"),
+        sample("a"),
+        sample("b", rank="headline"),
+        sample("a.corrected", corrects="a", rank="headline"),
+        sample("c.again", 9.0, corrects="c"),
+        sample("c", rank="control"),
     ]
     groups = {rank: [row.id for row in some] for rank, some in by_rank(rows(claims)).items()}
     assert groups == {"headline": ["a", "a.corrected", "b"], "detail": ["c.again", "c"]}
-    circle = [made("a", corrects="b"), made("b", corrects="a")]
+    circle = [sample("a", corrects="b"), sample("b", corrects="a")]
     assert sum(map(len, by_rank(rows(circle)).values())) == 2
 
 
 @pytest.mark.parametrize(
     ("claim", "numbers"),
     [
-        (made("a", 0.01242, (0, 0.03571), predicted=0), "off by 1.2%, allowed 3.6%"),
-        (made("a", 1e-11, (0, 1e-6), predicted=0), "off by 1e-11, allowed 1e-6"),
-        (made("a", 0.5, (0, 3), predicted=0, unit="step"), "off by 0.5, allowed 3 step"),
-        (made("a", 0.98, (0.95, 1.05), predicted=1), "0.98, allowed 1 ± 0.05"),
-        (made("a", 0.98, (0.9375, 1.0625), predicted=1), "0.98, allowed 1 ± 0.062"),
-        (made("a", 0.98, (0.875, 1.125), predicted=1), "0.98, allowed 1 ± 0.125"),
-        (made("a", 0.98, (0.95, 1.02), predicted=1), "0.98, predicted 1, allowed 0.95 to 1.02"),
+        (sample("a", 0.01242, (0, 0.03571), predicted=0), "off by 1.2%, allowed 3.6%"),
+        (sample("a", 1e-11, (0, 1e-6), predicted=0), "off by 1e-11, allowed 1e-6"),
+        (sample("a", 0.5, (0, 3), predicted=0, unit="step"), "off by 0.5, allowed 3 step"),
+        (sample("a", 0.98, (0.95, 1.05), predicted=1), "0.98, allowed 1 ± 0.05"),
+        (sample("a", 0.98, (0.9375, 1.0625), predicted=1), "0.98, allowed 1 ± 0.062"),
+        (sample("a", 0.98, (0.875, 1.125), predicted=1), "0.98, allowed 1 ± 0.125"),
+        (sample("a", 0.98, (0.95, 1.02), predicted=1), "0.98, predicted 1, allowed 0.95 to 1.02"),
         (
-            made("a", 1.0500001, (0.95, 1.05), predicted=1),
+            sample("a", 1.0500001, (0.95, 1.05), predicted=1),
             "1.0500001, predicted 1, allowed 0.95 to 1.05",
         ),
-        (made("a", 1.0004, (0, 1)), "1.0004, allowed at most 1"),
+        (sample("a", 1.0004, (0, 1)), "1.0004, allowed at most 1"),
     ],
 )
 def test_numbers_are_a_deviation_where_zero_is_predicted(claim, numbers):
@@ -131,18 +133,18 @@ def test_numbers_are_a_deviation_where_zero_is_predicted(claim, numbers):
 
 
 def test_cells_are_counted_beside_their_sentence_and_those_that_fail_named():
-    cells = [made("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
+    cells = [sample("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
     text = ClaimTable(cells).format(80)
     assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1: rank=1."
-    many = [made("a", cell={"rank": rank}) for rank in range(60)]
+    many = [sample("a", cell={"rank": rank}) for rank in range(60)]
     assert counted(rows(many)) == "1 claim, judged 60 times: 1 holds"
 
 
 def test_details_are_shown_when_they_are_asked_for():
     table = ClaimTable(
         [
-            made("b"),
-            made(
+            sample("b"),
+            sample(
                 "a", [1, 2, math.nan], why="Because.", note="A number.", corrects="b", scale="paper"
             ),
         ]
@@ -154,13 +156,13 @@ def test_details_are_shown_when_they_are_asked_for():
     assert "a, corrected form of b; eq. (1)" in long
     assert "1 seed without a value is left out." in long
     assert long.startswith("Headlines\n")
-    assert "fewer seeds than a preset" in rows([made(scale="own")])[0].details["Scale"]
+    assert "fewer seeds than a preset" in rows([sample(scale="own")])[0].details["Scale"]
     assert "at the preset `paper`.\n" in ClaimTable([table[1]]).format(120, details=True)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_the_table_prints_whatever_the_output_can_encode(monkeypatch, encoding):
-    awkward = made(
+    awkward = sample(
         "a-\N{SNOWMAN}", statement="σ² ≤ √M – \x1b[31m \ud800 é", reason="∞", unit="step × η"
     )
     raw = io.BytesIO()
@@ -199,7 +201,7 @@ def test_no_claims_print_as_such():
 
 def test_the_data_frame_has_a_row_per_claim():
     frame = ClaimTable(
-        [*CLAIMS, made("cut", cell={"rank": 2}, along={"rate": (0.1, 0.4)})]
+        [*CLAIMS, sample("cut", cell={"rank": 2}, along={"rate": (0.1, 0.4)})]
     ).to_dataframe()
     assert list(frame.index) == [*(claim.id for claim in CLAIMS), "cut[rank=2]"]
     assert frame.loc["slow", "allowed_high"] == math.inf
@@ -210,9 +212,9 @@ def test_the_data_frame_has_a_row_per_claim():
 
 def test_markdown_has_a_row_per_claim_with_its_verdict():
     claims = [
-        made("a", statement="x | y", allowed=(-9, 9)),
-        made("b", allowed=(200, 300), cell={"rank": 2}),
-        made("b", allowed=(200, 300), cell={"rank": 3}),
+        sample("a", statement="x | y", allowed=(-9, 9)),
+        sample("b", allowed=(200, 300), cell={"rank": 2}),
+        sample("b", allowed=(200, 300), cell={"rank": 3}),
     ]
     head, rule, first, second, third = ClaimTable(claims).to_markdown().splitlines()
     assert first.startswith(r"| holds | `a` x \| y |")
@@ -225,10 +227,10 @@ def test_markdown_has_a_row_per_claim_with_its_verdict():
 
 
 def test_a_deviation_is_bounded_from_above_and_a_negative_value_shows_both_ends():
-    (row,) = rows([made("a", 2e-13, (0, 1e-12))])
+    (row,) = rows([sample("a", 2e-13, (0, 1e-12))])
     assert (row.measured, row.allowed) == ("2e-13", "at most 1e-12")
     assert row.spread == ("exact fact, worst deviation", "over 3 seeds")
-    (row,) = rows([made("a", -0.025, (0, 1e-4))])
+    (row,) = rows([sample("a", -0.025, (0, 1e-4))])
     assert (row.verdict, row.allowed) == ("fails", "0 to 1e-4")
 
 
@@ -244,7 +246,7 @@ def test_a_claim_without_an_interval_or_value_says_so():
 
 def test_cells_are_listed_with_the_worst_first_and_what_differs_there():
     claims = [
-        made(
+        sample(
             "a", float(rank), (0.0, limit), predicted=float(rank), cell={"rank": rank}, seeds=seeds
         )
         for rank, limit, seeds in ((1, 2.0, 3), (2, 2.0, 4), (3, 2.5, 4))

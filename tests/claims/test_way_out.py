@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import INCONCLUSIVE
 from foretrain.claims.power import seeds_needed
@@ -22,27 +22,27 @@ from foretrain.claims.way_out import ACROSS, open_reasons
     ],
 )
 def test_each_reason_has_its_way_out(reason, way_out):
-    (text,) = open_reasons([made(reason=reason, verdict=INCONCLUSIVE)])
+    (text,) = open_reasons([sample(reason=reason, verdict=INCONCLUSIVE)])
     assert text.startswith(reason + way_out)
     assert "try" in text or "seeds" in text
 
 
 def test_a_wide_interval_names_the_seeds_that_its_width_and_the_bound_ask_for():
-    assert open_reasons([made(), made(allowed=(5, 6))]) == []  # with a verdict there is none
-    claim = made("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.0, math.inf))
+    assert open_reasons([sample(), sample(allowed=(5, 6))]) == []  # with a verdict there is none
+    claim = sample("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.0, math.inf))
     number = seeds_needed(claim).seeds
     assert open_reasons([claim]) == [f"{ACROSS}; try --seeds {number}"]
     assert f"try --seeds {number}" in ClaimTable([claim]).format(120)
     assert f"try --seeds {number}" in ClaimTable([claim]).to_markdown()
-    wider = made("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.05, math.inf))
+    wider = sample("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.05, math.inf))
     assert seeds_needed(wider).seeds > number
     assert open_reasons([claim, wider]) == [f"{ACROSS}; try --seeds {seeds_needed(wider).seeds}"]
 
 
 def test_a_measured_value_on_the_bound_is_settled_by_no_number_of_seeds():
-    on_bound = made("a", [0.9, 1.0, 1.1], (1.0, math.inf))
+    on_bound = sample("a", [0.9, 1.0, 1.1], (1.0, math.inf))
     text = f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
     assert open_reasons([on_bound]) == [text]
-    off = made("a", [0.9, 1.0, 1.1], (0.95, math.inf))
+    off = sample("a", [0.9, 1.0, 1.1], (0.95, math.inf))
     text = f"{ACROSS}; try --seeds {seeds_needed(off).seeds}, which settles 1 of 2"
     assert open_reasons([on_bound, off]) == [text]

@@ -49,9 +49,9 @@ def test_a_chain_that_is_not_finite_takes_no_other_down():
 
 
 def test_the_error_by_the_means_of_chains_holds_its_share_with_few_chains():
-    random, held = np.random.default_rng(0), []
+    random, stored = np.random.default_rng(0), []
     for _ in range(2000):
         draws = random.standard_normal((5, 1)) + np.zeros((1, 3))  # chains that do not move
-        held.append(abs(draws.mean()) < 1.96 * error_between(draws))
-    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
+        stored.append(abs(draws.mean()) < 1.96 * error_between(draws))
+    assert np.mean(stored) == pytest.approx(0.95, abs=0.015)
     assert np.isnan(error_between(np.array([[1.0, np.inf], [0.0, 1.0], [np.nan, 1.0]])))

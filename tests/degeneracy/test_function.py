@@ -104,7 +104,7 @@ def test_equinox_modules_of_any_kind():
     exact = np.stack([mlp(row) for row in X.astype(np.float32)])
     np.testing.assert_allclose(function.outputs(X), exact, atol=1e-6)
     assert function.network is not None
-    assert [one.activation for one in function.network.sections] == ["silu", "identity"]
+    assert [item.activation for item in function.network.sections] == ["silu", "identity"]
     assert function.names[0] == "layers.0.weight"
 
     class Residual(eqx.Module):

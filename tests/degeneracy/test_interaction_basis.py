@@ -44,8 +44,8 @@ def test_a_deep_linear_network_is_the_identity_in_every_layer(seed, widths):
             basis = interaction_basis(network, x, kind=kind, centre=centre)
             top = basis.layers[-1].importance
             for at, layer in enumerate(basis.layers[:-1]):
-                found = map_in_basis(network, basis, at)
-                assert np.abs(found - np.eye(len(top))).max() < 1e-10
+                result = map_in_basis(network, basis, at)
+                assert np.abs(result - np.eye(len(top))).max() < 1e-10
                 assert np.abs(layer.importance - top).max() < 1e-10 * top[0]
 
 
@@ -73,12 +73,12 @@ def test_coordinates_stay_under_any_invertible_change_of_the_hidden_activations(
                 [
                     basis.coordinates(f)
                     for basis, f in zip(
-                        found.layers,
+                        result.layers,
                         folded.layers(folded.steps(n, not centre), x, not centre),
                         strict=True,
                     )
                 ]
-                for n, found in zip((network, other), pair, strict=True)
+                for n, result in zip((network, other), pair, strict=True)
             ]
             for mine, theirs in zip(*values, strict=True):
                 assert mine.shape == theirs.shape
@@ -129,8 +129,8 @@ def test_dependent_activations_and_those_without_effect_are_left_out():
     assert [layer.size for layer in basis.layers] == [2, 2, 2]
     wider = np.concatenate([weights[1], random.standard_normal((5, 6))]) * (np.arange(6) < 5)
     rectified = perceptron([weights[0], wider, random.standard_normal((3, 7))], None, "relu")
-    found = interaction_basis(rectified, x).layers
-    assert found[1].size == 5  # not the constant, not the sixth; rectified, the fourth is no sum
+    result = interaction_basis(rectified, x).layers
+    assert result[1].size == 5  # not the constant, not the sixth; rectified, the fourth is no sum
 
 
 def test_blocks_of_data_give_the_same_basis_as_all_at_once(monkeypatch):
@@ -148,12 +148,12 @@ def test_blocks_of_data_give_the_same_basis_as_all_at_once(monkeypatch):
 
 def test_a_section_in_jax_gives_what_the_named_one_does():
     network, x = draw(9, (3, 4, 2), "gelu")
-    plain = tuple(Section(one.apply, None, one.bias) for one in network.sections)
+    plain = tuple(Section(item.apply, None, item.bias) for item in network.sections)
     hidden = dataclasses.replace(network, sections=plain)
     for centre in CENTRED:
         a, b = (interaction_basis(n, x, centre=centre).layers for n in (network, hidden))
-        for one, other in zip(a, b, strict=True):
-            np.testing.assert_allclose(one.forward, other.forward, atol=1e-9)
+        for item, other in zip(a, b, strict=True):
+            np.testing.assert_allclose(item.forward, other.forward, atol=1e-9)
 
 
 def test_bad_input_is_refused():

@@ -20,7 +20,7 @@ def blocks_apart(seed, widths, activation):
     """Two independent networks side by side, and how many units of each layer are the first one's."""
     pair = [draw(seed + k, widths, activation)[0] for k in range(2)]
     weights, biases = [], []
-    for a, b in zip(*(one.params for one in pair), strict=True):
+    for a, b in zip(*(item.params for item in pair), strict=True):
         (m, n), (p, q) = a["weight"].shape, b["weight"].shape
         whole = np.zeros((m + p, n + q))
         whole[:m, :n], whole[m:, n:] = a["weight"], b["weight"]
@@ -37,11 +37,11 @@ def cross(network, x, kind, own):
         (layer.forward[:, :w] ** 2).sum(1) > (layer.forward[:, w:] ** 2).sum(1)
         for layer, w in zip(basis.layers, own, strict=True)
     ]
-    apart = [
+    distance = [
         strength[above[:, None] != below].max()
         for strength, (below, above) in zip(edges, pairwise(first), strict=True)
     ]
-    return max(apart) / max(part.max() for part in edges)
+    return max(distance) / max(part.max() for part in edges)
 
 
 @given(seeds, st.lists(st.integers(2, 6), min_size=2, max_size=4), st.sampled_from([1, 2, 5]))
@@ -72,7 +72,7 @@ def test_independent_blocks_have_no_edges_between_them_on_a_product_design(seed)
 def test_fast_edges_are_those_of_jacobians_by_blocks(monkeypatch):
     network, x = draw(2, (3, 5, 2), "tanh")
     hidden = dataclasses.replace(
-        network, sections=tuple(Section(one.apply, None, one.bias) for one in network.sections)
+        network, sections=tuple(Section(item.apply, None, item.bias) for item in network.sections)
     )
     for centre in (False, True):
         basis = interaction_basis(network, x, centre=centre)

@@ -78,10 +78,10 @@ def test_strengths_add_as_logarithms():
 
 def every(size):
     """All partitions of so many nodes, each once, (partition, node)."""
-    made = [[0]]
+    result = [[0]]
     for _ in range(size - 1):
-        made = [[*one, name] for one in made for name in range(max(one) + 2)]
-    return np.array(made)
+        result = [[*item, name] for item in result for name in range(max(item) + 2)]
+    return np.array(result)
 
 
 EVERY = every(7)
@@ -130,8 +130,8 @@ def test_two_blocks_are_one_exactly_where_their_weight_is_above_that_by_chance()
     shares = sums / sums.sum()
     equal = shares[0, 1] / shares.sum(0).prod()
     assert partition(weights, resolution=0.99 * equal).modules == 1
-    apart = partition(weights, resolution=1.01 * equal)
-    assert same(apart.labels, labels)
+    distance = partition(weights, resolution=1.01 * equal)
+    assert same(distance.labels, labels)
 
 
 @pytest.mark.parametrize("objective", ["modularity", "normalised cut"])
@@ -186,10 +186,10 @@ def test_the_affinity_of_a_layered_graph_and_labels_by_layer():
 def test_rewired_graphs_have_the_same_values_and_degrees(rows, columns, density, seed):
     random = np.random.default_rng(seed)
     part = random.random((rows, columns)) * (random.random((rows, columns)) < density)
-    made = rewired(part, random)
-    np.testing.assert_array_equal(np.sort(made, axis=None), np.sort(part, axis=None))
+    result = rewired(part, random)
+    np.testing.assert_array_equal(np.sort(result, axis=None), np.sort(part, axis=None))
     for axis in (0, 1):
-        np.testing.assert_array_equal((made > 0).sum(axis), (part > 0).sum(axis))
+        np.testing.assert_array_equal((result > 0).sum(axis), (part > 0).sum(axis))
 
 
 def test_what_is_below_the_scale_is_no_edge():

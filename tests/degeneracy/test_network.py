@@ -15,11 +15,11 @@ NETWORK, X = draw(0, (3, 4, 5, 2), "relu")
 def test_layers_are_those_written_out():
     x = X
     with jax.enable_x64(True):
-        found = nets.forward(NETWORK, x)
+        result = nets.forward(NETWORK, x)
     for at, leaves in enumerate(NETWORK.params):
         p = x @ leaves["weight"].T + leaves["bias"]
         x = p if at == 2 else np.maximum(p, 0)
-    np.testing.assert_allclose(found, x, rtol=1e-12)
+    np.testing.assert_allclose(result, x, rtol=1e-12)
     assert nets.size(NETWORK) == 3 * 4 + 4 * 5 + 5 * 2 + 4 + 5 + 2
     assert nets.is_perceptron(NETWORK)
 

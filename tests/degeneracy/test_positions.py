@@ -65,12 +65,12 @@ X = np.random.default_rng(1).standard_normal((6, 5, 3)) + 0.2
 
 def jacobian(network, at, f, folded):
     """Of one section at these activations, all positions by all, (n, T', d', T, d)."""
-    found = steps(network, folded)[at].jacobians(f)
-    if found.ndim == 5:
-        return found
-    whole = np.zeros((*found.shape[:3], *f.shape[1:]))
+    outcome = steps(network, folded)[at].jacobians(f)
+    if outcome.ndim == 5:
+        return outcome
+    whole = np.zeros((*outcome.shape[:3], *f.shape[1:]))
     for t in range(f.shape[1]):
-        whole[:, t, :, t] = found[:, t]
+        whole[:, t, :, t] = outcome[:, t]
     return whole
 
 
@@ -113,16 +113,16 @@ def test_edges_are_attributions_summed_over_positions_read_and_squared_over_thos
     graph = interaction_graph(SMALL, X, basis, points=3)
     values = layers(steps(SMALL, not centre), X, not centre)
     for at, (below, above) in enumerate(zip(basis.layers[:-1], basis.layers[1:], strict=True)):
-        coordinates, found = below.coordinates(values[at]), 0.0
+        coordinates, outcome = below.coordinates(values[at]), 0.0
         for a, w in zip(*path_points(3), strict=True):
             there = below.activations(a * coordinates)
             slopes = jacobian(SMALL, at, there, not centre)
-            found += w * np.einsum(
+            outcome += w * np.einsum(
                 "ki,ntisd,dj,nsj->ntkj", above.forward, slopes, below.backward, coordinates
             )
         tokens = len(X) * X.shape[1]
         np.testing.assert_allclose(
-            graph.strengths[at], (found**2).sum((0, 1)) / tokens, rtol=1e-7, atol=1e-12
+            graph.strengths[at], (outcome**2).sum((0, 1)) / tokens, rtol=1e-7, atol=1e-12
         )
 
 
@@ -131,7 +131,7 @@ def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples
     each = jax.vmap(widened, (None, 0))
     kinds = [Section(widened), Section(each, positions=True)]
     params = [SMALL.params[0], SMALL.params[2], SMALL.params[3]]
-    alone, joint = (network_of([dense("tanh"), one, dense()], params) for one in kinds)
+    alone, joint = (network_of([dense("tanh"), item, dense()], params) for item in kinds)
     tokens = X.reshape(-1, 3)
     for kind in KINDS:
         bases = [
@@ -142,31 +142,31 @@ def test_networks_that_treat_positions_alike_are_those_of_all_tokens_as_examples
             interaction_graph(net, x, basis, points=2)
             for net, x, basis in zip((alone, joint), (tokens, X), bases, strict=True)
         ]
-        for one, other in zip(bases[0].layers, bases[1].layers, strict=True):
-            np.testing.assert_allclose(other.importance, one.importance, rtol=1e-9)
-            np.testing.assert_allclose(np.abs(other.forward), np.abs(one.forward), atol=1e-8)
-        for one, other in zip(graphs[0].strengths, graphs[1].strengths, strict=True):
-            np.testing.assert_allclose(other, one, rtol=1e-7, atol=1e-11)
-    one, other = grams(alone, tokens), grams(joint, X)
+        for item, other in zip(bases[0].layers, bases[1].layers, strict=True):
+            np.testing.assert_allclose(other.importance, item.importance, rtol=1e-9)
+            np.testing.assert_allclose(np.abs(other.forward), np.abs(item.forward), atol=1e-8)
+        for item, other in zip(graphs[0].strengths, graphs[1].strengths, strict=True):
+            np.testing.assert_allclose(other, item, rtol=1e-7, atol=1e-11)
+    item, other = grams(alone, tokens), grams(joint, X)
     for name in ("means", "activations", "sensitivities"):
-        for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
+        for a, b in zip(getattr(item, name), getattr(other, name), strict=True):
             np.testing.assert_allclose(b, a, atol=1e-12)
 
 
 def test_gram_matrices_are_those_of_the_global_basis():
-    found = grams(SMALL, X)
+    outcome = grams(SMALL, X)
     for at in range(len(SMALL.sections)):
         slopes, values = jacobians(SMALL, X, at, len(SMALL.sections), False)
         tokens = len(X) * X.shape[1]
         m = np.einsum("ntisd,ntise->de", slopes, slopes) / tokens
-        np.testing.assert_allclose(found.sensitivities[at], m, atol=1e-12)
+        np.testing.assert_allclose(outcome.sensitivities[at], m, atol=1e-12)
         gram = np.einsum("ntd,nte->de", values[at], values[at]) / tokens
-        np.testing.assert_allclose(found.activations[at], gram, atol=1e-12)
+        np.testing.assert_allclose(outcome.activations[at], gram, atol=1e-12)
     weight = SMALL.params[0]["weight"]
     np.testing.assert_allclose(
-        weight.T @ found.jacobians[0] @ weight, found.sensitivities[0], atol=1e-12
+        weight.T @ outcome.jacobians[0] @ weight, outcome.sensitivities[0], atol=1e-12
     )
-    assert found.jacobians[1] is None
+    assert outcome.jacobians[1] is None
 
 
 def test_the_last_position_alone_may_be_read():
@@ -215,17 +215,17 @@ def test_losses_and_spectra_are_sums_over_positions(loss):
     register()
     with jax.enable_x64(True):
         start, rebuilt = ravel_pytree(SMALL.params)
-        made = behavioural(
+        result = behavioural(
             lambda params, x: forward(SMALL, x, params), rebuilt(start), X, kind=loss, beta=1.0
         )
-        losses = jax.jit(lambda v: made.losses(rebuilt(v), made.data).mean())
+        losses = jax.jit(lambda v: result.losses(rebuilt(v), result.data).mean())
         half = np.asarray(jax.jit(jax.hessian(losses))(start)) / 2
         outputs = np.asarray(forward(SMALL, X))
         step = 1e-3 * np.random.default_rng(0).standard_normal(len(start))
         moved = np.asarray(forward(SMALL, X, rebuilt(start + step)))
-        found = float(losses(start + step))
+        outcome = float(losses(start + step))
     values = np.linalg.eigvalsh(half)[::-1][: len(spectrum.costs)]
     np.testing.assert_allclose(spectrum.costs[:60], values[:60], rtol=1e-6)
     if loss == "mse":
-        assert found == pytest.approx(((moved - outputs) ** 2).sum() / len(X))
+        assert outcome == pytest.approx(((moved - outputs) ** 2).sum() / len(X))
     assert free_directions(SMALL, X).answers == outputs.size

@@ -47,10 +47,10 @@ def test_the_bench_has_forty_networks_and_what_is_known_of_them_agrees_with_itse
 @pytest.mark.slow
 def test_drawn_networks_are_as_many_as_one_likes_and_begin_at_a_minimum():
     for number in range(7, 12):  # one of each family, and no other at another number
-        one, other = bench.drawn(number), bench.drawn(number + 5)
+        item, other = bench.drawn(number), bench.drawn(number + 5)
         assert abs(study.around(f"drawn {number}", 1.0).start_loss) < 1e-12
-        assert one.known(0.01) != other.known(0.01)
-        assert bench.case(f"drawn {number}").known(0.01) == one.known(0.01)
+        assert item.known(0.01) != other.known(0.01)
+        assert bench.case(f"drawn {number}").known(0.01) == item.known(0.01)
     assert study.PRESETS["drawn"]["network"][39] == "drawn 39"
 
 
@@ -75,13 +75,15 @@ def grid(change=None):
     sampled, believed = np.where(trap, 3 * known, sampled), ~trap
     if change:
         sampled, error, believed = change(sampled, error, believed, known, trap)
-    made = {
+    built_result = {
         "parameters_sampled": sampled, "parameters_error": error, "believed": believed, "parameters_known": known,
         "reference_error": 0 * known, "trap": trap, "gradients_taken": 1000 + 0 * trap, "virial_share": 1 + 0 * known,
         "between_groups": 1 + 0 * known, "draws_effective": 500 + 0 * known,
     }  # fmt: skip
     axes = {"network": names}
-    return Grid(study.Parameters(), axes, seeds, 0, runs(axes, seeds, made), {}, xr.Dataset())
+    return Grid(
+        study.Parameters(), axes, seeds, 0, runs(axes, seeds, built_result), {}, xr.Dataset()
+    )
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -96,7 +98,7 @@ def test_every_sentence_can_hold_and_fail():
         "relative": lambda s, e, b, k, t: (1.05 * k, 0.05 * k, b),
         "traps-mislead": lambda s, e, b, k, t: (np.where(t, k, s), e, b),
     }
-    check(FOLDER, grid, {id: lambda one=one: grid(one) for id, one in spoilt.items()})
+    check(FOLDER, grid, {id: lambda first=item: grid(first) for id, item in spoilt.items()})
 
 
 SOME = (
@@ -110,10 +112,12 @@ SOME = (
 
 
 def measured(names=SOME):
-    found = [study.measure(study.Parameters(network=name), Seed(0, 0)) for name in names]
-    made = {name: np.array([one[name] for one in found])[:, None] for name in found[0]}
+    outcome = [study.measure(study.Parameters(network=name), Seed(0, 0)) for name in names]
+    built_result = {
+        name: np.array([item[name] for item in outcome])[:, None] for name in outcome[0]
+    }
     axes = {"network": names}
-    return Grid(study.Parameters(), axes, 1, 0, runs(axes, 1, made), {}, xr.Dataset())
+    return Grid(study.Parameters(), axes, 1, 0, runs(axes, 1, built_result), {}, xr.Dataset())
 
 
 def judged(id, names=SOME):
@@ -165,10 +169,10 @@ def test_verdicts_turn_where_the_library_is_made_wrong(monkeypatch):
         assert judged("traps") == FAILS
     round_, judge = walk._round, walk._judged
 
-    def counted(self, draws, beta, most, *rest):  # draws of chains that have not been cooled
+    def counted(self, draws, beta, *rest):  # draws of chains that have not been cooled
         hot = draws.loss.copy()
         hot[-len(self.outside) :, : hot.shape[1] // 20] += 1.0
-        return judge(self, draws._replace(loss=hot), beta, most, *rest)
+        return judge(self, draws._replace(loss=hot), beta, *rest)
 
     with monkeypatch.context() as change:  # burn-in counted
         change.setattr(walk, "_judged", counted)

@@ -23,16 +23,16 @@ def test_gates_are_quotients_where_there_are_any():
 
 
 def test_disagreement_is_what_its_formula_says_and_exactly_zero_in_blocks():
-    one, x = planted.blocks((2, 1), (3, 2), 4)
-    apart = sync.disagreement(one, x, 1)
-    assert (apart[:3, :3] == 0).all()
-    assert (apart[3:, 3:] == 0).all()
-    p = x @ one.params[0]["weight"].T
+    item, x = planted.blocks((2, 1), (3, 2), 4)
+    distance = sync.disagreement(item, x, 1)
+    assert (distance[:3, :3] == 0).all()
+    assert (distance[3:, 3:] == 0).all()
+    p = x @ item.params[0]["weight"].T
     differ = (p[:, 0] > 0) != (p[:, 4] > 0)
-    assert apart[0, 4] == pytest.approx((differ * p[:, 0] ** 2).mean())
-    assert apart[4, 0] == pytest.approx((differ * p[:, 4] ** 2).mean())
-    assert sync.grouped(apart) == [(0, 1, 2), (3, 4)]
-    assert sync.grouped(apart, 100) == [(0, 1, 2, 3, 4)]
+    assert distance[0, 4] == pytest.approx((differ * p[:, 0] ** 2).mean())
+    assert distance[4, 0] == pytest.approx((differ * p[:, 4] ** 2).mean())
+    assert sync.grouped(distance) == [(0, 1, 2), (3, 4)]
+    assert sync.grouped(distance, 100) == [(0, 1, 2, 3, 4)]
 
 
 def test_blocks_grow_only_while_every_pair_agrees():
@@ -46,15 +46,15 @@ def test_the_loss_rises_with_disagreement_and_not_without():
     random = np.random.default_rng(0)
     sign = random.choice([-1.0, 1.0], size=(4000, 1))
     size = np.abs(random.normal(size=(4000, 2)))
-    one = network.perceptron([np.eye(2), random.normal(size=(3, 2))])
+    item = network.perceptron([np.eye(2), random.normal(size=(3, 2))])
     move = np.array([[0, 0.1], [0.2, 0]])
-    found = []
+    result = []
     for share in (0.0, 0.01, 0.1):
         flip = np.where(random.random((4000, 1)) < share, -1.0, 1.0)
         x = np.concatenate([sign * size[:, :1], sign * flip * size[:, 1:]], 1)
-        found.append(sync.rise(one, x, 1, move))
-    assert found[0][0] < 1e-25
-    assert found[0][1] == 0
-    ratios = [loss / measure for loss, measure in found[1:]]
+        result.append(sync.rise(item, x, 1, move))
+    assert result[0][0] < 1e-25
+    assert result[0][1] == 0
+    ratios = [loss / measure for loss, measure in result[1:]]
     assert 0.1 < ratios[0] < 10
     assert ratios[1] == pytest.approx(ratios[0], rel=0.3)

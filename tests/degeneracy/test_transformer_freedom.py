@@ -40,14 +40,14 @@ def test_a_head_of_partial_rank_is_freer():
     params[1]["inward"][:, 9:] = params[1]["outward"][1:] = 0  # values of rank 1, outputs of rank 1
     params[1]["inward_bias"][9:] = 0
     partial = replace(network, params=tuple(params))
-    found, whole = (
-        transformer_freedom(one, x, jacobian_spectrum(one, x)) for one in (partial, network)
+    result, whole = (
+        transformer_freedom(item, x, jacobian_spectrum(item, x)) for item in (partial, network)
     )
-    assert found.exact
-    assert found.unattributed == whole.unattributed == 0
-    assert found.counted == found.free == free(jacobian(partial, x))
+    assert result.exact
+    assert result.unattributed == whole.unattributed == 0
+    assert result.counted == result.free == free(jacobian(partial, x))
     # D = 4: values read 3 dimensions of what varies, and the constant.
-    assert found.by_source()["values_outputs"] == 4 * 7 - (3 * 1 + 1 * 4 - 1) + 4
+    assert result.by_source()["values_outputs"] == 4 * 7 - (3 * 1 + 1 * 4 - 1) + 4
     assert whole.by_source()["values_outputs"] == 4 * 7 - (3 * 4 + 3 * 4 - 3 * 4) + 4
 
 

@@ -25,26 +25,26 @@ def test_costs_of_a_linear_network_are_sums_of_squared_singular_values():
     network = linear(outer, inner)
     known = np.sort((outer[:, None] ** 2 + inner**2).ravel())[::-1]
     for x in (X, np.tile(X, (3, 1))):  # both sides of the Jacobian
-        found = of_jacobian(jacobian_spectrum(network, x))
-        assert found.below is None
-        assert found.costs[0, :12] == pytest.approx(known, rel=1e-10)
-        assert found.costs[0, 12:] == pytest.approx(0, abs=1e-12)
+        result = of_jacobian(jacobian_spectrum(network, x))
+        assert result.below is None
+        assert result.costs[0, :12] == pytest.approx(known, rel=1e-10)
+        assert result.costs[0, 12:] == pytest.approx(0, abs=1e-12)
         for eps in SCALES:
-            assert found.effective(eps)[0] == pytest.approx((known / (known + eps)).sum())
-            assert found.above(eps)[0] == (known > eps).sum()
+            assert result.effective(eps)[0] == pytest.approx((known / (known + eps)).sum())
+            assert result.above(eps)[0] == (known > eps).sum()
 
 
 def test_the_divergence_has_the_costs_of_fishers_matrix():
     weight = RANDOM.standard_normal((3, 4))
     network = perceptron([weight], None, "identity")
-    found = of_jacobian(jacobian_spectrum(network, X, loss="kl"))
+    result = of_jacobian(jacobian_spectrum(network, X, loss="kl"))
     logits = X @ weight.T
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     fisher = sum(
-        np.kron(np.diag(one) - np.outer(one, one), np.outer(f, f))
-        for one, f in zip(p, X, strict=True)
+        np.kron(np.diag(item) - np.outer(item, item), np.outer(f, f))
+        for item, f in zip(p, X, strict=True)
     ) / (2 * len(X))
-    assert found.costs[0] == pytest.approx(np.linalg.eigvalsh(fisher)[::-1], abs=1e-10)
+    assert result.costs[0] == pytest.approx(np.linalg.eigvalsh(fisher)[::-1], abs=1e-10)
 
 
 @pytest.mark.parametrize("loss", ["mse", "kl"])
@@ -65,5 +65,5 @@ def test_no_more_is_left_than_answers_can_tell():
     network = linear(np.ones(3), np.ones(4))
     few = of_jacobian(jacobian_spectrum(network, X[:2]))
     assert few.effective(1e-12)[0] == pytest.approx(6)
-    made = UnitCosts(np.ones((1, 9)), np.ones((1, 9)), None, 9, 4)
-    assert made.effective(1e-9)[0] == 4
+    built_result = UnitCosts(np.ones((1, 9)), np.ones((1, 9)), None, 9, 4)
+    assert built_result.effective(1e-9)[0] == 4

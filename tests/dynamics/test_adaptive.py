@@ -7,12 +7,14 @@ from foretrain.dynamics.adaptive import Clock, attempt, fixed_step
 
 
 def go(velocity, position, inputs, attempts, *, size=1e-2, relative=1e-8, absolute=1e-12):
-    def one(held, _):
-        held = attempt(velocity, *held[:1], inputs, held[1], relative=relative, absolute=absolute)
-        return held, held
+    def step(state, _):
+        state = attempt(
+            velocity, *state[:1], inputs, state[1], relative=relative, absolute=absolute
+        )
+        return state, state
 
     start = (position, Clock(jnp.zeros(()), jnp.array(size)))
-    return jax.jit(lambda s: jax.lax.scan(one, s, None, length=attempts))(start)
+    return jax.jit(lambda s: jax.lax.scan(step, s, None, length=attempts))(start)
 
 
 def blow_up(position, _):
@@ -34,9 +36,9 @@ def test_the_path_is_the_closed_form_over_many_decades_of_time(x64):
 
 def test_rescaling_time_rescales_every_step_exactly(x64):
     # Powers of two change no digit.
-    _, (one, fast) = go(lambda a, rate: rate * a, jnp.array(1.0), 1.0, 40, size=2.0**-6)
+    _, (item, fast) = go(lambda a, rate: rate * a, jnp.array(1.0), 1.0, 40, size=2.0**-6)
     _, (other, slow) = go(lambda a, rate: rate * a, jnp.array(1.0), 2.0**-20, 40, size=2.0**14)
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(item, other)
     np.testing.assert_array_equal(np.array(fast.time) * 2.0**20, slow.time)
 
 

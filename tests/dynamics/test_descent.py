@@ -37,14 +37,14 @@ def test_momentum_obeys_the_heavy_ball_recursion(x64):
 def test_rates_may_differ_between_vectorised_runs(x64, name):
     rates, decays = jnp.array([0.1, 0.01]), jnp.array([0.0, 0.2])
 
-    def one(rate, decay):
+    def single_run(rate, decay):
         weights = jnp.array([1.0, 2.0])
         memory = descent.start(name, weights)
         for _ in range(3):
             weights, memory = descent.step(name, weights, 2 * weights, memory, rate, decay)
         return weights
 
-    together = jax.jit(jax.vmap(one))(rates, decays)
-    apart = jnp.stack([one(*pair) for pair in zip(rates, decays, strict=True)])
-    np.testing.assert_allclose(together, apart, rtol=1e-12)
+    together = jax.jit(jax.vmap(single_run))(rates, decays)
+    distance = jnp.stack([single_run(*pair) for pair in zip(rates, decays, strict=True)])
+    np.testing.assert_allclose(together, distance, rtol=1e-12)
     assert together.dtype == jnp.float64

@@ -48,10 +48,10 @@ def test_equinox_perceptrons_and_sequences_have_their_layers():
 def test_files_of_arrays(tmp_path):
     from safetensors.numpy import save_file
 
-    one = planted.drawn((2, 3, 3, 1), bias=True)
+    item = planted.drawn((2, 3, 3, 1), bias=True)
     order = ("net.2", "net.9.out", "net.10")  # by number, not by letter
     arrays = {
-        f"{name}.{leaf}": one.params[at][leaf].astype(np.float32)
+        f"{name}.{leaf}": item.params[at][leaf].astype(np.float32)
         for at, name in enumerate(order)
         for leaf in ("weight", "bias")
     }

@@ -78,13 +78,13 @@ def measured(*curves):
 def test_the_distance_of_flat_curves_is_that_of_two_numbers():
     """Starts at 0.4 and 0.6 of 1 and a run at 0.8: .3 off; s^2 = .02, so .3 / sqrt(.02 * 3/2)."""
     theory = np.array([[1.0, 0.4, 0.4], [1.0, 0.6, 0.6]])
-    one = curve_comparison(measured([1, 0.8, 0.8]), np.arange(3), {"theory": theory}).distances[
+    item = curve_comparison(measured([1, 0.8, 0.8]), np.arange(3), {"theory": theory}).distances[
         "theory"
     ]
-    assert one.miss == pytest.approx(0.3)
-    assert one.step == 1
-    assert one.spreads == pytest.approx(0.3 / np.sqrt(0.03))
-    assert one.farthest is None
+    assert item.miss == pytest.approx(0.3)
+    assert item.step == 1
+    assert item.spreads == pytest.approx(0.3 / np.sqrt(0.03))
+    assert item.farthest is None
 
 
 def test_another_training_is_farther_than_any_start():
@@ -119,10 +119,10 @@ def test_further_starts_are_one_spread_away():
         curves = 1 + 0.01 * np.c_[np.zeros(starts), there]
         both = measured(*(1 + 0.01 * np.c_[np.zeros(runs), here]))
     assert off / spread == pytest.approx(1, rel=0.05)
-    one = curve_comparison(both, np.arange(4), {"theory": np.minimum(curves, 1)}).distances[
+    item = curve_comparison(both, np.arange(4), {"theory": np.minimum(curves, 1)}).distances[
         "theory"
     ]
-    assert one.farthest is not None
+    assert item.farthest is not None
 
 
 def test_theories_between_their_steps_and_later_steps_are_as_they_are_said():

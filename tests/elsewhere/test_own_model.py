@@ -70,13 +70,13 @@ def test_stored_weights_have_one_start_and_no_interval(folder):
     }
     save_file(weights, folder / "model.safetensors")
     files = folder / "model.safetensors", folder / "data.npz"
-    made = explain_files(*files, learning_rate=0.1, steps=5)
-    assert made.starts == 1
-    assert made.weights == sum(one.size for one in weights.values())
-    assert SINGLE in str(made)
+    result = explain_files(*files, learning_rate=0.1, steps=5)
+    assert result.starts == 1
+    assert result.weights == sum(item.size for item in weights.values())
+    assert SINGLE in str(result)
     hidden = np.maximum(X @ weights["first.weight"].T, 0)
     loss = ((hidden @ weights["last.weight"].T - Y) ** 2).mean() / 2
-    assert made.train[made.run][0, 0] == pytest.approx(loss)
+    assert result.train[result.run][0, 0] == pytest.approx(loss)
 
 
 @pytest.mark.torch
@@ -91,13 +91,13 @@ class TestTorch:
     ):
         network = own_model(f"{folder / 'modules.py'}:scaled", X)
         before = torch.get_rng_state()
-        one, again = (network.init(key(0, 3, "weights")) for _ in range(2))
+        item, again = (network.init(key(0, 3, "weights")) for _ in range(2))
         other = network.init(key(0, 4, "weights"))
         assert torch.equal(before, torch.get_rng_state())
-        assert all((one[name] == again[name]).all() for name in one)
-        assert (one["first.weight"] != other["first.weight"]).all()
-        assert one["scale"] == other["scale"] == 1
-        assert np.abs(one["first.weight"]).max() < 3**-0.5
+        assert all((item[name] == again[name]).all() for name in item)
+        assert (item["first.weight"] != other["first.weight"]).all()
+        assert item["scale"] == other["scale"] == 1
+        assert np.abs(item["first.weight"]).max() < 3**-0.5
         assert not network.single
         assert "the same in every start: scale." in network.notes[-1]
 
@@ -123,8 +123,8 @@ def function_at(model, x, **options):
 
 
 def outputs(activation="relu", weights=WEIGHTS, order=(0, 1, 2)):
-    made = perceptron([weights[f"l{at}.weight"] for at in order], None, activation)
-    return as_function(made).outputs(WIDE)
+    result = perceptron([weights[f"l{at}.weight"] for at in order], None, activation)
+    return as_function(result).outputs(WIDE)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_nonlinearity_that_is_not_the_networks_is_refused_with_its_name(model)
         function_at(model, WIDE, outputs=outputs("silu").astype(np.float32))
     function = function_at(model, WIDE, outputs=outputs("silu"), activation="silu")
     assert function.notes == ()
-    assert [one.activation for one in function.network.sections] == ["silu", "silu", "identity"]
+    assert [item.activation for item in function.network.sections] == ["silu", "silu", "identity"]
 
 
 def test_another_order_and_a_transposed_weight_are_told(model):
@@ -161,7 +161,7 @@ def test_another_order_and_a_transposed_weight_are_told(model):
 
 
 def test_outputs_stored_with_the_weights_are_compared(tmp_path):
-    stored = {name: one.astype(np.float32) for name, one in WEIGHTS.items()}
+    stored = {name: item.astype(np.float32) for name, item in WEIGHTS.items()}
     save_file(stored | {"outputs": outputs().astype(np.float32)}, tmp_path / "m.safetensors")
     function = function_at(tmp_path / "m.safetensors", WIDE)
     assert function.notes == ()

@@ -78,22 +78,24 @@ def test_losses_are_those_of_pytorch(x64, name):
     def init(key):
         keys = jax.random.split(key, len(shapes))
         return [
-            jax.random.normal(one, like) / like[0] ** 0.5
-            for one, like in zip(keys, shapes, strict=True)
+            jax.random.normal(entry, like) / like[0] ** 0.5
+            for entry, like in zip(keys, shapes, strict=True)
         ]
 
     training = described(ours, init, X, y, steps=STEPS, **options)
     drawn, rows = starts(training, 1), batches(training, 1)
-    told = Simulator(training, drawn, rows, np.arange(STEPS + 1)).run(Corner(*[True] * 4)).train[0]
+    message = (
+        Simulator(training, drawn, rows, np.arange(STEPS + 1)).run(Corner(*[True] * 4)).train[0]
+    )
 
     weights = [torch.tensor(np.asarray(leaf[0]), requires_grad=True) for leaf in drawn]
     descent, x, wanted = optimizer(weights), torch.tensor(X), torch.tensor(y)
 
     def loss(seen):
-        made = theirs(weights, x[seen])
+        result = theirs(weights, x[seen])
         if classes:
-            return torch.nn.functional.cross_entropy(made, wanted[seen])
-        return ((made - wanted[seen]) ** 2).sum() / 2 / len(made)
+            return torch.nn.functional.cross_entropy(result, wanted[seen])
+        return ((result - wanted[seen]) ** 2).sum() / 2 / len(result)
 
     curve = [loss(np.arange(12)).item()]
     for seen in rows[0]:
@@ -102,4 +104,4 @@ def test_losses_are_those_of_pytorch(x64, name):
         descent.step()
         curve.append(loss(np.arange(12)).item())
     assert curve[-1] < 0.7 * curve[0]
-    np.testing.assert_allclose(told, curve, rtol=0, atol=1e-6 * curve[0])
+    np.testing.assert_allclose(message, curve, rtol=0, atol=1e-6 * curve[0])

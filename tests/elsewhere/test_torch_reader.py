@@ -133,15 +133,15 @@ KINDS = {
 }
 
 
-def made(kind):
+def sample(kind):
     """Module with moments that are not those of a new one, data, and its outputs."""
     torch.manual_seed(0)
     build, shape = KINDS[kind] if isinstance(kind, str) else kind
     module = build()
-    for one in module.modules():
-        if getattr(one, "running_mean", None) is not None:
-            one.running_mean.normal_()
-            one.running_var.uniform_(0.5, 2)
+    for item in module.modules():
+        if getattr(item, "running_mean", None) is not None:
+            item.running_mean.normal_()
+            item.running_var.uniform_(0.5, 2)
     if shape is None:
         x = RANDOM.integers(0, 11, (6, 5))
     else:
@@ -153,24 +153,24 @@ def made(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_and_derivatives_are_those_of_pytorch(kind):
-    module, x, outputs = made(kind)
+    module, x, outputs = sample(kind)
     function = of_torch(module, x)
     loss = lambda params: (function.apply(params, x) ** 2).sum()  # noqa: E731
     # Without optimisation XLA errs in the slopes of pools, as one program.
     slope = jax.grad(loss) if kind == "pools" else jax.jit(jax.grad(loss))
     slopes = slope(function.params)
     (module.eval()(torch.as_tensor(x)) ** 2).sum().backward()
-    for name, one in module.named_parameters():
-        size = float(one.grad.abs().max())
-        np.testing.assert_allclose(slopes[name], one.grad, rtol=0, atol=2e-5 * size + 1e-6)
+    for name, item in module.named_parameters():
+        size = float(item.grad.abs().max())
+        np.testing.assert_allclose(slopes[name], item.grad, rtol=0, atol=2e-5 * size + 1e-6)
     module.train()
     np.testing.assert_allclose(function.outputs(x), outputs, atol=1e-6, rtol=1e-6)
-    assert function.size == sum(one.numel() for one in module.parameters())
+    assert function.size == sum(item.numel() for item in module.parameters())
     assert module.training  # as it was
 
 
 def test_a_shared_weight_is_one_parameter():
-    module, x, _ = made("language")
+    module, x, _ = sample("language")
     function = of_torch(module, x)
     assert "symbols.weight" in function.names
     assert "head.weight" not in function.names
@@ -204,13 +204,18 @@ class Untied(Language):
 
 def layered(kind, layers=None):
     """Network, and its activations, of which the last are the module's outputs."""
-    module, x, outputs = made(kind)
+    module, x, outputs = sample(kind)
     function = of_torch(module, x, layers)
     assert function.notes == ()
     values = activations(steps(function.network, False), function.rows(x), False)
     np.testing.assert_allclose(values[-1].reshape(len(x), -1), outputs, atol=1e-6)
     sections = function.network.sections
-    return module, function.network, values, [(one.activation, one.positions) for one in sections]
+    return (
+        module,
+        function.network,
+        values,
+        [(item.activation, item.positions) for item in sections],
+    )
 
 
 def test_a_chain_of_vectors_has_its_layers():
@@ -233,7 +238,7 @@ def test_a_transformer_has_layers_of_positions_and_symbols_one_hot():
     _, network, values, kinds = layered((Untied, None))
     together = (None, True)
     assert kinds == [*4 * [together], ("identity", False), together]
-    assert [one.shape[1:] for one in values] == [(5, 11), *4 * [(5, 8)], (5, 11), (1, 11)]
+    assert [item.shape[1:] for item in values] == [(5, 11), *4 * [(5, 8)], (5, 11), (1, 11)]
     assert list(network.params[0]) == ["symbols.weight"]
     basis = interaction_basis(network, values[0], kind="local", few=True)
     assert len(basis.layers) == len(values)
@@ -243,17 +248,17 @@ def test_layers_of_any_module_are_named():
     _, network, values, kinds = layered("convolution", ["2", "6"])
     assert [kind for kind, _ in kinds] == [None, None, "identity"]
     assert sorted(network.params[0]) == ["0.bias", "0.weight", "1.bias", "1.weight"]
-    assert [one.shape[1] for one in values] == [243, 100, 64, 3]
-    module, x, _ = made("convolution")
+    assert [item.shape[1] for item in values] == [243, 100, 64, 3]
+    module, x, _ = sample("convolution")
     assert "name submodules where" in of_torch(module, x).notes[0]
-    module, x, _ = made("encoder")
+    module, x, _ = sample("encoder")
     for name, says in (
         (["layer.norm1"], "goes around `layer.norm1`"),
         (["layer.norm9"], "is none. Did you mean `layer.norm"),
     ):
         with pytest.raises(ArgumentError, match=says):
             of_torch(module, x, name)
-    module, x, _ = made("language")
+    module, x, _ = sample("language")
     with pytest.raises(ArgumentError, match=r"`symbols\.weight` acts in two"):
         of_torch(module, x, ["block"])
     alike = nn.Sequential(nn.Linear(4, 3), nn.Flatten())
@@ -261,10 +266,10 @@ def test_layers_of_any_module_are_named():
 
 
 def test_half_precision_is_read_in_single():
-    module, x, outputs = made((vectors, (2, 4)))
+    module, x, outputs = sample((vectors, (2, 4)))
     with torch.no_grad():
-        for one in module.parameters():
-            one.copy_(one.bfloat16())
+        for item in module.parameters():
+            item.copy_(item.bfloat16())
     outputs = module.eval()(torch.as_tensor(x)).detach().numpy()
     np.testing.assert_allclose(of_torch(module.bfloat16(), x).outputs(x), outputs, atol=1e-2)
 
@@ -327,7 +332,7 @@ def test_what_is_not_read_is_refused_by_class_and_place(build, shape, says):
 
 def test_data_that_a_module_does_not_take_are_refused_in_a_line():
     """JAX takes a symbol out of range for the last one."""
-    module, x, _ = made("language")
+    module, x, _ = sample("language")
     for data in (x + 11, x[:, :3, None]):
         with pytest.raises(
             ArgumentError, match=r"`model` must answer the data, but fails at .*py, line"

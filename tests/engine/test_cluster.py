@@ -67,11 +67,11 @@ def test_a_log_that_slurm_cannot_name_and_no_shards_are_refused(tmp_path, name, 
 def test_options_beside_emit_sbatch_go_into_the_script(tmp_path, capsys):
     (tmp_path / "a.toml").write_text(SWEEP)
     command = ["sweep", f"{tmp_path}/a.toml", "--out", f"{tmp_path}/out", "--emit-sbatch", "3"]
-    for given, passed in (
+    for arguments, passed in (
         ("--keep-state no --checkpoint-every 60", ""),
         ("--yes --retry-failed --keep-state all", "--yes --keep-state all --retry-failed "),
     ):
-        assert main([*command, *given.split()]) == 0
+        assert main([*command, *arguments.split()]) == 0
         assert f" --out {tmp_path}/out {passed}--shard $" in capsys.readouterr().out
 
 

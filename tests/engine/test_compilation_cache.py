@@ -22,8 +22,8 @@ def cache(tmp_path_factory):
 
 def entries(cache):
     """Name of each program that is kept, to when it was written."""
-    found = (path for path in cache.glob("jax-*/*") if not path.name.startswith("."))
-    return {path: path.stat().st_mtime_ns for path in sorted(found)}
+    result = (path for path in cache.glob("jax-*/*") if not path.name.startswith("."))
+    return {path: path.stat().st_mtime_ns for path in sorted(result)}
 
 
 @pytest.mark.slow
@@ -52,8 +52,8 @@ def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "file"))
     done = toy_sweep.sweep(tmp_path / "out", seeds=2, parameters=TINY, workers=1)
-    held = toy_sweep.by_identity(tmp_path / "out").values()
-    assert (done.ran, [run.note for run in held]) == (2, ["", ""])
+    stored = toy_sweep.by_identity(tmp_path / "out").values()
+    assert (done.ran, [run.note for run in stored]) == (2, ["", ""])
 
 
 def test_the_folder_follows_the_environment(monkeypatch):

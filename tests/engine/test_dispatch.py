@@ -23,16 +23,16 @@ def group_of(count, lanes=4):
 
 def deal_all(group, workers):
     """Deal until nobody takes anything; returns what each worker was given, in order."""
-    given = [[] for _ in workers]
+    options = [[] for _ in workers]
     moved = True
     while moved:
         moved = False
-        for worker, mine in zip(workers, given, strict=True):
+        for worker, mine in zip(workers, options, strict=True):
             taken = share(group, worker, workers)
             worker.queued.update(taken)
             mine += taken
             moved = moved or bool(taken)
-    return given
+    return options
 
 
 def test_runs_are_grouped_by_what_is_static_only():
@@ -43,8 +43,8 @@ def test_runs_are_grouped_by_what_is_static_only():
         run(3, width=3, precision="float64"),
     ]
     groups = make_groups(runs, lambda parameters: 10.0)
-    held = {group.name: sorted(group.waiting) for group in groups}
-    assert held == {"width=3": [0, 2], "width=5": [1], "width=3, precision=float64": [3]}
+    stored = {group.name: sorted(group.waiting) for group in groups}
+    assert stored == {"width=3": [0, 2], "width=5": [1], "width=3, precision=float64": [3]}
     for group in groups:
         for number in group.waiting:
             assert static_signature(runs[number].parameters) == static_signature(group.parameters)
@@ -59,14 +59,14 @@ def test_the_longest_runs_come_first_and_each_run_is_given_once():
     assert first == sorted(first, reverse=True)
     assert first[0] == 299
     workers[0].queued.update(first)
-    given = [*first, *(number for mine in deal_all(group, workers) for number in mine)]
+    options = [*first, *(number for mine in deal_all(group, workers) for number in mine)]
     # What is held stays bounded while runs wait, and none is given twice.
-    assert len(given) == len(set(given)) < 300
+    assert len(options) == len(set(options)) < 300
     while group.waiting:
         for worker in workers:
             worker.queued.clear()  # all it had is done
-        given += [number for mine in deal_all(group, workers) for number in mine]
-    assert sorted(given) == list(range(300))
+        options += [number for mine in deal_all(group, workers) for number in mine]
+    assert sorted(options) == list(range(300))
 
 
 def test_few_runs_are_shared_evenly_and_long_ones_too():
@@ -79,10 +79,10 @@ def test_few_runs_are_shared_evenly_and_long_ones_too():
 
 
 def test_a_free_worker_goes_where_nobody_is_then_where_most_is_left():
-    one, two = group_of(5), group_of(9)
+    item, two = group_of(5), group_of(9)
     busy = Worker(None, group=two, queued={0})
-    assert next_group([two, one], [busy]) is one
-    assert next_group([two, one], [busy, Worker(None, group=one, queued={1})]) is two
+    assert next_group([two, item], [busy]) is item
+    assert next_group([two, item], [busy, Worker(None, group=item, queued={1})]) is two
     assert next_group([Group(Parameters(), "empty")], []) is None
 
 

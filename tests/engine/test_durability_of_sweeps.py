@@ -70,10 +70,10 @@ def test_a_sweep_killed_with_runs_under_way_goes_on_from_their_checkpoint_as_if_
     riding, taken = set(checkpoint.find(tmp_path)) - before, set()
     read = checkpoint.read
 
-    def watched(*asked):
-        given = read(*asked)
-        taken.update(given)
-        return given
+    def watched(*request):
+        options = read(*request)
+        taken.update(options)
+        return options
 
     monkeypatch.setattr(checkpoint, "read", watched)
     check_end(tmp_path, whole, before)
@@ -186,8 +186,8 @@ def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
     assert (again.stored, again.ran) == (2, 2)
     assert FAILED not in {run.outcome for run in toy.by_identity(tmp_path).values()}
     assert set(toy.times_written(tmp_path).values()) == {1}
-    found = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
-    assert sum(found[name] == bits for name, bits in kept.items()) == 2
+    answer = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
+    assert sum(answer[name] == bits for name, bits in kept.items()) == 2
 
 
 def test_a_result_too_large_to_fold_is_refused_before_training(tmp_path, monkeypatch):

@@ -57,13 +57,13 @@ def of(monkeypatch, trial, *, workers=2):
 def test_seconds_are_those_of_all_rounds_of_lanes_and_memory_that_of_four_copies(monkeypatch):
     memory = {"kept": 1e6, "observed": 5e6, "peak": 3e8}
     trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0, **memory)
-    said = of(monkeypatch, trial)
-    assert said.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
-    assert said.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
-    assert said.seconds == said.run_s + said.open_s + 3.0
-    assert said.core_s == pytest.approx(2 * (said.run_s + said.open_s) + 3.0)
-    assert (said.worker, said.here) == (3e8 + 5e6, HERE + COPIES * 6e6)
-    assert "for each of 2 workers" in said.memory
+    text = of(monkeypatch, trial)
+    assert text.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
+    assert text.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
+    assert text.seconds == text.run_s + text.open_s + 3.0
+    assert text.core_s == pytest.approx(2 * (text.run_s + text.open_s) + 3.0)
+    assert (text.worker, text.here) == (3e8 + 5e6, HERE + COPIES * 6e6)
+    assert "for each of 2 workers" in text.memory
     alone = of(monkeypatch, trial, workers=1)
     assert alone.run_s == pytest.approx(3 * 10 + 6 * 2.0, rel=0.01)
 
@@ -82,11 +82,11 @@ def test_a_trial_tells_observations_and_seconds_of_a_run_as_they_are():
     for stride in (10, 5):
         plan = make_plan("one-mode", {"steps": 1000, "observe_every": stride}, seeds=3)
         left = list(runs(plan))
-        said = estimate(plan, left, workers=1)
-        kept.append((said.here - HERE) / COPIES / len(left))
-    assert (said.tried, said.kinds) == (1, 1)
-    assert 1e8 < said.worker < 2e9
-    assert 0 < said.run_s < 60
+        text = estimate(plan, left, workers=1)
+        kept.append((text.here - HERE) / COPIES / len(left))
+    assert (text.tried, text.kinds) == (1, 1)
+    assert 1e8 < text.worker < 2e9
+    assert 0 < text.run_s < 60
     observation = (kept[1] - kept[0]) / 100
     assert observation == round(observation)
     assert 8 <= observation < 200, "a loss and a few numbers more"
@@ -95,9 +95,9 @@ def test_a_trial_tells_observations_and_seconds_of_a_run_as_they_are():
 def test_runs_on_the_host_take_their_part_of_the_predicted_steps(tmp_path):
     (tmp_path / "counts.py").write_text(COUNTS)
     plan = make_plan(tmp_path / "counts.py", {}, seeds=5)
-    said = estimate(plan, list(runs(plan)), workers=1)
-    assert said.run_s == pytest.approx(5 * (0.02 + 0.06), rel=0.3)
-    assert said.kinds == 1
+    text = estimate(plan, list(runs(plan)), workers=1)
+    assert text.run_s == pytest.approx(5 * (0.02 + 0.06), rel=0.3)
+    assert text.kinds == 1
 
 
 def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, capsys):
@@ -105,11 +105,11 @@ def test_a_run_and_a_sweep_tell_time_and_memory_alike_before_they_run(tmp_path, 
     (tmp_path / "sweep.toml").write_text('study = "./counts.py"\nseeds = 3\n')
     for words in (["sweep", str(tmp_path / "sweep.toml")], ["run", str(tmp_path / "counts.py")]):
         assert main([*words, "--out", str(tmp_path / "a"), "--explain", "--workers", "1"]) == 0
-        told = capsys.readouterr().out
-        assert "  time        about " in told
-        assert "on 1 idle core: " in told
-        assert "by a trial of 1 kind of runs" in told
-        assert "  memory      at most " in told
+        message = capsys.readouterr().out
+        assert "  time        about " in message
+        assert "on 1 idle core: " in message
+        assert "by a trial of 1 kind of runs" in message
+        assert "  memory      at most " in message
     assert not (tmp_path / "a").exists()
     (tmp_path / "counts.py").write_text(COUNTS.replace("    began", "    1 / 0\n    began"))
     assert main([*words, "--explain"]) == 2

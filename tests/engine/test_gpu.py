@@ -30,8 +30,8 @@ def turned(precision):
         observe_every=TURNS,
         precision=precision,
     )
-    given = {"start": start, "root_seed": 0, "seed": 0, "max_steps": TURNS}
-    (run,) = ride(program, [Passenger("a", given)], {"rotation": rotation}, 3)
+    arguments = {"start": start, "root_seed": 0, "seed": 0, "max_steps": TURNS}
+    (run,) = ride(program, [Passenger("a", arguments)], {"rotation": rotation}, 3)
     end = run.finals["end"]
     assert end.dtype == float_type(precision)
     exact = start.astype(float) @ np.linalg.matrix_power(rotation.astype(float), TURNS)
@@ -47,8 +47,8 @@ def test_products_in_float32_have_its_rounding_and_those_in_tf32_eight_thousand_
 
 def arrays(folder, **options):
     """Every array that was stored of a small sweep of one worker on the GPU."""
-    given = {"on": GPU, "workers": 1, "steps": 300, "seeds": 3, **options}
-    result = foretrain.run("xor", out=folder, **given)
+    arguments = {"on": GPU, "workers": 1, "steps": 300, "seeds": 3, **options}
+    result = foretrain.run("xor", out=folder, **arguments)
     return {name: np.asarray(values) for name, values in result.simulation.items()}
 
 

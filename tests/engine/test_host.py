@@ -104,11 +104,11 @@ def test_a_measuring_study_goes_on_after_an_interruption_and_its_runs_have_no_st
         foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
     assert len(scan(tmp_path / "a").identities) == 2
     (marks / "third").touch()  # more than two: nothing is interrupted any more
-    found = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
+    result = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
     assert len(list(marks.iterdir())) == 3 + 4
     other = foretrain.run(measured, seeds=3, out=tmp_path / "b", workers=2, quiet=True)
     runs = other.simulation
-    assert runs.equals(found.simulation)
+    assert runs.equals(result.simulation)
     assert runs["parts"].dims == ("size", "seed", "half")
     assert "step" not in runs.dims
     assert (runs["outcome"] == 6).all()
@@ -122,10 +122,10 @@ def test_a_measuring_study_goes_on_after_an_interruption_and_its_runs_have_no_st
 
 @pytest.mark.slow
 def test_a_measurement_that_raises_fails_alone_with_its_line(measured, tmp_path):
-    found = foretrain.run(measured, size=7, seeds=3, out=tmp_path / "a", workers=1, quiet=True)
-    assert found.simulation["outcome"].values.tolist() == [6, 5, 6]
+    result = foretrain.run(measured, size=7, seeds=3, out=tmp_path / "a", workers=1, quiet=True)
+    assert result.simulation["outcome"].values.tolist() == [6, 5, 6]
     assert "ValueError: seven" in (tmp_path / "a" / "log.txt").read_text()
-    assert found.claims[0].verdict == "inconclusive"
+    assert result.claims[0].verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("numbered", [False, True])
@@ -134,18 +134,18 @@ def test_a_study_may_measure_along_step_with_numbers_of_its_own(tmp_path, number
     steps = "\n\ndef labels(p):\n    return {'step': [2**n for n in range(p.length)]}\n"
     file.write_text(ALONG_STEP + steps * numbered)
     assert check(file) == []
-    found = foretrain.run(file, seeds=2, out=out, workers=1, quiet=True)
-    runs, known = found.simulation, 2 ** np.arange(6) if numbered else np.arange(6)
+    result = foretrain.run(file, seeds=2, out=out, workers=1, quiet=True)
+    runs, known = result.simulation, 2 ** np.arange(6) if numbered else np.arange(6)
     assert runs["total"].dims == ("length", "seed", "step")
     assert runs["parts"].dims == ("length", "seed", "half", "step")
-    assert runs["step"].values.tolist() == found.theory["step"].values.tolist() == known.tolist()
+    assert runs["step"].values.tolist() == result.theory["step"].values.tolist() == known.tolist()
     np.testing.assert_allclose(runs["time"], 0.1 * known)
     np.testing.assert_allclose(runs["parts"].sum("half", skipna=False), runs["total"])
     ends = runs["total"].notnull().sum("step")
     assert ends.values.tolist() == [[4, 4], [6, 6]]
     assert runs["step_length"].values.tolist() == [4, 6]
-    assert [claim.verdict for claim in found.claims] == ["holds", "holds"]
-    assert "total" in found._drawn()
+    assert [claim.verdict for claim in result.claims] == ["holds", "holds"]
+    assert "total" in result._drawn()
     assert any("step" in path.name for path in foretrain.export(out, "csv", tmp_path / "b"))
     assert foretrain.open(out).simulation.equals(runs)
 
@@ -157,8 +157,8 @@ def test_any_file_of_a_folder_may_declare_variables(tmp_path):
     (folder / "study.py").write_text(ALONG_STEP.replace(words, 'declare("step", other'))
     measured = "from foretrain.study import declare\n\nfrom .study import measure\n"
     (folder / "measurement.py").write_text(f'{measured}\n{words}="Sum of the draws so far.")\n')
-    found = foretrain.run(folder, seeds=1, length=3, out=tmp_path / "a", workers=1, quiet=True)
-    assert found.simulation["total"].dims == ("seed", "step")
+    result = foretrain.run(folder, seeds=1, length=3, out=tmp_path / "a", workers=1, quiet=True)
+    assert result.simulation["total"].dims == ("seed", "step")
 
 
 def test_measurements_that_do_not_fit_the_steps_are_named(tmp_path):
@@ -191,12 +191,12 @@ def program(p):
     return Program(lambda i: i["size"] * 1.0, lambda i, w: w / 2, lambda i, w: {"loss": w})
 """
     file.write_text(text.replace("assert step.shape == (0,)", "") + program)
-    given = {"seeds": 2, "steps": 4, "observe_every": 2, "workers": 1, "quiet": True}
-    found = foretrain.run(file, out=tmp_path / "a", **given).simulation
-    assert found["loss"].sizes["step"] == 3
-    assert found["distance"].notnull().all()
-    assert (found["outcome"] == 4).all()  # out of steps
+    options = {"seeds": 2, "steps": 4, "observe_every": 2, "workers": 1, "quiet": True}
+    result = foretrain.run(file, out=tmp_path / "a", **options).simulation
+    assert result["loss"].sizes["step"] == 3
+    assert result["distance"].notnull().all()
+    assert (result["outcome"] == 4).all()  # out of steps
     file.write_text(file.read_text().replace("    return Program", "    return None and Program"))
-    found = foretrain.run(file, out=tmp_path / "b", **given).simulation
-    assert (found["outcome"] == 6).all()
-    assert "loss" not in found
+    result = foretrain.run(file, out=tmp_path / "b", **options).simulation
+    assert (result["outcome"] == 6).all()
+    assert "loss" not in result

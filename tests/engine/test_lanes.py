@@ -62,10 +62,10 @@ def by_identity(finished):
     return {run.identity: run for run in finished}
 
 
-def assert_all_same(one, other):
+def assert_all_same(first, other):
     """Fail unless the runs are equal to the bit, nan included."""
-    assert one.keys() == other.keys()
-    for identity, run in one.items():
+    assert first.keys() == other.keys()
+    for identity, run in first.items():
         mine, theirs = run_bits(run), run_bits(other[identity])
         assert [name for name in mine | theirs if mine.get(name) != theirs.get(name)] == []
 
@@ -184,7 +184,7 @@ def test_shared_inputs_reach_every_lane_without_being_copied():
     )
     queue = [passenger(n, scale=n + 1.0) for n in range(4)]
     runs = by_identity(ride(scaled, queue, {"table": np.ones(8)}, 3))
-    assert [runs[one.identity].curves["loss"][0] for one in queue] == [8, 16, 24, 32]
+    assert [runs[item.identity].curves["loss"][0] for item in queue] == [8, 16, 24, 32]
 
 
 def test_runs_without_steps_or_with_a_start_that_is_not_finite_end_at_step_0():
@@ -239,10 +239,10 @@ def test_what_falls_out_of_a_step_is_kept_every_step_and_changes_nothing_else():
     for name, run in ours.items():
         assert run.steps_taken == theirs[name].steps_taken
         np.testing.assert_array_equal(run.curves["loss"], theirs[name].curves["loss"])
-        found, expected = run.curves["corner"], each[name].curves["corner"][1:]
-        assert found.shape == (len(run.steps), plain.observe_every)
-        assert np.isnan(found[0]).all()
-        np.testing.assert_allclose(found[1:].ravel(), expected, rtol=1e-6, atol=1e-7)
+        result, expected = run.curves["corner"], each[name].curves["corner"][1:]
+        assert result.shape == (len(run.steps), plain.observe_every)
+        assert np.isnan(result[0]).all()
+        np.testing.assert_allclose(result[1:].ravel(), expected, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("keep_state", ["end", "all"])
@@ -264,7 +264,7 @@ def test_snapshots_hold_the_state_and_change_nothing_else(keep_state):
 @pytest.mark.slow
 def test_lanes_that_move_in_turn_do_the_same_to_the_bit_at_any_number_and_pay_for_no_frozen_one():
     program = replace(cubic("float64"), in_turn=True, every_step=corner)
-    beside = by_identity(ride(cubic("float64"), mixed(), {}, 4))
+    neighbour = by_identity(ride(cubic("float64"), mixed(), {}, 4))
     riding = Lanes(program, {}, 3)
     riding.board(mixed())
     finished = advanced(riding)
@@ -272,7 +272,7 @@ def test_lanes_that_move_in_turn_do_the_same_to_the_bit_at_any_number_and_pay_fo
     assert riding.strides_paid == riding.strides_done == sum(len(r.steps) - 1 for r in finished)
     assert_all_same(ours, by_identity(ride(program, mixed()[::-1], {}, 5)))
     for name, run in ours.items():
-        other = beside[name]
+        other = neighbour[name]
         assert (run.outcome, run.steps_taken) == (other.outcome, other.steps_taken)
         fine = np.isfinite(other.curves["loss"])
         np.testing.assert_allclose(run.curves["loss"][fine], other.curves["loss"][fine], rtol=1e-9)

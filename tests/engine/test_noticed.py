@@ -17,10 +17,10 @@ LINE = "def inputs(p, seed):\n"
 
 
 def noticed(tmp_path, call):
-    found = Noticed(tmp_path / "results")
-    with found.watching():
+    result = Noticed(tmp_path / "results")
+    with result.watching():
         call()
-    return found.new()
+    return result.new()
 
 
 def test_a_file_that_is_read_while_the_study_is_called_is_named_by_its_path_and_once(
@@ -28,13 +28,13 @@ def test_a_file_that_is_read_while_the_study_is_called_is_named_by_its_path_and_
 ):
     np.save(tmp_path / "x.npy", np.zeros(3))
     monkeypatch.chdir(tmp_path)
-    found = Noticed(tmp_path / "results")
+    result = Noticed(tmp_path / "results")
     for number, expected in enumerate(([], [str(tmp_path / "x.npy")], [])):
         np.load("x.npy")
-        with found.watching():
+        with result.watching():
             number and np.load("x.npy")
         np.load("x.npy")
-        assert found.new() == expected
+        assert result.new() == expected
     assert "reading" not in type(os.environ).__getitem__.__qualname__
 
 
@@ -56,11 +56,11 @@ def test_files_of_results_packages_the_system_and_those_it_wrote_or_named_are_le
         (tmp_path / "own.txt").read_text()
         (tmp_path / "named.txt").read_text()
 
-    found = Noticed(tmp_path / "results")
-    found.know([tmp_path / "named.txt", None])
-    with found.watching():
+    result = Noticed(tmp_path / "results")
+    result.know([tmp_path / "named.txt", None])
+    with result.watching():
         call()
-    assert found.new() == []
+    assert result.new() == []
 
 
 def test_of_many_files_a_hundred_are_named(tmp_path):

@@ -173,17 +173,17 @@ def test_all_runs_of_a_sweep_are_made_where_they_are_faster(scripted, tmp_path, 
     done = toy.sweep(tmp_path / "out", seeds=20, parameters=WIDTHS, workers=2)
     assert len(scripted.entered) == done.ran == 60
     backend = GPU if speed > 1 else CPU
-    made = list(scripted.entered.values())
+    result = list(scripted.entered.values())
     stored = read_manifest(tmp_path / "out")["lanes"]
     groups = ["width=2", "width=3", "width=4"]
     if backend == CPU:
         assert done.backends == (CPU,)
-        assert set(made) == {CPU}
+        assert set(result) == {CPU}
         assert stored == dict.fromkeys(groups, 3)
     else:
         # The GPU gets the group that it tries first; the cores do others meanwhile. A group has one backend.
         assert GPU in done.backends
-        assert made.count(GPU) in (20, 40, 60)
+        assert result.count(GPU) in (20, 40, 60)
         assert sorted(name.removeprefix("gpu: ") for name in stored) == groups
         assert {lanes for name, lanes in stored.items() if name.startswith("gpu: ")} == {5}
     assert not list((tmp_path / "out").glob("*.lock"))

@@ -21,24 +21,24 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
 @pytest.mark.parametrize("late", [0, 20, 60])
 def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(late):
     """A sweep of 100 s of which the first `late` seconds go at a tenth of the speed."""
-    estimate, said = RemainingTime(), {}
+    estimate, text = RemainingTime(), {}
     for now in np.arange(1.0, 100, 0.2):
         done = min(now, late) / 10 + max(0, now - late)
         left = (late / 10 + 100 - late - done) / (done / now)  # as the mean speed so far has it
-        if (found := estimate.left(now, left)) is not None:
-            said[now] = found
-    assert said, "it is known at last"
-    ends = {now: 100 - now for now in said}
-    wrong = [t for t, left in said.items() if not ends[t] / 2 - 5 <= left <= 2 * ends[t] + 5]
+        if (result := estimate.left(now, left)) is not None:
+            text[now] = result
+    assert text, "it is known at last"
+    ends = {now: 100 - now for now in text}
+    wrong = [t for t, left in text.items() if not ends[t] / 2 - 5 <= left <= 2 * ends[t] + 5]
     # While it is slow nothing tells that it will not stay so. The mean speed alone is wrong until 34 s and 90 s.
     assert max(wrong, default=0) <= 1.1 * late + 1
-    assert min(said) < 3
+    assert min(text) < 3
 
 
 def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(tmp_path):
     heard = []
-    given = {"width": (2, 3), "longest": 40}
-    done = toy_sweep.sweep(tmp_path, seeds=3, parameters=given, workers=1, progress=heard.append)
+    options = {"width": (2, 3), "longest": 40}
+    done = toy_sweep.sweep(tmp_path, seeds=3, parameters=options, workers=1, progress=heard.append)
     first, last = heard[0], heard[-1]
     assert (first.phase, first.groups, first.total, first.finished) == ("starting", 2, 6, 0)
     assert first.predicted_steps > 0

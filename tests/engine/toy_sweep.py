@@ -64,7 +64,7 @@ def _state(pid):
 def children(pid):
     """Process ids of the living children of a process."""
     numbers = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-    return sorted(one for one in numbers if _state(one)[1] == str(pid) and alive(one))
+    return sorted(item for item in numbers if _state(item)[1] == str(pid) and alive(item))
 
 
 def alive(pid):
@@ -74,7 +74,7 @@ def alive(pid):
 
 def times_written(folder):
     """Identity to the number of times it stands in the journal of a folder."""
-    return Counter(name for held in journal.segments(Path(folder)) for name in held.identities)
+    return Counter(name for stored in journal.segments(Path(folder)) for name in stored.identities)
 
 
 def by_identity(folder):

@@ -32,8 +32,8 @@ RUN, FLOW = Simulation(Corner(True, True, True)), Simulation(Corner(True, True),
 
 
 def init(key):
-    one, two = jax.random.split(key)
-    return [jax.random.normal(one, (4, 8)), jax.random.normal(two, (8, 1)) / 3]
+    item, two = jax.random.split(key)
+    return [jax.random.normal(item, (4, 8)), jax.random.normal(two, (8, 1)) / 3]
 
 
 def apply(w, x):
@@ -116,10 +116,10 @@ def test_an_explanation_that_is_interrupted_goes_on_and_ends_with_the_same_bits(
     whole = foretrain.explain(apply, init, X, Y, **options, out=tmp_path / "whole")
     train, left = Simulator.train, iter(range(5))
 
-    def interrupted(*given):
+    def interrupted(*values):
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return train(*given)
+        return train(*values)
 
     with monkeypatch.context() as patched:
         patched.setattr(Simulator, "train", interrupted)
@@ -149,10 +149,10 @@ def test_names_of_simulations_say_all_of_them():
 
 
 def test_a_network_that_cannot_be_sent_to_a_worker_is_refused_in_a_line(tmp_path):
-    held = threading.Lock()
-    own = training(lambda w, x: apply(w, x) if held else x)
+    value = threading.Lock()
+    own = training(lambda w, x: apply(w, x) if value else x)
     with pytest.raises(ForetrainError, match="cannot be handed to another process"):
-        CornerRuns(simulator_of(own, 2), partial(lambda one: one, own), tmp_path)
+        CornerRuns(simulator_of(own, 2), partial(lambda first: first, own), tmp_path)
 
 
 @pytest.mark.slow

@@ -22,95 +22,95 @@ def apply(w, x):
 
 
 def init(key, width=12):
-    one, two = jax.random.split(key)
+    item, two = jax.random.split(key)
     out = jax.random.normal(two, (width, 1)) / width**0.5
-    return {"in": jax.random.normal(one, (4, width)) / 2, "out": out}
+    return {"in": jax.random.normal(item, (4, width)) / 2, "out": out}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    said, out = [], tmp_path_factory.mktemp("explained")
-    made = foretrain.explain(
+def answer(tmp_path_factory):
+    lines, out = [], tmp_path_factory.mktemp("explained")
+    answer = foretrain.explain(
         apply, init, X, Y, learning_rate=0.2, steps=60, batch_size=4, x_test=X_TEST, y_test=Y_TEST,
-        seeds=3, tell=said.append, out=out,
+        seeds=3, tell=lines.append, out=out,
     )  # fmt: skip
-    assert said[0].startswith("Said before training: ")
-    assert made.folder == out
-    return made
+    assert lines[0].startswith("Said before training: ")
+    assert answer.folder == out
+    return answer
 
 
-def test_kernels_of_a_part_of_the_examples_leave_the_prediction_as_it_is(found, monkeypatch):
+def test_kernels_of_a_part_of_the_examples_leave_the_prediction_as_it_is(answer, monkeypatch):
     """Five of twelve: the curves are those of the linearised network, and the kernel moves by about as much."""
     monkeypatch.setattr(kernel_recursion, "LARGEST", 8 * 3 * 5**2)
     part = foretrain.explain(
         apply, init, X, Y, learning_rate=0.2, steps=60, batch_size=4, x_test=X_TEST, y_test=Y_TEST,
-        seeds=3, out=found.folder,
+        seeds=3, out=answer.folder,
     )  # fmt: skip
     assert part.kernel_examples == 5
     assert "How far the kernel moved is read off 5 of 12 examples." in str(part)
     for name in ("train", "test", "along"):
-        ours, whole = (getattr(one.prediction, name) for one in (part, found))
+        ours, whole = (getattr(item.prediction, name) for item in (part, answer))
         np.testing.assert_allclose(ours, whole, rtol=1e-9)
     assert part.checks.recursion is None
-    ratio = part.regime.movement.measured / found.regime.movement.measured
+    ratio = part.regime.movement.measured / answer.regime.movement.measured
     assert 0.5 < ratio < 2
 
 
-def test_it_checks_itself(found):
-    assert found.checks.closed < 0.005
-    assert found.checks.recursion < 1e-12
-    assert found.checks.run < 1e-9
+def test_it_checks_itself(answer):
+    assert answer.checks.closed < 0.005
+    assert answer.checks.recursion < 1e-12
+    assert answer.checks.run < 1e-9
 
 
-def test_the_parts_add_up_to_the_gap(found):
-    for shares, curves in ((found.shares, found.train), (found.test_shares, found.test)):
-        whole = sum(one.values for one in shares.causes)
-        first = curves[found.run][:, :1]
-        gap = (curves[found.run] - curves[Corner()]) / first
+def test_the_parts_add_up_to_the_gap(answer):
+    for shares, curves in ((answer.shares, answer.train), (answer.test_shares, answer.test)):
+        whole = sum(item.values for item in shares.causes)
+        first = curves[answer.run][:, :1]
+        gap = (curves[answer.run] - curves[Corner()]) / first
         assert np.allclose(whole, shares.gap, rtol=0, atol=1e-12)
-        below = (curves[found.run] <= first) & (curves[Corner()] <= first)
+        below = (curves[answer.run] <= first) & (curves[Corner()] <= first)
         assert below.mean() > 0.5
         assert np.allclose(shares.gap[below], gap[below], atol=1e-12)
 
 
-def test_tables_and_data_say_the_same(found):
-    words = str(found)
+def test_tables_and_data_say_the_same(answer):
+    words = str(answer)
     for name in ("layers learn together", "gates move", "the step's size", "minibatches"):
         assert name in words
-    told = json.loads(json.dumps(found.as_dict()))
-    assert set(told["causes"]) == {"layers", "gates", "step", "batches"}
-    assert sum(one["share"][0] for one in told["causes"].values()) == pytest.approx(100)
-    data = found.dataset()
-    run = corner_name(found.training, found.run)
-    np.testing.assert_array_equal(data["loss"].sel(corner=run), found.train[found.run])
-    assert len(found.answer().tables[0].rows) == 8
-    face = found._repr_html_()
+    message = json.loads(json.dumps(answer.as_dict()))
+    assert set(message["causes"]) == {"layers", "gates", "step", "batches"}
+    assert sum(item["share"][0] for item in message["causes"].values()) == pytest.approx(100)
+    data = answer.dataset()
+    run = corner_name(answer.training, answer.run)
+    np.testing.assert_array_equal(data["loss"].sel(corner=run), answer.train[answer.run])
+    assert len(answer.answer().tables[0].rows) == 8
+    face = answer._repr_html_()
     assert face.index("data:image/png;base64,iVBOR") < face.index("<table")
-    assert max(map(len, found.answer().text(80).splitlines())) <= 80
+    assert max(map(len, answer.answer().text(80).splitlines())) <= 80
 
 
-def test_the_figures_are_legible(found):
+def test_the_figures_are_legible(answer):
     from legible import troubles
 
     from foretrain.figures.style import style
 
     with style():
-        for draw in found.answer().drawings.values():
+        for draw in answer.answer().drawings.values():
             assert troubles(draw().figure) == []
-        assert found.plot() is not None
+        assert answer.plot() is not None
 
 
 def test_a_linear_model_has_nothing_to_explain():
-    made = foretrain.explain(
+    answer = foretrain.explain(
         lambda w, x: x @ w,
         lambda key: jax.random.normal(key, (4, 1)),
         X, Y, learning_rate=1e-4, steps=50, seeds=3,
     )  # fmt: skip
-    assert made.shares.causes == ()
-    assert "there is nothing to take apart" in str(made)
-    assert made.prediction.verdict == "will do"
-    assert made.regime.name == "lazy"
-    assert made.test is None
+    assert answer.shares.causes == ()
+    assert "there is nothing to take apart" in str(answer)
+    assert answer.prediction.verdict == "will do"
+    assert answer.regime.name == "lazy"
+    assert answer.test is None
 
 
 def test_a_linearised_network_that_diverges_predicts_no_curve():
@@ -119,24 +119,24 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
     def smooth(w, x):
         return jnp.tanh(x @ w["in"]) @ w["out"]
 
-    made = foretrain.explain(smooth, init, X, Y, learning_rate=1.0, steps=60, seeds=3)
-    assert made.prediction.verdict == "diverges"
-    assert made.prediction.edge.measured > 1
-    assert "no curve is predicted" in str(made)
-    assert "From 1 start the network itself diverges" in str(made)
-    assert ("predicted: kernel, own steps", "diverges") in made.answer().tables[0].rows
-    assert all(np.isfinite(one.values).all() for one in made.shares.causes)
-    assert np.isfinite(made.regime.movement.measured)
-    assert made.plot() is not None
+    answer = foretrain.explain(smooth, init, X, Y, learning_rate=1.0, steps=60, seeds=3)
+    assert answer.prediction.verdict == "diverges"
+    assert answer.prediction.edge.measured > 1
+    assert "no curve is predicted" in str(answer)
+    assert "From 1 start the network itself diverges" in str(answer)
+    assert ("predicted: kernel, own steps", "diverges") in answer.answer().tables[0].rows
+    assert all(np.isfinite(item.values).all() for item in answer.shares.causes)
+    assert np.isfinite(answer.regime.movement.measured)
+    assert answer.plot() is not None
 
 
 def test_adam_is_split_without_its_step():
-    made = foretrain.explain(
+    answer = foretrain.explain(
         apply, init, X, Y, learning_rate=0.03, steps=30, optimizer="adam", seeds=2
     )
-    assert {one.name for one in made.shares.causes} == {"layers", "gates"}
-    assert made.prediction is None
-    assert made.checks.run < 1e-9
+    assert {item.name for item in answer.shares.causes} == {"layers", "gates"}
+    assert answer.prediction is None
+    assert answer.checks.run < 1e-9
 
 
 def test_a_network_that_diverges_from_every_start_is_refused():
@@ -147,15 +147,15 @@ def test_a_network_that_diverges_from_every_start_is_refused():
 @pytest.mark.slow
 def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
     def drawn(key):
-        one, two = jax.random.split(key)
-        return {"in": jax.random.normal(one, (4, 8)), "out": jax.random.normal(two, (8, 3)) / 3}
+        item, two = jax.random.split(key)
+        return {"in": jax.random.normal(item, (4, 8)), "out": jax.random.normal(two, (8, 3)) / 3}
 
-    made = foretrain.explain(
+    answer = foretrain.explain(
         apply, drawn, X, np.arange(12) % 3, learning_rate=lambda step: 0.1 / (1 + step / 20), steps=30, batch_size=4,
         loss="cross_entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
     )  # fmt: skip
-    assert made.checks.closed is None
-    assert made.checks.recursion < 1e-12
-    assert made.checks.run < 1e-9
-    assert "the step's size and momentum" in str(made)
-    assert "at rate 0.1 to 0.0" in str(made)
+    assert answer.checks.closed is None
+    assert answer.checks.recursion < 1e-12
+    assert answer.checks.run < 1e-9
+    assert "the step's size and momentum" in str(answer)
+    assert "at rate 0.1 to 0.0" in str(answer)

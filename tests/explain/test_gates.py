@@ -28,7 +28,7 @@ def test_gates_of_rectifiers_are_signs(x64, name):
 
 
 @pytest.mark.parametrize(
-    "shape", [jnp.tanh, jax.nn.gelu, jax.nn.silu], ids=lambda one: one.__name__
+    "shape", [jnp.tanh, jax.nn.gelu, jax.nn.silu], ids=lambda left: left.__name__
 )
 def test_gates_of_smooth_units_are_slopes_of_the_whole_nonlinearity(x64, shape):
     slope = jax.vmap(jax.vmap(jax.grad(shape)))

@@ -55,12 +55,12 @@ def test_the_kernel_is_that_of_jacobians(apply, x64):
 
     def jacobian(x):
         parts = jax.jit(jax.jacrev(lambda w: apply(w, x).ravel()))(w)
-        return np.concatenate([np.asarray(one).reshape(len(x) * 2, -1) for one in jax.tree.leaves(parts)], 1)  # fmt: skip
+        return np.concatenate([np.asarray(item).reshape(len(x) * 2, -1) for item in jax.tree.leaves(parts)], 1)  # fmt: skip
 
     train, test = jacobian(X), jacobian(X_TEST)
     meant = np.concatenate([train, test]) @ train.T
     values, outputs, along = map(np.asarray, kernel_function(training)(w))
     assert np.allclose(values, meant, rtol=0, atol=1e-12 * np.abs(meant).max())
-    flat = np.concatenate([np.ravel(one) for one in jax.tree.leaves(w)])
+    flat = np.concatenate([np.ravel(item) for item in jax.tree.leaves(w)])
     assert np.allclose(along, np.concatenate([train, test]) @ flat)
     assert np.allclose(outputs[:16], apply(w, X).ravel())

@@ -15,8 +15,8 @@ def apply(w, x):
 
 
 def init(key):
-    one, two = jax.random.split(key)
-    return [jax.random.normal(one, (3, 4)), jax.random.normal(two, (4, 1))]
+    item, two = jax.random.split(key)
+    return [jax.random.normal(item, (3, 4)), jax.random.normal(two, (4, 1))]
 
 
 def test_every_epoch_shows_every_example_once_and_every_start_in_its_own_order():
@@ -24,7 +24,7 @@ def test_every_epoch_shows_every_example_once_and_every_start_in_its_own_order()
     rows = batches(training, 2)
     assert rows.shape == (2, 7, 3)
     for epoch in (rows[:, :3], rows[:, 3:6]):
-        assert all(len(set(one.ravel())) == 9 for one in epoch)
+        assert all(len(set(item.ravel())) == 9 for item in epoch)
     assert (rows[0] != rows[1]).any()
     assert (batches(training, 1)[0] == rows[0]).all()
 

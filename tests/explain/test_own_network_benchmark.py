@@ -30,7 +30,7 @@ def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4, ratio=
     shares, worth = np.zeros((2, len(study.PLANTS), SEEDS, 4))
     covered = np.full(shares.shape, np.nan)
     for at, plant in enumerate(study.PLANTS[1:], 1):
-        causes = [study.CAUSES.index(one) for one in plant.split(", ")]
+        causes = [study.CAUSES.index(item) for item in plant.split(", ")]
         parts = (share,) if len(causes) == 1 else (60.0, 35.0)
         for cause, part in zip(causes, parts, strict=True):
             shares[at, :, cause], worth[at, :, cause] = part, part / 100
@@ -39,13 +39,18 @@ def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4, ratio=
             worth[at, :swapped, causes[1]] = 1
     gaps = np.where(np.array(study.PLANTS)[:, None] == "nothing", gap, 0.2) * np.ones(SEEDS)
     planted = {"share": shares, "worth": worth, "covered": covered, "gap": gaps}
-    said = np.repeat([0, 2], SEEDS // 2)
-    miss = np.where(said == 0, near, far)
-    correction = np.where(said == 0, 0.02, 0.5)
-    drawn = {"said": said, "miss": miss, "correction": correction, "miss_along": ratio * miss}
-    made = runs(AXES, SEEDS, planted, labels={"cause": ("cause", list(study.CAUSES))})
+    text = np.repeat([0, 2], SEEDS // 2)
+    miss = np.where(text == 0, near, far)
+    correction = np.where(text == 0, 0.02, 0.5)
+    drawn = {"said": text, "miss": miss, "correction": correction, "miss_along": ratio * miss}
+    built_result = runs(AXES, SEEDS, planted, labels={"cause": ("cause", list(study.CAUSES))})
     return Grid(
-        study.Parameters(), AXES, SEEDS, 0, made, variants={"drawn": runs(AXES, SEEDS, drawn)}
+        study.Parameters(),
+        AXES,
+        SEEDS,
+        0,
+        built_result,
+        variants={"drawn": runs(AXES, SEEDS, drawn)},
     )
 
 
@@ -73,8 +78,10 @@ def test_coverage_is_the_fraction_of_groups_that_contain_the_mean_of_the_others(
 
 
 def test_the_planted_networks_begin_at_zero(x64):
-    made = planted(("layers",), np.random.default_rng(0))
-    assert jnp.abs(made.apply(made.init(jax.random.key(0)), made.x)).max() == 0
+    built_result = planted(("layers",), np.random.default_rng(0))
+    assert (
+        jnp.abs(built_result.apply(built_result.init(jax.random.key(0)), built_result.x)).max() == 0
+    )
 
 
 @pytest.mark.parametrize("cause", study.CAUSES)
@@ -84,10 +91,10 @@ def test_a_cause_that_is_taken_out_leaves_all_else(x64, cause):
     np.testing.assert_array_equal(whole.x, without.x)
     first, *others = whole.init(jax.random.key(0))
     moved = [first + 1e-6 * jax.random.normal(jax.random.key(1), first.shape), *others]
-    made, other = (network.apply(moved, network.x) for network in (whole, without))
+    built_result, other = (network.apply(moved, network.x) for network in (whole, without))
     # Up to their factor, of which the rate times the square is the same, both have one kernel.
-    factor = (made * other).sum() / (other**2).sum()
-    assert np.allclose(made, factor * other, rtol=1e-4)
+    factor = (built_result * other).sum() / (other**2).sum()
+    assert np.allclose(built_result, factor * other, rtol=1e-4)
     slower = 10 if cause == "step" else 1
     assert without.options["steps"] == slower * whole.options["steps"]
     same = whole.options["learning_rate"] * factor**2, without.options["learning_rate"] * slower

@@ -29,7 +29,7 @@ def init(key):
     }
 
 
-def made(number=2, **options):
+def simulation(number=2, **options):
     """A training of a perceptron, its simulator and its starts."""
     values = {"learning_rate": 0.1, "steps": 60, "x_test": X_TEST, "y_test": Y_TEST} | options
     training = described(options.pop("apply", apply), init, X, values.pop("y", Y), **values)
@@ -55,7 +55,7 @@ OPTIONS = {
     ],
 )
 def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
-    training, drawn, rows, simulator = made(**OPTIONS[name])
+    training, drawn, rows, simulator = simulation(**OPTIONS[name])
     curves = simulator.run(Corner(step=True, batches=True))
     for at in range(2):
         kernel = Kernel(training, start_of(drawn, at))
@@ -72,13 +72,13 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
 @pytest.mark.parametrize("name", [*OPTIONS, "adam", "adamw"])
 def test_no_assumption_kept_is_the_run_of_optax(x64, name):
     adam = {"optimizer": name, "batch_size": 4, "weight_decay": 0.01, "learning_rate": 0.01}
-    *_, simulator = made(**OPTIONS.get(name, adam))
+    *_, simulator = simulation(**OPTIONS.get(name, adam))
     assert np.allclose(simulator.run(REAL).train[0], simulator.plain, rtol=1e-11, atol=0)
 
 
 @pytest.mark.parametrize("name", ["descent", "decay in batches", "momentum", "schedule"])
 def test_every_assumption_kept_is_the_closed_form(x64, name):
-    training, drawn, _, simulator = made(**OPTIONS[name])
+    training, drawn, _, simulator = simulation(**OPTIONS[name])
     curves = simulator.run(Corner(), 4)
     for at in range(2):
         exact = Kernel(training, start_of(drawn, at)).flow(simulator.at)
@@ -87,7 +87,7 @@ def test_every_assumption_kept_is_the_closed_form(x64, name):
 
 @pytest.mark.parametrize("corner", [Corner(), Corner(True, True)])
 def test_small_steps_are_of_fourth_order(x64, corner):
-    training, drawn, _, simulator = made(learning_rate=0.6, steps=20)
+    training, drawn, _, simulator = simulation(learning_rate=0.6, steps=20)
     exact = simulator.run(corner, 64).train[0]
     if corner == Corner():
         exact = Kernel(training, start_of(drawn, 0)).flow(simulator.at)
@@ -101,7 +101,7 @@ def test_small_steps_are_of_fourth_order(x64, corner):
 def test_a_small_step_as_long_as_several_own_ones_is_on_the_same_flow(x64, name):
     """Also where the flow is corrected for its own step, which the long step leaves as it is."""
     options = {"batch_size": 12} if name == "schedule" else {}
-    *_, simulator = made(**OPTIONS[name] | {"steps": 200} | options)
+    *_, simulator = simulation(**OPTIONS[name] | {"steps": 200} | options)
     for corrected in (False, True):
         long, short = (
             simulator.run(Corner(True, True), n, corrected=corrected).train for n in (1 / 8, 2)
@@ -111,7 +111,7 @@ def test_a_small_step_as_long_as_several_own_ones_is_on_the_same_flow(x64, name)
 
 def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
     """In the limit of small rates small steps on minibatches and own ones are alike."""
-    *_, simulator = made(learning_rate=1e-4, batch_size=4, steps=20)
+    *_, simulator = simulation(learning_rate=1e-4, batch_size=4, steps=20)
     small, own = (
         simulator.run(Corner(True, True, step, batches=True), 1).train for step in (False, True)
     )
@@ -119,7 +119,7 @@ def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
 
 
 def test_the_number_of_substeps_makes_the_flow(x64):
-    *_, simulator = made(learning_rate=0.8, steps=40)
+    *_, simulator = simulation(learning_rate=0.8, steps=40)
     substeps = enough_substeps(simulator.train, 0.4, few=False)
     here, there = (simulator.run(Corner(True, True), n).train for n in (substeps, 8 * substeps))
     assert (np.abs(here - there) <= 1e-3 * here[:, :1]).all()
@@ -127,11 +127,11 @@ def test_the_number_of_substeps_makes_the_flow(x64):
 
 def test_small_steps_in_single_precision_are_the_same_flow(x64):
     """Rounding of 20 x 8 gradients in single precision, each a few 1e-7 of the loss, is below 1e-4 of it."""
-    single = made(3, steps=20)[-1]
+    single = simulation(3, steps=20)[-1]
     single.weights = simulated.SINGLE
     assert single.large
     assert len(single.few.rows) == 2
-    double = made(3, steps=20)[-1]
+    double = simulation(3, steps=20)[-1]
     for corner in (Corner(), Corner(True, True)):
         here, there = single.run(corner, 2).train, double.run(corner, 2).train
         assert here.dtype == np.float64
@@ -141,7 +141,7 @@ def test_small_steps_in_single_precision_are_the_same_flow(x64):
 
 
 def test_sharpness_is_that_of_the_dense_hessian(x64):
-    _, drawn, *_ = made()
+    _, drawn, *_ = simulation()
     flat, shaped = jax.flatten_util.ravel_pytree(start_of(drawn, 0))
 
     def loss(w):
@@ -154,10 +154,12 @@ def test_sharpness_is_that_of_the_dense_hessian(x64):
 
 
 def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
-    training, drawn, *_ = made()
+    training, drawn, *_ = simulation()
     share = Kernel(training, start_of(drawn, 0)).edge
     for factor, grows in ((0.98, False), (1.02, True)):
-        training, drawn, rows, simulator = made(learning_rate=0.1 * factor / share, steps=2000)
+        training, drawn, rows, simulator = simulation(
+            learning_rate=0.1 * factor / share, steps=2000
+        )
         kernel = Kernel(training, start_of(drawn, 0))
         assert np.isclose(kernel.edge, factor)
         assert diverged(kernel.predicted(rows[0], simulator.at).train) == grows
@@ -168,7 +170,7 @@ def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
     plain, corrected = [], []
     for rate in (0.1, 0.05):
         options = {"learning_rate": rate, "steps": int(8 / rate), "weight_decay": 0.02}
-        *_, simulator = made(1, **options)
+        *_, simulator = simulation(1, **options)
         run, flow, better = (
             simulator.run(Corner(True, True, step), 4, corrected=more).train[0, -1]
             for step, more in ((True, False), (False, False), (False, True))
@@ -180,11 +182,11 @@ def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
 
 
 def test_without_the_output_at_the_start_a_network_begins_at_zero(x64):
-    training, drawn, *_, simulator = made(batch_size=4)
+    training, drawn, *_, simulator = simulation(batch_size=4)
     for corner in (Corner(output=False), REAL._replace(output=False)):
         curves = simulator.run(corner)
         assert np.allclose(curves.train[:, 0], training.loss(0 * Y, Y), rtol=1e-12)
     # With targets moved by that output it is the network itself.
     before = jax.vmap(lambda w: apply(w, X))(drawn)[0]
-    *_, other = made(1, y=Y + np.asarray(before), batch_size=4)
+    *_, other = simulation(1, y=Y + np.asarray(before), batch_size=4)
     assert np.allclose(other.run(REAL).train[0], curves.train[0], rtol=1e-10)

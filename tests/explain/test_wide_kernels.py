@@ -46,11 +46,11 @@ UNITS = {"relu": (jax.nn.relu, rectified), "erf": (jax.scipy.special.erf, error_
 
 
 def kernel(averages, hidden):
-    covariance = made = X @ X.T
+    covariance = result = X @ X.T
     for _ in range(hidden):
         covariance, slopes = averages(covariance)
-        made = covariance + made * slopes
-    return made
+        result = covariance + result * slopes
+    return result
 
 
 def measured(units, hidden):
@@ -60,15 +60,15 @@ def measured(units, hidden):
         keys = jax.random.split(key, hidden + 1)
         sizes = [X.shape[1], *[WIDTH] * hidden, 1]
         return [
-            jax.random.normal(one, (a, b))
-            for one, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)
+            jax.random.normal(item, (a, b))
+            for item, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)
         ]
 
     def apply(w, x):
-        made = units(x @ w[0])
+        result = units(x @ w[0])
         for layer in w[1:-1]:
-            made = units(made @ layer / WIDTH**0.5)
-        return made @ w[-1] / WIDTH**0.5
+            result = units(result @ layer / WIDTH**0.5)
+        return result @ w[-1] / WIDTH**0.5
 
     training = described(apply, init, X, np.zeros((len(X), 1)), learning_rate=1.0, steps=1)
     number = 1 if hidden > 1 else STARTS
@@ -80,13 +80,13 @@ def measured(units, hidden):
 def test_the_kernel_of_a_wide_network_is_its_closed_form_within_the_error_of_the_mean(x64, name):
     """Four and a half standard errors of 15 degrees of freedom: once in two hundred draws of fifteen entries."""
     units, averages = UNITS[name]
-    found = measured(units, 1)
-    error = found.std(0, ddof=1) / STARTS**0.5
-    told = kernel(averages, 1)
-    assert (np.abs(found.mean(0) - told) < 4.5 * error).all()
+    outcome = measured(units, 1)
+    error = outcome.std(0, ddof=1) / STARTS**0.5
+    message = kernel(averages, 1)
+    assert (np.abs(outcome.mean(0) - message) < 4.5 * error).all()
     # The error is small enough to tell the kernel from that of the last layer alone.
-    assert (np.abs(found.mean(0) - averages(X @ X.T)[0]) > 4.5 * error).any()
-    assert (error / np.abs(np.diag(told)).max() < 2 / (STARTS * WIDTH) ** 0.5).all()
+    assert (np.abs(outcome.mean(0) - averages(X @ X.T)[0]) > 4.5 * error).any()
+    assert (error / np.abs(np.diag(message)).max() < 2 / (STARTS * WIDTH) ** 0.5).all()
 
 
 @pytest.mark.slow
@@ -94,5 +94,5 @@ def test_the_kernel_of_a_wide_network_is_its_closed_form_within_the_error_of_the
 def test_the_kernel_of_a_second_layer_follows(x64, name):
     """One start: an entry scatters by a few over the root of the width, of the largest one."""
     units, averages = UNITS[name]
-    told = kernel(averages, 2)
-    assert np.abs(measured(units, 2)[0] - told).max() < 5 * told.max() / WIDTH**0.5
+    message = kernel(averages, 2)
+    assert np.abs(measured(units, 2)[0] - message).max() < 5 * message.max() / WIDTH**0.5

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from legible import troubles
-from made_claims import made
+from made_claims import sample
 
 from foretrain.figures import draw_cells
 
@@ -12,13 +12,13 @@ SCALES = [float(scale) for scale in np.geomspace(0.05, 1.2, 5)]
 
 def claims(axes, names=("a",)):
     """One claim a name in every cell of the grid; it fails where the last axis is at its first value."""
-    found = []
+    result = []
     for index in np.ndindex(*(len(values) for values in axes.values())):
         cell = {name: values[i] for (name, values), i in zip(axes.items(), index, strict=True)}
         value = 1.0 + index[0] + (100 if index[-1] == 0 else 0)
         for name in names:
-            found.append(made(name, [value, 1.01 * value], (-30, 50), predicted=2.0, cell=cell))
-    return found
+            result.append(sample(name, [value, 1.01 * value], (-30, 50), predicted=2.0, cell=cell))
+    return result
 
 
 def test_one_axis_gives_a_curve_with_its_allowed_interval():
@@ -56,8 +56,8 @@ def test_a_claim_that_is_judged_at_some_values_only_is_drawn_at_one_of_those():
 
 def test_a_cell_without_a_value_is_marked_at_the_edge():
     axes = {"init_scale": SCALES}
-    found = [made("a", [np.nan, np.nan], (0, 1), cell={"init_scale": scale}) for scale in SCALES]
-    (ax,) = draw_cells(found, axes)["cells"].figure.axes
+    result = [sample("a", [np.nan, np.nan], (0, 1), cell={"init_scale": scale}) for scale in SCALES]
+    (ax,) = draw_cells(result, axes)["cells"].figure.axes
     (marks,) = [
         line for line in ax.get_lines() if line.get_marker() == "." and len(line.get_xdata())
     ]
@@ -67,7 +67,7 @@ def test_a_cell_without_a_value_is_marked_at_the_edge():
 def test_what_holds_everywhere_gives_way_to_what_does_not():
     axes = {"init_scale": SCALES}
     sound = [
-        made(f"sound-{n}", [1, 1.1], (0, 9), cell={"init_scale": scale})
+        sample(f"sound-{n}", [1, 1.1], (0, 9), cell={"init_scale": scale})
         for n in range(6)
         for scale in SCALES
     ]

@@ -191,8 +191,8 @@ def test_runs_that_converged_keep_their_last_value():
     before = whole.simulation.loss.values.copy()
     whole.simulation.loss[:3, 10:] = np.nan
     (ax,) = draw(whole)["loss"].figure.axes
-    held = np.concatenate([before[:2, 9], before[3:, 30]])
-    assert lines(ax, False)[-1].get_ydata()[30] == pytest.approx(held.mean())
+    stored = np.concatenate([before[:2, 9], before[3:, 30]])
+    assert lines(ax, False)[-1].get_ydata()[30] == pytest.approx(stored.mean())
 
 
 @pytest.mark.parametrize(

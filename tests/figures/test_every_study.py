@@ -16,13 +16,13 @@ from foretrain.plans.parameters import rules
 def numbers(study) -> list[str]:
     """Parameters that may be swept without another program, those that any study has first."""
     known, usual = rules(study.Parameters), ("init_scale", "learning_rate", "weight_decay")
-    found = [
+    outcome = [
         name
         for name, rule in known.items()
         if rule.sweepable and not rule.static and name != "steps"
         if study.Parameters.__dataclass_fields__[name].default.__class__ is float
     ]
-    return sorted(found, key=lambda name: (name not in usual, known[name].static))
+    return sorted(outcome, key=lambda name: (name not in usual, known[name].static))
 
 
 def two_axes(study) -> dict[str, list]:
@@ -48,17 +48,17 @@ def test_every_figure_of_a_study_can_be_read(name, over, tmp_path, monkeypatch):
     """A fixture looks at those of its own; the default ones and that of its claims are looked at here."""
     monkeypatch.setattr("foretrain.laboratory.conclude.write_page", lambda *_, **__: None)
     study = catalogue.load(name)
-    given = {axis: values[0] for axis, values in study.axes.items()}
+    options = {axis: values[0] for axis, values in study.axes.items()}
     if over == "two axes":
-        given |= two_axes(study)
-        assert sum(isinstance(values, list) for values in given.values()) == 2
+        options |= two_axes(study)
+        assert sum(isinstance(values, list) for values in options.values()) == 2
     if "steps" in rules(study.Parameters):
-        given["steps"] = 8 * study.Parameters.__dataclass_fields__["observe_every"].default
-    result = foretrain.run(name, seeds=2, workers=1, quiet=True, out=tmp_path / "out", **given)
+        options["steps"] = 8 * study.Parameters.__dataclass_fields__["observe_every"].default
+    result = foretrain.run(name, seeds=2, workers=1, quiet=True, out=tmp_path / "out", **options)
     axes = {name: list(values) for name, values in result.grid.axes.items()}
     drawings = draw_cells(list(result.claims), axes)
     if study.figures is None:
         drawings |= curves.draw(result.grid)
     with style():
-        found = {name: troubles(drawing.figure) for name, drawing in drawings.items()}
-    assert {name: one for name, one in found.items() if one} == {}
+        outcome = {name: troubles(drawing.figure) for name, drawing in drawings.items()}
+    assert {name: item for name, item in outcome.items() if item} == {}

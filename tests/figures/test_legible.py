@@ -20,7 +20,7 @@ def figure(x="x", y="y", look=None, legend=False, turned=0):
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "complaints"),
     [
         ({}, []),
         ({"y": ""}, ["axis y of panel 1 has no name"]),
@@ -31,6 +31,6 @@ def figure(x="x", y="y", look=None, legend=False, turned=0):
         ({"turned": 35}, []),
     ],
 )
-def test_what_has_no_name_or_is_not_explained_is_found(options, found):
+def test_what_has_no_name_or_is_not_explained_is_found(options, complaints):
     with style():
-        assert troubles(figure(**options)) == found
+        assert troubles(figure(**options)) == complaints

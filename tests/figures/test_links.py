@@ -5,7 +5,7 @@ from dataclasses import make_dataclass
 import numpy as np
 import pytest
 import xarray as xr
-from made_claims import made
+from made_claims import sample
 
 from foretrain.figures import Drawing
 from foretrain.figures.links import links
@@ -39,7 +39,7 @@ FIGURES = {"loss": ["loss", "theory/loss", "time"], "flow": ["flow/loss", "flow/
 )
 def test_a_claim_links_to_the_figure_of_its_own_variables_and_networks(reads, figure):
     drawings = {name: Drawing(None, "", "", frozenset(seen)) for name, seen in FIGURES.items()}
-    shown = links(drawings, [made("a", reads=reads)])
+    shown = links(drawings, [sample("a", reads=reads)])
     assert shown == ({figure: ("a",)} if figure else {})
 
 
@@ -56,7 +56,7 @@ def study_and_grid():
         },
         {"width": [10, 20]},
     )
-    spread = lambda c: sum(Cell(one).loss for one in c.grid.cells())  # noqa: E731
+    spread = lambda c: sum(Cell(item).loss for item in c.grid.cells())  # noqa: E731
     rows = [
         claim("whole", "It is large.", spread, inside=(10, 20), why="So.", along="width"),
         claim("single", "It is small.", lambda c: c.loss, inside=(-1, 2.5), why="So."),
@@ -68,14 +68,14 @@ def study_and_grid():
 def test_what_a_sentence_reads_is_known_where_it_makes_cells_of_its_own():
     claims, problems = judged(*study_and_grid())
     assert not problems
-    assert {one.id: one.reads for one in claims} == {"whole": "loss", "single": "loss"}
+    assert {item.id: item.reads for item in claims} == {"whole": "loss", "single": "loss"}
 
 
 def test_values_of_single_seeds_are_those_of_claims_that_do_not_hold_and_that_no_figure_shows():
     study, grid = study_and_grid()
     claims, _ = judged(study, grid)
     expected = {"whole": [3, 5, 7], "single[width=10]": [0, 1, 2], "single[width=20]": [3, 4, 5]}
-    expected = {one.label: expected[one.label] for one in claims if one.verdict != "holds"}
+    expected = {item.label: expected[item.label] for item in claims if item.verdict != "holds"}
     assert {"whole", "single[width=20]"} <= expected.keys()
     assert per_seed(study, grid, claims, ()) == expected
     assert per_seed(study, grid, claims, {"single"}) == {"whole": [3, 5, 7]}

@@ -23,7 +23,7 @@ def grid(axes, seeds=5):
     parameters = make_dataclass("Parameters", fields, frozen=True)()
     dims, shape = (*axes, "seed"), (*map(len, axes.values()), seeds)
     says = {"units": "1", "description": "Something."}
-    held = {
+    stored = {
         "margin": (dims, random.uniform(1, 2, shape), says),
         "count": (dims, random.integers(1, 9, shape), says),
         "settled": (dims, random.random(shape) < 0.5, says),
@@ -36,7 +36,7 @@ def grid(axes, seeds=5):
     }
     coords = {name: list(values) for name, values in axes.items()}
     theory = xr.Dataset({"late": (tuple(axes), np.full(shape[:-1], 1.5))}, coords)
-    return Grid(parameters, axes, seeds, 0, xr.Dataset(held, coords), {}, theory)
+    return Grid(parameters, axes, seeds, 0, xr.Dataset(stored, coords), {}, theory)
 
 
 def drawing(whole):

@@ -135,9 +135,9 @@ def test_few_x_have_marks_and_the_band_of_one_is_a_bar(samples):
         many, _ = seed_band(ax, np.arange(40), np.tile(samples, 8))
         _, bar = seed_band(ax, [1.0], samples[:, :1])
     assert (few.get_marker(), many.get_marker()) == ("o", "None")
-    found = interval(samples[:, 0])
+    result = interval(samples[:, 0])
     (ends,) = bar.get_segments()
-    assert (ends[0, 1], ends[1, 1]) == (found.low, found.high)
+    assert (ends[0, 1], ends[1, 1]) == (result.low, result.high)
 
 
 def test_samples_that_do_not_fit_are_refused(samples):
@@ -217,8 +217,8 @@ def drawings():
 
 
 def test_saving_writes_both_formats_and_the_numbers_and_clears_the_figures(tmp_path):
-    made = drawings()
-    paths = save(made, tmp_path / "figures")
+    built_result = drawings()
+    paths = save(built_result, tmp_path / "figures")
     assert paths == {"loss": tmp_path / "figures" / "loss.svg"}
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         "loss.csv",
@@ -228,7 +228,7 @@ def test_saving_writes_both_formats_and_the_numbers_and_clears_the_figures(tmp_p
     image = mpl.image.imread(tmp_path / "figures" / "loss.png")
     assert image.shape[1] == pytest.approx(150 * WIDTH, abs=1)
     assert np.all(image[0, 0] == 1)  # white, not transparent
-    assert made["loss"].figure.axes == []
+    assert built_result["loss"].figure.axes == []
 
 
 def test_equal_figures_give_equal_svgs_that_need_no_font(tmp_path):

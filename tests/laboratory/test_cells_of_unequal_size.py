@@ -81,12 +81,12 @@ def test_a_cell_has_the_dims_values_and_labels_of_a_run_of_it_alone(grid, tmp_pa
         "theory": (cell.theory, alone.theory),
         "fits": (cell.fits, alone.fits),
     }
-    for name, (found, wanted) in pairs.items():
-        assert found.sizes == wanted.sizes, name
-        assert set(found.coords) - {"width", "steps"} == set(wanted.coords), name
+    for name, (result, wanted) in pairs.items():
+        assert result.sizes == wanted.sizes, name
+        assert set(result.coords) - {"width", "steps"} == set(wanted.coords), name
         for variable in {*wanted.data_vars, *wanted.coords}:
-            np.testing.assert_array_equal(found[variable].values, wanted[variable].values)
-            assert found[variable].dims == wanted[variable].dims, variable
+            np.testing.assert_array_equal(result[variable].values, wanted[variable].values)
+            assert result[variable].dims == wanted[variable].dims, variable
 
 
 def test_the_grid_says_how_far_its_cells_reach_and_a_kept_axis_is_padded(grid):

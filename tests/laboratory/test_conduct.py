@@ -67,7 +67,7 @@ def test_a_locked_folder_keeps_its_plan(folder):
 
 
 @pytest.mark.parametrize(
-    ("held", "asked", "overlap"),
+    ("present", "wanted", "overlap"),
     [
         ("sweep", (1, 2), True),
         ("shard-1-of-2", (1, 1), True),
@@ -75,14 +75,14 @@ def test_a_locked_folder_keeps_its_plan(folder):
         ("shard-1-of-2", (2, 2), False),
     ],
 )
-def test_parts_that_overlap_exclude_each_other(tmp_path, held, asked, overlap):
+def test_parts_that_overlap_exclude_each_other(tmp_path, present, wanted, overlap):
     plan = make_plan("one-mode", {"steps": 20, "observe_every": 20}, seeds=2)
-    with lock(tmp_path, held):
+    with lock(tmp_path, present):
         if overlap:
             with pytest.raises(LockedError):
-                execute(plan, tmp_path, workers=1, shard=asked)
+                execute(plan, tmp_path, workers=1, shard=wanted)
         else:
-            execute(plan, tmp_path, workers=0, shard=asked)
+            execute(plan, tmp_path, workers=0, shard=wanted)
 
 
 def test_a_plan_that_is_too_large_leaves_the_one_before(folder, monkeypatch):
@@ -110,14 +110,14 @@ def test_a_damaged_summary_is_written_anew_and_every_stage_of_it_is_told(folder,
     (folder / "summary.json").write_text("{")
     with pytest.raises(StoreError):
         read_summary(folder)
-    told: list[Stage] = []
-    monkeypatch.setattr(conduct, "stages", lambda **_: contextlib.nullcontext(told.append))
+    message: list[Stage] = []
+    monkeypatch.setattr(conduct, "stages", lambda **_: contextlib.nullcontext(message.append))
     rebuild(folder)
     assert (folder / "summary.json").read_text().startswith("{\n")
-    names = list(dict.fromkeys(stage.name for stage in told))
+    names = list(dict.fromkeys(stage.name for stage in message))
     assert names == ["Reading", "Predicting", "Judging", "Drawing"]
-    assert [(stage.done, stage.total) for stage in told if stage.name == "Judging"] == [(0, 1)]
-    assert {"loss", "strength"} <= {stage.note for stage in told}
+    assert [(stage.done, stage.total) for stage in message if stage.name == "Judging"] == [(0, 1)]
+    assert {"loss", "strength"} <= {stage.note for stage in message}
 
 
 @pytest.mark.slow

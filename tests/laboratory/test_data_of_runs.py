@@ -102,18 +102,18 @@ def test_a_folder_whose_runs_knew_no_data_takes_none_that_do(folder):
 
 def test_a_file_that_changes_while_runs_are_made_fails_the_runs_that_follow(folder):
     def measure(p, seed):
-        found = np.load(data("x.npy")).mean()
+        outcome = np.load(data("x.npy")).mean()
         np.save(folder / "data" / "x.npy", np.arange(9.0))
-        return {"average": found}
+        return {"average": outcome}
 
     changing = define("changing", Parameters=Parameters, measure=measure, reads=lambda p: ["x.npy"])
     with pytest.raises(FolderError, match="holds something else now"):
         foretrain.run(changing, out=folder / "out", seeds=2, workers=0, quiet=True)
     from foretrain.results.journal import scan
 
-    held = scan(folder / "out")
-    assert len(held.notes) == 1
-    assert "holds something else now" in next(iter(held.notes.values()))
+    stored = scan(folder / "out")
+    assert len(stored.notes) == 1
+    assert "holds something else now" in next(iter(stored.notes.values()))
 
 
 @pytest.mark.parametrize(

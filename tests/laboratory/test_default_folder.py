@@ -36,33 +36,33 @@ def test_more_seeds_go_into_the_same_default_folder_and_nothing_is_trained_twice
 
 
 def test_another_grid_takes_the_runs_that_folders_beside_it_hold(here, capsys):
-    one = foretrain.run("one-mode", seeds=2, init_scale=0.1, **SMALL)
+    item = foretrain.run("one-mode", seeds=2, init_scale=0.1, **SMALL)
     two = foretrain.run("one-mode", seeds=2, init_scale=[0.1, 0.2], **SMALL)
     assert "4 runs were taken from" in capsys.readouterr().err
-    assert two.path != one.path
-    loss = one.simulation["loss"].values
+    assert two.path != item.path
+    loss = item.simulation["loss"].values
     assert (two.simulation["loss"].sel(init_scale=0.1).values == loss).all()
-    assert read_manifest(two.path)["lanes"] == read_manifest(one.path)["lanes"]
+    assert read_manifest(two.path)["lanes"] == read_manifest(item.path)["lanes"]
     assert any("were taken from" in line for line in read_manifest(two.path)["history"])
     again = foretrain.run("one-mode", seeds=2, init_scale=0.2, **SMALL)
     assert "4 runs were found done, nothing was trained." in capsys.readouterr().err
-    assert set(again.simulation.dims) == set(one.simulation.dims)
+    assert set(again.simulation.dims) == set(item.simulation.dims)
 
 
 def test_runs_of_other_code_another_root_or_a_damaged_segment_are_not_taken(here):
-    made = foretrain.run("one-mode", seeds=1, quiet=True, **SMALL)
+    result = foretrain.run("one-mode", seeds=1, quiet=True, **SMALL)
     plan = make_plan("one-mode", {"steps": 40, "observe_every": 20}, seeds=1)
-    wanted = set(scan(made.path).identities)
+    wanted = set(scan(result.path).identities)
     (Path("runs/new")).mkdir()
     other = make_plan("one-mode", {"steps": 40, "observe_every": 20}, seeds=1, root_seed=1)
     assert take(Path("runs/new"), other, wanted) == {}
-    (segment,) = (made.path / "journal").iterdir()
+    (segment,) = (result.path / "journal").iterdir()
     content = segment.read_bytes()
-    assert take(Path("runs/new"), plan, wanted) == {made.path: len(wanted)}
+    assert take(Path("runs/new"), plan, wanted) == {result.path: len(wanted)}
     for altered in (content[:-65] + b"?" + content[-64:], _by_other_code(content, plan.study.code)):
         segment.write_bytes(altered)
         assert take(Path("runs/new"), plan, wanted) == {}
-    assert segment.name not in scan(made.path).damaged
+    assert segment.name not in scan(result.path).damaged
 
 
 def _by_other_code(content, code):

@@ -71,8 +71,8 @@ def test_a_place_of_other_code_is_remembered_and_told_to_be_that(finished, tmp_p
     other = tmp_path / "other.py"
     other.write_text(file.read_text().replace("w * (1 - inputs", "w * (0.9 - inputs"))
     assert main(["report", str(out), "--study", str(other)]) == 0
-    told = capsys.readouterr().err
-    assert f"remembers that its study is at {other}. Its runs were made by other code (" in told
+    text = capsys.readouterr().err
+    assert f"remembers that its study is at {other}. Its runs were made by other code (" in text
     assert main(["run", str(other), *RUN, "--seeds", "3", "--out", str(out)]) == 2
     one_line(capsys.readouterr().err, "--retrain to train them again, or --keep")
 
@@ -96,9 +96,9 @@ def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by
     before = contents(out)
     changed = study(old, new)
     assert main(["report", str(out), "--study", str(changed)]) == 2
-    told = capsys.readouterr().err
-    one_line(told, message)
-    assert "another folder" in told
+    text = capsys.readouterr().err
+    one_line(text, message)
+    assert "another folder" in text
     assert contents(out) == before
     assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
 
@@ -126,13 +126,13 @@ def test_the_folder_of_a_study_of_functions_is_rebuilt_with_the_study(tmp_path, 
     def inputs(p, seed):
         return {"start": 1.0 + seed.number}
 
-    made = define("decaying", Parameters=Decay, program=lambda p: DECAY, inputs=inputs)
+    result = define("decaying", Parameters=Decay, program=lambda p: DECAY, inputs=inputs)
     out = tmp_path / "out"
-    foretrain.run(made, seeds=2, steps=20, workers=0, quiet=True, out=out)
+    foretrain.run(result, seeds=2, steps=20, workers=0, quiet=True, out=out)
     assert main(["report", str(out)]) == 0
     one_line(capsys.readouterr().err, "Try foretrain.rebuild(folder, study) in Python")
     (out / "report.html").unlink()
-    foretrain.rebuild(out, made)
+    foretrain.rebuild(out, result)
     assert (out / "report.html").exists()
 
 

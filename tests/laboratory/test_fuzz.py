@@ -52,19 +52,21 @@ def whole(tmp_path_factory):
 
 def altered(content, draw):
     """The bytes of a file, changed in one of the ways in which files are."""
-    found = bytearray(content)
+    outcome = bytearray(content)
     match draw.choice(["flip", "flip", "cut", "entry", "entry", "noise"]):
         case "flip":
-            for _ in range(draw.randint(1, 3) if found else 0):
-                found[draw.randrange(len(found))] ^= 1 << draw.randrange(8)
+            for _ in range(draw.randint(1, 3) if outcome else 0):
+                outcome[draw.randrange(len(outcome))] ^= 1 << draw.randrange(8)
         case "cut":
-            del found[draw.choice([0, draw.randint(0, len(found))]) :]
+            del outcome[draw.choice([0, draw.randint(0, len(outcome))]) :]
         case "noise":  # in place of all that follows, or between
-            place = draw.randint(0, len(found))
-            found[place : draw.choice([place, len(found)])] = draw.randbytes(draw.randint(1, 300))
+            place = draw.randint(0, len(outcome))
+            outcome[place : draw.choice([place, len(outcome)])] = draw.randbytes(
+                draw.randint(1, 300)
+            )
         case "entry":
             return _entry(content, draw)
-    return bytes(found)
+    return bytes(outcome)
 
 
 def _entry(content, draw):
@@ -112,10 +114,10 @@ def refusal(words, capsys):
         code = main([str(word) for word in words])
     except SystemExit as error:
         code = error.code
-    told = capsys.readouterr().err
-    lines = [line for line in told.splitlines() if line.startswith("foretrain: ")]
-    if code not in (0, 1, 2, 3) or "Traceback" in told or (code == 2 and len(lines) < 1):
-        return f"foretrain {' '.join(map(str, words))} ended with {code}: {told[-2000:]}"
+    message = capsys.readouterr().err
+    lines = [line for line in message.splitlines() if line.startswith("foretrain: ")]
+    if code not in (0, 1, 2, 3) or "Traceback" in message or (code == 2 and len(lines) < 1):
+        return f"foretrain {' '.join(map(str, words))} ended with {code}: {message[-2000:]}"
     return None
 
 
@@ -134,7 +136,7 @@ def read_all(folder, other, draw, capsys):
             if "\n" in str(error):
                 wrong.append(f"open says more than a line: {error}")
     capsys.readouterr()
-    return [one for one in wrong if one]
+    return [item for item in wrong if item]
 
 
 @pytest.mark.filterwarnings("default")
@@ -173,9 +175,9 @@ def command(base, out, *more):
     return [sys.executable, "-m", "foretrain", *words]
 
 
-def same(one, other):
+def same(first, other):
     """Return True where two folders hold the same runs, theory and verdicts, to the bit."""
-    ours, theirs = foretrain.open(one), foretrain.open(other)
+    ours, theirs = foretrain.open(first), foretrain.open(other)
     data = (ours.simulation, theirs.simulation), (ours.theory, theirs.theory)
     verdicts = ([(c.id, c.verdict, repr(c.measured)) for c in r.claims] for r in (ours, theirs))
     return all(mine.identical(other) for mine, other in data) and next(verdicts) == next(verdicts)
@@ -197,7 +199,7 @@ def test_a_command_killed_at_any_stage_ends_the_next_time_as_if_it_had_not_been(
             how = {"stderr": subprocess.PIPE, "text": True, "start_new_session": True}
             process = subprocess.Popen(words, stdout=subprocess.DEVNULL, **how)
             try:
-                _, told = process.communicate(timeout=draw.uniform(0, 1.3) * lasts)
+                _, message = process.communicate(timeout=draw.uniform(0, 1.3) * lasts)
                 break
             except subprocess.TimeoutExpired:
                 kills += 1
@@ -206,8 +208,8 @@ def test_a_command_killed_at_any_stage_ends_the_next_time_as_if_it_had_not_been(
                 process.kill()
                 process.communicate()
         what = f"case {number}, after {kills} kills"
-        assert process.returncode == 0, f"{what}: {told}"
-        assert "Traceback" not in told, what
+        assert process.returncode == 0, f"{what}: {message}"
+        assert "Traceback" not in message, what
         assert same(out, tmp_path / "undisturbed"), what
         shutil.rmtree(out)
 
@@ -283,17 +285,17 @@ def test_a_second_user_reads_what_may_be_read_and_the_rest_is_one_line(whole, tm
         path.chmod(0o755 if path.is_dir() else 0o644)
     before = {path: path.read_bytes() for path in owned if path.is_file()}
     for words in (["show", result], ["show", result, "--check"], ["compare", result, result]):
-        code, told = as_second_user(words)
-        assert code in (0, 1, 3), told
-        assert "Cannot" not in told
+        code, message = as_second_user(words)
+        assert code in (0, 1, 3), message
+        assert "Cannot" not in message
     more = ["run", "one-mode", *WORDS[2:], "--seeds", "9", "--steps", "40", "--out", result]
     for place, mode in ((result, 0o755), (result / "journal", 0o700), (result, 0o700)):
         place.chmod(mode)
         for words in (["report", result], more, ["show", result], ["compare", result, result]):
-            code, told = as_second_user(words)
-            assert "Traceback" not in told, told
+            code, message = as_second_user(words)
+            assert "Traceback" not in message, message
             if code not in (0, 1, 3):
-                assert (code, told.count("\n")) == (2, 1), told
+                assert (code, message.count("\n")) == (2, 1), message
             if words in (["report", result], more):
                 assert code == 2, "it cannot write there"
     assert {path: path.read_bytes() for path in before} == before, "it stays as it was"

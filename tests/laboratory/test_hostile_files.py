@@ -99,9 +99,9 @@ def opened_by(doors, sent, place):
     inside = f"{place / 'in' / 'out'}/"
     kinds = {}
     for name in sorted(name.removeprefix(inside) for name in names if name.startswith(inside)):
-        made = name.endswith((".lock", ".tmp")) or "/.claim" in f"/{name}"
+        result = name.endswith((".lock", ".tmp")) or "/.claim" in f"/{name}"
         group = re.sub(r"^(results\.zarr/\w+)/.*?(/c/.*|/zarr\.json)$", r"\1\2", name)
-        if not made:
+        if not result:
             kinds.setdefault(re.sub(r"/c/.*", "/c", group), name)
     return list(kinds.values())
 

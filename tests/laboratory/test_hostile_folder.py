@@ -82,7 +82,7 @@ QUICK = {"show", "report", "report-elsewhere", "index", "compare-page", "export"
 
 
 @pytest.mark.parametrize(
-    "door", [pytest.param(one, marks=[] if one in QUICK else pytest.mark.slow) for one in DOORS]
+    "door", [pytest.param(item, marks=[] if item in QUICK else pytest.mark.slow) for item in DOORS]
 )
 def test_no_door_of_the_command_line_runs_code_of_the_folder(hostile, door, capsys):
     before = contents(hostile)
@@ -104,8 +104,8 @@ def test_no_door_of_python_runs_code_of_the_folder(hostile, capsys):
     assert list(result.figures) == ["loss", "pair"]
     for name in result.figures:
         assert result.plot(name).axes
-    told = capsys.readouterr().err
-    assert told.count("Opening a result runs no code") == 1
+    message = capsys.readouterr().err
+    assert message.count("Opening a result runs no code") == 1
     with pytest.raises(FolderError, match="Opening a result runs no code"):
         foretrain.rebuild(hostile)
 
@@ -175,8 +175,8 @@ def test_neither_the_registry_nor_the_site_runs_code_that_a_folder_or_a_record_n
 ):
     with pytest.raises(FolderError, match="Opening a result runs no code"):
         measure(hostile)
-    held = Path(__file__).parents[2] / "registry" / "one-mode"
-    record = next(held.glob("*.toml")).read_text()
+    stored = Path(__file__).parents[2] / "registry" / "one-mode"
+    record = next(stored.glob("*.toml")).read_text()
     assert record.count('study = "one-mode"') == 1
     for name in (str(sent / "tiny.py"), "./mine.py"):
         place = hostile.parent / "registry" / "evil"

@@ -12,31 +12,31 @@ from foretrain.report.derivation import questions
 
 
 def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):
-    found = info("one-mode")
-    assert found["runs"] == found["seeds"] * len(found["networks"]) or found["axes"]
-    text = found.text(60, details=True)
-    assert str(found) == found.text(80)
+    result = info("one-mode")
+    assert result["runs"] == result["seeds"] * len(result["networks"]) or result["axes"]
+    text = result.text(60, details=True)
+    assert str(result) == result.text(80)
     assert max(map(len, text.splitlines())) <= 60
-    for said in found["claims"]:
-        assert f"\n  {said['id']}\n" in text
-    assert ", ".join(found["figures"]) in text
-    for name in found["parameters"]:
+    for message in result["claims"]:
+        assert f"\n  {message['id']}\n" in text
+    assert ", ".join(result["figures"]) in text
+    for name in result["parameters"]:
         assert f"--{name.replace('_', '-')} (" in text
     assert main(["info", "one-mode"]) == 0
-    assert found["question"].split()[0] in capsys.readouterr().out
+    assert result["question"].split()[0] in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(name):
-    found = info(name)
-    found["needs"] = needed.lines(name)
-    text = found.text(120)
+    result = info(name)
+    result["needs"] = needed.lines(name)
+    text = result.text(120)
     assert len(text.splitlines()) <= 32
-    assert len(found.text(80).splitlines()) <= 44
+    assert len(result.text(80).splitlines()) <= 44
     words = " ".join(text.split())
-    for said in found["claims"]:
-        assert (f"- {said['sentence']}" in words) == (said["rank"] == "headline")
-    assert all(f"--{parameter.replace('_', '-')} (" in words for parameter in found["parameters"])
+    for message in result["claims"]:
+        assert (f"- {message['sentence']}" in words) == (message["rank"] == "headline")
+    assert all(f"--{parameter.replace('_', '-')} (" in words for parameter in result["parameters"])
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -60,9 +60,9 @@ def test_studies_of_other_packages_are_listed_last(monkeypatch):
 
 def test_what_is_told_is_also_json_with_open_ends_as_null(capsys):
     assert main(["info", "one-mode", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: 1 / 0)
-    assert found["study"] == "one-mode"
-    assert found["claims"]
+    result = json.loads(capsys.readouterr().out, parse_constant=lambda name: 1 / 0)
+    assert result["study"] == "one-mode"
+    assert result["claims"]
     assert main(["list", "--json"]) == 0
     assert "routing" in {card["name"] for card in json.loads(capsys.readouterr().out)}
 

@@ -67,8 +67,8 @@ def test_a_mistake_is_one_line_before_anything_is_trained(
     assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 2
     one_line(capsys.readouterr().err, message)
     assert main(["check", str(file)]) == 2
-    told = capsys.readouterr()
-    assert message in told.out + told.err
+    text = capsys.readouterr()
+    assert message in text.out + text.err
     assert not (tmp_path / "out" / "journal").exists()
 
 
@@ -180,10 +180,10 @@ def test_what_looks_at_runs_and_raises_costs_itself_only(
 ):
     out = tmp_path / "out"
     code = main(["run", str(study(old, new)), *RUN, "--out", str(out)])
-    told = capsys.readouterr().err
-    assert code == (3 if "The sentence `" in told else 0)
-    one_line(told, message)
-    assert ".. See" not in told
+    text = capsys.readouterr().err
+    assert code == (3 if "The sentence `" in text else 0)
+    one_line(text, message)
+    assert ".. See" not in text
     assert escape(message) in (out / "report.html").read_text()
     assert "Traceback" in (out / "log.txt").read_text()
     assert len(json.loads((out / "summary.json").read_text())["problems"]) == 1
@@ -194,18 +194,18 @@ def test_what_looks_at_runs_and_raises_costs_itself_only(
 
 @pytest.mark.slow
 def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_path, capsys):
-    given = {"seeds": 2, "workers": 0, "quiet": True}
+    options = {"seeds": 2, "workers": 0, "quiet": True}
     lost = study('    return {"start"', '    1 / seed.number\n    return {"start"')
     for _ in range(2):  # found done the second time
-        foretrain.run(lost, out=tmp_path / "lost", **given)
-        told = capsys.readouterr().err
+        foretrain.run(lost, out=tmp_path / "lost", **options)
+        text = capsys.readouterr().err
         assert (
-            told.count("2 runs were lost: ") == told.count("The theory of the study raised: ") == 1
+            text.count("2 runs were lost: ") == text.count("The theory of the study raised: ") == 1
         )
-    foretrain.run(study(), learning_rate=5.0, steps=200, out=tmp_path / "far", **given)
+    foretrain.run(study(), learning_rate=5.0, steps=200, out=tmp_path / "far", **options)
     one_line(capsys.readouterr().err, "4 of 4 runs diverged. See ")
     words = ["--learning-rate", "5", "--steps", "200", "--out", str(tmp_path / "far")]
-    assert main(["run", str(study()), *RUN, *words]) == 0
+    assert main(["run", str(study()), *RUN, *words]) == 3
     one_line(capsys.readouterr().err, "foretrain: 4 of 4 runs diverged.")
 
 
@@ -219,10 +219,10 @@ def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_pa
     ],
 )  # fmt: skip
 def test_a_prediction_of_another_shape_is_told_with_the_expected_dims(study, old, new, message):
-    found = catalogue.load(study(old, new))
-    with pytest.raises(VocabularyError) as told:
-        theory_of(found, Grid(found.Parameters(), {}, 2))
-    assert message in str(told.value)
+    outcome = catalogue.load(study(old, new))
+    with pytest.raises(VocabularyError) as text:
+        theory_of(outcome, Grid(outcome.Parameters(), {}, 2))
+    assert message in str(text.value)
 
 
 def test_a_sentence_of_a_network_that_was_never_trained_is_inconclusive(study, tmp_path):
@@ -269,11 +269,13 @@ def test_a_field_that_is_not_static_is_refused_where_runs_that_differ_in_it_shar
         file.write_text(file.read_text().replace(old, new))
     lines = file.read_text().splitlines()
     (number,) = (n for n, line in enumerate(lines, 1) if line.endswith("# here"))
-    (told,) = check(file)
-    assert f"{file}, line {number}: TypeError: {message}" in told
+    (text,) = check(file)
+    assert f"{file}, line {number}: TypeError: {message}" in text
     main(["run", str(file), *RUN, "--out", str(tmp_path / "out")])
     failures = json.loads((tmp_path / "out" / "summary.json").read_text())["failures"]
-    assert {one for one in failures.values() if message in one} == set(failures.values()) != set()
+    assert (
+        {item for item in failures.values() if message in item} == set(failures.values()) != set()
+    )
 
 
 declare(distance="Distance of the mean from zero.")
@@ -326,14 +328,14 @@ def test_a_program_that_cannot_be_trained_is_refused_in_one_line(tmp_path, progr
 
 
 def test_training_of_which_every_run_fails_raises_its_reason(tmp_path, capsys):
-    given = {"seeds": 2, "steps": 20, "workers": 0, "quiet": True}
+    options = {"seeds": 2, "steps": 20, "workers": 0, "quiet": True}
     with pytest.raises(ForetrainError, match=r"2 runs were lost: .*KeyError: 'start'"):
-        foretrain.train(DECAY, {"rate": 0.1}, out=tmp_path / "all", **given)
+        foretrain.train(DECAY, {"rate": 0.1}, out=tmp_path / "all", **options)
 
     def inputs(p, seed):
         return {"start": 1.0 / seed.number}
 
-    data = foretrain.train(DECAY, {"rate": 0.1}, inputs=inputs, out=tmp_path / "some", **given)
+    data = foretrain.train(DECAY, {"rate": 0.1}, inputs=inputs, out=tmp_path / "some", **options)
     assert data["loss"].isel(step=0).notnull().values.tolist() == [False, True]
     assert "1 run was lost:" in capsys.readouterr().err
 
@@ -344,9 +346,9 @@ def test_an_axis_may_change_the_length_of_a_dim_with_labels_or_without(study, tm
         file, out = study('{"mode": np.arange(p.width)}', words), tmp_path / str(number)
         assert main(["run", str(file), *RUN, "--width", "2", "3", "--out", str(out)]) == 0
         assert capsys.readouterr().err == ""
-        held = foretrain.open(out)
-        assert held.theory["pair"].sizes == held.simulation["pair"].sizes
-        gap = np.abs(held.theory["pair"].values - held.simulation["pair"].values)
+        stored = foretrain.open(out)
+        assert stored.theory["pair"].sizes == stored.simulation["pair"].sizes
+        gap = np.abs(stored.theory["pair"].values - stored.simulation["pair"].values)
         assert np.isnan(gap[0, ..., 2]).all()
         assert gap[0, ..., :2].max() < 1e-5
         assert gap[1].max() < 1e-5

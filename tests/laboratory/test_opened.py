@@ -38,12 +38,12 @@ def test_every_figure_has_a_name_and_a_title_and_can_be_drawn(result):
 def test_a_figure_on_given_axes_shows_what_it_shows_on_its_own(result):
     whole, (left, right) = plt.subplots(1, 2)
     name = next(iter(result.figures))
-    alone, beside = lines(result.plot(name)), lines(result.plot(name, ax=right))
+    alone, neighbour = lines(result.plot(name)), lines(result.plot(name, ax=right))
     assert left in whole.axes
     assert right not in whole.axes
-    assert len(alone) == len(beside)
-    for one, other in zip(alone, beside, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert len(alone) == len(neighbour)
+    for item, other in zip(alone, neighbour, strict=True):
+        np.testing.assert_array_equal(item, other)
     assert result.plot("loss", ax=left).axes
     whole.canvas.draw()
     plt.close(whole)

@@ -63,8 +63,8 @@ def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp
     root = out / "results.zarr" / "zarr.json"
     root.write_bytes(root.read_bytes()[:100])  # which the journal mends
     assert main(words) == 0
-    held = foretrain.open(out)
-    assert held.simulation.sizes["init_scale"] == 2
+    stored = foretrain.open(out)
+    assert stored.simulation.sizes["init_scale"] == 2
     command = json.loads((out / "summary.json").read_text())["command"]
     assert command.startswith(f"foretrain run {mine.resolve()} ")
     assert main(["report", str(out)]) == 0
@@ -83,11 +83,11 @@ def test_functions_make_a_study_that_workers_run(tmp_path):
         foretrain.run(study, steps=50, seeds=3, workers=n, out=tmp_path / str(n), quiet=True)
         for n in (1, 2)
     ]
-    one, two = (result.simulation["loss"].values for result in results)
-    np.testing.assert_array_equal(one, two)
+    item, two = (result.simulation["loss"].values for result in results)
+    np.testing.assert_array_equal(item, two)
     starts = [1 + generator(foretrain.study.Seed(0, n), "weights").random() for n in range(3)]
-    np.testing.assert_allclose(one[:, 0], np.square(starts), rtol=1e-6)
-    np.testing.assert_allclose(one[:, -1], one[:, 0] * 0.9**100, rtol=1e-4)
+    np.testing.assert_allclose(item[:, 0], np.square(starts), rtol=1e-6)
+    np.testing.assert_allclose(item[:, -1], item[:, 0] * 0.9**100, rtol=1e-4)
     with pytest.raises(StudyError, match="no part `predictt`"):
         define("decay", predictt=None, **parts)
 
@@ -100,13 +100,13 @@ def test_a_program_alone_is_trained_over_a_grid_and_gone_on_with(tmp_path):
         lambda inputs, x: x * (1 - inputs["rate"]),
         lambda inputs, x: {"loss": x**2, "distance": x},
     )
-    given = {"steps": 20, "observe_every": 5, "workers": 1, "quiet": True, "out": tmp_path / "a"}
+    options = {"steps": 20, "observe_every": 5, "workers": 1, "quiet": True, "out": tmp_path / "a"}
     axes = {"rate": [0.1, 0.2], "start": 2}
-    data = foretrain.train(program, axes, seeds=2, **given)
+    data = foretrain.train(program, axes, seeds=2, **options)
     assert data["distance"].dims == ("rate", "seed", "step")
     expected = 2 * (1 - data["rate"]) ** data["step"]
     assert np.abs(data["distance"] - expected).max() < 1e-5
-    foretrain.train(program, axes, seeds=3, **given)
+    foretrain.train(program, axes, seeds=3, **options)
     assert len(scan(tmp_path / "a").identities) == 6
 
 
@@ -120,8 +120,8 @@ def test_another_value_that_a_program_holds_is_trained_again(tmp_path):
             return 1.0 + 0 * inputs["rate"]
 
         p = Program(init=init, step=lambda i, x: x * (1 - K * i["rate"]), observe=observe)
-        given = {"steps": 4, "observe_every": 1, "workers": 0, "quiet": True}
-        data = foretrain.train(p, {"rate": [0.1]}, seeds=2, out=tmp_path / "out", **given)
+        options = {"steps": 4, "observe_every": 1, "workers": 0, "quiet": True}
+        data = foretrain.train(p, {"rate": [0.1]}, seeds=2, out=tmp_path / "out", **options)
         (code,) = scan(tmp_path / "out").codes
         return data["loss"].values.ravel()[:5], code
 
@@ -194,10 +194,10 @@ def test_a_mended_program_is_trained_without_being_asked_to(mine, tmp_path):
 def test_what_a_study_lacks_is_found_before_anything_is_trained(mine, old, new, message, capsys):
     edited(mine, old, new)
     assert main(["check", str(mine)]) == 2
-    told = capsys.readouterr()
-    lines = told.out.strip().splitlines() + told.err.strip().splitlines()
+    output = capsys.readouterr()
+    lines = output.out.strip().splitlines() + output.err.strip().splitlines()
     assert any(message in line for line in lines), lines
-    assert "Traceback" not in told.out + told.err
+    assert "Traceback" not in output.out + output.err
     if "simulation" in new:
         assert re.search(rf"{mine}, line \d+", lines[0])
 

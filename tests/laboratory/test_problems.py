@@ -16,16 +16,16 @@ def test_every_study_concludes_where_runs_diverge_or_are_cut_off(name, how, tmp_
     """Steps of any size, scales of any size: whatever the runs do, there is a store, a summary and a page."""
     study = catalogue.load(name)
     fields = study.Parameters.__dataclass_fields__
-    given = {"seeds": 2, "workers": 1, "quiet": True, "out": tmp_path / "out"}
-    given |= {axis: values[0] for axis, values in study.axes.items()}
-    given["steps"] = 3 * fields["observe_every"].default
+    options = {"seeds": 2, "workers": 1, "quiet": True, "out": tmp_path / "out"}
+    options |= {axis: values[0] for axis, values in study.axes.items()}
+    options["steps"] = 3 * fields["observe_every"].default
     rate = next(
-        (one for one in ("learning_rate", "relative_rate", "init_scale") if one in fields), None
+        (item for item in ("learning_rate", "relative_rate", "init_scale") if item in fields), None
     )
     if rate is not None:
         large = rules(study.Parameters)[rate].maximum or 1e6
-        given[rate] = large if how == "all" else [fields[rate].default, large]
-    result = foretrain.run(name, **given)
+        options[rate] = large if how == "all" else [fields[rate].default, large]
+    result = foretrain.run(name, **options)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["problems"] == []
     assert (tmp_path / "out" / "report.html").exists()

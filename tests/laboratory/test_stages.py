@@ -20,8 +20,8 @@ def test_a_bar_tells_what_is_known_of_a_stage():
     assert "".join(line(JUDGING, 60, 42.3)) == "Judging     ━━━━────────  12 of 36 cells, for 42 s"
     assert "".join(line(JUDGING, 60, 42.3, "ascii")).startswith("Judging     ####--------  12 of")
     assert "".join(line(Stage("Drawing"), 80, 3.0)) == "Drawing     for 3 s"
-    told = line(RUNNING, 140, 60.0)[-1]
-    assert told == "12 of 40 runs, at most 2 h 5 min left, 9 converged, 3 took all steps"
+    message = line(RUNNING, 140, 60.0)[-1]
+    assert message == "12 of 40 runs, at most 2 h 5 min left, 9 converged, 3 took all steps"
 
 
 def test_a_line_of_a_log_tells_what_is_known_of_a_stage():
@@ -41,7 +41,7 @@ def test_a_run_goes_on_where_nobody_can_be_told(monkeypatch):
         say("Nobody reads this.")
 
 
-def told(*lasting: float) -> list[tuple[float, int]]:
+def lines_of(*lasting: float) -> list[tuple[float, int]]:
     """When a log hears of which of some stages, told every half second; each lasts so many seconds."""
     pace, now, heard = Pace(), 0.0, []
     for number, length in enumerate(lasting):
@@ -54,10 +54,10 @@ def told(*lasting: float) -> list[tuple[float, int]]:
 
 
 def test_a_log_hears_little_of_a_run_and_something_of_every_long_stage():
-    assert told(3, 2, 4) == []
-    assert told(100) == [(10.0, 0), (20.0, 0), (40.0, 0), (80.0, 0)]
-    assert told(100, 1, 5, 30, 3)[4:] == [(116.0, 3)]  # the short ones say nothing
-    hours = told(36_000, 3600, 600)
+    assert lines_of(3, 2, 4) == []
+    assert lines_of(100) == [(10.0, 0), (20.0, 0), (40.0, 0), (80.0, 0)]
+    assert lines_of(100, 1, 5, 30, 3)[4:] == [(116.0, 3)]  # the short ones say nothing
+    hours = lines_of(36_000, 3600, 600)
     assert len(hours) < 85
     assert {number for _, number in hours} == {0, 1, 2}
 
@@ -66,8 +66,8 @@ def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
     heard = []
     hear = training(heard.append)
     hear(Progress("starting", 1, 10, predicted_steps=1e7, places="1 worker"))
-    said = capsys.readouterr().err
-    assert said == "10 runs, about 1e+07 steps, 1 program to compile, 1 worker.\n"
+    printed = capsys.readouterr().err
+    assert printed == "10 runs, about 1e+07 steps, 1 program to compile, 1 worker.\n"
     hear(Progress("starting", 1, 10, predicted_steps=1e4))
     hear(Progress("running", 1, 10))
     ended = {"out_of_steps": 3, "stalled": 1}
@@ -111,14 +111,14 @@ except KeyboardInterrupt:
 def test_a_terminal_is_left_as_it_was(locale):
     """The lines printed meanwhile stand above the bar, of which nothing is left, not even a hidden cursor."""
     heard = [f"heard {name}" for name in ("Training", "Judging", "Drawing")]
-    given = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    options = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     for columns, more in ((60, []), (140, ["wait"]))[: 1 if locale == "C" else 2]:
 
         def interrupt(screen, job, more=more):
             return bool(more) and screen.current.startswith("Drawing") and b"\x03"
 
         command = ["-c", HELD_UP, *more]
-        code, screen, whole = in_terminal(command, columns, then=interrupt, environment=given)
+        code, screen, whole = in_terminal(command, columns, then=interrupt, environment=options)
         assert code == 0, whole
         assert screen.left == heard + ["ended"] * len(more)
         assert ("━" in whole, "#" in whole) == (locale != "C", locale == "C")

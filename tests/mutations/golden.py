@@ -37,39 +37,39 @@ def predicted(name: str) -> Grid:
 
 
 @cache
-def told(study: str) -> frozenset[tuple[str, str]]:
+def telling(study: str) -> frozenset[tuple[str, str]]:
     """Return kind and words of the mutations of a theory that change what is stored of it at small sizes."""
-    found = set()
-    for name, held in stored().items():
+    result = set()
+    for name, content in stored().items():
         if name.partition(".")[0] == study:
             whole = predicted(name)
             now = digest(whole)
-            for one in mutations(whole):
-                if one.predicts in held.keys() & differing(now, digest(one.plant(whole))):
-                    found.add((one.kind, one.what))
-    return frozenset(found)
+            for item in mutations(whole):
+                if item.predicts in content.keys() & differing(now, digest(item.plant(whole))):
+                    result.add((item.kind, item.what))
+    return frozenset(result)
 
 
 def digest(whole: Grid) -> dict[str, list[float]]:
     """Return predicted variable to norm and projection of its finite values over all cells."""
-    cells, found = [cell.theory for cell in whole.cells()], {}
+    cells, result = [cell.theory for cell in whole.cells()], {}
     for name in sorted({str(name) for cell in cells for name in cell.data_vars}):
         arrays = [cell[name].values.ravel() for cell in cells if name in cell]
         if arrays[0].dtype.kind in "fiub":
             values = np.concatenate(arrays).astype(float)
             weights = np.random.default_rng(0).normal(size=values.size)
             values = np.where(np.isfinite(values), values, 0)
-            found[name] = [float(np.linalg.norm(values)), float(values @ weights)]
-    return found
+            result[name] = [float(np.linalg.norm(values)), float(values @ weights)]
+    return result
 
 
-def differing(held: dict[str, list[float]], now: dict[str, list[float]]) -> list[str]:
+def differing(content: dict[str, list[float]], now: dict[str, list[float]]) -> list[str]:
     """Return the variables that are not as they are stored, or are there in one of both only."""
-    both = {name: np.array([held[name], now[name]]) for name in held.keys() & now}
+    both = {name: np.array([content[name], now[name]]) for name in content.keys() & now}
     same = {
         name for name, (a, b) in both.items() if (abs(a - b) <= TOLERANCE * max(a[0], b[0])).all()
     }
-    return sorted({*held, *now} - same)
+    return sorted({*content, *now} - same)
 
 
 def stored() -> dict[str, dict[str, list[float]]]:
@@ -83,8 +83,8 @@ def write() -> None:
         "# Written by `python -m mutations.golden`, never by hand: norm and projection of what is predicted."
     ]
     for name in PRESETS:
-        if found := digest(predicted(name)):
-            lines += ["", f'["{name}"]', *(f"{key} = {value}" for key, value in found.items())]
+        if result := digest(predicted(name)):
+            lines += ["", f'["{name}"]', *(f"{key} = {value}" for key, value in result.items())]
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from mutations.golden import predicted, told
+from mutations.golden import predicted, telling
 from mutations.plant import Mutation, doubled, mutations
 
 import foretrain
@@ -56,16 +56,18 @@ def run(study: str, folder: Path, **changed: Any) -> Grid:
 def doubled_rates(grid: Grid) -> dict[str, Any]:
     """Return the learning rates of a grid, each twice as large."""
     names = [name for name in vars(grid.parameters) if name.endswith(_RATES)]
-    given = {name: grid.axes.get(name, getattr(grid.parameters, name)) for name in names}
-    return {name: (2 * np.asarray(value)).tolist() for name, value in given.items()}
+    options = {name: grid.axes.get(name, getattr(grid.parameters, name)) for name in names}
+    return {name: (2 * np.asarray(value)).tolist() for name, value in options.items()}
 
 
 def verdicts(study: Study, grid: Grid, among: Collection[str]) -> dict[str, str]:
     """Label of each claim of these sentences to its verdict; a sentence that raises fails."""
     part = copy.copy(study)
-    part.__dict__["sentences"] = tuple(said for said in study.sentences if said.id in among)
+    part.__dict__["sentences"] = tuple(text for text in study.sentences if text.id in among)
     claims, problems = judged(part, grid)
-    return {claim.label: claim.verdict for claim in claims} | {one.line: FAILS for one in problems}
+    return {claim.label: claim.verdict for claim in claims} | {
+        item.line: FAILS for item in problems
+    }
 
 
 def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed]:
@@ -75,26 +77,26 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
     """
     known = catalogue.load(study)
     before, reading, holding = {}, {}, set()
-    for said in known.sentences:
+    for text in known.sentences:
         with _watched() as reads:
-            here = verdicts(known, grid, {said.id})
-        before, reading[said.id] = before | here, reads
-        holding |= {said.id} if HOLDS in here.values() else set()
-    found = []
-    for one in planted:
-        among = {id for id, reads in reading.items() if _may_notice(one, reads)}
-        if one.reads and not among & holding:
+            here = verdicts(known, grid, {text.id})
+        before, reading[text.id] = before | here, reads
+        holding |= {text.id} if HOLDS in here.values() else set()
+    result = []
+    for item in planted:
+        among = {id for id, reads in reading.items() if _may_notice(item, reads)}
+        if item.reads and not among & holding:
             continue
-        after = verdicts(known, one.plant(grid), among)
+        after = verdicts(known, item.plant(grid), among)
         failing = (name for name, verdict in after.items() if verdict == FAILS)
         by = tuple(name for name in failing if before.get(name, HOLDS) == HOLDS)
-        golden = bool(one.predicts) and (one.kind, one.what) in told(study)
-        found.append(Noticed(study, one.kind, one.what, by, golden))
-    return found
+        golden = bool(item.predicts) and (item.kind, item.what) in telling(study)
+        result.append(Noticed(study, item.kind, item.what, by, golden))
+    return result
 
 
-def _may_notice(one: Mutation, reads: Collection[str]) -> bool:
-    changed = f"{THEORY}/{one.predicts}" if one.predicts else one.reads
+def _may_notice(first: Mutation, reads: Collection[str]) -> bool:
+    changed = f"{THEORY}/{first.predicts}" if first.predicts else first.reads
     return not changed or changed in reads
 
 
@@ -120,7 +122,7 @@ def of_study(study: str, folder: Path) -> list[Noticed]:
     """Run a study and plant all mutations in it; one that is `predicted_only` is not run, and theory alone is planted in."""
     if study in PREDICTED_ONLY:
         theory = [(m.kind, m.what) for m in mutations(predicted(study)) if m.predicts]
-        return [Noticed(study, *names, (), names in told(study)) for names in theory]
+        return [Noticed(study, *names, (), names in telling(study)) for names in theory]
     grid = run(study, folder / study)
     planted = list(mutations(grid))
     if catalogue.load(study).trains and (rates := doubled_rates(grid)):
@@ -134,24 +136,26 @@ def of_all(names: Iterable[str], folder: Path) -> list[Noticed]:
         return list(chain.from_iterable(pool.map(of_study, names, repeat(folder))))
 
 
-def report(found: list[Noticed]) -> list[str]:
+def report(result: list[Noticed]) -> list[str]:
     """Say per study and kind how many mutations a verdict notices, and which none does."""
     lines = []
-    for study in dict.fromkeys(one.study for one in found):
-        here = [one for one in found if one.study == study]
+    for study in dict.fromkeys(item.study for item in result):
+        here = [item for item in result if item.study == study]
         lines.append(f"{study}: {_shares(here)}")
         lines += _by_kind(here, "  ")
-        silent = [one for one in here if not one.by]
-        lines += [f"  no verdict notices: {one.kind}, {one.what}" for one in silent]
-    return [*lines, *_by_kind(found), f"All: {_shares(found)}"]
+        silent = [item for item in here if not item.by]
+        lines += [f"  no verdict notices: {item.kind}, {item.what}" for item in silent]
+    return [*lines, *_by_kind(result), f"All: {_shares(result)}"]
 
 
-def _by_kind(found: list[Noticed], margin: str = "") -> list[str]:
-    kinds = dict.fromkeys(one.kind for one in found)
-    return [f"{margin}{kind}: {_shares([m for m in found if m.kind == kind])}" for kind in kinds]
+def _by_kind(result: list[Noticed], margin: str = "") -> list[str]:
+    kinds = dict.fromkeys(item.kind for item in result)
+    return [f"{margin}{kind}: {_shares([m for m in result if m.kind == kind])}" for kind in kinds]
 
 
-def _shares(found: list[Noticed]) -> str:
-    verdict = sum(bool(one.by) for one in found)
-    either = sum(bool(one.by or one.golden) for one in found)
-    return f"{verdict} of {len(found)} by a verdict, {either} by a verdict or the stored prediction"
+def _shares(result: list[Noticed]) -> str:
+    verdict = sum(bool(item.by) for item in result)
+    either = sum(bool(item.by or item.golden) for item in result)
+    return (
+        f"{verdict} of {len(result)} by a verdict, {either} by a verdict or the stored prediction"
+    )

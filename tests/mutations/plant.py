@@ -91,12 +91,12 @@ def _at_another_time(values: xr.DataArray) -> xr.DataArray:
 
 
 def _differs(values: xr.DataArray, changed: xr.DataArray) -> bool:
-    one, other = np.broadcast_arrays(values.values, changed.values)
-    if one.dtype.kind not in "fiub":
+    item, other = np.broadcast_arrays(values.values, changed.values)
+    if item.dtype.kind not in "fiub":
         return False
-    both = np.isfinite(one.astype(float)) & np.isfinite(other.astype(float))
-    one, other = one[both].astype(float), other[both].astype(float)
-    return bool(np.linalg.norm(one - other) >= 0.999 * LEAST * np.linalg.norm(one) > 0)
+    both = np.isfinite(item.astype(float)) & np.isfinite(other.astype(float))
+    item, other = item[both].astype(float), other[both].astype(float)
+    return bool(np.linalg.norm(item - other) >= 0.999 * LEAST * np.linalg.norm(item) > 0)
 
 
 def _with(grid: Grid, part: str, arrays: dict) -> Grid:
@@ -125,9 +125,9 @@ def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def _cut_short(runs: xr.Dataset) -> bool:
-    held = _halved(runs)
+    stored = _halved(runs)
     return any(
-        _differs(values, held[name]) and abs(values).max() > ROUNDING
+        _differs(values, stored[name]) and abs(values).max() > ROUNDING
         for name, values in runs.data_vars.items()
     )
 
@@ -136,8 +136,8 @@ def _halved(runs: xr.Dataset) -> xr.Dataset:
     if "step" not in runs.dims:
         return runs
     step = np.arange(runs.sizes["step"])
-    held = runs.isel(step=np.minimum(step, step.size // 2))
-    return held.assign_coords({name: runs[name] for name in runs.coords})
+    stored = runs.isel(step=np.minimum(step, step.size // 2))
+    return stored.assign_coords({name: runs[name] for name in runs.coords})
 
 
 def doubled(grid: Grid, faster: Grid) -> Mutation:

@@ -18,7 +18,7 @@ QUICK = set(
 )
 
 
-def made() -> Grid:
+def small_grid() -> Grid:
     """A grid of three seeds and four modes, whose runs follow what is predicted."""
     step = np.arange(0, 60, 10)
     random = np.random.default_rng(0)
@@ -31,8 +31,8 @@ def made() -> Grid:
 
 
 def test_every_kind_of_mutation_is_planted_and_changes_only_what_it_names():
-    grid = made()
-    planted = {one.kind: one for one in mutations(grid)}
+    grid = small_grid()
+    planted = {item.kind: item for item in mutations(grid)}
     assert set(planted) == {"theory", "clock", "seed", "index", "runs", "leak", "truncated"}
     changed = planted["theory"].plant(grid)
     assert np.allclose(changed.theory.strength, 0.9 * grid.theory.strength)
@@ -48,34 +48,34 @@ def test_every_kind_of_mutation_is_planted_and_changes_only_what_it_names():
 def test_a_layer_is_read_in_place_of_another_where_layers_differ():
     change = ("layer", [1.0, 2.0]), ("layer", [1.0, 1.0])
     grid = Grid(None, simulation=xr.Dataset(dict(zip(("moved", "even"), change, strict=True))))
-    (one,) = [one for one in mutations(grid) if one.kind == "layer"]
-    assert (one.kind, one.what, one.reads) == ("layer", "moved another layer's", "moved")
-    assert list(one.plant(grid).simulation.moved.values) == [2.0, 1.0]
+    (item,) = [item for item in mutations(grid) if item.kind == "layer"]
+    assert (item.kind, item.what, item.reads) == ("layer", "moved another layer's", "moved")
+    assert list(item.plant(grid).simulation.moved.values) == [2.0, 1.0]
 
 
 def test_a_mutation_that_changes_nothing_or_rounding_alone_is_not_planted():
-    theory = made().theory
+    theory = small_grid().theory
     same = Grid(None, seeds=3, theory=theory.isel(seed=[0, 0, 0]))
-    assert "seed" not in {one.kind for one in mutations(same)}
+    assert "seed" not in {item.kind for item in mutations(same)}
     assert not list(mutations(Grid(None, theory=theory * 0)))
     runs = xr.Dataset({"imbalance": ("step", [0.0, 1e-17, 0.0, -1e-17])})
     assert not list(mutations(Grid(None, simulation=runs)))
 
 
 def test_training_that_ends_half_way_is_planted_where_the_second_half_matters():
-    runs = made().simulation
+    runs = small_grid().simulation
     grid = Grid(None, simulation=runs.assign(loss=runs.loss * 0 + (runs.step < 40)))
-    (cut,) = [one for one in mutations(grid) if one.kind == "truncated"]
+    (cut,) = [item for item in mutations(grid) if item.kind == "truncated"]
     assert float(cut.plant(grid).simulation.loss.min()) == 1
 
 
 def test_the_digest_of_a_prediction_tells_runs_and_indices_apart():
-    theory = made().theory
-    held = digest(Grid(None, theory=theory))
+    theory = small_grid().theory
+    value = digest(Grid(None, theory=theory))
     for other in (theory * 1.01, theory.roll(seed=1), theory.roll(mode=1), theory.roll(step=1)):
-        assert differing(held, digest(Grid(None, theory=other))) == ["strength"]
-    assert not differing(held, digest(Grid(None, theory=theory * (1 + 1e-6))))
-    assert differing(held, {}) == ["strength"]
+        assert differing(value, digest(Grid(None, theory=other))) == ["strength"]
+    assert not differing(value, digest(Grid(None, theory=theory * (1 + 1e-6))))
+    assert differing(value, {}) == ["strength"]
 
 
 SPEEDS = {name: [] if name.partition(".")[0] in QUICK else pytest.mark.slow for name in PRESETS}
@@ -92,8 +92,8 @@ def test_of_the_errors_in_all_studies_95_in_a_hundred_are_noticed(tmp_path, caps
     every = of_all(catalogue.names(), tmp_path)
     with capsys.disabled():
         print("\n" + "\n".join(report(every)))
-    missed = [one for one in every if not (one.by or one.golden)]
-    assert not [one for one in missed if one.kind not in SILENT.get(one.study, ())]
-    assert {one.study for one in every} == set(catalogue.names()) - NOTHING_PLANTED
+    missed = [item for item in every if not (item.by or item.golden)]
+    assert not [item for item in missed if item.kind not in SILENT.get(item.study, ())]
+    assert {item.study for item in every} == set(catalogue.names()) - NOTHING_PLANTED
     assert len(every) >= 200
     assert len(missed) <= 0.05 * len(every)

@@ -49,8 +49,8 @@ def test_gradient_in_rows_is_that_of_autodiff(x64, kind, sizes, scale):
     start, target = setting(1, *sizes, scale=scale)
     # Cross-entropy of order-one logits (scale 30) takes the textbook branch, the other its series.
     expected = AUTODIFF(kind, to_jax(start), to_jax(target))
-    for one, other in zip(gradient(kind, start, target), expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12 * scale)
+    for item, other in zip(gradient(kind, start, target), expected, strict=True):
+        np.testing.assert_allclose(item, other, rtol=1e-10, atol=1e-12 * scale)
     if kind == "mse":
         signal, decay = factorization.mse_parts(start, target)
         np.testing.assert_allclose(decay.left - signal.left, expected.left, rtol=1e-9, atol=1e-12)
@@ -61,12 +61,12 @@ def test_gradient_in_rows_is_that_of_autodiff(x64, kind, sizes, scale):
 def test_alignment_is_that_of_columns_and_of_zeros_with_nothing(x64):
     start, target = setting(2)
     goal = factorization_rows.prepare("mse", target, 4)
-    found = factorization_rows.alignment(to_jax(factorization_rows.rows(start)), goal)
-    np.testing.assert_allclose(found, columns.alignment(*start, *target), rtol=1e-12)
+    result = factorization_rows.alignment(to_jax(factorization_rows.rows(start)), goal)
+    np.testing.assert_allclose(result, columns.alignment(*start, *target), rtol=1e-12)
     start.left[:, 1] = 0
-    found = factorization_rows.alignment(to_jax(factorization_rows.rows(start)), goal)
-    assert np.isfinite(found).all()
-    assert (found[:, 1] == 0).all()
+    result = factorization_rows.alignment(to_jax(factorization_rows.rows(start)), goal)
+    assert np.isfinite(result).all()
+    assert (result[:, 1] == 0).all()
 
 
 def test_mse_loss_is_accurate_near_zero_in_single_precision():

@@ -52,12 +52,12 @@ def test_path_sum_gradient_is_the_gradient_of_the_loss_of_the_examples(seed):
     statistics = gather_statistics(data)
     with jax.enable_x64(True):
         gradient = jax.jit(jax.grad(lambda w: data_loss(data, w)))(weights)
-    found = statistics_gradient(statistics, weights)
+    result = statistics_gradient(statistics, weights)
     scale = max(float(np.abs(g).max()) for g in gradient.values())
-    assert found.keys() == gradient.keys()
+    assert result.keys() == gradient.keys()
     for name, expected in gradient.items():
         # A sum over paths of products of at most five matrices: 1e-10 is far above its rounding.
-        np.testing.assert_allclose(found[name], expected, rtol=1e-10, atol=1e-10 * scale)
+        np.testing.assert_allclose(result[name], expected, rtol=1e-10, atol=1e-10 * scale)
 
 
 @few
@@ -82,10 +82,12 @@ def test_a_hand_computed_output_with_gates_on_nodes_and_edges():
     gates = {"in": [1.0, 1.0, 0.5], "h": [1.0, 0.0, 1.0], "y": [1.0, 1.0, 2.0]}
     gates = {name: np.array(row) for name, row in gates.items()}
     x = np.array([[1.0], [1.0], [2.0]])
-    found = forward(graph, weights, {"x": x}, gates)["y"]
-    np.testing.assert_array_equal(found[:, 0], [7 - 1, 7, 2 * (14 - 1)])
-    one = forward(graph, weights, {"x": x[2]}, {name: gate[2] for name, gate in gates.items()})["y"]
-    np.testing.assert_array_equal(one, found[2])
+    result = forward(graph, weights, {"x": x}, gates)["y"]
+    np.testing.assert_array_equal(result[:, 0], [7 - 1, 7, 2 * (14 - 1)])
+    item = forward(graph, weights, {"x": x[2]}, {name: gate[2] for name, gate in gates.items()})[
+        "y"
+    ]
+    np.testing.assert_array_equal(item, result[2])
 
 
 @pytest.mark.slow

@@ -44,12 +44,12 @@ def test_statistics_give_the_gradient_of_all_samples(shared):
     weights = start()
     bases = np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
     turned = weights._replace(encoders=jnp.einsum("ihd,idr->ihr", weights.encoders, bases))
-    found = network.negative_gradient(turned, scales, targets, PAIRS)
+    result = network.negative_gradient(turned, scales, targets, PAIRS)
     loss = lambda w: network.minibatch_loss((w, None), images, None, labels, PAIRS, 1.0, "squared")  # noqa: E731
     expected = jax.jit(jax.grad(loss))(weights)
-    encoders = jnp.einsum("ihr,idr->ihd", found.encoders, bases)
-    for one, other in zip(found._replace(encoders=encoders), expected, strict=True):
-        np.testing.assert_allclose(one, -other, atol=1e-13)
+    encoders = jnp.einsum("ihr,idr->ihd", result.encoders, bases)
+    for item, other in zip(result._replace(encoders=encoders), expected, strict=True):
+        np.testing.assert_allclose(item, -other, atol=1e-13)
     errors = network.excess_errors(turned, scales, targets) + residual[:, None]
     np.testing.assert_allclose(routing.mean_over(PAIRS, errors), loss(weights), rtol=1e-12)
 
@@ -63,11 +63,11 @@ def test_maps_act_alike_on_images_and_on_encoders():
     weights = start()
     biases = jax.tree.map(lambda b: b + 0.3, network.zero_biases(weights))
     arguments = (labels, PAIRS, 0.1, "squared")
-    one = network.minibatch_loss((weights, biases), images, maps, *arguments)
+    item = network.minibatch_loss((weights, biases), images, maps, *arguments)
     other = network.minibatch_loss((weights, biases), mapped, None, *arguments)
     folded, _ = network.evaluate(weights, biases, images, maps, labels, 0.1, "squared")
-    np.testing.assert_allclose(one, other, rtol=1e-13)
-    np.testing.assert_allclose(routing.mean_over(PAIRS, folded), one, rtol=1e-12)
+    np.testing.assert_allclose(item, other, rtol=1e-13)
+    np.testing.assert_allclose(routing.mean_over(PAIRS, folded), item, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("x64")

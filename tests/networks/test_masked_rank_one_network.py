@@ -34,8 +34,8 @@ def test_it_is_the_network_of_the_theory_and_moves_along_what_is_conserved(x64, 
     rate = jax.jvp(network.conserved, (position,), (moving,))[1]
     np.testing.assert_allclose(rate, 0, atol=1e-12)
     _, left, right = theory.best_rank_one(pairs)
-    found = float(network.misalignment(position, left, right))
-    assert found == pytest.approx(theory.misalignment(u, v, pairs), rel=1e-12)
+    result = float(network.misalignment(position, left, right))
+    assert result == pytest.approx(theory.misalignment(u, v, pairs), rel=1e-12)
 
 
 def test_the_untrained_error_is_of_the_pairs_that_are_not_trained(x64):

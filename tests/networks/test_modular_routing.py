@@ -60,7 +60,7 @@ def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(
     factors = [race_factors(domains, p, shared_encoders=shared) for p, shared, _ in schemes]
     scales = np.array([[tenths / 10] for *_, tenths in schemes])
     # A third of what is stable at the end, where a scheme alone has curvature 24 outer r^(1/3).
-    step = 0.7 / (24 * sum(one.outer * one.ratio ** (1 / 3) for one in factors))
+    step = 0.7 / (24 * sum(item.outer * item.ratio ** (1 / 3) for item in factors))
     steps, random = 200, np.random.default_rng(1)
     features = len(TARGETS)
 

@@ -72,7 +72,7 @@ def test_how_alike_halves_of_the_domains_are():
     within, between = network.alike(jnp.array([first, 3 * tilted, second]), 2)
     assert float(within) == pytest.approx(np.cos(1.0), abs=1e-6)
     assert float(between) == pytest.approx((0 + np.sin(1.0)) / 2, abs=1e-6)
-    assert [float(one) for one in network.alike(jnp.array([first]), 1)] == pytest.approx(
+    assert [float(item) for item in network.alike(jnp.array([first]), 1)] == pytest.approx(
         [0, 0], abs=1e-6
     )
 

@@ -71,8 +71,8 @@ def test_the_same_draw_is_rescaled_and_is_the_same_in_both_precisions(x64):
         random_weights(jax.random.key(5), LANGUAGES, WORDS, WIDTH, scale, jnp.dtype(floats))
         for scale, floats in ((0.01, "float32"), (1.0, "float32"), (1.0, "float64"))
     )
-    for one, other, exact in zip(small, large, wide, strict=True):
-        np.testing.assert_allclose(100 * one, other, rtol=1e-6)
+    for item, other, exact in zip(small, large, wide, strict=True):
+        np.testing.assert_allclose(100 * item, other, rtol=1e-6)
         np.testing.assert_array_equal(other, exact)
     entries = np.concatenate([np.ravel(x) for x in large])
     # 145 normal entries: their standard deviation is 1 within four standard errors of 1/sqrt(2 n).

@@ -19,12 +19,12 @@ def read(tmp_path):
         'NAME = "Saxe"\nYEAR = 2022\nfrom helper import PAPER as ROUND\n'
     )
 
-    def made(text: str) -> dict:
+    def card_of(text: str) -> dict:
         file = tmp_path / "mine.py"
         file.write_text(HEAD + text)
         return constants(file, ast.parse(file.read_text()), {"SOURCE", "REFERENCES"})
 
-    return made
+    return card_of
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_what_only_running_would_tell_is_left_out(read, text):
 
 def test_a_card_has_its_source_and_its_references(read, tmp_path):
     read('"""A decay."""\nSOURCE = PAPER + "Fig. 2"\nREFERENCES = (*KEYS, "saxe2022")')
-    found = read_card(tmp_path / "mine.py", "mine")
-    assert (found.source, found.references) == ("Saxe (2014), Fig. 2", ("saxe2014", "saxe2022"))
+    result = read_card(tmp_path / "mine.py", "mine")
+    assert (result.source, result.references) == ("Saxe (2014), Fig. 2", ("saxe2014", "saxe2022"))

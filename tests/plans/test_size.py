@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.rows import rows
 from foretrain.claims.table import ClaimTable
@@ -23,23 +23,23 @@ HERE = {"symbols": (19,), "rate": (0.03, 0.3), "steps": (4000,)}
     ],
 )
 def test_a_size_differs_where_the_document_has_other_values(fields, differs):
-    assert [*size_of(made(**fields), HERE, DOCUMENT)] == differs
+    assert [*size_of(sample(**fields), HERE, DOCUMENT)] == differs
 
 
 def test_more_steps_and_more_values_along_an_axis_are_no_smaller_size():
     more = {"symbols": (53,), "rate": (0.001, 0.01, 0.03, 0.1), "steps": (4000,)}
-    assert size_of(made(along={"rate": (0.001, 0.1)}), more, DOCUMENT) == {}
+    assert size_of(sample(along={"rate": (0.001, 0.1)}), more, DOCUMENT) == {}
     fewer = {**more, "steps": (1000,)}
-    assert size_of(made(along={"rate": (0.001, 0.1)}), fewer, DOCUMENT) == {
+    assert size_of(sample(along={"rate": (0.001, 0.1)}), fewer, DOCUMENT) == {
         "steps": ("1000", "2000")
     }
 
 
 def test_of_a_long_list_of_texts_the_length_is_said_beside_that_of_the_document():
-    networks, along = tuple("abcdefgh"), made(along={"network": ("a", "c")})
+    networks, along = tuple("abcdefgh"), sample(along={"network": ("a", "c")})
     size = size_of(along, {"network": networks[:3]}, {"network": networks})
     assert size == {"network": ("3 of the document's 8 values", "")}
-    assert rows([made(size=size)])[0].details["Size"] == "network 3 of the document's 8 values"
+    assert rows([sample(size=size)])[0].details["Size"] == "network 3 of the document's 8 values"
     few = size_of(along, {"network": ("a",)}, {"network": ("a", "b")})
     assert few == {"network": ("a", "a, b")}
     other = size_of(along, {"network": ("z",)}, {"network": networks})
@@ -47,19 +47,19 @@ def test_of_a_long_list_of_texts_the_length_is_said_beside_that_of_the_document(
 
 
 def test_without_a_document_no_size_is_known():
-    assert size_of(made(), HERE, None) is None
-    assert "no preset `paper`" in rows([made()])[0].details["Size"]
+    assert size_of(sample(), HERE, None) is None
+    assert "no preset `paper`" in rows([sample()])[0].details["Size"]
 
 
 def test_at_the_size_of_the_document_nothing_differs_and_symbols_tell_the_size_of_a_transformer():
     for name in ("modular-transformer", "routing", "bumps"):
         document = document_values(catalogue.load(name))
-        assert size_of(made(), document, document) == {}
+        assert size_of(sample(), document, document) == {}
     assert next(iter(document_values(catalogue.load("modular-transformer")))) == "symbols"
 
 
 def test_a_verdict_says_at_what_size_it_was_reached_unless_that_is_the_one_of_the_document():
-    small = made(samples=3.0, size={"symbols": ("19", "53"), "depth": ("1", "2")})
+    small = sample(samples=3.0, size={"symbols": ("19", "53"), "depth": ("1", "2")})
     (row,) = rows([small])
     assert (row.verdict, row.at) == ("fails", "at symbols=19")
     assert row.details["Size"] == "symbols 19 (document 53), depth 1 (document 2)"
@@ -71,7 +71,7 @@ def test_a_verdict_says_at_what_size_it_was_reached_unless_that_is_the_one_of_th
 
 
 def test_of_several_cells_a_verdict_that_was_reached_at_the_size_of_the_document_too_stands_alone():
-    cells = [made(samples=3.0, cell={"rank": n}, size={"rank": (str(n), "9")}) for n in (1, 2)]
+    cells = [sample(samples=3.0, cell={"rank": n}, size={"rank": (str(n), "9")}) for n in (1, 2)]
     assert rows(cells)[0].at == "at other sizes than the document's"
-    assert rows([*cells, made(samples=3.0, cell={"rank": 9}, size={})])[0].at == ""
-    assert rows([cells[0], made(samples=1.0, cell={"rank": 9}, size={})])[0].at == "at rank=1"
+    assert rows([*cells, sample(samples=3.0, cell={"rank": 9}, size={})])[0].at == ""
+    assert rows([cells[0], sample(samples=1.0, cell={"rank": 9}, size={})])[0].at == "at rank=1"

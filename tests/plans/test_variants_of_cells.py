@@ -46,9 +46,11 @@ def test_runs_of_a_variant_are_the_same_in_a_cell_alone_and_in_a_sweep(monkeypat
 
 @pytest.mark.parametrize("study", catalogue.names())
 def test_cells_of_one_grid_have_the_same_variants(study):
-    found = catalogue.load(study)
-    default = found.Parameters()
-    for name, rule in rules(found.Parameters).items():
+    result = catalogue.load(study)
+    default = result.Parameters()
+    for name, rule in rules(result.Parameters).items():
         values = (True, False) if isinstance(getattr(default, name), bool) else rule.choices
         cells = [dataclasses.replace(default, **{name: value}) for value in values]
-        assert len({tuple(found.variants(cell)) for cell in cells}) <= 1 or not rule.sweepable, name
+        assert len({tuple(result.variants(cell)) for cell in cells}) <= 1 or not rule.sweepable, (
+            name
+        )

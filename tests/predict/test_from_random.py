@@ -29,7 +29,7 @@ def teacher(inputs=6, width=64, samples=200) -> GatedData:
 
 
 @pytest.fixture(scope="module")
-def beside():
+def trained():
     """Three inputs, a linear teacher, networks trained beside it, and what was told of the cost."""
     lines = []
     data = teacher(3, 12, 50)
@@ -64,8 +64,8 @@ def test_gaussian_inputs_with_a_linear_teacher_work_at_the_first_try():
 
 
 @pytest.mark.slow
-def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
-    _, prediction, lines = beside
+def test_trained_networks_agree_with_the_flow_and_say_so(trained, tmp_path):
+    _, prediction, lines = trained
     verdicts = {claim.quantity: claim.verdict for claim in prediction.trained.judged}
     assert set(verdicts.values()) <= {"agrees", "open"}
     assert verdicts[f"loss at time {prediction.trained.networks.curves[0][0][-1]:.4g}"] == "agrees"
@@ -86,8 +86,8 @@ def test_trained_networks_agree_with_the_flow_and_say_so(beside, tmp_path):
     assert "exact flow of the statistics" in page
 
 
-def test_a_prediction_from_another_start_is_found_to_differ(beside):
-    data, prediction, _ = beside
+def test_a_prediction_from_another_start_is_found_to_differ(trained):
+    data, prediction, _ = trained
     wrong = train_beside(
         replace(prediction, init_scale=0.2),
         data,
@@ -98,8 +98,8 @@ def test_a_prediction_from_another_start_is_found_to_differ(beside):
     assert wrong.trained.judged[0].off < 0  # larger weights are sooner
 
 
-def test_a_rate_at_which_descent_diverges_is_refused(beside):
-    data, prediction, _ = beside
+def test_a_rate_at_which_descent_diverges_is_refused(trained):
+    data, prediction, _ = trained
     with pytest.raises(
         ArgumentError, match=r"`learning_rate` must be below .*, 2 over the largest"
     ):

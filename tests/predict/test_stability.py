@@ -82,8 +82,8 @@ def test_what_decays_for_ever_and_what_cannot_be_learned_are_no_saddles():
 
 
 def test_a_ranking_says_which_ends_are_saddles():
-    joint, one = routes(HADAMARD), routes(HADAMARD, width=1)
-    ranking = rank({"joint": (joint.graph, joint), "one unit": (one.graph, one)})
+    joint, item = routes(HADAMARD), routes(HADAMARD, width=1)
+    ranking = rank({"joint": (joint.graph, joint), "one unit": (item.graph, item)})
     (table,) = ranking.answer().tables
     assert {row[1]: row[-1] for row in table.rows} == {"joint": "saddle", "one unit": "stable"}
     assert table.notes[0].startswith("saddle: small random weights leave")

@@ -135,8 +135,8 @@ def folder(tmp_path):
 def parts(study) -> dict:
     """All hashes of a study by what they are of."""
     seal = study.seal
-    claims = {id: one[1] for id, one in seal["claims"].items()}
-    words = {f"words of {id}": one[0] for id, one in seal["claims"].items()}
+    claims = {id: item[1] for id, item in seal["claims"].items()}
+    words = {f"words of {id}": item[0] for id, item in seal["claims"].items()}
     return {
         "makes": study.code, "predicts": seal["predicts"], "judges": seal["judges"], **claims, **words
     }  # fmt: skip
@@ -193,12 +193,12 @@ def test_of_a_study_in_one_file_every_part_counts_by_itself(folder):
     (folder / "one.py").write_text("\n".join((folder / name).read_text() for name in names))
     for name in names[1:]:
         (folder / name).unlink()
-    one = folder / "one.py"
-    one.write_text(one.read_text().replace("from .", "from "))
-    assert changed(one, one, "1.00", "1.05") == {"predicts"}
-    assert changed(one, one, "last(c) / 2", "last(c) / 4") == {"falls", "falls.corrected"}
-    assert changed(one, one, "RATE, UNUSED = 0.5", "RATE, UNUSED = 0.6") == {"makes"}
-    assert changed(one, one, "Loss falls.", "It falls.") == {"words of falls"}
+    item = folder / "one.py"
+    item.write_text(item.read_text().replace("from .", "from "))
+    assert changed(item, item, "1.00", "1.05") == {"predicts"}
+    assert changed(item, item, "last(c) / 2", "last(c) / 4") == {"falls", "falls.corrected"}
+    assert changed(item, item, "RATE, UNUSED = 0.5", "RATE, UNUSED = 0.6") == {"makes"}
+    assert changed(item, item, "Loss falls.", "It falls.") == {"words of falls"}
 
 
 def test_hashes_do_not_depend_on_place_or_name_of_a_study(folder, tmp_path):
@@ -245,7 +245,7 @@ def test_of_every_room_it_is_decided_whether_its_code_counts():
     """A new room is named here, or in `provenance.sources`, before runs can depend on it unseen."""
     names = "analyze claims commands elsewhere engine figures laboratory plans predict provenance registry report results"
     ignored = set(names.split())
-    rooms = {one.name for one in sources.PACKAGE.iterdir() if (one / "__init__.py").exists()}
+    rooms = {item.name for item in sources.PACKAGE.iterdir() if (item / "__init__.py").exists()}
     assert rooms <= ignored | sources.ROOMS
     assert not ignored & sources.ROOMS
 
@@ -253,12 +253,12 @@ def test_of_every_room_it_is_decided_whether_its_code_counts():
 # Functions that are met as objects, as a notebook has them.
 
 
-def decaying(*, factor=2.0, table=None, given=1, function=np.sin):
+def decaying(*, factor=2.0, table=None, options=1, function=np.sin):
     """A study from functions that holds values in every way."""
     table = {"a": [np.zeros(3)]} if table is None else table
 
-    def step(inputs, w, given=given):
-        return w * factor + table["a"][0].sum() + given + function(w) + jnp.pi
+    def step(inputs, w, options=options):
+        return w * factor + table["a"][0].sum() + options + function(w) + jnp.pi
 
     def init(inputs):
         return 1.0
@@ -277,13 +277,13 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    "held",
+    "parts",
     [
         {"factor": 3.0},
         {"factor": 2},
         {"factor": jnp.ones(2)},
         {"table": {"a": [np.array([0.0, 1, 0])]}},
-        {"given": 2},
+        {"options": 2},
         {"function": np.cos},
         {"function": twice},
         {"function": lambda w: w},
@@ -296,10 +296,10 @@ class Counted:
         {"function": Counted(2)},
     ],
 )
-def test_a_study_from_functions_is_what_they_hold(held):
-    other = decaying(**held).code
+def test_a_study_from_functions_is_what_they_hold(parts):
+    other = decaying(**parts).code
     assert decaying().code == decaying().code != other
-    assert decaying(**held).code == other
+    assert decaying(**parts).code == other
     assert decaying(function=Counted(3)).code != other
 
 
@@ -310,7 +310,7 @@ def test_a_study_from_functions_keeps_its_code_in_the_process_that_runs_it():
 
 
 def test_a_method_of_the_parameters_counts_and_a_default_does_not():
-    def made(default, text, factor):
+    def code_of(default, text, factor):
         @dataclasses.dataclass(frozen=True)
         class Mine(Run):
             rate: float = parameter(default, text)
@@ -320,7 +320,7 @@ def test_a_method_of_the_parameters_counts_and_a_default_does_not():
 
         return define("mine", Parameters=Mine, program=lambda p: None).code
 
-    assert made(1.0, "a rate", 2) == made(3.0, "the rate", 2) != made(1.0, "a rate", 3)
+    assert code_of(1.0, "a rate", 2) == code_of(3.0, "the rate", 2) != code_of(1.0, "a rate", 3)
 
 
 NOTEBOOK = """
@@ -339,7 +339,7 @@ def measure(w):
 def test_a_function_that_is_in_no_file_counts_by_its_source_or_else_by_what_it_does(has_source):
     import linecache
 
-    def made(factor=2, sign="+", remark="# None."):
+    def code_of(factor=2, sign="+", remark="# None."):
         text = NOTEBOOK.format(factor=factor, sign=sign, remark=remark)
         file = f"<cell {len(linecache.cache)}>"
         if has_source:
@@ -348,5 +348,5 @@ def test_a_function_that_is_in_no_file_counts_by_its_source_or_else_by_what_it_d
         exec(compile(text, file, "exec"), names)
         return hashed(names["measure"])
 
-    assert made() == made(remark="# Some.")
-    assert len({made(), made(factor=3), made(sign="-")}) == 3
+    assert code_of() == code_of(remark="# Some.")
+    assert len({code_of(), code_of(factor=3), code_of(sign="-")}) == 3

@@ -17,8 +17,8 @@ SEALED = {"predicts": "p", "judges": "j", "claims": {"a": ["w", "m"], "b": ["w",
 
 
 def look(seeds=3, at="monday", verdicts=None, **seal):
-    held = verdicts or {"a": "holds", "b": "holds"}
-    return {"seeds": seeds, "at": at, "seal": {**SEALED, **seal}, "verdicts": held}
+    stored = verdicts or {"a": "holds", "b": "holds"}
+    return {"seeds": seeds, "at": at, "seal": {**SEALED, **seal}, "verdicts": stored}
 
 
 def claims(**changes):
@@ -92,8 +92,8 @@ def test_of_a_folder_without_a_seal_the_seeds_alone_are_told():
 
 def test_verdicts_of_several_cells_are_counted():
     rows = ("a", "holds"), ("a", "fails"), ("a", "holds"), ("b", "fails")
-    found = [SimpleNamespace(id=id, verdict=verdict) for id, verdict in rows]
-    assert verdicts(found) == {"a": "2 holds, 1 fails", "b": "fails"}
+    result = [SimpleNamespace(id=id, verdict=verdict) for id, verdict in rows]
+    assert verdicts(result) == {"a": "2 holds, 1 fails", "b": "fails"}
 
 
 SMALL = {"steps": 200, "seeds": 2, "workers": 0, "quiet": True}
@@ -132,7 +132,7 @@ def test_a_theory_changed_after_a_look_is_told_everywhere_also_when_it_is_change
     foretrain.rebuild(results, file)
     line = "The theory was changed after the first run"
     assert summary(results)["remarks"][0] == f"{line}."
-    assert [len(one["verdicts"]) for one in summary(results)["looks"]] == [2, 2]
+    assert [len(item["verdicts"]) for item in summary(results)["looks"]] == [2, 2]
     file.write_text(before)
     foretrain.rebuild(results, file)
     assert summary(results)["remarks"][0] == f"{line} and changed back."
@@ -157,13 +157,13 @@ def test_show_says_that_the_code_is_another_now_without_running_it_and_shows_cla
         assert text == before or part or "remark" in text
         file.write_text(text)
         main(["show", str(results)])
-        said = capsys.readouterr().out
-        assert (f"study that {part} has changed since" in said) == bool(part), part
+        words = capsys.readouterr().out
+        assert (f"study that {part} has changed since" in words) == bool(part), part
     (results / "manifest.json").write_text("[]")
     assert main(["show", str(results)]) == 0
-    said = capsys.readouterr().out
-    assert "Every component follows" in said
-    assert "has changed since" not in said
+    words = capsys.readouterr().out
+    assert "Every component follows" in words
+    assert "has changed since" not in words
 
 
 @pytest.mark.slow

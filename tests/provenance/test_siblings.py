@@ -78,11 +78,11 @@ def last(result) -> np.ndarray:
 
 @pytest.mark.slow
 def test_two_studies_have_helpers_of_one_name(tmp_path):
-    one = written(tmp_path / "a", 0.5)
+    item = written(tmp_path / "a", 0.5)
     two = written(tmp_path / "b", 0.9, "study.py").parent  # a folder
-    given = {"seeds": 2, "quiet": True}
-    first = foretrain.run(one, out=tmp_path / "one", workers=0, **given)
-    second = foretrain.run(two, out=tmp_path / "two", workers=1, **given)
+    options = {"seeds": 2, "quiet": True}
+    first = foretrain.run(item, out=tmp_path / "one", workers=0, **options)
+    second = foretrain.run(two, out=tmp_path / "two", workers=1, **options)
     for result, factor in ((first, 0.5), (second, 0.9)):
         expected = ((factor + np.arange(2)) * factor**20) ** 2
         np.testing.assert_allclose(last(result), expected, rtol=1e-4)

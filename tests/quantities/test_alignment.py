@@ -12,13 +12,13 @@ def draw(seed, *shape):
 
 def test_alignment_is_the_product_of_cosines():
     x, y, a, b = draw(1, 6, 3), draw(2, 5, 3), draw(3, 6, 2), draw(4, 5, 2)
-    found = alignment(x, y, a, b)
-    assert found.shape == (2, 3)
+    result = alignment(x, y, a, b)
+    assert result.shape == (2, 3)
     for i in range(2):
         for j in range(3):
             left = x[:, j] @ a[:, i] / np.linalg.norm(x[:, j]) / np.linalg.norm(a[:, i])
             right = y[:, j] @ b[:, i] / np.linalg.norm(y[:, j]) / np.linalg.norm(b[:, i])
-            assert found[i, j] == pytest.approx(left * right, rel=1e-13)
+            assert result[i, j] == pytest.approx(left * right, rel=1e-13)
 
 
 def test_jax_and_numpy_agree_and_each_stays_itself():

@@ -46,8 +46,8 @@ def test_counting_in_jax_is_counting_in_numpy():
         return bump_counter.update(counter, alignments, jnp.float32(0.1), jnp.float32(0.25)), None
 
     first = bump_counter.start(jnp.asarray(curves[0]))
-    found, _ = jax.jit(lambda: jax.lax.scan(advance, first, jnp.asarray(curves[1:])))()
-    for own, other in zip(found, expected, strict=True):
+    result, _ = jax.jit(lambda: jax.lax.scan(advance, first, jnp.asarray(curves[1:])))()
+    for own, other in zip(result, expected, strict=True):
         np.testing.assert_array_equal(own, other)
     assert (expected.heights > -2).any()
 

@@ -29,9 +29,9 @@ RISES, STAYS_LOW = curve(0, 0.5, 1, 1), curve(0, 0, 0, 0)
 
 
 def test_a_target_given_up_is_a_bump():
-    found = bumps(series((curve(0, 0.6, 0.2, 0.1), RISES)))
-    assert found == [Bump(0, 0, 40, found[0].height, found[0].prominence)]
-    assert (found[0].height, found[0].prominence) == pytest.approx((0.6, 0.5))
+    result = bumps(series((curve(0, 0.6, 0.2, 0.1), RISES)))
+    assert result == [Bump(0, 0, 40, result[0].height, result[0].prominence)]
+    assert (result[0].height, result[0].prominence) == pytest.approx((0.6, 0.5))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,6 @@ def test_only_pairs_in_which_one_run_shares_count_and_their_sides_are_told_apart
     first = np.array([[0, 0], [0, 1], [1, 1], [-1, -1]])
     partner = np.array([[0, 1], [1, 1], [0, 0], [0, 1]])
     bumps, partner_bumps = np.array([[1, 1], [0, 1], [5, 5], [5, 5]]), np.full((4, 2), 2)
-    sharing, apart = bumps_of_pairs(first, bumps, partner, partner_bumps)
+    sharing, distance = bumps_of_pairs(first, bumps, partner, partner_bumps)
     np.testing.assert_array_equal(sharing, [2, 4, np.nan, np.nan])
-    np.testing.assert_array_equal(apart, [4, 1, np.nan, np.nan])
+    np.testing.assert_array_equal(distance, [4, 1, np.nan, np.nan])

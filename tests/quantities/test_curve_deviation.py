@@ -33,9 +33,9 @@ def test_the_largest_deviation_is_that_of_the_run_furthest_off_as_far_as_it_went
 
 
 def test_curves_of_two_lengths_are_compared_as_far_as_both_go():
-    one, other = np.array([1.0, 0.5, 0.25]), np.array([1.0, 0.75])
-    assert largest_difference(one, other) == largest_difference(other, one) == 0.25
-    assert np.isnan(largest_difference(one, other[:0]))
+    item, other = np.array([1.0, 0.5, 0.25]), np.array([1.0, 0.75])
+    assert largest_difference(item, other) == largest_difference(other, item) == 0.25
+    assert np.isnan(largest_difference(item, other[:0]))
 
 
 def test_a_deviation_while_learning_leaves_out_the_flat_end():

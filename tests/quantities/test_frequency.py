@@ -31,6 +31,6 @@ def test_shares_and_axes_of_what_is_not_there_are_not_there():
     values = np.random.default_rng(2).standard_normal((2, 5, 3))
     values[1, 2, 0] = np.nan
     axes, shares = principal_axes(values, 2), frequency_shares(values)
-    for found in (axes, shares):
-        assert np.isfinite(found[0]).all()
-        assert np.isnan(found[1]).all()
+    for result in (axes, shares):
+        assert np.isfinite(result[0]).all()
+        assert np.isnan(result[1]).all()

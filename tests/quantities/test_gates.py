@@ -25,8 +25,8 @@ def test_groups_turn_with_the_vectors(turn):
     labels, centres = angle_clusters(directions(*(base + turn)))
     assert len(centres) == 4
     np.testing.assert_array_equal(labels[::2], labels[1::2])
-    found = np.sort((centres - 2.5 - turn + 1) % 360 - 1)
-    np.testing.assert_allclose(found, [0, 90, 180, 270], atol=1e-9)
+    result = np.sort((centres - 2.5 - turn + 1) % 360 - 1)
+    np.testing.assert_allclose(result, [0, 90, 180, 270], atol=1e-9)
 
 
 def test_agreement_is_one_for_a_gating_s_own_gates_and_counts_examples_otherwise():

@@ -21,16 +21,16 @@ def test_crossing_is_interpolated_between_observations():
 def test_half_learning_times_are_taken_mode_by_mode_and_seed_by_seed():
     time = np.arange(5.0)
     strength = np.stack([np.stack([time, 2 * time], -1), np.stack([time / 2, time], -1)])
-    found = half_learning_times(time, strength, np.array([4.0, 4.0]))
-    np.testing.assert_allclose(found, [[2, 1], [4, 2]])
+    result = half_learning_times(time, strength, np.array([4.0, 4.0]))
+    np.testing.assert_allclose(result, [[2, 1], [4, 2]])
 
 
 def test_every_run_may_have_a_clock_of_its_own():
     time = np.stack([np.arange(4.0), 3 * np.arange(4.0), np.arange(4.0)])
     strength = np.tile(np.arange(4.0)[:, None], (3, 1, 1))
     strength[2] = np.nan
-    found = half_times_of_runs(time, strength, np.array([4.0]))
-    np.testing.assert_array_equal(found, [[2.0], [6.0], [np.nan]])
+    result = half_times_of_runs(time, strength, np.array([4.0]))
+    np.testing.assert_array_equal(result, [[2.0], [6.0], [np.nan]])
 
 
 def test_an_exponential_falls_to_its_shares_at_equal_distances():

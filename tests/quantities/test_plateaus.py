@@ -46,19 +46,19 @@ def test_separated_modes_make_a_plateau_each(values, count, depth, acceleration)
 def test_a_rank_one_fit_has_one_plateau_near_loss_one(init_scale):
     overlap, irrelevant = 0.037 * init_scale, 0.99 * init_scale**2  # typical of 100 numbers
     path = s_curve.flow(s_curve.RankOneState(overlap, overlap, irrelevant, irrelevant), TIMES)
-    (found,) = plateaus(TIMES, s_curve.loss(path))
+    (result,) = plateaus(TIMES, s_curve.loss(path))
     # Its depth is .2, so a window that holds the level 1 starts between 1 and 1/.8.
-    assert 0.99 < found.loss < 1.25
-    assert found.end > found.start
+    assert 0.99 < result.loss < 1.25
+    assert result.end > result.start
 
 
 def test_units_of_time_and_of_loss_do_not_matter():
     losses = modes_loss((1, 0.3))
     plain, scaled = plateaus(TIMES, losses), plateaus(100 * TIMES, 7 * losses)
-    for one, other in zip(plain, scaled, strict=True):
-        assert other.start == pytest.approx(100 * one.start, rel=1e-9)
-        assert other.end == pytest.approx(100 * one.end, rel=1e-9)
-        assert other.loss == pytest.approx(7 * one.loss, rel=1e-9)
+    for item, other in zip(plain, scaled, strict=True):
+        assert other.start == pytest.approx(100 * item.start, rel=1e-9)
+        assert other.end == pytest.approx(100 * item.end, rel=1e-9)
+        assert other.loss == pytest.approx(7 * item.loss, rel=1e-9)
 
 
 def test_a_record_that_ends_on_a_plateau_does_not_count_it():
@@ -94,10 +94,10 @@ def test_strengths_of_runs_leave_out_what_diverged_and_reads_what_ended_early():
     whole = modes_loss((1, 0.3))
     ended = np.where(np.arange(TIMES.size) > 3000, np.nan, whole)
     diverged = np.where(np.arange(TIMES.size) > 10, np.nan, np.exp(TIMES))
-    found = plateau_strengths(TIMES, np.stack([whole, ended, diverged, 0 * whole + np.nan]))
-    assert found[0] == max(one.strength for one in plateaus(TIMES, whole))
-    assert found[1] == max(one.strength for one in plateaus(TIMES[:3001], whole[:3001]))
-    assert np.isnan(found[2:]).all()
+    result = plateau_strengths(TIMES, np.stack([whole, ended, diverged, 0 * whole + np.nan]))
+    assert result[0] == max(item.strength for item in plateaus(TIMES, whole))
+    assert result[1] == max(item.strength for item in plateaus(TIMES[:3001], whole[:3001]))
+    assert np.isnan(result[2:]).all()
 
 
 REFUSED = {
@@ -123,5 +123,5 @@ def test_the_length_in_a_run_that_ended_is_that_of_what_there_is():
     cuts = [np.inf, 2, 0.5, 0.0]  # the last two before the plateau, or before anything
     curves = [*(np.where(TIMES < cut, losses, np.nan) for cut in cuts), 0 * losses]
     runs = xr.DataArray(curves, dims=("seed", "step"), coords={"seed": [3, 4, 5, 6, 7]})
-    found = plateau_lengths(xr.DataArray(TIMES, dims="step"), runs.T, upper=1.1, lower=0.9)
-    np.testing.assert_array_equal(found, [expected, expected, np.nan, np.nan, np.nan])
+    result = plateau_lengths(xr.DataArray(TIMES, dims="step"), runs.T, upper=1.1, lower=0.9)
+    np.testing.assert_array_equal(result, [expected, expected, np.nan, np.nan, np.nan])

@@ -18,8 +18,8 @@ def test_ties_share_their_mean_rank_and_never_is_last():
 
 def test_it_is_spearmans_row_by_row_ties_included():
     x, y = RANDOM.integers(0, 6, (2, 4, 12)).astype(float)
-    found = rank_correlation(x, y)
-    assert found == pytest.approx([spearmanr(*pair).statistic for pair in zip(x, y, strict=True)])
+    result = rank_correlation(x, y)
+    assert result == pytest.approx([spearmanr(*pair).statistic for pair in zip(x, y, strict=True)])
     assert rank_correlation(x[0], np.exp(x[0])) == pytest.approx(1)
     assert rank_correlation(x[0], -x[0]) == pytest.approx(-1)
 

@@ -12,8 +12,8 @@ def modes_loss(values):
     return np.sum((np.array(values) - mode_strength(1e-3, TIMES, np.array(values))) ** 2, axis=1)
 
 
-def rescaling(one, other):
-    return time_rescalings([one], [other])[:, 0]
+def rescaling(first, other):
+    return time_rescalings([first], [other])[:, 0]
 
 
 def test_a_rescaled_curve_is_found_with_no_residual_and_the_inverse_on_exchange():
@@ -24,8 +24,8 @@ def test_a_rescaled_curve_is_found_with_no_residual_and_the_inverse_on_exchange(
 
 
 def test_a_curve_of_another_shape_has_a_residual_that_exchange_keeps():
-    one, other = modes_loss((1, 0.3)), modes_loss((1, 0.2))
-    both = (TIMES, one / one[0]), (TIMES, other / other[0])
+    item, other = modes_loss((1, 0.3)), modes_loss((1, 0.2))
+    both = (TIMES, item / item[0]), (TIMES, other / other[0])
     factor, residual, explained = rescaling(*both)
     assert residual > 0.05
     assert explained < 1 - 1e-3

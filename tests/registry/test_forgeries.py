@@ -114,7 +114,7 @@ def test_records_are_written_anew_one_by_one_and_two_branches_may_each_add_one(t
         write(tmp_path, replace(RECORD, size=size, seeds=4))
         added[size] = (tmp_path / LEDGER).read_text("utf-8").removeprefix(before)
     (tmp_path / LEDGER).write_text(before + added["paper"] + added["large"], "utf-8")  # git's union
-    assert [one.seeds for one in records(tmp_path)] == [3, 4, 4]
+    assert [item.seeds for item in records(tmp_path)] == [3, 4, 4]
     (tmp_path / "made-up" / "large.toml").write_bytes(toml(RECORD).replace("\n", "\r\n").encode())
     with pytest.raises(StoreError, match=r"made-up/large\."):
         records(tmp_path)

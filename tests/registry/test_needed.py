@@ -1,7 +1,7 @@
 """Number of seeds that a study's headlines are likely to need, said before it is run, from stored runs or the registry."""
 
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.power import seeds_needed
 from foretrain.cli import main
@@ -9,14 +9,17 @@ from foretrain.errors import FolderError
 from foretrain.registry import needed
 from foretrain.results.summary import Summary, write_summary
 
-WIDE = made("wide", (0.9, 1.0, 1.2, 0.8, 1.1), (0.5, 1.5), rank="headline")
-NARROW = made("narrow", (1.0, 1.01, 0.99, 1.02, 0.98), (0.5, 1.5), rank="headline")
+WIDE = sample("wide", (0.9, 1.0, 1.2, 0.8, 1.1), (0.5, 1.5), rank="headline")
+NARROW = sample("narrow", (1.0, 1.01, 0.99, 1.02, 0.98), (0.5, 1.5), rank="headline")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, seeds, claims in (("few", 3, [NARROW]), ("many", 5, [WIDE, NARROW, made("detail")])):
+    for name, seeds, claims in (
+        ("few", 3, [NARROW]),
+        ("many", 5, [WIDE, NARROW, sample("detail")]),
+    ):
         place = tmp_path / "runs" / name
         place.mkdir(parents=True)
         write_summary(place, Summary(study="one-mode", seeds=seeds, claims=claims))
@@ -35,11 +38,11 @@ def test_of_stored_runs_those_with_most_seeds_count_and_of_claims_the_headlines(
 
 def test_a_headline_of_several_cells_needs_the_most_of_them_and_one_that_is_open_for_a_reason_none():
     cells = [
-        made("a", values, (0, 2), rank="headline", cell={"rank": n})
+        sample("a", values, (0, 2), rank="headline", cell={"rank": n})
         for n, values in enumerate([(1, 1.1, 1), (0.5, 1.5, 1)])
     ]
-    assert needed.needs(cells)["a"] == max(seeds_needed(one).seeds for one in cells)
-    lost = made("b", (1.0, 1.1), rank="headline", verdict="inconclusive", reason="2 runs failed")
+    assert needed.needs(cells)["a"] == max(seeds_needed(item).seeds for item in cells)
+    lost = sample("b", (1.0, 1.1), rank="headline", verdict="inconclusive", reason="2 runs failed")
     assert needed.needs([lost])["b"] == "2 runs failed"
 
 
@@ -55,5 +58,5 @@ def test_the_folder_that_is_named_must_hold_runs_of_the_study(folder, capsys):
     with pytest.raises(FolderError, match="must hold results of `routing`"):
         needed.lines("routing", folder / "few")
     assert main(["info", "one-mode", "--pilot", str(folder / "few")]) == 0
-    said = "".join(capsys.readouterr().out.split())
-    assert f"by{folder / 'few'}(3seeds)" in said
+    text = "".join(capsys.readouterr().out.split())
+    assert f"by{folder / 'few'}(3seeds)" in text

@@ -59,11 +59,11 @@ def test_no_table_of_verdicts_is_typed():
 
 
 def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_holds():
-    for one in RECORDS:
-        assert place(REGISTRY, one.study, one.size).exists()
-        benchmark = ROOT / "benchmarks" / one.study.replace("-", "_")
-        assert one.study in catalogue.names() or benchmark.exists()
-        assert one.commit
+    for item in RECORDS:
+        assert place(REGISTRY, item.study, item.size).exists()
+        benchmark = ROOT / "benchmarks" / item.study.replace("-", "_")
+        assert item.study in catalogue.names() or benchmark.exists()
+        assert item.commit
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_claims import made
+from made_claims import sample
 from made_records import RECORD
 
 from foretrain.errors import FolderError
@@ -12,11 +12,11 @@ from foretrain.registry.publish import publish
 from foretrain.registry.table import OWN, document_of
 
 CLAIMS = (
-    made("open", [0.0, 4.0], allowed=(1, 3), statement="Not settled.", size={}),
-    made("some", 1e-12, among="runs that learn", statement="Of some runs.", size={}),
-    made("wrong", [2.0, 2.1, 2.05], allowed=(0, 1), statement="Loss < 1 & falls.", size={}),
-    made("wrong.corrected", [2.0, 2.1, 2.05], allowed=(1, 3), corrects="wrong", size={}),
-    made("own", 1e-12, source="docs/theory/routing.md", rank="control", size={}),
+    sample("open", [0.0, 4.0], allowed=(1, 3), statement="Not settled.", size={}),
+    sample("some", 1e-12, among="runs that learn", statement="Of some runs.", size={}),
+    sample("wrong", [2.0, 2.1, 2.05], allowed=(0, 1), statement="Loss < 1 & falls.", size={}),
+    sample("wrong.corrected", [2.0, 2.1, 2.05], allowed=(1, 3), corrects="wrong", size={}),
+    sample("own", 1e-12, source="docs/theory/routing.md", rank="control", size={}),
 )
 ROUTING = replace(
     RECORD, study="routing", document="Saxe, Sodhani & Lewallen (2022), Fig. 4", claims=CLAIMS

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from made_claims import made
+from made_claims import sample
 from made_records import CLAIMS, RECORD
 
 import foretrain
@@ -39,8 +39,8 @@ def test_a_record_is_read_as_it_was_written_to_the_bit(tmp_path):
 
 
 def test_a_sentence_that_is_not_claimed_stays_so_in_a_record_and_says_why_in_the_table(tmp_path):
-    said = {"verdict": "not claimed", "reason": "lambda_1 is .94"}
-    claims = (*CLAIMS, made("wide", (5.0, 5.1), (0, 1), size={"width": ("8", "64")}, **said))
+    words = {"verdict": "not claimed", "reason": "lambda_1 is .94"}
+    claims = (*CLAIMS, sample("wide", (5.0, 5.1), (0, 1), size={"width": ("8", "64")}, **words))
     again = read(write(tmp_path, replace(RECORD, claims=claims)))
     assert repr(again.claims[-1]) == repr(claims[-1])
     assert "| not claimed at width=8 (lambda_1 is .94) |" in markdown_table(again)
@@ -83,7 +83,7 @@ def test_a_run_is_judged_anew_and_told_with_its_size_and_hashes(folder):
     assert record.makes == study.code
     assert record.settings == {"steps": 40, "observe_every": 20}
     assert record.differs == {"learning_rate": ("0.01", "0.001"), "steps": ("40", "20000")}
-    assert {claim.id for claim in record.claims} == {said.id for said in study.sentences}
+    assert {claim.id for claim in record.claims} == {words.id for words in study.sentences}
     assert record.runs == {"out_of_steps": 4}
     assert changed(record) == ""
     assert changed(replace(record, judges="0")) == "judges"
@@ -153,7 +153,7 @@ def test_a_page_gets_the_counts_of_a_whole_record():
 
 
 def sized(size, **fields):
-    return replace(RECORD, claims=tuple(replace(one, size=size) for one in CLAIMS), **fields)
+    return replace(RECORD, claims=tuple(replace(item, size=size) for item in CLAIMS), **fields)
 
 
 def test_a_study_is_at_its_document_size_or_it_is_said_what_is_missing():

@@ -9,7 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
-from made_claims import made
+from made_claims import sample
 from matplotlib.figure import Figure
 
 from foretrain.figures import Drawing, save
@@ -69,7 +69,7 @@ def summary():
     lost = np.where(np.arange(20) < 2, np.nan, 0.31 + 0.02 * spread)
     source = "Saxe, Sodhani & Lewallen (2022), "
     claims = [
-        made(
+        sample(
             "doubling-time",
             1.03 + 0.02 * spread,
             (0.9, 1.1),
@@ -82,7 +82,7 @@ def summary():
             why="Corrections are of the order of the logarithm of the initial scale.",
             scale="paper",
         ),
-        made(
+        sample(
             "doubling-time.corrected",
             1.0 + 0.0004 * spread,
             (0.99996 - 0.001, 1.00004 + 0.001),
@@ -92,14 +92,14 @@ def summary():
             corrects="doubling-time",
             along={"init_scale": (0.05, 0.2)},
         ),
-        made(
+        sample(
             "balance",
             3.2e-13,
             (0.0, 1e-12),
             statement="Gradient flow conserves the difference of the Gram matrices of neighbouring layers.",
             source=source + "eq. (4)",
         ),
-        made(
+        sample(
             "winner",
             0.62 + 0.05 * spread,
             (0.9, math.inf),
@@ -109,8 +109,10 @@ def summary():
             predicted=0.94,
             note="The share is that of squared strengths, summed over modes.",
         ),
-        made("gap", lost, (0.3, 0.315), unit="step", reason="2 of 20 runs diverged"),
-        made("lone", [0.5], statement="One seed decides nothing <b>at all</b>.", reason="one seed"),
+        sample("gap", lost, (0.3, 0.315), unit="step", reason="2 of 20 runs diverged"),
+        sample(
+            "lone", [0.5], statement="One seed decides nothing <b>at all</b>.", reason="one seed"
+        ),
     ]
     return {
         "study": "pathway-race",

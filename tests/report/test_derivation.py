@@ -55,19 +55,21 @@ PARTS = dict.fromkeys(TWO, 2) | dict.fromkeys(THREE, 3)
 
 
 @pytest.fixture
-def found(tmp_path):
+def sections(tmp_path):
     file = tmp_path / "theory.md"
     file.write_text(PAGE, encoding="utf-8")
     return derivations("mine", [file, tmp_path / "missing.md"])
 
 
-def test_a_section_derives_what_it_names(found):
-    assert [one.claims for one in found] == [("first",), ("second", "third")]
+def test_a_section_derives_what_it_names(sections):
+    assert [item.claims for item in sections] == [("first",), ("second", "third")]
 
 
-def test_a_section_keeps_words_formulas_and_tables_and_leaves_out_what_one_file_cannot_hold(found):
-    assert "<math" in found[0].title
-    first, second = (str(one.html) for one in found)
+def test_a_section_keeps_words_formulas_and_tables_and_leaves_out_what_one_file_cannot_hold(
+    sections,
+):
+    assert "<math" in sections[0].title
+    first, second = (str(item.html) for item in sections)
     assert re.sub(r"\s", "", first) == "<p>Wordsbefore.</p>"
     for kept in ("<mfrac>", "&lt;", "<table>", "see there and", "<code>foretrain.theory</code>"):
         assert kept in second
@@ -88,11 +90,11 @@ def test_a_section_keeps_words_formulas_and_tables_and_leaves_out_what_one_file_
 
 
 def test_letters_of_other_alphabets_are_characters_that_every_browser_sets():
-    found = mathml(r"\mathbb R \setminus \mathbb E\mathcal E", "inline")
+    result = mathml(r"\mathbb R \setminus \mathbb E\mathcal E", "inline")
     for character in ("ℝ", "𝔼", "ℰ", "&#x02216;"):
-        assert character in found
+        assert character in result
     for gone in ("double-struck", "script", "xmlns"):
-        assert gone not in found
+        assert gone not in result
 
 
 def test_a_formula_that_cannot_be_read_stays_in_tex_and_is_told(tmp_path):
@@ -127,38 +129,38 @@ def test_a_page_that_is_not_utf8_is_told(tmp_path):
 def test_a_page_that_names_no_sentence_of_its_study_is_told(tmp_path):
     page, problems = tmp_path / "theory.md", []
     page.write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
-    found = _derived("my-own", [page], {"closed-form"}, problems)
-    assert [one.claims for one in found] == [("closed-form", "typo")]
-    assert [one.line for one in problems] == [
+    result = _derived("my-own", [page], {"closed-form"}, problems)
+    assert [item.claims for item in result] == [("closed-form", "typo")]
+    assert [item.line for item in problems] == [
         "A section derives `my-own/typo`, but the study has no such sentence."
     ]
 
 
 def test_enlarged_brackets_grow_in_pairs():
-    found = mathml(r"\Big\langle \bigl( \tfrac12 x \bigr)^2 \Big| y \Big\rangle", "block")
-    assert found.count('stretchy="true"') == 2  # what encloses a bar without a partner has none
-    found = mathml(r"\Big\langle \big| \tfrac12 x \big|^2 \Big\rangle", "block")
-    assert found.count('stretchy="true"') == 4
+    result = mathml(r"\Big\langle \bigl( \tfrac12 x \bigr)^2 \Big| y \Big\rangle", "block")
+    assert result.count('stretchy="true"') == 2  # what encloses a bar without a partner has none
+    result = mathml(r"\Big\langle \big| \tfrac12 x \big|^2 \Big\rangle", "block")
+    assert result.count('stretchy="true"') == 4
 
 
 def test_formulas_of_the_documentation_are_whole():
     formula = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$", re.DOTALL)
     for file in pages():
         text = re.sub("^```.*?^```", "", file.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-        for found in formula.findall(text):
-            for element in ElementTree.fromstring(mathml("".join(found), "block")).iter():
+        for result in formula.findall(text):
+            for element in ElementTree.fromstring(mathml("".join(result), "block")).iter():
                 parts = PARTS.get(element.tag, len(element))
-                assert len(element) == parts, f"{file.name}: {''.join(found)}"
+                assert len(element) == parts, f"{file.name}: {''.join(result)}"
 
 
-def test_a_claim_links_to_its_figure_and_with_its_corrected_form_to_its_derivation(found):
+def test_a_claim_links_to_its_figure_and_with_its_corrected_form_to_its_derivation(sections):
     corrected = CLAIM | {"id": "second.corrected", "corrects": "second"}
     lone = CLAIM | {"id": "lone"}
     figures = [
         PageFigure("a", "A", "", "<svg/>"),
         PageFigure("b", "B", "", "<svg/>", "", ("second",)),
     ]
-    page = render({"claims": [CLAIM, corrected, lone]}, figures, None, found)
+    page = render({"claims": [CLAIM, corrected, lone]}, figures, None, sections)
     rows = {
         name: page[page.index(f'<tr role="row" id="claim-{place}"') :].split("</tr>")[0]
         for place, name in enumerate(("second", "corrected", "lone"))
@@ -183,12 +185,12 @@ def test_sections_derive_every_sentence_and_none_that_there_is_not():
                     derived.setdefault(study.replace("_", "-"), set()).add(id)
     known = {name: catalogue.load(name).sentences for name in catalogue.names()}
     lacking = [
-        f"{name}/{said.id}"
+        f"{name}/{words.id}"
         for name, sentences in known.items()
-        for said in sentences
-        if not {said.id, said.corrects} & derived.get(name, set())
+        for words in sentences
+        if not {words.id, words.corrects} & derived.get(name, set())
     ]
     assert not lacking, f"no section derives {', '.join(lacking)}"
     for name, ids in derived.items():
-        unknown = ids - {said.id for said in known[name]}
+        unknown = ids - {words.id for words in known[name]}
         assert not unknown, f"sections derive {unknown} of {name}"

@@ -1,6 +1,6 @@
 import math
 
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.cells import gather
 from foretrain.report.cell_map import cell_map
@@ -8,7 +8,7 @@ from foretrain.report.forest import forest
 
 
 def test_places_keep_the_order_of_the_numbers():
-    plot = forest([made("a", [0.9, 1.0, 1.1], (0.5, 2.0), predicted=1.5)])
+    plot = forest([sample("a", [0.9, 1.0, 1.1], (0.5, 2.0), predicted=1.5)])
     (mark,) = plot.marks
     assert 0 < plot.allowed[0] < mark.low < mark.at < mark.high < plot.predicted[0]
     assert plot.predicted[0] < plot.allowed[1] < 100
@@ -17,26 +17,26 @@ def test_places_keep_the_order_of_the_numbers():
 
 
 def test_an_open_bound_reaches_the_edge():
-    plot = forest([made("a", 3.0, (2.0, math.inf))])
+    plot = forest([sample("a", 3.0, (2.0, math.inf))])
     assert plot.open == (False, True)
     assert plot.allowed[1] == 100
     assert plot.allowed[0] < plot.marks[0].at
 
 
 def test_a_deviation_far_below_its_bound_is_drawn_in_decades():
-    plot = forest([made("a", 1e-9, (0.0, 1e-3))])
+    plot = forest([sample("a", 1e-9, (0.0, 1e-3))])
     assert plot.logarithmic
     assert plot.allowed[0] == 0
     assert plot.marks[0].at < plot.allowed[1]
-    linear = forest([made("a", 5e-4, (0.0, 1e-3))])
+    linear = forest([sample("a", 5e-4, (0.0, 1e-3))])
     assert not linear.logarithmic
 
 
 def test_every_cell_has_its_mark_and_what_differs_from_cell_to_cell_stands_beside_it():
-    cells = [made("a", float(rank), (0.0, 9.0), cell={"rank": rank}) for rank in (1, 2)]
+    cells = [sample("a", float(rank), (0.0, 9.0), cell={"rank": rank}) for rank in (1, 2)]
     assert [mark.allowed for mark in forest(cells).marks] == [None, None]
     differ = [
-        made("a", float(rank), (rank / 2, 2.0 * rank), predicted=1.2 * rank, cell={"rank": rank})
+        sample("a", float(rank), (rank / 2, 2.0 * rank), predicted=1.2 * rank, cell={"rank": rank})
         for rank in (1, 2, 30)
     ]
     plot = forest(differ)
@@ -46,13 +46,13 @@ def test_every_cell_has_its_mark_and_what_differs_from_cell_to_cell_stands_besid
         assert mark.allowed[0] < mark.at < mark.predicted < mark.allowed[1]
     first, second, third = (mark.allowed for mark in plot.marks)
     assert first[0] < second[0] < first[1] < second[1] < third[0]
-    open_above = [made("a", 3.0, (float(rank), math.inf), cell={"rank": rank}) for rank in (1, 2)]
+    open_above = [sample("a", 3.0, (float(rank), math.inf), cell={"rank": rank}) for rank in (1, 2)]
     assert all(mark.allowed[1] == 100 for mark in forest(open_above).marks)
 
 
 def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
     values = [0.1, 0.4, 0.4, math.nan, 30.0]
-    claim = made("a", values, (0.5, 2.0), cell={"rank": 1})
+    claim = sample("a", values, (0.5, 2.0), cell={"rank": 1})
     (mark,) = forest([claim], {claim.label: values, "other": [1e9]}).marks
     assert len(mark.seeds) == 3  # equal values are one point
     low, middle, high = mark.seeds
@@ -60,8 +60,8 @@ def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
     plot = forest([claim], {claim.label: values})
     assert middle < plot.allowed[0] < plot.allowed[1] < high
     assert forest([claim]).marks[0].seeds == ()
-    many = [made("a", [1.0, 2.0], (0, 9), cell={"rank": rank}) for rank in range(13)]
-    plot = forest(many, {one.label: [50.0] for one in many})
+    many = [sample("a", [1.0, 2.0], (0, 9), cell={"rank": rank}) for rank in range(13)]
+    plot = forest(many, {item.label: [50.0] for item in many})
     assert forest(many[:12]).stacked
     assert not plot.stacked  # of many cells none has a line of its own
     assert not any(mark.seeds for mark in plot.marks)
@@ -69,13 +69,13 @@ def test_single_seeds_stand_where_their_values_say_and_none_leaves_the_plot():
 
 
 def test_nothing_finite_has_no_plot():
-    assert forest([made("a", [math.nan], (0, 1))]) is None
+    assert forest([sample("a", [math.nan], (0, 1))]) is None
 
 
 def test_a_map_has_a_square_per_cell_with_numbers_in_order_from_left_to_right():
     axes = {"mask": ["b", "a"], "rank": [3, 1, 2], "steps": [5]}
     cells = [
-        made("a", float(rank), (0, 2), cell={"mask": mask, "rank": rank, "steps": 5})
+        sample("a", float(rank), (0, 2), cell={"mask": mask, "rank": rank, "steps": 5})
         for mask in axes["mask"]
         for rank in axes["rank"]
     ]

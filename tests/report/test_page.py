@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import claim_from_dict
 from foretrain.claims.rows import rows
@@ -137,7 +137,7 @@ def test_claims_may_be_given_as_they_are_or_as_they_are_stored(summary):
 
 
 def test_all_that_a_row_holds_stands_on_the_page():
-    claim = made(
+    claim = sample(
         "a",
         [0.5, 1.5, float("nan")],
         (0, 1),
@@ -155,9 +155,9 @@ def test_all_that_a_row_holds_stands_on_the_page():
 
 
 def test_a_corrected_claim_names_what_it_corrects_and_leads_there():
-    text = text_of({"claims": [made("a", corrects="race.order")]})
+    text = text_of({"claims": [sample("a", corrects="race.order")]})
     assert "corrected form of race.order" in text
-    page = render({"claims": [made("b"), made("b.corrected", corrects="b")]})
+    page = render({"claims": [sample("b"), sample("b.corrected", corrects="b")]})
     assert 'corrected form of <a href="#claim-0"><code>b</code></a>' in page
 
 
@@ -178,7 +178,7 @@ def test_the_first_screen_has_the_question_every_verdict_and_the_first_figure(
 
 
 def test_a_claim_in_several_cells_is_one_row_that_names_those_where_it_does_not_hold():
-    claims = [made("error", rank / 28, (0, 1), cell={"rank": rank}) for rank in range(1, 31)]
+    claims = [sample("error", rank / 28, (0, 1), cell={"rank": rank}) for rank in range(1, 31)]
     html = render({"claims": claims, "axes": {"rank": list(range(1, 31))}})
     assert html.count('<tr role="row" id="claim-') == 1
     assert len(re.findall("<title>rank=.*: (?:fails|holds)", html)) == 30
@@ -187,12 +187,17 @@ def test_a_claim_in_several_cells_is_one_row_that_names_those_where_it_does_not_
     assert "Fails in 2: rank=29; rank=30." in html
     assert "<code>rank=30</code>: fails, 1.071" in html
     assert "1 claim, judged 30 times: 1 fails (error)" in html
-    many = render({"claims": [made("a", 0.1, cell={"rank": rank}) for rank in range(60)]})
+    many = render({"claims": [sample("a", 0.1, cell={"rank": rank}) for rank in range(60)]})
     assert "and 10 more, in the stored claims" in many
 
 
 def test_headlines_stand_open_and_all_else_is_folded_with_its_count(summary, page_figures):
-    claims = [made("a", rank="headline"), made("b", 9.0), made("c"), made("d", rank="control")]
+    claims = [
+        sample("a", rank="headline"),
+        sample("b", 9.0),
+        sample("c"),
+        sample("d", rank="control"),
+    ]
     page = render({**summary, "claims": claims}, [*page_figures] * 4)
     heads = re.findall(r"<summary><h3>(\w+)</h3> (.*)</summary>", page)
     assert heads == [
@@ -228,9 +233,9 @@ def test_runs_of_several_versions_of_the_code_are_named(summary):
     assert "a1b2c3d4 400 99ff00aa 200" in text
     assert "200 runs of code a1b2c3d4 were kept" in text
     assert "Hash of the code a1b2c3d4 (400 runs), 99ff00aa (200 runs)" in text
-    one = text_of({**summary, "codes": {"a1b2c3d4": 600}, "history": []})
-    assert "not all made by the same code" not in one
-    assert "Hash of the code a1b2c3d4" in one
+    entry = text_of({**summary, "codes": {"a1b2c3d4": 600}, "history": []})
+    assert "not all made by the same code" not in entry
+    assert "Hash of the code a1b2c3d4" in entry
 
 
 # The page as a file.
@@ -263,7 +268,7 @@ def test_svgs_with_the_same_ids_stay_apart(page_figures, summary):
 
 
 def test_values_of_single_seeds_are_drawn_in_the_row_of_their_claim_alone():
-    claims = [made("a", [0.1, 0.2], (1, 2)), made("b", [0.1, 0.2], (1, 2))]
+    claims = [sample("a", [0.1, 0.2], (1, 2)), sample("b", [0.1, 0.2], (1, 2))]
     page = render({"study": "s", "claims": claims, "by_seed": {"a": [0.1, 0.2]}})
     row_a, row_b = re.findall(r'<tr role="row" id="claim-\d".*?</tr>', page, re.DOTALL)
     assert row_a.count('<circle class="seed"') == 2

@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from made_claims import made
+from made_claims import sample
 from matplotlib.image import imread
 from visited import find, troubles, until
 
@@ -153,10 +153,10 @@ def test_the_page_never_overflows_sideways_nor_has_pale_or_small_words(open_page
 def test_on_a_phone_a_claim_is_a_card_with_its_plot_below(open_page, page):
     browser = open_page(page, width=390)
     row = find(browser, "table.claims tbody tr")[0]
-    said, against = (
+    message, against = (
         row.find_elements("css selector", name)[0] for name in (".statement", ".forest")
     )
-    assert against.rect["y"] > said.rect["y"] + said.rect["height"]
+    assert against.rect["y"] > message.rect["y"] + message.rect["height"]
     assert against.rect["width"] > 250
 
 
@@ -167,9 +167,9 @@ def test_a_forest_plot_stands_where_the_numbers_say(open_page, page):
             name => row.querySelector(name)?.getBoundingClientRect());
         return [row.dataset.verdict, band && dot && dot.left + dot.width / 2 > band.left - 1
             && dot.left + dot.width / 2 < band.right + 1];});"""
-    found = browser.execute_script(script)
-    assert all(inside for verdict, inside in found if verdict == HOLDS)
-    assert not any(inside for verdict, inside in found if verdict == FAILS)
+    result = browser.execute_script(script)
+    assert all(inside for verdict, inside in result if verdict == HOLDS)
+    assert not any(inside for verdict, inside in result if verdict == FAILS)
 
 
 LIVE = {
@@ -271,7 +271,7 @@ def test_a_figure_and_its_numbers_can_be_saved(open_page, page):
 
 
 def test_a_link_opens_what_it_points_into_and_printing_shows_all(open_page, tmp_path, summary):
-    claims = [made("a", rank="headline"), made("b", rank="control")]
+    claims = [sample("a", rank="headline"), sample("b", rank="control")]
     browser = open_page(write(tmp_path, {**summary, "claims": claims}))
     shut = "return document.querySelectorAll('details:not([open])').length"
     folded = browser.execute_script(shut)

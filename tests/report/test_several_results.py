@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.cli import main
 from foretrain.errors import FolderError
@@ -27,10 +27,10 @@ def stored(folder, claims, **fields):
 
 @pytest.fixture
 def pair(tmp_path):
-    first = stored(tmp_path / "a", [made("x", 1.0), made("y", 1.0), made("gone", 1.0)])
+    first = stored(tmp_path / "a", [sample("x", 1.0), sample("y", 1.0), sample("gone", 1.0)])
     second = stored(
         tmp_path / "b",
-        [made("x", 1.0), made("y", 3.0)],
+        [sample("x", 1.0), sample("y", 3.0)],
         config={"init_scale": 0.2, "steps": 5},
         seeds=4,
     )

@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import RANKS, VERDICTS, Claim, as_it_follows
 from foretrain.errors import StoreError
@@ -15,12 +15,12 @@ from foretrain.results.result import make_tree
 from foretrain.results.store import open_tree, write_tree
 
 CLAIMS = [
-    made("ratio", [2.6, 2.7, 2.65], (2, 3), along={"rate": (0.1, 0.4)}, scale="paper", why="So."),
-    made("slow", [1.0, 5.0], (4, math.inf), predicted=9.0, unit="step", cell={"init_scale": 0.1}),
-    made("alone", [1.0], (-math.inf, 0), note="A <note> & more.", reason="one seed"),
-    made("never", [math.nan, math.inf], (-math.inf, 1), among="those that learn"),
-    made("conserved", 2e-12, (0, 1e-10), cell={"rank": 2, "bias": True, "mask": "dense"}),
-    made("conserved.corrected", 2e-12, (0, 1e-10), corrects="conserved"),
+    sample("ratio", [2.6, 2.7, 2.65], (2, 3), along={"rate": (0.1, 0.4)}, scale="paper", why="So."),
+    sample("slow", [1.0, 5.0], (4, math.inf), predicted=9.0, unit="step", cell={"init_scale": 0.1}),
+    sample("alone", [1.0], (-math.inf, 0), note="A <note> & more.", reason="one seed"),
+    sample("never", [math.nan, math.inf], (-math.inf, 1), among="those that learn"),
+    sample("conserved", 2e-12, (0, 1e-10), cell={"rank": 2, "bias": True, "mask": "dense"}),
+    sample("conserved.corrected", 2e-12, (0, 1e-10), corrects="conserved"),
 ]
 
 
@@ -68,8 +68,8 @@ def test_claims_survive_the_disk_infinities_included(tmp_path, many):
 
 
 def test_a_store_from_before_claims_had_a_rank_is_read():
-    given = made("a", rank="headline", cell={"rate": np.float64(0.1), "rank": np.int64(3)})
-    (claim,) = claims_from_dataset(claims_dataset([given]).drop_vars(["rank", "reads"]))
+    options = sample("a", rank="headline", cell={"rate": np.float64(0.1), "rank": np.int64(3)})
+    (claim,) = claims_from_dataset(claims_dataset([options]).drop_vars(["rank", "reads"]))
     assert claim.rank == "detail"
     assert repr(claim.cell) == "{'rate': 0.1, 'rank': 3}"  # numbers of NumPy become plain
 
@@ -102,7 +102,7 @@ def _texts(*values):
     ],
 )
 def test_a_table_that_holds_what_no_claim_can_be_is_refused_in_one_line(name, change):
-    dataset = claims_dataset([made("a")]).drop_vars([name, "bound"])
+    dataset = claims_dataset([sample("a")]).drop_vars([name, "bound"])
     if change is not None:
         dataset = dataset.assign({name: change})
     with pytest.raises(StoreError) as caught:
@@ -116,4 +116,4 @@ def test_a_table_without_columns_or_with_bounds_of_three_ends_is_refused():
     with pytest.raises(StoreError, match="it has no `id`"):
         claims_from_dataset(xr.Dataset())
     with pytest.raises(StoreError, match=r"altered .* `uncertainty` has dims"):
-        claims_from_dataset(claims_dataset([made("a")]).isel(bound=[0, 1, 1]))
+        claims_from_dataset(claims_dataset([sample("a")]).isel(bound=[0, 1, 1]))

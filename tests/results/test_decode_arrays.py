@@ -41,14 +41,14 @@ IN_FLIGHT = [
 
 
 def members(content):
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
-        return {name: found[name] for name in found.files}
+    with np.load(io.BytesIO(content), allow_pickle=False) as result:
+        return {name: result[name] for name in result.files}
 
 
-def sealed(found, comment=True):
+def sealed(result, comment=True):
     """An npz file of these arrays; the checksum of a segment is made to fit."""
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=True, **found)
+    np.savez(buffer, allow_pickle=True, **result)
     content = buffer.getvalue()
     return reseal(content[:-2] + (64).to_bytes(2, "little")) if comment else content
 
@@ -68,12 +68,12 @@ def saved(tmp_path_factory):
 
 
 @st.composite
-def mutated_members(draw, found):
+def mutated_members(draw, result):
     """Arrays of which up to two are changed in dtype, shape or values, left out or doubled."""
-    found = dict(found)
+    result = dict(result)
     for _ in range(draw(st.integers(1, 2))):
-        name = draw(st.sampled_from(sorted(found)))
-        values = found[name]
+        name = draw(st.sampled_from(sorted(result)))
+        values = result[name]
         change = draw(st.sampled_from(["dtype", "shape", "value", "leave out", "cut", "rename"]))
         if change == "dtype":
             kind = draw(st.sampled_from(["f8", ">i8", "i4", "U3", "O", "S3", "M8[s]", "V4", "c16"]))
@@ -90,25 +90,25 @@ def mutated_members(draw, found):
             values = values[: draw(st.integers(0, len(values)))] if values.ndim else values
         elif change == "rename":
             others = ["loss", "curves/", "curves/a", "finals/loss/index", "x/y"]
-            found[draw(st.sampled_from(others))] = values
+            result[draw(st.sampled_from(others))] = values
         if change == "leave out":
-            del found[name]
+            del result[name]
         else:
-            found[name] = values
-    return found
+            result[name] = values
+    return result
 
 
 def check_segment(content, folder):
     """Reading the segment gives runs or damage, alike in every way of reading it."""
-    with little_memory(content), Told("It ") as told:
+    with little_memory(content), Told("It ") as message:
         parse("w.npz", content)
-    valid = not told.said
+    valid = not message.raised
     (folder / "journal").mkdir(exist_ok=True)
     (folder / "journal" / "w.npz").write_bytes(content)
-    found = scan(folder)
-    assert bool(found.damaged) != valid
-    assert bool(found.identities) == valid
-    assert {name for one in segments(folder) for name in one.identities} == set(found.identities)
+    result = scan(folder)
+    assert bool(result.damaged) != valid
+    assert bool(result.identities) == valid
+    assert {name for item in segments(folder) for name in item.identities} == set(result.identities)
     layout = Layout({}, 3, [((n,), run.identity) for n, run in enumerate(RUNS)], OUTCOMES)
     with Told("", ForetrainError):  # of variables that are not declared, or have other dims
         fold(folder, layout, memory=1e6)
@@ -164,16 +164,16 @@ def read_checkpoint(content, folder):
     (folder / "checkpoints").mkdir(exist_ok=True)
     (folder / "checkpoints" / "w.npz").write_bytes(content)
     with little_memory(content):
-        found = checkpoint.read(folder, dict.fromkeys("012", "w.npz"))
+        result = checkpoint.read(folder, dict.fromkeys("012", "w.npz"))
         assert set(checkpoint.find(folder).values()) <= {"w.npz"}
-    assert all(run.step >= 0 for run in found.values())
-    return found
+    assert all(run.step >= 0 for run in result.values())
+    return result
 
 
 def test_a_whole_checkpoint_is_read(saved, tmp_path):
-    found = read_checkpoint(saved, tmp_path)
+    result = read_checkpoint(saved, tmp_path)
     for run in IN_FLIGHT:
-        back = found[run.identity]
+        back = result[run.identity]
         assert back.step == run.step
         for leaf, expected in zip(back.state, run.state, strict=True):
             np.testing.assert_array_equal(leaf, expected)
@@ -184,8 +184,8 @@ def test_a_whole_checkpoint_is_read(saved, tmp_path):
 @settings(max_examples=100)
 @given(data=st.data())
 def test_a_checkpoint_with_flipped_bits_is_not_used_or_as_it_was(saved, tmp_path_factory, data):
-    found = read_checkpoint(data.draw(torn(saved)), tmp_path_factory.mktemp("folder"))
-    for run in found.values():
+    result = read_checkpoint(data.draw(torn(saved)), tmp_path_factory.mktemp("folder"))
+    for run in result.values():
         expected = IN_FLIGHT[int(run.identity)]
         np.testing.assert_array_equal(run.state[0], expected.state[0])
         np.testing.assert_array_equal(run.curves["loss"], expected.curves["loss"])

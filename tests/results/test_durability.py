@@ -38,17 +38,17 @@ def append_until_killed(folder, first, seconds):
     process.stdout.readline()
     time.sleep(seconds)
     process.kill()
-    said, _ = process.communicate()
-    return max([first + 1, *map(int, said.split())])
+    words, _ = process.communicate()
+    return max([first + 1, *map(int, words.split())])
 
 
 def test_killed_at_any_moment_no_appended_run_is_lost_and_no_segment_is_torn(tmp_path):
     last = 0
     for seconds in np.random.default_rng(0).uniform(0, 0.1, size=5):
         last = append_until_killed(tmp_path, last, seconds)
-        found = scan(tmp_path)
-        assert found.damaged == {}
-        done = set(map(int, found.identities))
+        result = scan(tmp_path)
+        assert result.damaged == {}
+        done = set(map(int, result.identities))
         assert done >= set(range(1, last + 1))
         last = max(done)
 
@@ -87,8 +87,8 @@ def test_a_full_disk_keeps_what_was_finished_and_goes_on_when_there_is_room(smal
     with pytest.raises(FolderError, match=r"^The disk that holds .* is full\.[^\n]*$"):
         fill()
     assert done
-    found = scan(small_disk)
-    assert (found.identities, found.damaged) == (done, {})
+    result = scan(small_disk)
+    assert (result.identities, result.damaged) == (done, {})
     assert not [path for path in (small_disk / "journal").iterdir() if path.name.startswith(".")]
     ballast.unlink()
     append()

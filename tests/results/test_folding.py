@@ -96,8 +96,8 @@ def test_every_value_of_every_run_stands_at_its_place_and_the_rest_is_padding(fo
 def test_dims_are_the_axes_then_seed_then_step_then_the_variables_own_with_their_words(folder):
     dataset = fold(folder, layout())
     grid = ("init_scale", "hidden_width", "seed")
-    found = {name: (variable.dims, variable.dtype) for name, variable in dataset.data_vars.items()}
-    assert found == {
+    result = {name: (variable.dims, variable.dtype) for name, variable in dataset.data_vars.items()}
+    assert result == {
         "loss": ((*grid, "step"), np.float32),
         "test_fold_strength": ((*grid, "step", "mode"), np.float64),
         "test_fold_spectrum": ((*grid, "mode"), np.float64),
@@ -226,7 +226,7 @@ def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monk
     }
     few = [((n,), identity(*place)) for n, place in enumerate(PLACES[:3])]
     layouts["few"] = Layout({}, 3, few, OUTCOMES)
-    alone = {name: fold(folder, one) for name, one in layouts.items()}
+    alone = {name: fold(folder, item) for name, item in layouts.items()}
     count = len(list((folder / "journal").glob("*.npz")))
     read_file, read = journal.read_file, []
     monkeypatch.setattr(
@@ -241,11 +241,11 @@ def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monk
 
 
 def test_runs_that_came_after_the_scan_are_not_taken(folder):
-    held = scan(folder)
+    value = scan(folder)
     Writer(folder, "z").append([FinishedRun("late", 1, 0, np.arange(1), {"loss": np.ones(1)})])
-    one = Layout({}, 1, [((0,), "late")], OUTCOMES)
-    assert int(fold_all(folder, {"": one}, journal=held)[""].outcome[0]) == -1
-    assert int(fold(folder, one).outcome[0]) == 1
+    item = Layout({}, 1, [((0,), "late")], OUTCOMES)
+    assert int(fold_all(folder, {"": item}, journal=value)[""].outcome[0]) == -1
+    assert int(fold(folder, item).outcome[0]) == 1
 
 
 def test_steps_of_runs_that_are_no_beginnings_of_each_other_are_all_kept(tmp_path):

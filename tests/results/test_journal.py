@@ -33,10 +33,10 @@ def assert_same_run(run, other):
     for name in ("identity", "outcome", "steps_taken", "note"):
         assert getattr(run, name) == getattr(other, name)
     np.testing.assert_array_equal(run.steps, other.steps)
-    for held, expected in ((run.curves, other.curves), (run.finals, other.finals)):
-        assert set(held) == set(expected)
-        for name in held:
-            mine, theirs = held[name], np.asarray(expected[name])
+    for stored, expected in ((run.curves, other.curves), (run.finals, other.finals)):
+        assert set(stored) == set(expected)
+        for name in stored:
+            mine, theirs = stored[name], np.asarray(expected[name])
             assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
             assert mine.tobytes() == theirs.tobytes()
 
@@ -100,11 +100,11 @@ def test_mixed_precision_takes_the_wider_type_and_keeps_values(tmp_path):
 def test_scan_lists_each_run_once_of_the_first_segment_by_name_with_outcome_and_note(tmp_path):
     Writer(tmp_path, "z").append([make_run(1, note="later by name"), make_run(2)])
     Writer(tmp_path, "w").append([make_run(0), make_run(1, note="worker died three times")])
-    found = scan(tmp_path)
-    assert found.identities == [f"{n:032x}" for n in (0, 1, 2)]
-    np.testing.assert_array_equal(found.outcomes, [1, 2, 3])
-    assert found.notes == {f"{1:032x}": "worker died three times"}
-    assert found.damaged == {}
+    result = scan(tmp_path)
+    assert result.identities == [f"{n:032x}" for n in (0, 1, 2)]
+    np.testing.assert_array_equal(result.outcomes, [1, 2, 3])
+    assert result.notes == {f"{1:032x}": "worker died three times"}
+    assert result.damaged == {}
 
 
 def test_a_second_writer_of_the_same_name_goes_on_counting(tmp_path):
@@ -123,12 +123,12 @@ def test_of_a_torn_segment_only_its_own_runs_are_missing(tmp_path, fraction):
     writer.append([make_run(3, note="no file \udcff")])
     content = torn.read_bytes()
     torn.write_bytes(content[: int(fraction * len(content))])
-    found = scan(tmp_path)
-    assert found.identities == [f"{n:032x}" for n in (0, 3)]
-    assert found.notes == {f"{3:032x}": "no file ?"}  # as UTF-8 can hold it
-    assert list(found.damaged) == [torn.name]
-    assert "torn, altered" in found.damaged[torn.name]
-    assert [run.identity for run in read(tmp_path)] == found.identities
+    result = scan(tmp_path)
+    assert result.identities == [f"{n:032x}" for n in (0, 3)]
+    assert result.notes == {f"{3:032x}": "no file ?"}  # as UTF-8 can hold it
+    assert list(result.damaged) == [torn.name]
+    assert "torn, altered" in result.damaged[torn.name]
+    assert [run.identity for run in read(tmp_path)] == result.identities
 
 
 def test_any_flipped_bit_is_noticed(tmp_path):
@@ -148,9 +148,9 @@ def test_a_foreign_file_is_listed_and_does_no_harm(tmp_path):
     (tmp_path / "journal" / "empty.npz").touch()
     (tmp_path / "journal" / "folder.npz").mkdir()
     (tmp_path / "journal" / "notes.txt").write_text("not looked at")
-    found = scan(tmp_path)
-    assert found.identities == [f"{0:032x}"]
-    assert set(found.damaged) == {"mine.npz", "empty.npz", "folder.npz"}
+    result = scan(tmp_path)
+    assert result.identities == [f"{0:032x}"]
+    assert set(result.damaged) == {"mine.npz", "empty.npz", "folder.npz"}
 
 
 def test_left_overs_of_a_killed_writer_are_not_read_and_are_removed_by_the_next(tmp_path):
@@ -209,10 +209,10 @@ def test_every_run_carries_the_hash_of_the_code_and_the_backend_that_made_it(tmp
     Writer(tmp_path, "a", "first", "gpu").append([make_run(0), make_run(1)])
     Writer(tmp_path, "b").append([make_run(2)])
     Writer(tmp_path, "c", "second", "cpu").append([make_run(1), make_run(3)])
-    found = scan(tmp_path)
-    assert found.backends == {"gpu": 2, "": 1, "cpu": 1}
-    assert found.codes == {"first": 2, "": 1, "second": 1}
-    assert list(found.makers.values()) == ["first", "first", "", "second"]
+    result = scan(tmp_path)
+    assert result.backends == {"gpu": 2, "": 1, "cpu": 1}
+    assert result.codes == {"first": 2, "": 1, "second": 1}
+    assert list(result.makers.values()) == ["first", "first", "", "second"]
     forget(tmp_path, {f"{0:032x}"})
     assert scan(tmp_path).codes == {"first": 1, "": 1, "second": 1}
     assert scan(tmp_path).backends == {"gpu": 1, "": 1, "cpu": 1}

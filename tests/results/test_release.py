@@ -32,8 +32,11 @@ def test_it_has_its_root_nothing_of_it_is_in_doubt_and_its_verdicts_are_those_of
     assert warnings(folder, stored) == []
     assert main(["show", str(folder), "--check"]) == 0
     assert capsys.readouterr().err == "foretrain: 0 claims fail, 0 are inconclusive.\n"
-    assert [one.as_dict() for one in stored] == [one.as_dict() for one in summary.claims]
-    assert {one.id: one.verdict for one in stored} == {"closed-form": "holds", "imbalance": "holds"}
+    assert [item.as_dict() for item in stored] == [item.as_dict() for item in summary.claims]
+    assert {item.id: item.verdict for item in stored} == {
+        "closed-form": "holds",
+        "imbalance": "holds",
+    }
     assert summary.seeds == 5
     assert summary.runs == {"out_of_steps": 10}
 
@@ -44,8 +47,8 @@ def test_its_curves_are_those_of_the_network_and_of_the_closed_form(folder):
     s, step = config["singular_value"], np.arange(0, config["steps"] + 1, config["observe_every"])
     np.testing.assert_array_equal(run.step, step)
     np.testing.assert_array_equal(run.time, step * config["learning_rate"])
-    for one in (run, theory):  # float64
-        np.testing.assert_allclose(one.loss, (s - one.strength) ** 2 / 2, atol=1e-15, rtol=1e-12)
+    for item in (run, theory):  # float64
+        np.testing.assert_allclose(item.loss, (s - item.strength) ** 2 / 2, atol=1e-15, rtol=1e-12)
     odds = theory.strength / (s - theory.strength)  # of a logistic curve, they grow exponentially
     growth = np.log(odds / odds.isel(step=0))
     np.testing.assert_allclose(

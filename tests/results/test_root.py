@@ -28,8 +28,8 @@ SEAL = {"predicts": "p", "judges": "j", "claims": {"a": ["words", "rule"]}}
 def looked(seal, count):
     looks = []
     for number in range(count):
-        one = {"seeds": 3 + number, "at": f"2026-01-0{number + 1}", "seal": SEAL}
-        looks.append({**one, "chain": root.link(seal, looks, one)})
+        item = {"seeds": 3 + number, "at": f"2026-01-0{number + 1}", "seal": SEAL}
+        looks.append({**item, "chain": root.link(seal, looks, item)})
     return looks
 
 
@@ -41,8 +41,8 @@ def folder(tmp_path):
     write_manifest(folder, {"plan": PLAN, "seal": SEAL, "looks": looks})
     simulation = xr.Dataset({"loss": (("seed", "step"), np.arange(6000.0).reshape(3, 2000))})
     write_tree(folder, make_tree(simulation=simulation, claims=[CLAIM]))
-    given = {"claims": (CLAIM,), "looks": tuple(looks), "seal": SEAL}
-    write_summary(folder, Summary(study="s", seeds=3, **given))
+    options = {"claims": (CLAIM,), "looks": tuple(looks), "seal": SEAL}
+    write_summary(folder, Summary(study="s", seeds=3, **options))
     return folder
 
 
@@ -142,8 +142,8 @@ def test_a_folder_of_an_earlier_foretrain_opens_with_one_line(folder):
 
 def test_looks_of_an_earlier_foretrain_are_held_by_the_first_hash_after_them():
     looks = [{"seeds": 3}]
-    one = {"seeds": 4}
-    looks.append({**one, "chain": root.link({}, looks, one)})
+    item = {"seeds": 4}
+    looks.append({**item, "chain": root.link({}, looks, item)})
     assert root._unbroken({"looks": looks})
     assert not root._unbroken({"looks": [{"seeds": 2}, looks[1]]})
     assert not root._unbroken({"looks": looks[1:]})

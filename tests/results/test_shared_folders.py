@@ -77,10 +77,10 @@ def test_a_folder_that_is_closed_to_others_has_its_line(folder, verb, capsys):
     os.chmod(folder, 0o700)
     with somebody_else():
         assert main([verb, *[str(folder)] * (1 + (verb == "compare"))]) == 2
-    said = capsys.readouterr().err
-    assert "Cannot read" in said or "cannot be written to" in said
-    assert "holds none" not in said
-    assert len(said.strip().splitlines()) == 1
+    text = capsys.readouterr().err
+    assert "Cannot read" in text or "cannot be written to" in text
+    assert "holds none" not in text
+    assert len(text.strip().splitlines()) == 1
 
 
 def test_a_folder_that_is_read_only_can_be_shown_and_keeps_all_that_it_holds(folder, capsys):

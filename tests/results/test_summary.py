@@ -7,7 +7,7 @@ from typing import get_args
 
 import msgspec
 import pytest
-from made_claims import made
+from made_claims import sample
 
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError
@@ -22,7 +22,7 @@ SUMMARY = Summary(
     runs={"converged": 9, "failed": 1},
     failures={"abc": "the worker died three times"},
     claims=(
-        made(
+        sample(
             allowed=(0, math.inf),
             cell={"init_scale": 0.1, "mask": "circulant", "biases": True},
             left_out=1,
@@ -73,5 +73,5 @@ def test_versions_are_found_without_importing_what_has_them():
         "import sys; from foretrain.results.summary import versions; print(*list(versions())[:2],"
         "{'jax', 'diffrax', 'optax', 'zarr'} & set(sys.modules))"
     )
-    said = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert said == "python foretrain set()\n"
+    words = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert words == "python foretrain set()\n"

@@ -36,8 +36,8 @@ def test_a_run_is_the_flow_of_the_loss_whatever_the_ratio(tmp_path):
         run = result.simulation.sel(rate_ratio=ratio).isel(seed=0, step=-1)
         np.testing.assert_allclose(run["deviations"], points - points.mean(0), atol=1e-7)
     still = result.simulation.sel(rate_ratio=0.0).isel(seed=0)
-    said = result.theory.sel(rate_ratio=0.0).isel(seed=0)
-    np.testing.assert_allclose(still["deviations"], said["deviations"], atol=1e-8)
+    text = result.theory.sel(rate_ratio=0.0).isel(seed=0)
+    np.testing.assert_allclose(still["deviations"], text["deviations"], atol=1e-8)
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 7])
@@ -80,18 +80,20 @@ def build(ratio_power=1.0, width_power=-0.5, gap=0.0, bias=None, bias_power=1.0)
     spread = np.linspace(0.95, 1.05, SEEDS)
     first = np.exp(-time)[:, None, None] * start[:, None]
     curve = (time * np.exp(-time))[:, None, None] * start[:, None] * spread[:, None, None, None]
-    found, said, learned, told = [], [], [], []
+    outcome, text, learned, message = [], [], [], []
     for ratio in AXES["rate_ratio"]:
         for width in AXES["output_dim"]:
-            said.append(first + 0.5 * width**width_power * curve)
-            found.append(said[-1] + 0.01 * ratio**ratio_power * curve)
+            text.append(first + 0.5 * width**width_power * curve)
+            outcome.append(text[-1] + 0.01 * ratio**ratio_power * curve)
             document = -np.expm1(-ratio * time)
-            told.append(np.broadcast_to(document if bias else 1.3 * document, (SEEDS, time.size)))
-            learned.append(told[-1] * (1 + ratio**bias_power * spread[:, None] / 100))
+            message.append(
+                np.broadcast_to(document if bias else 1.3 * document, (SEEDS, time.size))
+            )
+            learned.append(message[-1] * (1 + ratio**bias_power * spread[:, None] / 100))
     laid = lambda parts: np.array(parts).reshape(3, 3, SEEDS, *np.shape(parts[0])[1:])  # noqa: E731
-    simulation = {"deviations": laid(found), "learned_bias": laid(learned)}
+    simulation = {"deviations": laid(outcome), "learned_bias": laid(learned)}
     simulation["pair_gap"] = np.full(STEP.size, gap)
-    theory = {"deviations": laid(said), "learned_bias": laid(told)}
+    theory = {"deviations": laid(text), "learned_bias": laid(message)}
     p = dataclasses.replace(p, rate_ratio=0.003, output_dim=32)
     networks = {"": simulation, "theory": theory}
     return grid(p, AXES, SEEDS, networks, step=STEP, labels={"time": ("step", time)})

@@ -20,8 +20,8 @@ SPECTRUM, CONTEXT = np.array([3, 2, 1]) / 6, 20
 def test_levels_are_the_least_losses_with_some_modes_and_moments_are_those_of_sequences():
     seen = theory.sampled(SPECTRUM, CONTEXT, 100_000, np.random.default_rng(0))
     # E[beta beta^T] C, where E[(beta x^T)(beta x^T)^T] is C times the covariance of x; within four standard errors.
-    found = seen["square"].reshape(3, 3, 3, 3).trace(axis1=1, axis2=3)
-    np.testing.assert_allclose(np.diag(found), theory.moments(SPECTRUM, CONTEXT), rtol=0.04)
+    outcome = seen["square"].reshape(3, 3, 3, 3).trace(axis1=1, axis2=3)
+    np.testing.assert_allclose(np.diag(outcome), theory.moments(SPECTRUM, CONTEXT), rtol=0.04)
     for m in range(4):
         kept = np.flatnonzero(np.eye(3)[:m].sum(0)) * 4  # of A, read row by row
         cross, square = seen["cross"][kept], seen["square"][np.ix_(kept, kept)]
@@ -65,7 +65,7 @@ def whole_flow(value, keys, queries, most):
     start = np.column_stack([value, keys, queries]).ravel()
     run = solve_ivp(velocity, (0, most), start, "LSODA", events=events, rtol=1e-8, atol=1e-12)
     v, k, q, _ = parts(run.y[:, -1])
-    return [found[0] for found in run.t_events if len(found)], abs(v * k * q).argmax(0)
+    return [outcome[0] for outcome in run.t_events if len(outcome)], abs(v * k * q).argmax(0)
 
 
 @pytest.mark.parametrize("heads", [4, 2])
@@ -146,5 +146,5 @@ def test_a_run_is_as_told_unless_its_keys_are_not_trained(
     monkeypatch.setitem(catalogue.load("attention-ladder").part("study"), "program", program)
     out = {"out": tmp_path / "a", "workers": 0, "quiet": True}
     result = foretrain.run("attention-ladder", **SMALL, seeds=20, **out)
-    found = {claim.id: claim.verdict for claim in result.claims}
-    assert [found[id] for id in ids] == [verdict] * len(ids)
+    outcome = {claim.id: claim.verdict for claim in result.claims}
+    assert [outcome[id] for id in ids] == [verdict] * len(ids)

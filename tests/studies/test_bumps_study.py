@@ -41,23 +41,23 @@ def test_the_record_that_is_drawn_is_the_run(name):
     p = dataclasses.replace(SMALL, optimizer=name, steps=30, loss_tolerance=0.0)
     target, start = study.draw_start(p, Seed(0, 0))
     rule = optax.adam(0.01) if name == "adam" else optax.sgd(0.05)
-    factors, found = tuple(start), study.record(p, Seed(0, 0))
+    factors, result = tuple(start), study.record(p, Seed(0, 0))
     memory = rule.init(factors)
     loss = lambda pair: ((target.left @ target.right.T - pair[0] @ pair[1].T) ** 2).sum()  # noqa: E731
     for _ in range(p.steps):
         change, memory = rule.update(jax.grad(loss)(factors), memory)
         factors = optax.apply_updates(factors, change)
-    expected = alignment(*(np.asarray(one) for one in factors), *target)
-    np.testing.assert_allclose(found[-1], expected, atol=1e-3)  # single precision, thirty steps
+    expected = alignment(*(np.asarray(item) for item in factors), *target)
+    np.testing.assert_allclose(result[-1], expected, atol=1e-3)  # single precision, thirty steps
 
 
 def test_the_flow_from_the_start_has_the_bumps_of_the_run():
     right = []
     for number in range(12):
         counted = bumps_per_component(study.record(SMALL, Seed(0, number)))
-        found = study.predict(SMALL, np.arange(2), Seed(0, number))["predicted_bumps"]
-        right += list((found[:2] > 0) == (counted > 0))
-        assert (found[2:] == -1).all()
+        result = study.predict(SMALL, np.arange(2), Seed(0, number))["predicted_bumps"]
+        right += list((result[:2] > 0) == (counted > 0))
+        assert (result[2:] == -1).all()
     # The sentence asks for nine in ten; 24 components leave room for two more.
     assert np.mean(right) >= 0.8
     full = dataclasses.replace(SMALL, rank=9)
@@ -87,7 +87,7 @@ SMOOTH, ONE = falls(), falls((0, 20))
 FEW = AXES | {"relative_rate": (1.0, 4.0)}  # no sentence needs the others
 
 
-def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **given):
+def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **options):
     """A grid in which half of the runs share their first target and, unless told otherwise, those have a bump.
 
     Args:
@@ -113,7 +113,7 @@ def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **given
             "final_alignment": np.full(shape, 0.9),
             "first_target": first,
         }
-        for name, value in given.items():
+        for name, value in options.items():
             value = value(first, shares, random) if callable(value) else value
             data[name] = np.broadcast_to(np.asarray(value), shape)
         scale = 1 + 0.002 * np.arange(SEEDS)[:, None]

@@ -67,8 +67,8 @@ def test_a_run_on_the_linearised_flow_has_the_misalignment_that_is_foretold_at_i
         place["stage_progress"][seed, DEPARTURE] = flow.sign * progress
         known.append(misalignment(left, right, trained))
     ran = made_up.runs({}, 3, place)
-    told = fit(Grid(study.Parameters(width=7, init_scale=sigma), {}, 3, simulation=ran))
-    np.testing.assert_allclose(told["predicted_misalignment"], [*known, np.nan], rtol=1e-9)
+    message = fit(Grid(study.Parameters(width=7, init_scale=sigma), {}, 3, simulation=ran))
+    np.testing.assert_allclose(message["predicted_misalignment"], [*known, np.nan], rtol=1e-9)
 
 
 def test_drawn_circulants_are_circulant_and_some_fall_into_components():
@@ -90,9 +90,9 @@ def test_drawn_circulants_are_circulant_and_some_fall_into_components():
 
 
 def test_a_start_is_shared_by_all_widths_and_scales():
-    one = study.inputs(study.Parameters(width=3, init_scale=1e-2), Seed(0, 7))
+    item = study.inputs(study.Parameters(width=3, init_scale=1e-2), Seed(0, 7))
     other = study.inputs(study.Parameters(width=9, init_scale=1e-64), Seed(0, 7))
-    np.testing.assert_allclose(one["left_start"] * 1e-62, other["left_start"], rtol=1e-14)
+    np.testing.assert_allclose(item["left_start"] * 1e-62, other["left_start"], rtol=1e-14)
 
 
 SEEDS, SIZE = 80, 10
@@ -113,11 +113,11 @@ def exponents(rank=1):
 @cache
 def stuck():
     """Which runs are stuck: at the narrowest width, by the law of its exponent, where it is not fitted yet."""
-    found = np.zeros(SHAPE, bool)
+    result = np.zeros(SHAPE, bool)
     sigma = np.array(AXES["init_scale"])[:, None]
     chance = np.random.default_rng(1).permutation(SEEDS) / SEEDS
-    found[0, 2:] = (chance < 0.9 * sigma ** exponents()[0, 0])[2:]
-    return found
+    result[0, 2:] = (chance < 0.9 * sigma ** exponents()[0, 0])[2:]
+    return result
 
 
 def good(known=None, drawn=None, shift=2.0, learned=None, **changed):
@@ -154,7 +154,7 @@ def good(known=None, drawn=None, shift=2.0, learned=None, **changed):
     others["final_untrained_error"] = np.where(done, 1e-14, 2.0)
     others |= drawn or {}
     shifted = {**ended(np.ones(SHAPE)), "final_untrained_error": np.full((1, 1, 1), shift)}
-    beside = {"drawn": others, "drawn_above": others, "shift": shifted}
+    neighbour = {"drawn": others, "drawn_above": others, "shift": shifted}
     outcome = np.where(learned, CONVERGED, OUT_OF_STEPS)
     labels = {"stage": ("stage", list(STAGES))}
     networks = {
@@ -162,7 +162,7 @@ def good(known=None, drawn=None, shift=2.0, learned=None, **changed):
         "theory": theory | (known or {}),
         "fits": {"predicted_misalignment": np.where(learned, left, 0.5)},
     }
-    return made_up.grid(study.Parameters(), AXES, SEEDS, networks | beside)
+    return made_up.grid(study.Parameters(), AXES, SEEDS, networks | neighbour)
 
 
 def test_every_sentence_can_hold_and_fail():

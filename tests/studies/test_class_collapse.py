@@ -44,8 +44,8 @@ def test_the_closed_form_is_the_flow_of_the_pair_loss(normalised):
 
     times = np.linspace(0, 3, 7)
     solved = solve_ivp(velocity, (0, 3), start.ravel(), t_eval=times, rtol=1e-10, atol=1e-12)
-    said = study.closed_form(start, np.exp(-times), normalised)
-    np.testing.assert_allclose(solved.y.T.reshape(7, 20, 2), said, atol=1e-8)
+    text = study.closed_form(start, np.exp(-times), normalised)
+    np.testing.assert_allclose(solved.y.T.reshape(7, 20, 2), text, atol=1e-8)
 
 
 def test_a_small_run_follows_the_flow_and_its_classes_are_balanced(tmp_path):
@@ -79,10 +79,10 @@ def flow(normalised, pull=1.0, drift=0.0, shrink=0.0):
     points = np.array([study.closed_form(start, decayed, normalised) for start in starts])
     path = np.linspace(0, 1, STEP.size)[:, None, None]
     points = points * (1 + drift * path) * (1 - shrink * path)
-    sums = np.array([[study.energies(one)[:3] for one in run] for run in points])
+    sums = np.array([[study.energies(item)[:3] for item in run] for run in points])
     names = ("within", "between", "squared_norm")
-    found = {name: sums[..., number] for number, name in enumerate(names)}
-    return runs({}, SEEDS, found | {"points": points}, step=STEP)
+    outcome = {name: sums[..., number] for number, name in enumerate(names)}
+    return runs({}, SEEDS, outcome | {"points": points}, step=STEP)
 
 
 def build(**changed):

@@ -62,8 +62,8 @@ def test_cues_tell_the_context_and_nothing_else():
     shown = data(parameters(network="relu", samples=10), Seed(0, 0))
     cued = cued_inputs(shown)
     np.testing.assert_array_equal(cued[:, 2:].sum(1), 1)
-    asked = np.where(cued[:, 2] == 1, cued[:, 0], cued[:, 1])
-    np.testing.assert_array_equal(asked, shown.targets["y"][:, 0])
+    request = np.where(cued[:, 2] == 1, cued[:, 0], cued[:, 1])
+    np.testing.assert_array_equal(request, shown.targets["y"][:, 0])
 
 
 @pytest.mark.slow

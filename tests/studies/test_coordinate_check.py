@@ -85,7 +85,7 @@ def test_trained_networks_have_the_derived_powers(parametrisation, name, power):
         options = {"parametrisation": parametrisation, "width": width, "learning_rate": 2.0**-6}
         arrays = [measure(study.Parameters(**options), Seed(0, seed)) for seed in range(8)]
         assert arrays[0]["layer_kind"].tolist() == [study.FIRST, study.HIDDEN, study.READOUT]
-        changes = [np.append(one["layer_change"][:2], one["output_change"]) for one in arrays]
+        changes = [np.append(item["layer_change"][:2], item["output_change"]) for item in arrays]
         sizes.append(np.log(changes)[:, ("first", "hidden", "output").index(name)])
     assert np.mean(sizes[1] - sizes[0]) / np.log(8) == pytest.approx(power, abs=0.25)
 

@@ -36,14 +36,15 @@ def test_what_is_stored_is_what_the_matrices_say(trained):
     signal, decay = ((part - 1 / own.size) @ start.right for part in (p, q))
     centred = (own - own.mean()) / own.size @ start.right
     likeliest = wanted.argmax(1)[:, None]
-    given, learned = (
-        np.take_along_axis(one / one.sum(1, keepdims=True), likeliest, 1).mean() for one in (p, q)
+    options, learned = (
+        np.take_along_axis(item / item.sum(1, keepdims=True), likeliest, 1).mean()
+        for item in (p, q)
     )
     for name, value in {
         "signal_length": np.linalg.norm(signal),
         "decay_length": np.linalg.norm(decay),
         "decay_ratio": np.linalg.norm(decay) / np.linalg.norm(centred),
-        "probability_share": (learned - 1 / 30) / (given - 1 / 30),
+        "probability_share": (learned - 1 / 30) / (options - 1 / 30),
         "row_accuracy": (own.argmax(1) == wanted.argmax(1)).mean(),
     }.items():
         assert trained[name][0] == pytest.approx(value, rel=1e-9), name
@@ -53,7 +54,9 @@ def test_what_is_stored_is_what_the_matrices_say(trained):
 def test_a_network_without_its_decay_is_told_from_one_with_it_all_along_training(
     monkeypatch, trained
 ):
-    (said,) = (one for one in catalogue.load("cross-entropy").sentences if one.id == "decay-absent")
+    (text,) = (
+        item for item in catalogue.load("cross-entropy").sentences if item.id == "decay-absent"
+    )
     assert (trained["decay_ratio"] > 0.9).all()
 
     def without(kind, factors, goal):
@@ -62,7 +65,7 @@ def test_a_network_without_its_decay_is_told_from_one_with_it_all_along_training
         return rows.Factors(y @ excess.T, x @ excess)
 
     monkeypatch.setattr(rows, "gradient", without)
-    assert (train(SMALL)["decay_ratio"] < said.inside[1]).all()
+    assert (train(SMALL)["decay_ratio"] < text.inside[1]).all()
 
 
 SEEDS, STEP = 6, np.arange(0, 3001, 10)
@@ -102,11 +105,11 @@ def direct(faster=1.0, bent=False):
     """The closed form of softmax alone, at another pace or as an exponential, from starts that differ."""
     grown = np.geomspace(1e-4, 1 - 1e-4, 4000)
     times = np.linspace(0, study.END, STEP.size)
-    found = [
+    result = [
         np.interp(times * faster, time_of_probability(grown, 10**4, first), grown)
         for first in 1e-4 * SPREAD[:, 0]
     ]
-    return 1 - np.exp(-times / 10) * SPREAD if bent else np.array(found)
+    return 1 - np.exp(-times / 10) * SPREAD if bent else np.array(result)
 
 
 GONE = np.where(STEP > 1500, 0.05, CURVES["decay_ratio"])  # a decay that vanishes late in training

@@ -18,8 +18,8 @@ SEEDS = 5
 def test_chains_of_a_network_with_one_unit_have_its_integral(tmp_path):
     options = {"network": "4-1-3 r0", "beta": 100.0, "seeds": 6, "quiet": True, "workers": 1}
     result = foretrain.run("deep-linear-coefficients", **options, out=tmp_path / "a")
-    found = result.simulation["learning_coefficient"]
-    assert float(found.mean()) == pytest.approx(coefficient_at([4, 1, 3], 100.0, 1.0), rel=0.05)
+    answer = result.simulation["learning_coefficient"]
+    assert float(answer.mean()) == pytest.approx(coefficient_at([4, 1, 3], 100.0, 1.0), rel=0.05)
 
 
 def test_layers_that_are_not_there_are_the_identity_and_do_not_move():
@@ -61,10 +61,10 @@ def build(change=lambda value, name, beta: value, langevin=1.02):
     values = [change(finite(name, beta), name, beta) for name, beta in cells]
     values = np.reshape(values, (*shape, 1)) * random.normal(1, 0.004, (*shape, SEEDS))
     exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
-    said = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
-    said |= {"multiplicity": exact[..., 1].astype(int)}
+    text = {"limit": exact[..., 0], "learning_coefficient": exact[..., 0]}
+    text |= {"multiplicity": exact[..., 1].astype(int)}
     own = {"learning_coefficient": values, "langevin_coefficient": langevin * values}
-    networks = {"": own, "theory": runs(AXES, 0, said, outcome=None)}
+    networks = {"": own, "theory": runs(AXES, 0, text, outcome=None)}
     return grid(study.Parameters(), AXES, SEEDS, networks)
 
 

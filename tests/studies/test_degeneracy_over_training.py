@@ -155,10 +155,10 @@ def build():
     inside = {"activation_rank": 24 - 5 * steps(WHEN, 1), "blocks": 24 - 10 * steps(WHEN, 1)}
     own = curves(count, risen, error, **inside)
     own["rank_agreement"] = taus + 0.01 * NOISE[..., None]
-    apart = theory.winner_count(FULL, shared=False) * flat
-    apart = np.concatenate([apart, *[200 * flat] * 3])
+    distance = theory.winner_count(FULL, shared=False) * flat
+    distance = np.concatenate([distance, *[200 * flat] * 3])
     errors = np.concatenate([flat, *[2 * flat] * 3])
-    rival = curves(apart, apart, errors, activation_rank=24, blocks=24)
+    rival = curves(distance, distance, errors, activation_rank=24, blocks=24)
     reduction = np.repeat((WINNER[:2] * steps(WHEN[:1], 1))[:, 0, :, None], 3, -1)
     reduction = {"effective_parameters": np.concatenate([reduction] * 2)}
     decoupled = {"effective_parameters": reduction["effective_parameters"][:, None]}

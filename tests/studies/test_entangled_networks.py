@@ -20,10 +20,10 @@ def test_networks_of_equal_function_have_it_and_the_rank_of_their_symmetries(uni
     # Neurons that idle: their Jacobian is zero, and reduced-rank regression of rank zero counts their outgoing weights.
     idle = {"idle": 2, "idle rectified": 2, "once": units}
     for name in study.NETWORKS:
-        found = measurement.measure(study.Parameters(network=name, units=units), Seed(0, 0))
-        assert not found["function_gap"] > 1e-5
+        result = measurement.measure(study.Parameters(network=name, units=units), Seed(0, 0))
+        assert not result["function_gap"] > 1e-5
         if name in study.limits(units):
-            assert limit(name, units) - found["exact_rank"] == idle.get(name, 0) * study.OUT
+            assert limit(name, units) - result["exact_rank"] == idle.get(name, 0) * study.OUT
 
 
 def test_of_the_trained_pair_nothing_crosses_in_one():

@@ -26,25 +26,25 @@ def few_draws(monkeypatch):
 @pytest.mark.parametrize("kind", ["synchronized", "deep", "approximate", "decay", "sampled"])
 def test_what_is_measured_is_declared_and_handed_on(kind):
     p = dataclasses.replace(P, kind=kind)
-    found = measurement.measure(p, Seed(0, 0))
+    result = measurement.measure(p, Seed(0, 0))
     labels = study.labels(p)
-    for name, values in found.items():
+    for name, values in result.items():
         dims = lookup(name).dims
         assert values.ndim == len(dims), name
         for dim, length in zip(dims, values.shape, strict=True):
             assert length == (p.networks if dim == "network" else len(labels[dim])), name
         assert np.isfinite(values).all(), name
     other = measurement.measure(p, Seed(0, 1))
-    assert any(not np.array_equal(found[name], other[name]) for name in found)
+    assert any(not np.array_equal(result[name], other[name]) for name in result)
 
 
 def test_planted_gates_disagree_by_the_share_that_was_flipped():
     network, x = measurement.planted(np.random.default_rng(0), (1, 2), (2, 2), 2000)
     assert disagreement(network, x, 1)[2:, 2:].max() == 0
     network, x = measurement.planted(np.random.default_rng(0), (1, 2), (2, 2), 2000, 0.1)
-    apart = disagreement(network, x, 1)
-    assert apart[:2, :2].max() == 0  # one input alone has but one sign
-    assert 0 < apart[2, 3] < 0.1
+    distance = disagreement(network, x, 1)
+    assert distance[:2, :2].max() == 0  # one input alone has but one sign
+    assert 0 < distance[2, 3] < 0.1
 
 
 def test_decay_alone_moves_weights_along_directions_of_zero_variance():

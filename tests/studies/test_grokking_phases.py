@@ -51,7 +51,7 @@ def build(
     spread = 1 + 0.1 * np.linspace(-1, 1, SEEDS)[random.permutation(SEEDS)]
     representation, decoder = EFFECTIVE * spread / e * whole, DECODER * spread / d * whole
     total = representation + decoder
-    told = np.arange(SEEDS) < SEEDS - 2
+    message = np.arange(SEEDS) < SEEDS - 2
     learns = (np.log10(representation / decoder) < shift) & (total < 20_000 * 2)
     fits = decoder < 20_000
     if phases == "embedding":
@@ -64,13 +64,13 @@ def build(
     if phases == "seed":
         phase = random.integers(0, 4, phase.shape)
     if not untold_learn and phases == "times":
-        phase = np.where(~told & (phase < 2), 2, phase)
+        phase = np.where(~message & (phase < 2), 2, phase)
     good = (phase < 2) | ((phase == 3) & (representation < 20_000))
     step = slower * total
     if inverted:
         step = 1e7 / total
     step = np.where(phase < 2, step, np.nan)
-    share = np.where(told, 1.0, 0.7)
+    share = np.where(message, 1.0, 0.7)
     simulation = {
         "phase": phase,
         "validation_step": step,

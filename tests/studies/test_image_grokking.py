@@ -60,14 +60,14 @@ def build(late=1.0, power=0.0, fit=300.0, confused=np.inf, never=np.inf, law="la
     fitted = np.where(DECAY == 10, confused, fit) * np.ones(SHAPE)
     fitted[3, 1] = steps[3, 1]  # a cell of comprehension
     near = steps[0, 0]
-    beside = {
+    neighbour = {
         "usual": np.full(SEEDS, 40.0),
         "smaller": np.full(SEEDS, 300.0),
         "larger": near + np.log(4 / 3) / PER_STEP[0, 0],
         "fewer": 2 * near,
         "more": 0.5 * near,
     } | spoilt
-    networks = {name: curves(np.full(SEEDS, 40.0), when) for name, when in beside.items()}
+    networks = {name: curves(np.full(SEEDS, 40.0), when) for name, when in neighbour.items()}
     networks |= {"": curves(fitted, steps), "theory": LAWS}
     return grid(P, AXES, SEEDS, networks, step=STEP)
 
@@ -106,9 +106,9 @@ def test_other_networks_are_trained_in_one_cell_of_every_preset(preset):
         dataclasses.replace(plan.parameters, **dict(zip(plan.axes, values, strict=True)))
         for values in itertools.product(*plan.axes.values())
     ]
-    (beside,) = filter(None, map(study.variants, cells))
-    assert set(beside) == {"usual", "smaller", "larger", "fewer", "more"}
-    assert beside["larger"]["init_scale"] == pytest.approx(4 / 3 * plan.parameters.init_scale)
+    (neighbour,) = filter(None, map(study.variants, cells))
+    assert set(neighbour) == {"usual", "smaller", "larger", "fewer", "more"}
+    assert neighbour["larger"]["init_scale"] == pytest.approx(4 / 3 * plan.parameters.init_scale)
 
 
 def test_what_is_forgotten_is_the_scale_of_the_start():

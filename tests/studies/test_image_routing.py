@@ -54,14 +54,14 @@ def test_flow_by_statistics_and_small_steps_of_all_images_agree():
     accurate = {"excess_tolerance": 1e-9, "solver_tolerance": 1e-4}
     (run, *_) = ride(**common, **accurate, observe_every=5, steps=600, duration=rate * steps)
     p = study.Parameters(**{**SMALL, **common})
-    data, found = training.domain_data(p)
+    data, result = training.domain_data(p)
     from foretrain.networks import image_routing as network
 
     with jax.enable_x64(True):
         known = catalogue.load("image-routing").inputs(p, Seed(0, 0))
         inputs = {**known, "root_seed": 0, "seed": 0, **training.shared(p)}
         weights = training.program(p).init(inputs).position
-        pairs, basis = inputs["trained_pairs"], found.bases[0]
+        pairs, basis = inputs["trained_pairs"], result.bases[0]
         weights = weights._replace(encoders=weights.encoders @ basis.T)
         rows, labels = data.inputs.astype(float), data.labels
 
@@ -82,13 +82,13 @@ def test_rotated_domains_have_the_statistics_of_rotated_images():
     domains = image_domains.divided(data, 3, "rotation", 180.0)
     turned = images.flatten(images.rotate(data.train_images, 60.0))
     np.testing.assert_allclose(domains.inputs[0] @ domains.maps[1].T, turned, atol=1e-5)
-    found = image_domains.statistics(domains)
-    correlation = (found.bases[1] * found.scales[1] ** 2) @ found.bases[1].T
+    result = image_domains.statistics(domains)
+    correlation = (result.bases[1] * result.scales[1] ** 2) @ result.bases[1].T
     np.testing.assert_allclose(correlation, turned.T @ turned / len(turned), atol=1e-5)
     labels = images.one_hot(data.train_labels, 10)
     solution = np.linalg.lstsq(turned, labels, rcond=1e-6)[0]
     residual = 0.5 * ((labels - turned @ solution) ** 2).sum() / len(labels)
-    assert found.residual[1] == pytest.approx(residual, rel=1e-3)
+    assert result.residual[1] == pytest.approx(residual, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -111,10 +111,10 @@ def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
 
 def test_projected_images_lack_no_more_than_is_said():
     data = image_domains.divided(images.digits(0.2, np.random.default_rng(0)), 2, "rotation", 90.0)
-    found = image_domains.statistics(data)
-    part = image_domains.truncated(found, 0.1)
-    lost = 1 - (part.scales**2).sum(1) / (found.scales**2).sum(1)
-    fewer = 1 - (part.scales[:, :-1] ** 2).sum(1) / (found.scales**2).sum(1)
+    result = image_domains.statistics(data)
+    part = image_domains.truncated(result, 0.1)
+    lost = 1 - (part.scales**2).sum(1) / (result.scales**2).sum(1)
+    fewer = 1 - (part.scales[:, :-1] ** 2).sum(1) / (result.scales**2).sum(1)
     # The last direction that is kept would have been too much to leave out in one of the domains.
     assert lost.max() <= 0.1 < fewer.max()
     # Least squares on projected images, computed from these themselves.
@@ -123,7 +123,7 @@ def test_projected_images_lack_no_more_than_is_said():
     solution = np.linalg.lstsq(projected, one_hot, rcond=None)[0]
     residual = 0.5 * ((one_hot - projected @ solution) ** 2).sum() / len(one_hot)
     assert part.residual[1] == pytest.approx(residual, rel=1e-4)
-    assert image_domains.truncated(found, 0.0) is found
+    assert image_domains.truncated(result, 0.0) is result
 
 
 @pytest.mark.slow
@@ -152,16 +152,18 @@ def test_a_folder_remembers_where_its_images_lie(tmp_path, monkeypatch):
 
 def test_features_of_another_file_under_the_same_name_make_other_runs(tmp_path):
     draw = np.random.default_rng(0)
-    asked = {"data": "features", "features_file": str(tmp_path / "f.npz"), "domains": 2}
-    found = []
+    request = {"data": "features", "features_file": str(tmp_path / "f.npz"), "domains": 2}
+    result = []
     for _ in range(2):
         x, y = draw.standard_normal((40, 5)), draw.integers(0, 3, 40)
         np.savez(tmp_path / "f.npz", features=x, labels=y)
-        plan = make_plan("image-routing", {**asked, "trained_outputs": 1, "init_scale": 0.3})
-        found.append(plan.hash)
-        held = training.domain_data(plan.parameters)[0].inputs  # a few of the samples, as they are
-        assert np.isin(np.asarray(held, np.float32), x.astype(np.float32)).all()
-    assert found[0] != found[1]
+        plan = make_plan("image-routing", {**request, "trained_outputs": 1, "init_scale": 0.3})
+        result.append(plan.hash)
+        stored = training.domain_data(plan.parameters)[
+            0
+        ].inputs  # a few of the samples, as they are
+        assert np.isin(np.asarray(stored, np.float32), x.astype(np.float32)).all()
+    assert result[0] != result[1]
 
 
 P = study.Parameters(trained_outputs=1, init_scale=0.01)
@@ -270,8 +272,8 @@ def test_each_network_is_judged_by_its_own_numbers():
     off = authors()
     off.simulation["trained_accuracy"] -= 0.05
     for whole, verdict in ((authors(), HOLDS), (off, FAILS)):
-        found = verdicts("image-routing", whole, "authors")["authors"]
-        assert [claim.verdict for claim in found] == [verdict] * 2
+        result = verdicts("image-routing", whole, "authors")["authors"]
+        assert [claim.verdict for claim in result] == [verdict] * 2
 
 
 def _verdict(id, whole):
@@ -288,8 +290,8 @@ def test_training_of_routes_that_should_not_be_trained_is_noticed(monkeypatch, k
     name, place = ("minibatch_loss", 4) if kind == "minibatch" else ("negative_gradient", 3)
     true = getattr(network, name)
 
-    def of_all_routes(*given):
-        return true(*given[:place], jnp.ones_like(given[place]), *given[place + 1 :])
+    def of_all_routes(*arguments):
+        return true(*arguments[:place], jnp.ones_like(arguments[place]), *arguments[place + 1 :])
 
     if mutated:
         monkeypatch.setattr(network, name, of_all_routes)

@@ -33,10 +33,10 @@ def test_the_constrained_loss_adds_the_mean_square_changes_of_the_mediators():
     np.testing.assert_allclose(loss[0], loss[1] + moved, rtol=1e-6)
 
 
-def build(relu=2, identity=6, tanh=0, each=1, apart=0.0):
+def build(relu=2, identity=6, tanh=0, each=1, distance=0.0):
     """Effective parameters of the parts, as much too much by activation."""
     noise = 0.02 * np.random.default_rng(3).standard_normal((len(study.PARTS), 3, SEEDS))
-    whole = [20, 20 + 2 * each, 30, 50 + 2 * each, 28, 48 + apart]
+    whole = [20, 20 + 2 * each, 30, 50 + 2 * each, 28, 48 + distance]
     table = np.subtract.outer(whole, np.zeros(3))
     table[3] -= (relu, identity, tanh)
     own = {"learning_coefficient": (table[..., None] + noise) / 2}
@@ -45,7 +45,7 @@ def build(relu=2, identity=6, tanh=0, each=1, apart=0.0):
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "additive": {"apart": 2},
+        "additive": {"distance": 2},
         "one-each": {"each": 2},
         "constrained-sum": {},
         "constrained-sum.corrected": {"relu": 0},

@@ -64,8 +64,8 @@ def test_where_all_symbols_are_treated_alike_each_direction_of_the_input_has_one
 
 def test_power_at_a_frequency():
     a, b = np.indices((9, 9)) * 2 * np.pi / 9
-    one, mixed = np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(a) * np.cos(2 * b)
-    measured = measurement.powers(np.stack([one, np.cos(3 * (a + b)), mixed, 0 * a]))
+    item, mixed = np.cos(2 * a) + np.sin(2 * b) + 5, np.cos(a) * np.cos(2 * b)
+    measured = measurement.powers(np.stack([item, np.cos(3 * (a + b)), mixed, 0 * a]))
     np.testing.assert_allclose(measured, [[0, 1, 0, 0], [0, 0, 1, 0], [0] * 4, [0] * 4], atol=1e-12)
     assert measurement.powers(np.cos(3 * np.indices((6, 6))[:1] * np.pi / 3)).argmax() == 2
 
@@ -158,4 +158,4 @@ def test_networks_that_did_not_learn_or_generalise_say_nothing(variable, ids):
 @pytest.mark.parametrize("task", ["modular", "transformer", "linear", "blocks"])
 def test_of_another_task_nothing_is_said_of_networks_that_are_not_there(task):
     cell = SimpleNamespace(p=study.Parameters(task=task))
-    assert not any(one.where(cell) for one in catalogue.load("interaction-basis").sentences)
+    assert not any(item.where(cell) for item in catalogue.load("interaction-basis").sentences)

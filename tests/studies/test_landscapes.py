@@ -16,8 +16,8 @@ SEEDS, POINTS = 8, study.Parameters().points
 def test_chains_and_counts_of_a_small_run_find_both_curves(tmp_path):
     options = {"landscape": "partial", "beta": [10.0, 1000.0], "seeds": 6, "quiet": True}
     result = foretrain.run("landscapes", **options, out=tmp_path / "a", workers=1)
-    found = result.simulation["learning_coefficient"].mean("seed")
-    np.testing.assert_allclose(found, result.theory["learning_coefficient"], atol=0.02)
+    answer = result.simulation["learning_coefficient"].mean("seed")
+    np.testing.assert_allclose(answer, result.theory["learning_coefficient"], atol=0.02)
 
 
 def test_counted_points_are_the_volume():

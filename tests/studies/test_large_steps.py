@@ -143,6 +143,7 @@ def test_every_sentence_can_hold_and_fail():
         "settles": ("last_loss", moving),
         "equal-beyond": ("participation", less),
         "matrices-least": ("matrices/participation", less),
+        "participation": ("participation", more),
         "flat": ("participation", more),
         "leader": ("early_share", lambda shares: shares[..., ::-1]),
         "matrices-edge": ("matrices/edge", less),
@@ -164,5 +165,5 @@ def test_another_law_network_or_optimiser_turns_a_headline(planted, verdict, mon
     whole = build()
     seen = descend(starts(2, 4), 4, 1.3, **planted)["participation"]
     whole.simulation["participation"][0, 0, 0] = seen
-    found = made_up.verdicts("large-steps", whole, "told")["told"]
-    assert found[0].verdict == verdict
+    result = made_up.verdicts("large-steps", whole, "told")["told"]
+    assert result[0].verdict == verdict

@@ -24,12 +24,12 @@ SHAPE = (len(SIZES), SEEDS)
 @cache
 def spectra():
     """Singular values of real masks, shape (mask_size, seed, mode), nan beyond the size."""
-    found = np.full((*SHAPE, SIZES[-1]), np.nan)
+    result = np.full((*SHAPE, SIZES[-1]), np.nan)
     for place, size in enumerate(SIZES):
         p = study.Parameters(mask_size=size, density=DENSITY)
         masks = np.array([study.mask(p, Seed(0, seed)) for seed in range(SEEDS)])
-        found[place, :, :size] = np.linalg.svd(masks, compute_uv=False)
-    return found
+        result[place, :, :size] = np.linalg.svd(masks, compute_uv=False)
+    return result
 
 
 def theory():

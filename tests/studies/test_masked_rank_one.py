@@ -66,7 +66,7 @@ def sparse(scales, size=lambda ends: ends["size"], sign=lambda ends: ends["sign"
 
 
 @cache
-def beside():
+def reference_networks():
     return {"sparse": sparse(SCALES), "limit": sparse((study.LIMIT,))}
 
 
@@ -111,7 +111,7 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
     }
     networks = {
         "": values | changed,
-        **beside(),
+        **reference_networks(),
         **(variants or {}),
         "theory": known | (predicted or {}),
         "fits": fits | (fitted or {}),
@@ -192,7 +192,9 @@ def test_sparse_masks_are_rectangular_and_of_every_kind():
         labels = np.concatenate([rows, columns])
         parts.add(np.unique(labels[trained]).size)
         idle += not trained.all()
-        told = pair_ends(10, 1e-2, Seed(0, seed))
-        np.testing.assert_array_equal(told["within"], (rows[:, None] == columns) & ~told["idle"])
+        message = pair_ends(10, 1e-2, Seed(0, seed))
+        np.testing.assert_array_equal(
+            message["within"], (rows[:, None] == columns) & ~message["idle"]
+        )
     assert {1, 2, 3, 4} <= parts
     assert 10 < idle <= 60

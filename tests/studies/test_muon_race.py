@@ -46,12 +46,12 @@ def test_aligned_layers_learn_to_the_step_as_told_and_stay_within_one(depth, pat
     modes, rate, start = np.array([3.0, 1.0, 0.4]), 0.004, 0.02
     layers = np.broadcast_to(start * np.eye(3), (paths, depth, 3, 3))
     seen = np.diagonal(descend(layers, np.diag(modes), rate, 600)[0].sum(1), axis1=1, axis2=2)
-    told = theory.learning_time(modes, 0.9, paths, depth) - start
-    assert np.abs((seen >= 0.9 * modes).argmax(0) * rate - told).max() <= rate * (1 + 1e-9)
-    assert (np.diff(told) < 0).all()
+    message = theory.learning_time(modes, 0.9, paths, depth) - start
+    assert np.abs((seen >= 0.9 * modes).argmax(0) * rate - message).max() <= rate * (1 + 1e-9)
+    assert (np.diff(message) < 0).all()
     room = paths * ((modes / paths) ** (1 / depth) + rate) ** depth - modes
     assert (abs(seen[-60:] - modes).max(0) <= room).all()
-    np.testing.assert_allclose(theory.strength(told, modes, paths, depth).min(1) > 0, True)
+    np.testing.assert_allclose(theory.strength(message, modes, paths, depth).min(1) > 0, True)
 
 
 def test_sums_of_singular_values_stay_apart_and_squares_do_not():
@@ -107,9 +107,9 @@ def laws():
 def build():
     """Runs that do as the theory says, each at a pace of its own; under descent the last path takes all."""
     law = laws()
-    apart = 1 + 1e-3 * np.random.default_rng(0).uniform(-1, 1, (SEEDS, 1))
-    arrival, even = apart * law["arrival"], np.tile(strengths(P) / P.paths, (P.paths, 1))
-    common = {"carried": law["carried"], "loss": apart * np.ones(len(STEP)), "path_part": even}
+    distance = 1 + 1e-3 * np.random.default_rng(0).uniform(-1, 1, (SEEDS, 1))
+    arrival, even = distance * law["arrival"], np.tile(strengths(P) / P.paths, (P.paths, 1))
+    common = {"carried": law["carried"], "loss": distance * np.ones(len(STEP)), "path_part": even}
     own = {"arrival": arrival, "smallest_direction": np.where(law["negative"], 0, 1.0)}
     leader = even * np.array([0.15, 0.15, 2.7])[:, None]
     networks = {
@@ -139,8 +139,8 @@ def test_every_sentence_can_hold_and_fail():
 def test_a_run_learns_smaller_modes_first_and_descent_larger_ones(tmp_path):
     size = {"depth": 2, "paths": 2, "init_scale": 0.01, "learning_rate": 0.002, "steps": 1500}
     result = foretrain.run("muon-race", **size, seeds=3, out=tmp_path / "a", quiet=True, workers=0)
-    runs, told = result.simulation, result.theory["arrival"]
-    assert abs(runs["arrival"] / told - 1).max() < 0.3
+    runs, message = result.simulation, result.theory["arrival"]
+    assert abs(runs["arrival"] / message - 1).max() < 0.3
     assert (runs["arrival"].diff("mode") < 0).all()
     assert (result.variant("descent")["arrival"].mean("seed").diff("mode") > 0).all()
     p = study.Parameters(**size)

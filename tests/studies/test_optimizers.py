@@ -51,8 +51,10 @@ ZERO = {"zero_loss": np.float64(1)}
 
 def _times(sgd=0.5, adam=0.2):
     """Logs of the steps at which three components learn, spread so much under descent and under Adam."""
-    apart = 1 + 0.1 * np.linspace(-1, 1, SEEDS)
-    spreads = np.array([sgd, adam, adam])[:, None, None, None] * apart * np.ones((3, 2, 1, SEEDS))
+    distance = 1 + 0.1 * np.linspace(-1, 1, SEEDS)
+    spreads = (
+        np.array([sgd, adam, adam])[:, None, None, None] * distance * np.ones((3, 2, 1, SEEDS))
+    )
     return 6 + spreads[..., None] * [-1, 0.2, 1]
 
 
@@ -142,7 +144,7 @@ def test_how_components_learn_is_followed_at_every_step():
         change = np.abs(((moved[0] @ a) * (moved[1] @ b)).sum(1) - old)
         weights, logs, changes = moved, logs + change * np.log(count), changes + change
     np.testing.assert_allclose(run.finals["log_learning_step"], logs / changes, rtol=1e-6)
-    found = study.predict(p, np.arange(0, 31, 10), Seed(0, 0))["loss"]
-    np.testing.assert_allclose(run.curves["loss"], found, rtol=1e-6)
+    result = study.predict(p, np.arange(0, 31, 10), Seed(0, 0))["loss"]
+    np.testing.assert_allclose(run.curves["loss"], result, rtol=1e-6)
     assert set(run.curves) == {"loss"}
     assert run.finals["zero_loss"] == pytest.approx(((a @ b.T) ** 2).sum())

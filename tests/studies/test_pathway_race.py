@@ -30,18 +30,18 @@ OPTIMUM = DATA.singular_values / DATA.variances
 
 
 def foretold(name):
-    return np.array([one[name] for one in THEORY])
+    return np.array([item[name] for item in THEORY])
 
 
 def decoupled_runs(scale=1.0, loser=1.0, start=1.0):
     """Strengths of the reduction at the stored steps, shape (paths, 1, step, part, mode)."""
-    found = []
+    result = []
     for p in CELLS:
         overrides = {k: v for k, v in study.variants(p)["decoupled"].items() if k != "seeds"}
         p = dataclasses.replace(p, **overrides)
         p = dataclasses.replace(p, init_scale=start * p.init_scale)
-        found.append(theory.decoupled_run(p)[STEP] * [[1.0], [loser]])
-    return scale * np.array(found)[:, None]
+        result.append(theory.decoupled_run(p)[STEP] * [[1.0], [loser]])
+    return scale * np.array(result)[:, None]
 
 
 def strengths(share, factor=1.0):
@@ -164,8 +164,8 @@ def followed(p, steps):
     """Give the observations of one run after every step."""
     import jax
 
-    program, given = training.program(p), {**traced(p), **training.inputs(p, Seed(0, 0))}
-    fed = {name: jax.numpy.asarray(value) for name, value in given.items()}
+    program, options = training.program(p), {**traced(p), **training.inputs(p, Seed(0, 0))}
+    fed = {name: jax.numpy.asarray(value) for name, value in options.items()}
     state, step, observe = program.init(fed), jax.jit(program.step), jax.jit(program.observe)
     for _ in range(steps):
         state = step(fed, state)
@@ -225,9 +225,9 @@ def test_curvature_is_the_rate_at_which_the_last_error_decays():
 def test_adaptive_steps_follow_the_flow(x64):
     size = {"domains": 2, "paths": 4, "hidden_width": 8, "precision": "float64"}
     seen = list(followed(study.Parameters(**size, init_law="decoupled", step_fraction=0.01), 600))
-    strengths = [0.2**3, *(float(one["part_strength"][0, 0]) for one in seen)]
+    strengths = [0.2**3, *(float(item["part_strength"][0, 0]) for item in seen)]
     s, d = DATA.singular_values[0], DATA.variances[0]
-    measured = np.interp(s / d / 2, strengths, [0.0, *(float(one["elapsed"]) for one in seen)])
+    measured = np.interp(s / d / 2, strengths, [0.0, *(float(item["elapsed"]) for item in seen)])
     expected = half_time([decoupled_scheme((0.2, 0.2), race_factors(2, 4))], s, d)
     # Euler's delay is half of the growth in a step, here a hundredth at most.
     assert measured == pytest.approx(expected, rel=0.01)

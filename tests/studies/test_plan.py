@@ -33,7 +33,7 @@ def test_a_folder_grows_by_seeds_and_axis_values_and_refuses_other_configuration
 
 def test_presets_and_choices_bring_their_defaults_and_given_values_win():
     assert plans.make_plan("routing", {"data": "digits"}).parameters.learning_rate == 0.2
-    given = plans.make_plan("routing", {"data": "digits", "learning_rate": 0.1})
-    assert given.parameters.learning_rate == 0.1
+    options = plans.make_plan("routing", {"data": "digits", "learning_rate": 0.1})
+    assert options.parameters.learning_rate == 0.1
     paper = plans.make_plan("routing", {}, preset="paper")
     assert paper.parameters.loss_function == "authors"

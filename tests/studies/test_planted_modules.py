@@ -20,9 +20,9 @@ def measured(number=0, **overrides) -> dict[str, Any]:
 
 def test_counts_of_planted_modules_are_those_of_their_symmetries():
     for activation, m, excess in (("relu", 1, 1), ("identity", 2, 6), ("tanh", 2, 0)):
-        found = measured(activation=activation, mediators=m)
-        assert found["apart_sum"] == found["apart_together"]
-        assert found["constrained"] + found["second"] - found["together"] == excess
+        result = measured(activation=activation, mediators=m)
+        assert result["apart_sum"] == result["apart_together"]
+        assert result["constrained"] + result["second"] - result["together"] == excess
 
 
 @pytest.mark.slow
@@ -37,36 +37,36 @@ def test_a_weak_interaction_is_cut_and_volumes_follow_their_law():
     assert abs(gap - 2 * np.log(np.pi / 4) / np.log(1e-6)) < 0.01
 
 
-def counts(excess, apart=0, seeds=SEEDS):
+def counts(excess, distance=0, seeds=SEEDS):
     first, second = np.random.default_rng(0).integers(40, 50, (2, 6, 3, seeds))
-    whole = {"apart_sum": first + second, "apart_together": first + second - apart}
+    whole = {"apart_sum": first + second, "apart_together": first + second - distance}
     return whole | {"constrained": first, "second": second, "together": first + second - excess}
 
 
-def build(excess=M, apart=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0.0, found=1.0):
+def build(excess=M, distance=0, linear=0, tanh=0, derivative=STEP, more=0.0, plain=0.0, result=1.0):
     """Modules that do as corrected: an excess of one for each mediator, a step, and a search that finds them."""
     noise = 0.01 * np.random.default_rng(1).standard_normal((2, 6, 3, SEEDS))
-    one, other = SECANT + noise[0], SECANT + noise[1]
+    item, other = SECANT + noise[0], SECANT + noise[1]
     costs = {
-        "secant_cost": one,
+        "secant_cost": item,
         "other_cost": other,
-        "pair_cost": one + other + 0.03 + more,
+        "pair_cost": item + other + 0.03 + more,
         "derivative_cost": derivative + noise[0],
         "secant_law": SECANT + 0 * noise[0],
         "derivative_law": STEP + 0 * noise[0],
-        "search_agreement": found * (W <= 0.05) - np.abs(noise[0]),
+        "search_agreement": result * (W <= 0.05) - np.abs(noise[0]),
         "plain_agreement": plain + noise[1],
     }
     affine = M * (np.minimum(M, 3) + 1)
     variants = {"linear": counts(affine - linear, seeds=3), "tanh": counts(tanh, seeds=3)}
-    beside = {name: runs(AXES, 3, values) for name, values in variants.items()}
-    own = {"": counts(excess, apart) | costs}
-    return grid(study.Parameters(), AXES, SEEDS, own | beside)
+    neighbour = {name: runs(AXES, 3, values) for name, values in variants.items()}
+    own = {"": counts(excess, distance) | costs}
+    return grid(study.Parameters(), AXES, SEEDS, own | neighbour)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "additive": {"apart": 1},
+        "additive": {"distance": 1},
         "constrained-sum": {},
         "constrained-sum.corrected": {"excess": M + 1},
         "linear-sum": {"linear": 1, "tanh": 1},
@@ -74,7 +74,7 @@ def test_every_sentence_can_hold_and_fail():
         "logarithmic-count.corrected": {"derivative": SECANT},
         "strengths-add": {"more": 0.2},
         "search": {},
-        "search.corrected": {"found": 0.6},
+        "search.corrected": {"result": 0.6},
     }
     as_the_document_says = {
         "constrained-sum": {"excess": 0},

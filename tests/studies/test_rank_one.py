@@ -98,10 +98,10 @@ def test_every_sentence_holds_on_the_reduction_and_fails_on_a_grid_spoilt_for_it
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["irrelevant-decays", "decay-dominates"])
 def test_the_story_of_the_thread_holds_at_large_starts_only(id):
-    found = {
+    outcome = {
         (claim.cell["init_scale"], claim.verdict) for claim in verdicts("rank-one", build(), id)[id]
     }
-    assert found == {(1.0, HOLDS), (0.1, FAILS)}
+    assert outcome == {(1.0, HOLDS), (0.1, FAILS)}
 
 
 def test_claims_hold_where_they_are_exact_and_name_their_cell(tmp_path):
@@ -116,9 +116,9 @@ def test_claims_hold_where_they_are_exact_and_name_their_cell(tmp_path):
 
 def test_prediction_starts_at_the_start_and_has_its_plateau():
     p = study.Parameters(dimension=100, steps=100)
-    found = study.predict(p, np.arange(0, 101, 5), Seed(0, 1))
+    outcome = study.predict(p, np.arange(0, 101, 5), Seed(0, 1))
     start = reduction.reduce(**study.inputs(p, Seed(0, 1)))
-    assert found["loss"][0] == pytest.approx(float(reduction.loss(start)), rel=1e-12)
-    assert found["signal"][0] == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)
+    assert outcome["loss"][0] == pytest.approx(float(reduction.loss(start)), rel=1e-12)
+    assert outcome["signal"][0] == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)
     # Published error of the closed form at n = 100, sigma = 1: at most .024.
-    assert abs(found["plateau_length"] - found["plateau_estimate"]) < 0.03
+    assert abs(outcome["plateau_length"] - outcome["plateau_estimate"]) < 0.03

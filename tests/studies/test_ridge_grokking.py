@@ -46,9 +46,9 @@ def build(changed=lambda step: step, delay=0.0, curves=1.0):
 
 
 def test_the_slope_of_decay_is_claimed_only_where_the_law_itself_has_it():
-    found = verdicts("ridge-grokking", build(), "decay-slope")["decay-slope"]
-    assert [claim.verdict for claim in found] == [HOLDS, NOT_CLAIMED, NOT_CLAIMED]  # 30, 35, 40
-    assert all("bends the law" in claim.reason for claim in found[1:])
+    outcome = verdicts("ridge-grokking", build(), "decay-slope")["decay-slope"]
+    assert [claim.verdict for claim in outcome] == [HOLDS, NOT_CLAIMED, NOT_CLAIMED]  # 30, 35, 40
+    assert all("bends the law" in claim.reason for claim in outcome[1:])
 
 
 def test_every_sentence_can_hold_and_fail():

@@ -135,7 +135,7 @@ def slower(values):
     return np.apply_along_axis(lambda curve: np.interp(at / 1.1, at, curve), 1, values)
 
 
-def apart(part):
+def spread(part):
     """Dot products of items to which every domain adds a part of its own."""
     return lambda values: values + part * np.eye(values.shape[-1])
 
@@ -167,12 +167,12 @@ SPOILT = {
     "ratio": {"singular_values": layer("hidden", 1.2)},
     "ratio.corrected": {"theory/singular_values": layer("hidden", 1.1)},
     "limits": {"small-init/singular_values": layer("hidden", 0.98)},
-    "shared-xavier": {"xavier/similarity": apart(2)},
+    "shared-xavier": {"xavier/similarity": spread(2)},
     "split": {"disagreeing/alike_between": late},
     "split-first": {"disagreeing/alike_between": times(0.9)},
     "zero-shot-stops-at-islands": {"islands/pair_error": times(0.0)},
-    "shared": {"similarity": apart(2)},
-    "shared.corrected": {"theory/similarity": apart(0.1)},
+    "shared": {"similarity": spread(2)},
+    "shared.corrected": {"theory/similarity": spread(0.1)},
     "submanifold": {"off_diagonal_mass": add(0.2)},
 }
 
@@ -188,8 +188,8 @@ MUTATED = {
     "shared.corrected": [{"theirs": ALL_TRAINED}],
     "decoupled": [{"changes": {"theory/reduction_loss": slower}}],
     "limits": [
-        {"changes": {"small-init/similarity": apart(0.05)}},
-        {"changes": {"xavier-small/similarity": apart(0.05)}},
+        {"changes": {"small-init/similarity": spread(0.05)}},
+        {"changes": {"xavier-small/similarity": spread(0.05)}},
     ],
     "split": [
         {"changes": {"disagreeing/alike_between": times(0.5)}},
@@ -205,7 +205,7 @@ def test_every_sentence_can_hold_and_fail():
         "own-start": {"changes": {"singular_values": from_own_starts}},
         "half-times-digits": digits,
     }
-    spoilt = {id: [{"changes": one}, *MUTATED.get(id, [])] for id, one in SPOILT.items()}
+    spoilt = {id: [{"changes": item}, *MUTATED.get(id, [])] for id, item in SPOILT.items()}
     spoilt["random-start"][0]["outcome"] = CONVERGED
     spoilt["half-times-digits"] = digits | {"changes": {"mode_strength": late}}
     check("routing", build, spoilt, exceptions)
@@ -308,3 +308,10 @@ def test_authors_loss_is_the_paper_s_with_eight_times_the_step_at_their_size():
     theirs = predicted(learning_rate=0.02, steps=50, loss_function="authors")
     for name in ("loss", "reduction_loss"):
         np.testing.assert_allclose(paper[name], theirs[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("values", [{"init_law": "xavier"}, {"mask": "random_rows"}])
+def test_nothing_is_predicted_where_the_closed_form_does_not_apply(values):
+    predicted = _predicted(replace(P, **values), 0)
+    assert np.isnan(predicted["loss"]).all()
+    assert np.isfinite(predicted["reduction_loss"]).all()

@@ -138,13 +138,13 @@ def test_rotating_target_and_start_together_or_relabelling_components_changes_no
     turned = [tuple(rotated(factors, *turns) for factors in pair) for pair in drawn]
     swapped = [(t, Factors(s.left[:, ::-1], s.right[:, ::-1])) for t, s in drawn]
     alike = zip(*(train(SMALL, some) for some in (drawn, turned, swapped)), strict=True)
-    for one, other, third in alike:
+    for item, other, third in alike:
         # float64, 120 steps.
-        np.testing.assert_allclose(one.curves["loss"], other.curves["loss"], rtol=1e-9)
+        np.testing.assert_allclose(item.curves["loss"], other.curves["loss"], rtol=1e-9)
         for name in ("component_bumps", "first_target"):
-            np.testing.assert_array_equal(one.finals[name], other.finals[name])
+            np.testing.assert_array_equal(item.finals[name], other.finals[name])
         bumps = third.finals["component_bumps"][::-1]
-        np.testing.assert_array_equal(one.finals["component_bumps"], bumps)
+        np.testing.assert_array_equal(item.finals["component_bumps"], bumps)
 
 
 @pytest.mark.slow
@@ -153,15 +153,15 @@ def test_bumps_counted_while_training_are_those_of_the_whole_record():
     drawn = [draw(parameters, seed) for seed in range(8)]
     counted = [run.finals["component_bumps"] for run in train(parameters, drawn)]
     rate = factorization.learning_rate(parameters)
-    for (target, start), found in zip(drawn, counted, strict=True):
+    for (target, start), result in zip(drawn, counted, strict=True):
         (a, b), (x, y) = target, start
         record = [alignment(x, y, a, b)]
         for _ in range(parameters.steps):
             error = a @ b.T - x @ y.T
             x, y = x + 2 * rate * error @ y, y + 2 * rate * error.T @ x
             record.append(alignment(x, y, a, b))
-        np.testing.assert_array_equal(found, bumps_per_component(np.array(record)))
-    assert sum(found.sum() for found in counted) > 0
+        np.testing.assert_array_equal(result, bumps_per_component(np.array(record)))
+    assert sum(result.sum() for result in counted) > 0
 
 
 @pytest.mark.slow
@@ -169,18 +169,18 @@ def test_small_logits_make_cross_entropy_the_squared_error():
     squared = Parameters(dimension=60, rank=2, steps=60, observe_every=10)
     crossed = dataclasses.replace(squared, loss_function="cross_entropy")
     drawn = [draw(squared, seed) for seed in range(3)]
-    for one, other in zip(train(squared, drawn), train(crossed, drawn), strict=True):
+    for item, other in zip(train(squared, drawn), train(crossed, drawn), strict=True):
         # Centring removes one of 3600 directions, logits of order 1/60 make corrections of that order.
-        gap = np.abs(one.curves["relative_loss"] - other.curves["relative_loss"])
-        assert gap.max() < 0.05 * one.curves["relative_loss"][0]
+        gap = np.abs(item.curves["relative_loss"] - other.curves["relative_loss"])
+        assert gap.max() < 0.05 * item.curves["relative_loss"][0]
 
 
 @pytest.mark.slow
 def test_a_scaled_target_of_descent_is_the_same_problem_in_other_units():
-    one = dataclasses.replace(SMALL, steps=60)
-    four = dataclasses.replace(one, target_scale=4.0, init_scale=2.0)
-    drawn = [[draw(p, seed) for seed in range(3)] for p in (one, four)]
-    for small, large in zip(train(one, drawn[0]), train(four, drawn[1]), strict=True):
+    item = dataclasses.replace(SMALL, steps=60)
+    four = dataclasses.replace(item, target_scale=4.0, init_scale=2.0)
+    drawn = [[draw(p, seed) for seed in range(3)] for p in (item, four)]
+    for small, large in zip(train(item, drawn[0]), train(four, drawn[1]), strict=True):
         # Weights twice as large fit a target four times as large in steps four times as small: exact up to rounding.
         relative = large.curves["relative_loss"]
         np.testing.assert_allclose(small.curves["relative_loss"], relative, rtol=1e-9)
@@ -219,17 +219,17 @@ def decayed():
 def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(monkeypatch, decayed):
     monkeypatch.setattr(study, "_flow", study._flow.__wrapped__)  # it remembers what was predicted
     loss, sentences = decayed.curves["loss"], catalogue.load("s-curves").sentences
-    ((low, high),) = [said.inside for said in sentences if said.id == "weight-decay-end"]
+    ((low, high),) = [text.inside for text in sentences if text.id == "weight-decay-end"]
 
     def compared(name, share):
         """Return the last loss over its prediction, and the deviation of the curve from the flow, in steepest falls."""
         right = getattr(study, name)
         with monkeypatch.context() as planted:
             planted.setattr(study, name, lambda p: share * right(p))
-            found = study.predict(DECAYED, SEEN, Seed(0, 0))
-        gap = np.abs(loss / DECAYED.target_scale**2 - found["flow_loss"]).max()
-        return loss[-1] / max(found["decayed_loss"], 1e-12), gap / -np.diff(
-            found["flow_loss"]
+            result = study.predict(DECAYED, SEEN, Seed(0, 0))
+        gap = np.abs(loss / DECAYED.target_scale**2 - result["flow_loss"]).max()
+        return loss[-1] / max(result["decayed_loss"], 1e-12), gap / -np.diff(
+            result["flow_loss"]
         ).min()
 
     end, gap = compared("weight_decay", 1.0)
@@ -239,10 +239,10 @@ def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(monkeyp
 
 
 def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predicts(decayed):
-    curves, found = decayed.curves, study.predict(DECAYED, SEEN, Seed(0, 0))
+    curves, result = decayed.curves, study.predict(DECAYED, SEEN, Seed(0, 0))
     for name in ("inside", "outside"):
         # First order in the step, .05.
-        np.testing.assert_allclose(curves[name], found[f"flow_{name}"], atol=0.06)
+        np.testing.assert_allclose(curves[name], result[f"flow_{name}"], atol=0.06)
     # |C| = 1 and Z = X Y^T; of rank one the mode is the target itself, and ends at 1 - lambda/2.
     assert curves["mode_strengths"].shape == (SEEN.size, 1)
     assert curves["mode_strengths"][-1, 0] == pytest.approx(0.8, abs=1e-4)
@@ -251,7 +251,7 @@ def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predic
     assert curves["mode_strengths"][0, 0] == pytest.approx(first[0, 0], rel=1e-9)
     lengths = sum(np.sum(own**2) for own in start)
     assert curves["inside"][0] + curves["outside"][0] == pytest.approx(lengths / 2, rel=1e-9)
-    assert np.isnan(found["flow_half_step"][1:]).all()
+    assert np.isnan(result["flow_half_step"][1:]).all()
     adam = study.predict(dataclasses.replace(DECAYED, optimizer="adam"), SEEN, Seed(0, 0))
     assert np.isnan(adam["flow_loss"]).all()
 
@@ -275,13 +275,13 @@ def test_every_value_of_a_foreign_axis_is_judged_alone(name, tmp_path):
     fixed, axis, values = SWEPT[name]
     options = {"seeds": 3, "workers": 0, "quiet": True, **fixed, **SHORT.get(name, {})}
     together, alone = (
-        foretrain.run(name, out=tmp_path / folder, **options, **{axis: given}).claims
-        for folder, given in (("together", values), ("alone", values[0]))
+        foretrain.run(name, out=tmp_path / folder, **options, **{axis: arguments}).claims
+        for folder, arguments in (("together", values), ("alone", values[0]))
     )
     assert len({claim.label for claim in together}) == len(together)
     same = [claim for claim in together if claim.cell[axis] == values[0]]
-    for found, claim in zip(same, alone, strict=True):
-        assert (found.id, found.cell) == (claim.id, {**claim.cell, axis: values[0]})
+    for result, claim in zip(same, alone, strict=True):
+        assert (result.id, result.cell) == (claim.id, {**claim.cell, axis: values[0]})
         # The same runs in lanes of another width: rounding, which a plateau near its threshold could feel but does not.
-        np.testing.assert_allclose(found.measured, claim.measured, rtol=1e-3, atol=1e-6)
-        assert found.seeds == claim.seeds
+        np.testing.assert_allclose(result.measured, claim.measured, rtol=1e-3, atol=1e-6)
+        assert result.seeds == claim.seeds

@@ -36,7 +36,7 @@ def _predicted():
     each = [
         [{**study.predict(p, STEP, s), "trained_pairs": mask(p, s)} for s in seeds] for p in cells
     ]
-    stack = lambda name: np.array([[one[name] for one in cell] for cell in each])  # noqa: E731
+    stack = lambda name: np.array([[item[name] for item in cell] for cell in each])  # noqa: E731
     return {n: stack(n).reshape(*SHAPE, SEEDS, *stack(n).shape[2:]) for n in each[0][0]}
 
 
@@ -89,7 +89,7 @@ def set_to(value):
     return lambda values: np.where(np.isnan(values), np.nan, value + 1e-6 * values)
 
 
-def apart(similarity):
+def spread(similarity):
     """Every domain with representations of its own."""
     return similarity * np.kron(np.eye(5), np.ones((4, 4)))
 
@@ -126,13 +126,13 @@ SPOILT = {
         ("theory/converged_untrained_error", times(1.1)),
     ],
     "unrelated": [("small-init/outputs", np.abs)],
-    "shared-apart": [("similarity", apart)],
-    "shared-apart.corrected": [("small-init/similarity", lambda v: v + 0.04 * apart(v))],
+    "shared-apart": [("similarity", spread)],
+    "shared-apart.corrected": [("small-init/similarity", lambda v: v + 0.04 * spread(v))],
 }
 
 
 def test_every_sentence_can_hold_and_fail():
-    spoilt = {id: [{"changes": dict([one])} for one in each] for id, each in SPOILT.items()}
+    spoilt = {id: [{"changes": dict([item])} for item in each] for id, each in SPOILT.items()}
     check("trained-fraction", build, spoilt)
 
 

@@ -36,8 +36,10 @@ def drawn():
     """Masks and what they predict, shape (1, 1, fraction, seed, ...)."""
     cells = [study.Parameters(trained_fraction=fraction) for fraction in FRACTIONS]
     masks = np.array([[study.mask(p, Seed(0, s)) for s in range(SEEDS)] for p in cells])
-    found = [[common.predict_pairs(mask) for mask in row] for row in masks]
-    theory = {name: np.array([[one[name] for one in row] for row in found]) for name in found[0][0]}
+    result = [[common.predict_pairs(mask) for mask in row] for row in masks]
+    theory = {
+        name: np.array([[item[name] for item in row] for row in result]) for name in result[0][0]
+    }
     return masks[None, None], {name: values[None, None] for name, values in theory.items()}
 
 
@@ -170,24 +172,24 @@ def test_every_sentence_can_hold_and_fail():
 def test_no_run_may_be_stuck_at_twice_the_width_nor_below_its_bound():
     assert verdict_at(16, "determinants", build()) == HOLDS
     assert verdict_at(16, "determinants", build(outcome=OUT_OF_STEPS)) == FAILS
-    one = np.where(np.arange(SEEDS) == 0, 0.9, 1.0)  # one seed alone lies below
-    assert verdict_at(8, "stuck-loss", build(converged_loss=times(one))) != HOLDS
+    item = np.where(np.arange(SEEDS) == 0, 0.9, 1.0)  # one seed alone lies below
+    assert verdict_at(8, "stuck-loss", build(converged_loss=times(item))) != HOLDS
 
 
 def verdict_at(width, id, whole):
-    found = verdicts("translation", whole, id)[id]
-    return next(claim.verdict for claim in found if claim.cell["hidden_width"] == width)
+    result = verdicts("translation", whole, id)[id]
+    return next(claim.verdict for claim in result if claim.cell["hidden_width"] == width)
 
 
 def test_runs_cut_off_while_they_learn_refute_nothing():
     """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
     falling = np.exp(-STEP / 600)
-    found = verdicts("translation", build(outcome=OUT_OF_STEPS, curves=falling))
+    result = verdicts("translation", build(outcome=OUT_OF_STEPS, curves=falling))
     for id in ("determinants", "stuck-loss", "wide-bias"):
-        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
-        assert "not finished" in found[id][0].reason, id
+        assert {claim.verdict for claim in result[id]} == {INCONCLUSIVE}, id
+        assert "not finished" in result[id][0].reason, id
     for id in ("threshold.corrected", "threshold-falls", "threshold-zero.corrected"):
-        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
+        assert {claim.verdict for claim in result[id]} == {INCONCLUSIVE}, id
 
 
 SMALL = study.Parameters(languages=4, words=3, hidden_width=3, trained_fraction=0.5)
@@ -207,8 +209,8 @@ def given_to(parameters):
 
 def ride(parameters, seeds=3, masks=None):
     inputs = [fed(parameters, seed) for seed in range(seeds if masks is None else len(masks))]
-    for one, mask in zip(inputs, masks or [], strict=False):
-        one["trained_pairs"] = mask.astype(float)
+    for item, mask in zip(inputs, masks or [], strict=False):
+        item["trained_pairs"] = mask.astype(float)
     return trained(study.program(parameters), parameters, inputs)
 
 
@@ -253,7 +255,7 @@ def test_stuck_runs_would_never_have_escaped(clashing_runs, monkeypatch):
             bound = run.finals["lasting_bound"]
             assert bound < on.finals["converged_loss"] < 1.05 * bound
             trained = run.finals["trained_pairs"] > 0
-            ends = (one.finals["orientation"][trained] for one in (run, on))
+            ends = (item.finals["orientation"][trained] for item in (run, on))
             np.testing.assert_array_equal(*ends)
 
 

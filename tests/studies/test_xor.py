@@ -51,7 +51,7 @@ def descended(start, rate=1.0):
 def build(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=None, derived=1.0):
     """Runs that do as theory says, but for starts, rates, errors of exact facts, trained weights and derived starts."""
     own = descended(start * theory()["start_strength"].values, rate)
-    beside = descended(gated * theory()["gated_start_strength"].values)
+    neighbour = descended(gated * theory()["gated_start_strength"].values)
     strength = decoupled_strength(P) ** 2
     alone = descended(np.full((1, 4), strength))
     flow = closed_form(np.array([strength]), STEP * P.learning_rate).T
@@ -66,7 +66,7 @@ def build(*, start=1.0, gated=1.0, rate=1.0, off=0.0, weights=None, predicted=No
     predicted = theory() if predicted is None else predicted
     networks = {
         "": network(loss_of(own), own, **units),
-        "gated": network(loss_of(beside), beside, **units),
+        "gated": network(loss_of(neighbour), neighbour, **units),
         "decoupled": network(loss_of(alone), alone),
         "decoupled-flow": network((1 + off) * flow, alone),
         "theory": predicted.assign(start_strength=derived * predicted.start_strength),
@@ -158,3 +158,15 @@ def test_a_gated_network_may_be_the_study_s_own(tmp_path):
     ids = {"decoupled", "closed-form", "gated-unfitted", "predicted-starts"}
     assert {claim.id for claim in result.claims} == ids
     assert not (result.path / "figures" / "cell-types.svg").exists()
+
+
+def test_descent_of_the_reduction_tends_to_the_closed_form():
+    start, time = np.array([1e-3]), 12.0
+    exact = exclusive_or.closed_form(start, np.array([time]))[0, 0]
+    errors = []
+    for rate in (0.04, 0.02, 0.01):
+        steps = round(time / rate)
+        strengths = exclusive_or.descent(start, rate, steps, every=steps)
+        errors.append(abs(exclusive_or.loss_of(np.repeat(strengths[-1], 4)) - exact))
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order

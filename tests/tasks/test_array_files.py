@@ -22,11 +22,11 @@ def test_what_numpy_stored_is_read_back(tmp_path, save):
         "text": np.array(["x", "yz"]),
     }
     save(tmp_path / "x.npz", **stored)
-    found = read_npz(tmp_path / "x.npz")
-    assert found.keys() == stored.keys()
+    result = read_npz(tmp_path / "x.npz")
+    assert result.keys() == stored.keys()
     for name, array in stored.items():
-        assert found[name].dtype == array.dtype
-        np.testing.assert_array_equal(found[name], array)
+        assert result[name].dtype == array.dtype
+        np.testing.assert_array_equal(result[name], array)
         np.save(tmp_path / "x.npy", array)
         np.testing.assert_array_equal(read_npy(tmp_path / "x.npy"), array)
 
@@ -96,10 +96,10 @@ def test_a_changed_byte_is_refused_or_changes_nothing_but_names(tmp_path_factory
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     path.write_bytes(raw)
     try:
-        found = read_npz(path)
+        result = read_npz(path)
     except StoreError:
         return
-    assert all((array == np.arange(5.0)).all() for array in found.values())
+    assert all((array == np.arange(5.0)).all() for array in result.values())
 
 
 def test_files_that_are_not_there_or_not_files_are_named(tmp_path):

@@ -8,10 +8,10 @@ from foretrain.tasks.logic import contextual, xor
 
 @pytest.mark.parametrize(("size", "bell"), [(0, 1), (1, 1), (2, 2), (3, 5), (4, 15), (5, 52)])
 def test_partitions_are_all_and_each_once(size, bell):
-    found = [frozenset(map(frozenset, groups)) for groups in partitions(range(size))]
-    assert len(found) == len(set(found)) == bell
+    result = [frozenset(map(frozenset, groups)) for groups in partitions(range(size))]
+    assert len(result) == len(set(result)) == bell
     assert all(
-        sorted(i for group in groups for i in group) == list(range(size)) for groups in found
+        sorted(i for group in groups for i in group) == list(range(size)) for groups in result
     )
 
 
@@ -25,10 +25,10 @@ def test_features_divide_the_examples():
 
 def test_the_known_tasks_come_out_of_their_gates():
     data = xor(3)
-    made = pathways_data(data.inputs["x"], data.targets["y"], np.eye(4), hidden_width=3)
-    assert made.graph == data.graph
+    built_result = pathways_data(data.inputs["x"], data.targets["y"], np.eye(4), hidden_width=3)
+    assert built_result.graph == data.graph
     for name in data.gates:
-        np.testing.assert_array_equal(made.gates[name], data.gates[name])
+        np.testing.assert_array_equal(built_result.gates[name], data.gates[name])
 
 
 def test_least_loss_is_what_the_paper_s_solutions_leave():

@@ -36,11 +36,11 @@ def write_mnist(folder, part, count, packed=False):
 def test_mnist_with_both_pairs_keeps_their_split(tmp_path):
     (tmp_path / "mnist").mkdir()
     images, labels = write_mnist(tmp_path / "mnist", "train", 30)
-    held, _ = write_mnist(tmp_path / "mnist", "t10k", 12)
+    stored, _ = write_mnist(tmp_path / "mnist", "t10k", 12)
     data = image_files.mnist(0.5, RANDOM())
     np.testing.assert_allclose(data.train_images * 255, images, rtol=1e-6)
     np.testing.assert_array_equal(data.train_labels, labels)
-    np.testing.assert_allclose(data.heldout_images * 255, held, rtol=1e-6)
+    np.testing.assert_allclose(data.heldout_images * 255, stored, rtol=1e-6)
     assert data.classes == 10
 
 
@@ -149,16 +149,16 @@ def test_features_come_with_or_without_a_split(tmp_path):
     np.savez(tmp_path / "a.npz", features=values, labels=labels)
     np.save(tmp_path / "b.npy", values)
     np.save(tmp_path / "b-labels.npy", labels)
-    one = image_files.features(tmp_path / "a.npz", 0.3, RANDOM())
+    item = image_files.features(tmp_path / "a.npz", 0.3, RANDOM())
     other = image_files.features(tmp_path / "b.npy", 0.3, RANDOM())
-    assert one.train_images.shape == (7, 3)
-    assert one.classes == 4
-    np.testing.assert_array_equal(one.train_images, other.train_images)
-    held = {"heldout_features": values[:2], "heldout_labels": labels[:2] + 5}
-    np.savez(tmp_path / "c.npz", features=values, labels=labels, **held)
-    given = image_files.features(tmp_path / "c.npz", 0.3, RANDOM())
-    np.testing.assert_array_equal(given.heldout_images, values[:2])
-    assert given.classes == 7
+    assert item.train_images.shape == (7, 3)
+    assert item.classes == 4
+    np.testing.assert_array_equal(item.train_images, other.train_images)
+    stored = {"heldout_features": values[:2], "heldout_labels": labels[:2] + 5}
+    np.savez(tmp_path / "c.npz", features=values, labels=labels, **stored)
+    options = image_files.features(tmp_path / "c.npz", 0.3, RANDOM())
+    np.testing.assert_array_equal(options.heldout_images, values[:2])
+    assert options.classes == 7
 
 
 GOOD = {"features": np.ones((4, 2)), "labels": np.zeros(4, int)}

@@ -39,8 +39,8 @@ def test_every_correlation_is_the_average_over_examples():
                 expected = np.einsum(
                     "n,ni,nj->ij", product, inputs[other.source], inputs[path.source]
                 )
-                found = statistics.sigma_x(j, p)
-                np.testing.assert_allclose(found, expected / 30, rtol=1e-12, atol=1e-14)
+                result = statistics.sigma_x(j, p)
+                np.testing.assert_allclose(result, expected / 30, rtol=1e-12, atol=1e-14)
         active = statistics.active[statistics.bundle_of[p]]
         assert active == np.count_nonzero(gate[p]) / 30
     for name, array in targets.items():
@@ -109,10 +109,10 @@ def test_a_stored_data_set_is_read_back_and_other_names_are_refused(tmp_path):
     named = {f"{kind}.{name}": array for kind in groups for name, array in groups[kind].items()}
     np.savez(file, **named)
     data = load_gated_data(file, GRAPH)
-    for found, group in zip((data.inputs, data.targets, data.gates), arrays(), strict=True):
-        assert found.keys() == group.keys()
+    for result, group in zip((data.inputs, data.targets, data.gates), arrays(), strict=True):
+        assert result.keys() == group.keys()
         for name, array in group.items():
-            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_array_equal(result[name], array)
     np.savez(file, **named, labels=np.ones(30))
     with pytest.raises(ArgumentError, match="has `labels`"):
         load_gated_data(file, GRAPH)

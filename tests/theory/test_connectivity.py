@@ -16,17 +16,17 @@ EVERY_KIND = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
 
 def test_the_prediction_of_every_kind_of_pair():
     # Input 0 and 1 share output 1; input 2 is trained with output 2 alone; input 3 and output 3 with none.
-    found = connectivity.predicted_pair_error(EVERY_KIND, 5.0, 2.0)
-    assert found.tolist() == [[0, 0, 5, 2], [0, 0, 5, 2], [5, 5, 0, 2], [2, 2, 2, 2]]
+    result = connectivity.predicted_pair_error(EVERY_KIND, 5.0, 2.0)
+    assert result.tolist() == [[0, 0, 5, 2], [0, 0, 5, 2], [5, 5, 0, 2], [2, 2, 2, 2]]
     # Twelve untrained pairs: one within, four across, seven with an idle domain.
     several = connectivity.predict_masks([EVERY_KIND, np.ones((4, 4), int)], 5.0, 2.0)
     assert several.untrained_error[0] == pytest.approx((4 * 5 + 7 * 2) / 12)
     assert np.isnan(several.untrained_error[1])
     assert several.component_count.tolist() == [4, 1]
-    assert (several.pair_error == [found, np.zeros((4, 4))]).all()
+    assert (several.pair_error == [result, np.zeros((4, 4))]).all()
     # Without numbers, words are one-hot; an idle domain answers zero: half of what unrelated signs cost.
-    found = connectivity.predicted_pair_error(EVERY_KIND)
-    assert found.tolist() == [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
+    result = connectivity.predicted_pair_error(EVERY_KIND)
+    assert result.tolist() == [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
     assert connectivity.predicted_pair_error(EVERY_KIND, 3.0)[3, 3] == 1.5
 
 
@@ -131,11 +131,11 @@ def test_pairs_are_joined_when_the_last_pair_of_their_quickest_path_is_learned()
     random = np.random.default_rng(2)
     for _ in range(6):
         times = np.where(random.random((3, 4)) < 0.6, random.random((3, 4)), np.nan)
-        found = connectivity.joining_times(times)
+        result = connectivity.joining_times(times)
         graph = networkx.Graph()
         graph.add_nodes_from(range(7))
         graph.add_edges_from((i, 3 + j) for i, j in np.argwhere(np.isfinite(times)))
         for source, output in itertools.product(range(3), range(4)):
             paths = networkx.all_simple_edge_paths(graph, source, 3 + output)
             last = (max(times[min(pair), max(pair) - 3] for pair in path) for path in paths)
-            assert found[source, output] == min(last, default=np.inf)
+            assert result[source, output] == min(last, default=np.inf)

@@ -61,8 +61,8 @@ def test_riccati_solution_is_the_flow(case, time_constant):
     x, y = balanced_flow(start[:2], times, start[2], time_constant=time_constant)
     exact = product(x, y), product(x, x), product(y, y)
     simulated = integrated(*start, times, time_constant)
-    for found, expected in zip(exact, simulated, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-8)
+    for result, expected in zip(exact, simulated, strict=True):
+        np.testing.assert_allclose(result, expected, atol=1e-8)
 
 
 def test_repeated_singular_values_and_zero_overlaps_are_exact():

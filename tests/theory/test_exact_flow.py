@@ -59,8 +59,8 @@ def test_the_loss_is_that_of_the_statistics_and_banks_shrink_without_changing_th
     small = exact_flow.compressed(weights, statistics)
     expected = example_loss(data.graph, weights, data.inputs, data.targets, data.gates).mean()
     for w in (weights, small):
-        found = exact_flow.loss(bundle_products(statistics, w), ends)
-        assert found == pytest.approx(expected, rel=1e-12)
+        result = exact_flow.loss(bundle_products(statistics, w), ends)
+        assert result == pytest.approx(expected, rel=1e-12)
     for _ in range(20):  # any step along the gradient, not only the start
         big, little = (statistics_gradient(statistics, w) for w in (weights, small))
         weights = {name: weights[name] - 0.05 * big[name] for name in weights}
@@ -100,8 +100,8 @@ def test_where_data_commute_it_is_the_reduction():
     frames = reduced_dynamics.hidden_frames(reduction, np.random.default_rng(0))
     weights = reduced_dynamics.decoupled_weights(state, frames, reduction)
     (group,) = reduction.groups
-    found = {group.bundles[0]: (group.frames["y"], group.frames["x"])}
-    flow = exact_flow.flow_until(weights, 40.0, statistics, frames=found)
+    result = {group.bundles[0]: (group.frames["y"], group.frames["x"])}
+    flow = exact_flow.flow_until(weights, 40.0, statistics, frames=result)
     states = reduced_dynamics.flow(state, flow.times, reduction)
     np.testing.assert_allclose(flow.loss, reduced_dynamics.loss(states, reduction), atol=1e-8)
     strengths = reduced_dynamics.mode_strengths(states, reduction)
@@ -131,8 +131,8 @@ def test_the_largest_curvature_is_that_of_the_hessian():
     )
     data = GatedData(graph, {"x": np.ones((1, 1))}, {"y": np.full((1, 1), 2.0)})
     weights = {"in": np.full((1, 1), np.sqrt(2)), "out": np.full((1, 1), np.sqrt(2))}
-    found = exact_flow.largest_curvature(weights, gather_statistics(data))
-    assert found == pytest.approx(4, rel=1e-4)
+    result = exact_flow.largest_curvature(weights, gather_statistics(data))
+    assert result == pytest.approx(4, rel=1e-4)
 
 
 def test_the_flow_stops_where_it_is_asked_and_says_whether_it_got_there():

@@ -85,10 +85,10 @@ def test_a_unit_along_its_example_belongs_to_it_alone():
 def test_the_reduction_grows_from_the_same_starts():
     reduction = find_reduction(gather_statistics(xor(3)))
     weights, edges = gated(), [edge.name for edge in reduction.graph.edges]
-    found = dict(zip(edges, grown_start(weights, reduction), strict=True))
+    result = dict(zip(edges, grown_start(weights, reduction), strict=True))
     for k, strength in enumerate(gated_strengths(weights), 1):
-        np.testing.assert_array_equal(found[f"in{k}"], found[f"out{k}"])
-        assert (found[f"in{k}"] * found[f"out{k}"]).sum() == pytest.approx(strength)
+        np.testing.assert_array_equal(result[f"in{k}"], result[f"out{k}"])
+        assert (result[f"in{k}"] * result[f"out{k}"]).sum() == pytest.approx(strength)
     # Decoupled weights are where they grow from.
     state = decoupled_start(0.3, reduction)
     frames = hidden_frames(reduction, RANDOM)

@@ -32,8 +32,8 @@ def test_of_a_balanced_start_it_is_the_closed_form():
     product = target[0] @ target[1].T
     x, y = deep_linear.balanced_flow(balanced, steps * rate, product, time_constant=0.5)
     expected = np.sum((product - x @ y.transpose(0, 2, 1)) ** 2, (1, 2))
-    found = descent_curves(balanced, rate, steps, target)
-    np.testing.assert_allclose(found.loss, expected, rtol=1e-4)
+    result = descent_curves(balanced, rate, steps, target)
+    np.testing.assert_allclose(result.loss, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("rank", "decay"), [(1, 0.0), (2, 0.0), (3, 0.2), (14, 0.0)])
@@ -43,9 +43,9 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
     for rate, steps in ((0.02, 100), (0.004, 500)):
         losses, (x, y) = trained(target, start, rate, steps, decay)
         stored = np.arange(0, steps + 1, steps // 50)
-        found = descent_curves(start, rate, stored, target, decay, followed=rank)
+        result = descent_curves(start, rate, stored, target, decay, followed=rank)
         errors.append(
-            np.abs(found.loss - losses[stored]).max() / np.sum((target[0] @ target[1].T) ** 2)
+            np.abs(result.loss - losses[stored]).max() / np.sum((target[0] @ target[1].T) ** 2)
         )
     # A fifth of the step, a fifth of the error; without the imbalance it would stay.
     assert errors[1] < 0.3 * errors[0]
@@ -54,23 +54,23 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
         goal.T @ (own / np.linalg.norm(own, axis=0))
         for goal, own in zip(target, (x, y), strict=True)
     ]
-    np.testing.assert_allclose(found.alignments[-1], cosines[0] * cosines[1], atol=0.02)
+    np.testing.assert_allclose(result.alignments[-1], cosines[0] * cosines[1], atol=0.02)
     left, _, right = np.linalg.svd(target[0] @ target[1].T)
     modes = np.diag(left.T @ x @ y.T @ right.T)[:rank]
-    np.testing.assert_allclose(found.modes[-1], modes, atol=0.01)
+    np.testing.assert_allclose(result.modes[-1], modes, atol=0.01)
     inside = sum(
         np.sum((np.linalg.qr(g)[0].T @ own) ** 2) for g, own in zip(target, (x, y), strict=True)
     )
     whole = np.sum(x**2) + np.sum(y**2)
-    assert found.inside[-1] == pytest.approx(inside, rel=0.02)
-    assert found.outside[-1] == pytest.approx(whole - inside, abs=0.01 * whole)
+    assert result.inside[-1] == pytest.approx(inside, rel=0.02)
+    assert result.outside[-1] == pytest.approx(whole - inside, abs=0.01 * whole)
 
 
 def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     target, start = drawn(2, 3)
-    found = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
+    result = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
     expected = decayed_loss(target[0] @ target[1].T, 3, 0.4)
-    assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
+    assert result.loss[-1] == pytest.approx(expected, rel=1e-6)
 
 
 def test_decay_takes_half_of_itself_from_every_strength_it_can_learn():

@@ -32,7 +32,7 @@ def test_no_set_of_singular_factors_costs_less_than_one_alone(seed):
     cost = {}
     for size in range(1, len(parts) + 1):
         for chosen in itertools.combinations(parts, size):
-            singular = np.any([parts[one] for one in chosen], 0)
+            singular = np.any([parts[item] for item in chosen], 0)
             cost[chosen] = (upright & singular).sum()
     assert margin == min(cost.values()) == min(v for k, v in cost.items() if len(k) == 1)
 

@@ -57,10 +57,10 @@ def dense(statistics, weights) -> np.ndarray:
 
     def gradient(point):
         pieces = zip(shapes, np.split(point, ends[:-1]), strict=True)
-        found = statistics_gradient(
+        result = statistics_gradient(
             statistics, {n: piece.reshape(shapes[n]) for n, piece in pieces}
         )
-        return np.concatenate([found[name].ravel() for name in shapes])
+        return np.concatenate([result[name].ravel() for name in shapes])
 
     step = 1e-4  # the gradient is a polynomial with coefficients of order one
     columns = [
@@ -107,7 +107,7 @@ def test_through_three_edges_the_saddle_is_flat_and_needs_spare_units():
         assert leads_down_flat(end, reduction, 1e-4) is flat
 
 
-def found(data):
+def attainable_loss(data):
     statistics = gather_statistics(data)
     return attainable(statistics, find_reduction(statistics, approximate=True))
 
@@ -117,7 +117,7 @@ def test_wide_pathways_attain_least_squares_whatever_the_gates():
     x, y = generator.standard_normal((30, 3)), generator.standard_normal((30, 1))
     opens = generator.random((2, 30)) < 0.5
     for gates in (np.ones((1, 30)), opens, generator.random((3, 30)), np.ones((2, 30))):
-        least = found(pathways_data(x, y, gates, hidden_width=3))
+        least = attainable_loss(pathways_data(x, y, gates, hidden_width=3))
         assert least.loss == pytest.approx(least_loss(x, y, gates), rel=1e-10)
         assert not least.is_bound
 
@@ -128,7 +128,7 @@ def test_a_bottleneck_attains_reduced_rank_regression_and_training_finds_it(widt
     x = generator.standard_normal((40, 3)) * [1.5, 1.0, 0.7]
     y = x @ generator.standard_normal((3, 3)) * 0.5 + 0.1 * generator.standard_normal((40, 3))
     data = chain(widths, x, y)
-    least = found(data)
+    least = attainable_loss(data)
     values, vectors = np.linalg.eigh(x.T @ x / 40)
     strengths = np.linalg.svd(y.T @ x / 40 @ vectors / np.sqrt(values), compute_uv=False)
     expected = ((y**2).sum() / 40 - (strengths[: min(widths)] ** 2).sum()) / 2
@@ -146,15 +146,15 @@ def test_parallel_banks_add_their_ranks_and_the_narrowest_cut_decides():
         }
     )
     data = GatedData(graph, {"x": np.eye(4)}, {"y": np.diag([4.0, 3, 2, 1])})
-    least = found(data)  # one mode through a, one through c
+    least = attainable_loss(data)  # one mode through a, one through c
     assert least.loss == pytest.approx((2**2 + 1) / 8)
     assert not least.is_bound
 
 
 def test_one_unit_for_all_routes_attains_the_best_matrix_of_rank_one():
-    assert found(routes(HADAMARD)).loss == 0
+    assert attainable_loss(routes(HADAMARD)).loss == 0
     for table in (HADAMARD, NEARLY_SEPARATE, [[1, 2, 0], [1, -1, 0.5]]):
-        least = found(routes(table, width=1))
+        least = attainable_loss(routes(table, width=1))
         left = np.linalg.svd(table, compute_uv=False)[1:]
         assert least.loss == pytest.approx((left**2).sum() / np.size(table) / 2)
         assert not least.is_bound

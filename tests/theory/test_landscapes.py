@@ -27,14 +27,14 @@ def boltzmann(landscape, beta):
 
 
 @pytest.mark.parametrize(
-    "landscape", [one for one in BOXED if one.dimension < 3], ids=lambda one: one.name
+    "landscape", [item for item in BOXED if item.dimension < 3], ids=lambda first: first.name
 )
 @pytest.mark.parametrize("beta", BETAS)
 def test_temperature_curves_are_boltzmann_means_in_the_box(landscape, beta):
     assert landscape.by_temperature(beta) == pytest.approx(boltzmann(landscape, beta), rel=1e-5)
 
 
-@pytest.mark.parametrize("landscape", BOXED, ids=lambda one: one.name)
+@pytest.mark.parametrize("landscape", BOXED, ids=lambda first: first.name)
 def test_both_curves_tend_to_the_limit_and_one_is_the_mean_of_the_other(landscape):
     gap = 2 * (landscape.multiplicity - 1) / np.log(1e12) + 1e-2
     assert abs(float(landscape.by_volume(np.array(1e-12))) - landscape.limit) < gap
@@ -43,31 +43,31 @@ def test_both_curves_tend_to_the_limit_and_one_is_the_mean_of_the_other(landscap
         return
     eps = np.geomspace(1e-13, 1, 20_001)
     beta = 1e4  # no weight is left at eps = 1, where the box ends
-    found = landscapes.temperature_from_volume(landscape.by_volume, beta, eps)
+    result = landscapes.temperature_from_volume(landscape.by_volume, beta, eps)
     # What is below the grid: V of a power law starts at 0, not at what trapezia start from.
-    assert found == pytest.approx(float(landscape.by_temperature(beta)), rel=2e-5)
+    assert result == pytest.approx(float(landscape.by_temperature(beta)), rel=2e-5)
 
 
 def test_values_of_the_document():
     assert landscapes.power(1).by_temperature(1.0) == pytest.approx(0.2537, abs=1e-4)
     assert landscapes.product().by_temperature(240.0) == pytest.approx(0.366, abs=5e-4)
-    free = [one.dimension - 2 * one.limit for one in map(landscapes.product, (1, 1), (2, 1))]
+    free = [item.dimension - 2 * item.limit for item in map(landscapes.product, (1, 1), (2, 1))]
     assert (free, landscapes.plane().dimension) == ([1.5, 1], 3)
 
 
 @pytest.mark.parametrize("c", [0.03, 0.3, 1.0])
 def test_quadratic_below_the_fourth_power_of_c_and_quartic_above(c):
-    one = landscapes.crossover(c)
+    item = landscapes.crossover(c)
     for beta in (8 * 0.3 / c**4, 8 / c**4, 8e3 / c**4):
         scale = min(beta**-0.25, 1 / (c * beta**0.5))
         w = np.linspace(0, 40 * scale, 400_001)
-        loss = one.loss(w[:, None])
+        loss = item.loss(w[:, None])
         mass = np.exp(-beta * loss)
-        said = beta * np.trapezoid(mass * loss, w) / np.trapezoid(mass, w)
-        assert one.by_temperature(beta) == pytest.approx(said, rel=1e-6)
-    assert one.by_volume(1e-9 * c**4) == pytest.approx(0.5, abs=1e-8)
-    assert one.by_volume(1e9 * c**4) == pytest.approx(0.25, abs=1e-4)
+        text = beta * np.trapezoid(mass * loss, w) / np.trapezoid(mass, w)
+        assert item.by_temperature(beta) == pytest.approx(text, rel=1e-6)
+    assert item.by_volume(1e-9 * c**4) == pytest.approx(0.5, abs=1e-8)
+    assert item.by_volume(1e9 * c**4) == pytest.approx(0.25, abs=1e-4)
     # In the middle at eps = 3/4 c^4: (1 + 4 eps/c^4)^(-1/2) = 1/2.
-    assert one.by_volume(0.75 * c**4) == pytest.approx(0.375)
-    assert one.by_temperature(1e9 / c**4) == pytest.approx(0.5, abs=1e-6)
-    assert one.by_temperature(1e-9 / c**4) == pytest.approx(0.25, abs=1e-3)
+    assert item.by_volume(0.75 * c**4) == pytest.approx(0.375)
+    assert item.by_temperature(1e9 / c**4) == pytest.approx(0.5, abs=1e-6)
+    assert item.by_temperature(1e-9 / c**4) == pytest.approx(0.25, abs=1e-3)

@@ -24,7 +24,7 @@ def test_the_kernel_is_that_of_automatic_derivatives():
         def flat(images):
             slopes = jax.jacobian(outputs)(tuple(START), images)
             return np.concatenate(
-                [np.asarray(one).reshape(len(images), 3, -1) for one in slopes], 2
+                [np.asarray(item).reshape(len(images), 3, -1) for item in slopes], 2
             )
 
         wanted = np.einsum("xkw,ykw->xy", flat(OTHERS), flat(IMAGES)) / 3

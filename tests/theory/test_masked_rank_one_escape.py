@@ -58,8 +58,8 @@ def test_closed_forms_are_the_linearised_flow(seed, shape):
         place, returning = early.sign * progress, bool(turned and time > turned)
         assert escape.time_at(early, place, returning=returning) == pytest.approx(time, rel=1e-8)
         largest = max(np.abs(left).max(), np.abs(right).max(), abs(scale))
-        found = escape.weights_at(early, progress, scale)
-        for own, expected in zip(found, (left, right, scale), strict=True):
+        result = escape.weights_at(early, progress, scale)
+        for own, expected in zip(result, (left, right, scale), strict=True):
             np.testing.assert_allclose(own, expected, atol=1e-7 * largest)
 
 

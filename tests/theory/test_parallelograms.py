@@ -108,11 +108,11 @@ def test_ideal_by_its_definition():
 
 def test_critical_size_is_where_an_order_becomes_unique():
     five = groups.addition(5)
-    found = theory.critical_sizes(five, 20, np.random.default_rng(0))
+    result = theory.critical_sizes(five, 20, np.random.default_rng(0))
     order = np.random.default_rng(0).permuted(np.tile(np.arange(15), (20, 1)), axis=1)
     for k, place in enumerate(order):
         unique = [bool(theory.unique_linear(five, place < size)) for size in range(1, 16)]
-        assert found[k] == 1 + unique.index(True)
+        assert result[k] == 1 + unique.index(True)
 
 
 @pytest.mark.parametrize("operation", [groups.cyclic(5), groups.cyclic(6), groups.dihedral(4)])

@@ -26,22 +26,22 @@ def race(outputs=4, domains=7, scale=0.2, times=TIMES):
 
 
 def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution():
-    found = race()
-    np.testing.assert_allclose(found.gain[0], 0, atol=1e-12)
-    for layer in (found.outer, found.hidden):
+    result = race()
+    np.testing.assert_allclose(result.gain[0], 0, atol=1e-12)
+    for layer in (result.outer, result.hidden):
         np.testing.assert_allclose(layer[0], 0.2, rtol=1e-6)
-    np.testing.assert_allclose(found.cosine[0], 0, atol=1e-6)
-    np.testing.assert_allclose(found.gain[-1], S / D, rtol=1e-12)
-    assert race_loss(found.gain, S, D, 0.5)[-1] == pytest.approx(0.25)
+    np.testing.assert_allclose(result.cosine[0], 0, atol=1e-6)
+    np.testing.assert_allclose(result.gain[-1], S / D, rtol=1e-12)
+    assert race_loss(result.gain, S, D, 0.5)[-1] == pytest.approx(0.25)
 
 
 def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
-    found = race(outputs=7)
-    own = (1 - found.cosine) * found.outer**2
+    result = race(outputs=7)
+    own = (1 - result.cosine) * result.outer**2
     np.testing.assert_allclose(own, 0.04, rtol=1e-9)
     # Far from the start the conserved quantity of the whole network: M B1^2 - B2^2 = (M - 1) sigma^2, but for what the
     # second direction of the hidden matrix has lost.
-    left = 7 * found.outer[-1] ** 2 - found.hidden[-1] ** 2
+    left = 7 * result.outer[-1] ** 2 - result.hidden[-1] ** 2
     np.testing.assert_allclose(left, 6 * 0.04, rtol=0.2)
 
 
@@ -50,12 +50,12 @@ def of_maps(maps, times=TIMES, scale=0.2):
 
 
 def test_equal_maps_have_one_part_which_is_the_race():
-    parts, found = of_maps(np.ones((7, 7))), race(outputs=7)
-    np.testing.assert_allclose(parts.gain[:, 0], found.gain, rtol=1e-6, atol=1e-9)
+    parts, result = of_maps(np.ones((7, 7))), race(outputs=7)
+    np.testing.assert_allclose(parts.gain[:, 0], result.gain, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(parts.gain[:, 1:], 0, atol=1e-12)
     length = np.sqrt(parts.power.sum(1) / 7)
-    np.testing.assert_allclose(length, found.outer, rtol=1e-6)
-    expected = race_loss(found.gain, S, D, 0.0)
+    np.testing.assert_allclose(length, result.outer, rtol=1e-6)
+    expected = race_loss(result.gain, S, D, 0.0)
     np.testing.assert_allclose(
         parts_loss(parts, np.ones((7, 7)), S, D), expected, rtol=1e-6, atol=1e-9
     )
@@ -80,11 +80,11 @@ def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
 def test_dot_products_are_those_of_the_parts():
     parts = parts_of_mask(race().gain, 0.2, circulant(7, 4))
     modes = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    found = parts_similarity(parts, modes)
-    cosine, _ = cross_domain_similarity(found, 3)
-    within, between = (one[-1] for one in domain_similarity(parts, modes, 4))
+    result = parts_similarity(parts, modes)
+    cosine, _ = cross_domain_similarity(result, 3)
+    within, between = (item[-1] for item in domain_similarity(parts, modes, 4))
     assert float(cosine) == pytest.approx((18 * within + 24 * between) / 42, rel=1e-9)
-    np.testing.assert_allclose(found[:3, :3], modes * race().outer[-1] ** 2 @ modes.T, rtol=1e-6)
+    np.testing.assert_allclose(result[:3, :3], modes * race().outer[-1] ** 2 @ modes.T, rtol=1e-6)
 
 
 def test_refuses_masks_for_which_it_is_not_derived():
@@ -100,7 +100,7 @@ def test_similarity_is_the_gram_matrix_of_what_encoders_make_of_the_items(cosine
     frame = np.linalg.qr(np.random.default_rng(0).normal(size=(hidden, hidden)))[0]
     shared, *own = np.split(frame[:, : 4 * (domains + 1)], domains + 1, axis=1)
     # Vectors of a part in common and one of their own: any two domains are at this cosine in every mode.
-    encoders = [np.sqrt(cosine) * shared + np.sqrt(1 - cosine) * one for one in own]
-    activity = np.concatenate([one * strength @ modes.T for one in encoders], axis=1)
-    found = similarity(modes, strength**2, cosine, domains)
-    np.testing.assert_allclose(found, activity.T @ activity, atol=1e-12)
+    encoders = [np.sqrt(cosine) * shared + np.sqrt(1 - cosine) * item for item in own]
+    activity = np.concatenate([item * strength @ modes.T for item in encoders], axis=1)
+    result = similarity(modes, strength**2, cosine, domains)
+    np.testing.assert_allclose(result, activity.T @ activity, atol=1e-12)

@@ -43,21 +43,21 @@ def network(outputs):
         first = np.einsum("jha,ijab->ihb", back, error)
         return first, inner, np.einsum("ihb,ijab->jha", ahead, error)
 
-    weights, found, step = start(), [], 0.15
+    weights, result, step = start(), [], 0.15
     for number in range(len(TIMES) * 4):
         if number % 4 == 0:
-            b, n, c = (np.linalg.svd(one, compute_uv=False) for one in weights)
-            found.append([b.mean(0), n[:3], c.mean(0)])
+            b, n, c = (np.linalg.svd(item, compute_uv=False) for item in weights)
+            result.append([b.mean(0), n[:3], c.mean(0)])
         half = [w + step / 2 * v for w, v in zip(weights, velocity(*weights), strict=True)]
         weights = [w + step * v for w, v in zip(weights, velocity(*half), strict=True)]
-    return np.array(found)
+    return np.array(result)
 
 
-def left(found, outputs):
+def left(result, outputs):
     """Share of what parts each layer from the race of wide weights that is left, largest over layers."""
     race = from_random(SCALE, TIMES, circulant(6, outputs), S, D)
     wide = np.stack([race.outer, race.hidden, race.outer], 1)
-    gaps = (((network(outputs) - one) ** 2).sum((0, 2)) for one in (found, wide))
+    gaps = (((network(outputs) - item) ** 2).sum((0, 2)) for item in (result, wide))
     return float(np.divide(*gaps).max())
 
 
@@ -65,10 +65,10 @@ def left(found, outputs):
 @pytest.mark.parametrize("outputs", LAYERS)
 def test_layers_grow_as_their_own_start_says(outputs):
     own = part_planes(*start(), circulant(6, outputs))
-    found = part_flow(own, TIMES, S, D)
-    assert left(found.singular_values, outputs) < 1 - LAYERS[outputs]
-    np.testing.assert_allclose(found.singular_values[0], SCALE)
-    np.testing.assert_allclose(found.gain[-1], S / D, rtol=1e-3)
+    result = part_flow(own, TIMES, S, D)
+    assert left(result.singular_values, outputs) < 1 - LAYERS[outputs]
+    np.testing.assert_allclose(result.singular_values[0], SCALE)
+    np.testing.assert_allclose(result.gain[-1], S / D, rtol=1e-3)
     # Another start, every part at the pace of the mean, or the hidden matrix turned around.
     others = part_planes(*start(1), circulant(6, outputs))
     turned = part_planes(start()[0], start()[1].T, start()[2], circulant(6, outputs))
@@ -93,7 +93,7 @@ def test_one_domain_alone_is_the_whole_network():
     first, last = (scale * orthogonal(random, width, 3) for _ in range(2))
     hidden = scale * orthogonal(random, width, width)
     factors = race_factors(1, 1)
-    found = flow([planes(first[None], hidden[None], last[None])], ALONG, S, UNEVEN, [factors])
+    result = flow([planes(first[None], hidden[None], last[None])], ALONG, S, UNEVEN, [factors])
 
     def velocity(_, state):
         w1, w2, w3 = np.split(state, [3 * width, 3 * width + width**2])
@@ -108,9 +108,9 @@ def test_one_domain_alone_is_the_whole_network():
     shapes = (-1, 3, width), (-1, width, width), (-1, width, 3)
     w3, w2, w1 = (w.reshape(shape) for w, shape in zip((w3, w2, w1), shapes, strict=True))
     gain = np.einsum("tmh,thk,tkm->tm", w3, w2, w1)
-    assert found.gain[:, 0] == pytest.approx(gain, abs=2e-5 * gain.max())
+    assert result.gain[:, 0] == pytest.approx(gain, abs=2e-5 * gain.max())
     power = np.linalg.norm(w1, axis=1) * np.linalg.norm(w3, axis=2)
-    assert found.outer_power[:, 0] == pytest.approx(power, rel=1e-4)
+    assert result.outer_power[:, 0] == pytest.approx(power, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -125,8 +125,8 @@ def test_vectors_that_overlap_with_nothing_follow_the_closed_form_alone_and_in_a
         closed.append(random_scheme(size * scale, factors))
         shares.append(factors)
     for some in (slice(0, 1), slice(None)):
-        found = flow(schemes[some], 10 * ALONG, s, d, shares[some])
-        assert found.gain[..., 0] == pytest.approx(
+        result = flow(schemes[some], 10 * ALONG, s, d, shares[some])
+        assert result.gain[..., 0] == pytest.approx(
             gains(closed[some], 10 * ALONG, *s, *d), rel=1e-3, abs=1e-5
         )
 

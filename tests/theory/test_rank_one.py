@@ -68,7 +68,7 @@ def test_descent_tends_to_the_flow_at_first_order_in_the_step():
 def test_imbalance_is_conserved_or_falls_exponentially(weight_decay):
     start, times = reduce(*draw(4)), np.linspace(0, 5, 41)
     path = rank_one.flow(start, times, weight_decay)
-    before, after = (one.squared_norm_x - one.squared_norm_y for one in (start, path))
+    before, after = (item.squared_norm_x - item.squared_norm_y for item in (start, path))
     expected = before * np.exp(-2 * weight_decay * times)
     np.testing.assert_allclose(after, expected, atol=1e-10)  # 100 x the integrator's
 
@@ -105,11 +105,11 @@ def test_user_errors_name_the_argument():
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])
 def test_plateau_begins_and_ends_where_the_loss_says(weight_decay):
     start = reduce(*draw(1))
-    found = plateau(start, weight_decay=weight_decay)
-    assert 0 < found.start < found.end
-    ends = loss(rank_one.flow(start, [found.start, found.end], weight_decay))
+    result = plateau(start, weight_decay=weight_decay)
+    assert 0 < result.start < result.end
+    ends = loss(rank_one.flow(start, [result.start, result.end], weight_decay))
     np.testing.assert_allclose(ends, [1.1, 0.9], atol=1e-9)
-    grid = np.linspace(0, found.end, 2000)[:-1]
+    grid = np.linspace(0, result.end, 2000)[:-1]
     assert (loss(rank_one.flow(start, grid, weight_decay)) > 0.9).all()
 
 

@@ -28,8 +28,8 @@ def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():
     s, d, a0 = np.sqrt(2) / 4, 1 / 2, start**2
     strength = (s / d) / (1 - (1 - s / (d * a0)) * np.exp(-2 * s * times))  # eq. (21), tau = 1
     # Integrated at a relative tolerance of 1e-10.
-    found = mode_strengths(states, reduction)[..., 0]
-    np.testing.assert_allclose(found, np.tile(strength, (4, 1)).T, rtol=1e-7)
+    result = mode_strengths(states, reduction)[..., 0]
+    np.testing.assert_allclose(result, np.tile(strength, (4, 1)).T, rtol=1e-7)
     expected = 1 / 2 - np.sqrt(2) * strength + strength**2  # eq. (23)
     np.testing.assert_allclose(loss(states, reduction), expected, atol=1e-8)
     half = np.log(s / (d * a0) - 1) / (2 * s)

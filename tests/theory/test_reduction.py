@@ -201,9 +201,9 @@ def test_opposed_orders_of_modes_on_two_paths_are_refused():
     first = np.array([1.0, 1.0, 0.0, 0.0])
     gates = {"a": first, "b": 1 - first}
     data = GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"x": x}, {"y": y}, gates)
-    found = find_reduction(gather_statistics(data))
+    result = find_reduction(gather_statistics(data))
     # The identity and the swap do commute: they share frames, with singular values of both signs.
-    np.testing.assert_allclose(np.sort(found.singular_values.ravel()), [-0.25, 0.25, 0.25, 0.25])
+    np.testing.assert_allclose(np.sort(result.singular_values.ravel()), [-0.25, 0.25, 0.25, 0.25])
     data = GatedData(data.graph, {"x": x}, {"y": y * [1.0, 3.0]}, gates)
     with pytest.raises(ReductionError, match="cannot be diagonalised jointly"):
         find_reduction(gather_statistics(data))

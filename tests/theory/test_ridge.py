@@ -30,10 +30,10 @@ def by_hand(data, targets, teacher, weights, decay, rate, steps):
 @pytest.mark.parametrize("decay", [0.0, 0.02])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_the_closed_form_is_descent_step_by_step(n, decay, noise):
-    given = drawn(n, noise=noise)
-    run = descent(*given, decay, 0.1)
+    options = drawn(n, noise=noise)
+    run = descent(*options, decay, 0.1)
     np.testing.assert_allclose(
-        run.errors(np.arange(301)), by_hand(*given, decay, 0.1, 300), rtol=1e-9, atol=1e-12
+        run.errors(np.arange(301)), by_hand(*options, decay, 0.1, 300), rtol=1e-9, atol=1e-12
     )
     assert run.null.sum() == max(20 - n, 0)
 
@@ -41,14 +41,14 @@ def test_the_closed_form_is_descent_step_by_step(n, decay, noise):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, noise):
-    given = drawn(15, 20, init_scale=20.0, noise=noise, seed=seed)
-    run = descent(*given, 0.006, 0.1)
+    options = drawn(15, 20, init_scale=20.0, noise=noise, seed=seed)
+    run = descent(*options, 0.006, 0.1)
     assert (np.abs(run.factor) <= 1).all()
     for threshold in (0.35, 0.5, 0.8):
-        found = run.first_steps((0.01, threshold), 30_000)[1]
+        result = run.first_steps((0.01, threshold), 30_000)[1]
         low, law, high = run.generalisation(threshold)
         assert low <= law <= high
-        assert low <= found <= high + 1 or (np.isinf(low) and np.isinf(found))
+        assert low <= result <= high + 1 or (np.isinf(low) and np.isinf(result))
 
 
 def test_no_decay_helps_where_the_null_space_holds_too_much_of_the_teacher():

@@ -48,5 +48,5 @@ def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():
     strengths = graph.strengths[0] + 1e3 * (np.arange(basis.layers[0].size) < 4)
     ordered = type(graph)((strengths,))
     kept = 4 * basis.layers[1].size
-    found = ablation_curve(network, x, basis, [kept], graph=ordered)
-    np.testing.assert_allclose(found, ablation_curve(network, x, basis, [4]), rtol=1e-9)
+    result = ablation_curve(network, x, basis, [kept], graph=ordered)
+    np.testing.assert_allclose(result, ablation_curve(network, x, basis, [4]), rtol=1e-9)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_toy import SEED, SMALL, check_first_gradient, finals, given, observed, trained
+from small_toy import SEED, SMALL, check_first_gradient, finals, inputs_of, observed, trained
 
 import foretrain
 from foretrain.errors import ArgumentError
@@ -60,8 +60,8 @@ def direct(p, inputs, state):
     if task.commutative:
         closed = parallelograms.parallelograms_of(embedding, task, p.parallelogram_tolerance)
     else:
-        apart = joined[first] - joined[second]
-        closed = (apart**2).mean(1) < (p.parallelogram_tolerance * (embedding**2).mean()) ** 2
+        distance = joined[first] - joined[second]
+        closed = (distance**2).mean(1) < (p.parallelogram_tolerance * (embedding**2).mean()) ** 2
     gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
     alike = gap < p.parallelogram_tolerance**2 * outputs.var(0).mean()
     return {
@@ -78,19 +78,19 @@ def direct(p, inputs, state):
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_observed_is_what_its_definitions_say(name, x64):
     p = replace(CASES[name], decoder_learning_rate=3e-3)
-    inputs = given(p)
+    inputs = inputs_of(p)
     for steps in (0, 60):
         state = trained(p, steps, inputs)
-        found = observed(p, inputs, state)
+        result = observed(p, inputs, state)
         for variable, expected in direct(p, inputs, state).items():
-            assert float(found[variable]) == pytest.approx(expected, rel=1e-12), variable
-        np.testing.assert_array_equal(found["embedding"], state.embedding)
+            assert float(result[variable]) == pytest.approx(expected, rel=1e-12), variable
+        np.testing.assert_array_equal(result["embedding"], state.embedding)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
     p = CASES[name]
-    inputs = given(p)
+    inputs = inputs_of(p)
     check_first_gradient(p, inputs, lambda state: direct(p, inputs, state)["loss"])
 
 
@@ -100,25 +100,25 @@ def test_a_wide_network_takes_the_same_steps_though_some_samples_have_no_slope(
     values, x64, monkeypatch
 ):
     p = replace(SMALL, decoder_learning_rate=3e-3, objective="classification", **values)
-    inputs = given(p)
+    inputs = inputs_of(p)
     narrow = trained(p, 40, inputs)
     monkeypatch.setattr(toy, "WIDE", 1)
     assert toy.program(p).in_turn
-    for one, other in zip(*map(jax.tree.leaves, (narrow, trained(p, 40, inputs))), strict=True):
-        if not jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
-            np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-13)
+    for item, other in zip(*map(jax.tree.leaves, (narrow, trained(p, 40, inputs))), strict=True):
+        if not jnp.issubdtype(item.dtype, jax.dtypes.prng_key):
+            np.testing.assert_allclose(other, item, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.slow
 def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     p = replace(CASES["classification"], accuracy_threshold=0.5, rqi_threshold=0.4)
     p = replace(p, decoder_learning_rate=0.01, embedding_learning_rate=0.01)
-    inputs = given(p)
+    inputs = inputs_of(p)
     step = jax.jit(toy.program(p).step)
     state, seen = trained(p, 0, inputs), []
     for _ in range(120):
-        found = observed(p, inputs, state)
-        train, validation, rqi = (float(found[name]) for name in THRESHOLDS)
+        result = observed(p, inputs, state)
+        train, validation, rqi = (float(result[name]) for name in THRESHOLDS)
         seen.append([train >= 0.5, validation >= 0.5, rqi > 0.4])
         state = step(inputs, state)
     assert all(any(column) and not column[0] for column in zip(*seen, strict=True))
@@ -142,15 +142,15 @@ def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     ],
 )
 def test_the_phase_is_that_of_the_table(first, phase):
-    found = ends(jnp.asarray(first), toy.DELAY, jnp.float32)
-    assert PHASES[int(found["phase"])] == phase
+    result = ends(jnp.asarray(first), toy.DELAY, jnp.float32)
+    assert PHASES[int(result["phase"])] == phase
     expected = [step if step >= 0 else np.nan for step in first]
-    np.testing.assert_equal([float(found[name]) for name in FIRST], expected)
+    np.testing.assert_equal([float(result[name]) for name in FIRST], expected)
 
 
 def test_a_batch_holds_so_many_training_samples_and_each_as_often(x64):
     p = replace(SMALL, training_size=6, batch_size=2, symbols=4)
-    inputs = given(p)
+    inputs = inputs_of(p)
 
     def slope(p):
         program = toy.program(p)
@@ -215,11 +215,11 @@ def test_sizes_that_cannot_be_are_refused_by_name(values, match):
 @pytest.mark.parametrize("values", [{"training_size": 55}, {"symbols": 2, "training_size": 2}])
 def test_without_validation_samples_or_parallelograms_all_of_them_are_right(values):
     p = replace(SINGLE, **values)
-    inputs = given(p)
-    found = observed(p, inputs, trained(p, 3, inputs))
-    assert all(np.isfinite(value).all() for value in found.values())
+    inputs = inputs_of(p)
+    result = observed(p, inputs, trained(p, 3, inputs))
+    assert all(np.isfinite(value).all() for value in result.values())
     name = "validation_accuracy" if p.symbols == 10 else "rqi"
-    assert float(found[name]) == 1
+    assert float(result[name]) == 1
 
 
 def test_a_tie_is_no_right_answer_and_the_nearest_target_need_not_be_the_longest(x64):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from small_toy import SEED, SMALL, given
+from small_toy import SEED, SMALL, inputs_of
 
 from foretrain.errors import ArgumentError, StoreError
 from foretrain.networks.embedding import turned
@@ -30,13 +30,13 @@ def file(tmp_path, p, **changed):
 
 def test_a_start_from_a_file_is_that_of_the_file(tmp_path, monkeypatch):
     arrays, p = file(tmp_path, SMALL)
-    found = toy.inputs(p, SEED)
+    result = toy.inputs(p, SEED)
     for name in ("embedding", "bias_2", "targets"):
-        np.testing.assert_array_equal(found[name], arrays[name])
-    np.testing.assert_array_equal(found["weight_3"], arrays["weight_3"].T)
+        np.testing.assert_array_equal(result[name], arrays[name])
+    np.testing.assert_array_equal(result["weight_3"], arrays["weight_3"].T)
     monkeypatch.setenv("FORETRAIN_DATA_DIR", str(tmp_path))
     again = toy.inputs(replace(p, start_file="start-1.npz"), SEED)
-    np.testing.assert_array_equal(again["embedding"], found["embedding"])
+    np.testing.assert_array_equal(again["embedding"], result["embedding"])
     with pytest.raises(StoreError, match=r"start-7.npz` does not exist"):
         toy.inputs(p, Seed(0, 7))
 
@@ -45,10 +45,10 @@ def test_what_the_file_leaves_out_is_drawn_and_one_that_is_missing_refused(tmp_p
     with pytest.raises(StoreError, match=r"no-0.npz` does not exist"):
         make_plan("grokking-phases", {"start_file": str(tmp_path / "no-{seed}.npz")})
     np.savez(tmp_path / "a.npz", embedding=np.ones((10, 1)))
-    found = toy.inputs(replace(SMALL, start_file=str(tmp_path / "a.npz")), SEED)
+    result = toy.inputs(replace(SMALL, start_file=str(tmp_path / "a.npz")), SEED)
     drawn = toy.inputs(SMALL, SEED)
-    assert (found.pop("embedding") == 1).all()
-    assert all((found[name] == drawn[name]).all() for name in found)
+    assert (result.pop("embedding") == 1).all()
+    assert all((result[name] == drawn[name]).all() for name in result)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_pytorch_takes_the_same_hundred_steps_from_the_same_arrays(changed, tmp_
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     p = replace(SMALL, hidden_width=20, decoder_learning_rate=1e-2, **changed)
     arrays, p = file(tmp_path, p)
-    inputs, program, task = given(p), toy.program(p), toy.operation(p)
+    inputs, program, task = inputs_of(p), toy.program(p), toy.operation(p)
     training = np.asarray(inputs["training"]) > 0
     pairs, label = torch.tensor(task.samples[training]), torch.tensor(task.labels[training])
     embedding = torch.nn.Parameter(torch.tensor(arrays["embedding"]))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from small_toy import SEED, given, observed, trained
+from small_toy import SEED, inputs_of, observed, trained
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.embedding import Decoder
@@ -47,7 +47,7 @@ def written_out(p, steps):
 @pytest.mark.parametrize("batch_size", [0, 12])
 def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size, x64):
     p = replace(SMALL, weight_decay=0.5, batch_size=batch_size)
-    state = trained(p, 30, inputs := given(p))
+    state = trained(p, 30, inputs := inputs_of(p))
     for weights, expected in zip(state.weights, written_out(p, 30), strict=True):
         np.testing.assert_allclose(weights, expected, atol=1e-10)
     # What is observed is what stands in the definitions.
@@ -61,12 +61,12 @@ def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size, x6
 
 
 def test_alpha_multiplies_all_parameters_and_training_sets_are_nested():
-    one, many = (perceptron.inputs(replace(SMALL, init_scale=scale), SEED) for scale in (1.0, 4.0))
+    item, many = (perceptron.inputs(replace(SMALL, init_scale=scale), SEED) for scale in (1.0, 4.0))
     for name in Decoder._fields:
-        np.testing.assert_allclose(many[name], 4 * one[name])
+        np.testing.assert_allclose(many[name], 4 * item[name])
     larger = perceptron.inputs(replace(SMALL, training_size=40), SEED)
-    np.testing.assert_array_equal(larger["images"][:12], one["images"])
-    np.testing.assert_array_equal(larger["validation_images"], one["validation_images"])
+    np.testing.assert_array_equal(larger["images"][:12], item["images"])
+    np.testing.assert_array_equal(larger["validation_images"], item["validation_images"])
     # No image is both trained and looked at; the digits hold none twice.
     seen = {image.tobytes() for image in larger["images"]}
     assert not seen & {image.tobytes() for image in larger["validation_images"]}

@@ -18,14 +18,14 @@ STEPS = 60
 @pytest.fixture(scope="module")
 def descend():
     """Losses at all steps, shape (step, 2), at a rate `faster` times as large from weights `larger` times as large."""
-    data, made = items_task(P.level_weights), program(P)
+    data, result = items_task(P.level_weights), program(P)
 
     @jax.jit
     def losses(fed):
         def step(state, _):
-            return made.step(fed, state), jnp.stack(list(made.observe(fed, state).values()))
+            return result.step(fed, state), jnp.stack(list(result.observe(fed, state).values()))
 
-        return jax.lax.scan(step, made.init(fed), length=STEPS + 1)[1]
+        return jax.lax.scan(step, result.init(fed), length=STEPS + 1)[1]
 
     def run(faster=1.0, larger=1.0):
         with jax.enable_x64(True):

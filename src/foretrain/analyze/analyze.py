@@ -14,7 +14,7 @@ from foretrain.degeneracy.noise_scale import asked_loss, variance_between
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import function_from, is_network, own_model
-from foretrain.errors import argument_error, known_options, path_argument
+from foretrain.errors import argument_error, known_options, path_argument, real
 from foretrain.tasks.array_files import read_npy
 
 
@@ -54,7 +54,7 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     whole = is_network(model)
     apply: Any = model
     rest = arrays if whole else arrays[1:]
-    if not (whole or callable(model)) or not 1 <= len(rest) <= 2:
+    if not (whole or callable(model)) or not 1 <= len(rest) <= 2 - ("y" in options):
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     x, *y = rest
@@ -89,15 +89,15 @@ def analyze_files(
         part: Names of parameters that move, with all below them; the others stay as they are.
         noise_scale: Loss below which a difference does not count; "seeds" for the variance between the models' outputs;
             None takes it from the data.
-        wiring: Of several moments: True for the modules of every one, as with their number; one model's are always found.
+        wiring: True for the modules of every moment, as with their number; one model's are always found.
         **options: Of `foretrain.analyze.analysis.analyze`; over training nothing is sampled, and no part kept.
 
     Raises:
-        ArgumentError: A file or an option cannot be used.
-        StoreError: The data cannot be read.
+        ArgumentError, StoreError: A file or an option cannot be used; the data cannot be read.
     """
     models = [models] if isinstance(models, str | Path) else list(models)
-    label = Path(models[0]).name
+    if noise_scale not in (None, "seeds"):
+        noise_scale = real("noise_scale", noise_scale, above=0)
     arrays = read_examples(data, labels)
     x, y = arrays["x"], arrays.get("y")
     known = None if outputs is None else read_npy(path_argument("outputs", outputs))
@@ -109,7 +109,7 @@ def analyze_files(
     network = functions[0].network
     if network is not None and is_transformer(network):
         x = one_hot(network, x, "data")
-    source = "as given"
+    source, label = "as given", Path(models[0]).name
     if noise_scale == "seeds":
         loss = asked_loss(y, functions[0].outputs(x), options.get("loss"))[1]
         noise_scale = variance_between(functions, x, loss)

@@ -26,9 +26,8 @@ class Place:
 
     backend: str  # "cpu" or "gpu"
     core: int  # the system's number of the core that it is pinned to, or that a GPU's worker has without being pinned
-    shared: bool = (
-        False  # whether another worker has the core, or may have it since no lock can be made
-    )
+    # True if another worker has the core, or may have it since no lock can be made.
+    shared: bool = False
     locks: tuple[int, ...] = ()  # descriptors of the locked files of core and GPU
 
     def give_back(self) -> None:
@@ -132,7 +131,10 @@ def device() -> str:
     backend, kind = jax.default_backend(), jax.devices()[0].device_kind
     if backend == "cpu":
         name = " ".join(processor("model name").split()) or "unknown processor"
-        kind = f"{name}, {os.cpu_count()} cores"
+        # Makers sell processors that round otherwise under one name.
+        digits = [processor(field).strip() for field in ("cpu family", "model\t")]
+        generation = " family {} model {}".format(*digits) if all(map(str.isdigit, digits)) else ""
+        kind = f"{name}{generation}, {os.cpu_count()} cores"
     return f"{backend}: {kind}; {platform.system()} {platform.machine()}"
 
 

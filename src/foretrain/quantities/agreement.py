@@ -1,6 +1,4 @@
-"""Agreement of measured values with predicted ones: yes-or-no readings, and distributions."""
-
-from collections.abc import Callable
+"""Agreement of measured yes-or-no readings with predicted ones."""
 
 import numpy as np
 
@@ -15,11 +13,3 @@ def balanced_agreement(measured: np.ndarray, predicted: np.ndarray) -> float:
         kind.mean() for kind in (predicted[measured == 1], ~predicted[measured == 0]) if kind.size
     ]
     return float(np.mean(parts)) if parts and not np.isnan(measured).any() else np.nan
-
-
-def distance(values: np.ndarray, law: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Kolmogorov distance of each row of values, shape (row, value), from a distribution function, shape (row,)."""
-    ordered = np.sort(values, axis=1)
-    steps = np.arange(ordered.shape[1] + 1) / ordered.shape[1]
-    above, below = law(ordered) - steps[1:], law(ordered) - steps[:-1]
-    return np.maximum(np.abs(above).max(1), np.abs(below).max(1))

@@ -74,7 +74,7 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
         seeds=plan.seeds,
         root_seed=plan.root_seed,
         cost=summary.wall_time_s,
-        made=summary.created_at.partition("T")[0],
+        day=summary.created_at.partition("T")[0],
         device=summary.device,
         precision=str(getattr(plan.parameters, "precision", "")),
         commit=commit,

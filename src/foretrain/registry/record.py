@@ -49,7 +49,7 @@ class Record:
     seeds: int  # number of seeds
     root_seed: int  # root of the random streams
     cost: float  # seconds of wall time that all its runs took
-    made: str  # day of the last run, YYYY-MM-DD
+    day: str  # of the last run, YYYY-MM-DD
     device: str  # what the runs were computed on, in words
     precision: str  # precision of the study's own network; "" where the study knows none
     commit: str  # commit of the code that judged; "" where git knows none

@@ -57,7 +57,7 @@ class Modular(phases.TwoRates):
     delay: int = parameter(
         1000, "steps from training to validation from which on it is grokking", minimum=0
     )
-    further: float = parameter(
+    extension: float = parameter(
         1.0,
         "a run goes on for this times the step at which it generalised; below 0 to the last step",
         maximum=1e6,
@@ -213,8 +213,8 @@ def program(p: Modular) -> Program:
         }
 
     def done(inputs, state, observed):
-        end = (1 + inputs["further"]) * state.first[1]
-        ended = (inputs["further"] >= 0) & (state.first >= 0).all() & (state.taken >= end)
+        end = (1 + inputs["extension"]) * state.first[1]
+        ended = (inputs["extension"] >= 0) & (state.first >= 0).all() & (state.taken >= end)
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def principal(embedding):

@@ -6,7 +6,6 @@ from foretrain.quantities import allowed
 from foretrain.quantities.bumps import backed_off, bumps_of_pairs
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.curves import mean_of_known
-from foretrain.quantities.learning_curves.stability import is_stable
 from foretrain.quantities.learning_curves.steps import plateau_strengths
 from foretrain.study import DIVERGED, PerSeed, claim, skip_if
 from foretrain.theory.factorization.first_target import random_mixture
@@ -30,6 +29,19 @@ def stable(c):
     started = np.isfinite(curves[:, 0])
     diverged = (c.outcome.values == DIVERGED).any()
     return bool(started.any() and not diverged) and is_stable(curves[started])
+
+
+def is_stable(losses, end: float = 0.01, rise: float = 0.1) -> bool:
+    """Return True where no loss curve rises to its end, and their medians end low and rise little above what was reached.
+
+    A condition on the end alone would let Adam pass, whose loss comes down and jumps up again above the stable range.
+    Curves have shape (run, time), in units of the loss of a network that has learned nothing, nan after a run's end.
+    """
+    ends = [row[np.isfinite(row)][-1:] for row in losses]
+    if not all(last.size and last[0] < row[0] for last, row in zip(ends, losses, strict=True)):
+        return False
+    rises = np.nanmax(losses - np.fmin.accumulate(losses, axis=1), axis=1)
+    return bool(np.median(ends) <= end and np.median(rises) <= rise)
 
 
 def stable_cells(c, **wanted):

@@ -47,9 +47,8 @@ def in_time_outside_border(c):
     return outside_border(c) and bounded and in_time(c).mean() >= FEWEST
 
 
-def over_slide(c):
-    """Return participation of matrices over what a slide from their early shares to their own largest curvature leaves."""
-    runs = c["matrices"]
+def over_slide(c, runs):
+    """Return participation over what a slide from a run's early shares to its own largest curvature leaves."""
     most = 2 * runs.edge.values / (c.p.relative_step * edge_step(c.p))
     each = zip(np.maximum(runs.early_share.values, 1e-12), most, strict=True)
     left = np.array([theory.slide(shares, c.p.depth, sharpness) for shares, sharpness in each])
@@ -91,6 +90,10 @@ def below_least(c):
 
 OURS, AT_ONE = {"source": SOURCE, "rank": "headline"}, {"near": 1, "inside": MOST}
 TO_EDGE = {"near": 1, "inside": (1 - MARGIN, 1)}
+SLIDES = {
+    "where": lambda c: inside_window(c) and slides(c).mean() >= FEWEST,
+    "among": "runs that are told to end above the edge, and to get back in half of their steps what paths they need",
+}
 BACK = {
     "where": in_time_outside_border,
     "among": "runs that are told to get back in half of their steps what paths they need",
@@ -116,8 +119,7 @@ CLAIMS = [
         lambda c: np.where(slides(c), c.edge.values, np.nan),
         why="Above it no minimum is stable; a slide ends when its oscillation dies, within a few percent below.",
         note="Step x largest curvature of the network / 2.",
-        where=lambda c: inside_window(c) and slides(c).mean() >= FEWEST,
-        among="runs that are told to end above the edge, and to get back in half of their steps what paths they need",
+        **SLIDES,
         **TO_EDGE,
         **OURS,
     ),
@@ -163,6 +165,16 @@ CLAIMS = [
         **WIDE | {"among": "runs of matrices whose loss settles"},
     ),
     claim(
+        "participation",
+        "Where a run stops, its paths share the mode as a slide from its early shares to its measured curvature leaves them.",
+        lambda c: np.where(slides(c), over_slide(c, c.simulation), np.nan),
+        source=SOURCE,
+        **tolerance(1, 0.03),
+        why="Layers of a path stay equal, and the slide is that of a small oscillation; three percent for its size.",
+        note="Paths that carry the mode, over those of the slide.",
+        **SLIDES,
+    ),
+    claim(
         "flat",
         "A run that flow left below the edge keeps its shares.",
         lambda c: kept(c)[told_flat(c)],
@@ -193,7 +205,7 @@ CLAIMS = [
     claim(
         "matrices-slide",
         "Paths of matrices share the largest mode as a slide of balanced paths leaves them, or up to 15 percent more evenly.",
-        lambda c: sharp(c, over_slide(c)),
+        lambda c: sharp(c, over_slide(c, c["matrices"])),
         near=1,
         inside=(1, 1.15),
         why="Open: unequal layers are sharper than balanced ones of the same shares; by how much is not derived.",

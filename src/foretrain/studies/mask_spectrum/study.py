@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import ks_1samp
 
 from foretrain import study as lab
-from foretrain.quantities.agreement import distance
 from foretrain.quantities.allowed import tolerance
 from foretrain.study import Seed, choice, claim, declare, default, parameter
 from foretrain.theory.factorization import random_matrix
@@ -148,7 +148,8 @@ def quarter_circle(c):
     for size in c.values("mask_size"):
         rest = c.mask_singular_values.sel(mask_size=size).isel(mode=slice(1, size)).values
         law = lambda values, n=size: random_matrix.bulk_distribution(values, n, c.p.density)  # noqa: E731
-        gaps.append(distance(rest, law) / (np.log(size) / size))
+        distance = np.array([ks_1samp(row, law, method="asymp")[0] for row in rest])
+        gaps.append(distance / (np.log(size) / size))
     drawn = np.isfinite(first(c)).all("mask_size")
     return np.where(drawn, np.max(gaps, 0), np.nan)
 

@@ -260,7 +260,12 @@ def _flags(name, flags, number, things):
 
 def _embedding(operation, embedding):
     """An embedding as floats; not finite are those of a run that diverged."""
-    array = np.asarray(embedding, float)
+    try:
+        array = np.asarray(embedding, float)
+    except ValueError:
+        raise argument_error(
+            "embedding", "hold numbers, in rows of one length", "does not"
+        ) from None
     if array.ndim < 2 or array.shape[-2] != operation.symbols or not array.shape[-1]:
         rule = f"have shape (..., {operation.symbols} symbols, dimensions)"
         raise argument_error("embedding", rule, f"has shape {array.shape}")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.quantities.learning_curves.stability import is_stable
+from foretrain.studies.bumps.claims import is_stable
 
 FALL = np.geomspace(2, 1e-3, 30)
 

@@ -164,6 +164,10 @@ def side_by_side(script, tmp_path):
     assert two > 0
 
 
+def superposition(script, tmp_path):
+    script.main(gradients=2000)
+
+
 def translation(script, tmp_path):
     script.SCALES, script.FRACTIONS = (0.1,), (1.0,)
     script.SEEDS, script.LANES, script.MOST = 1, 3, 40
@@ -171,7 +175,7 @@ def translation(script, tmp_path):
 
 
 # Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = "estimates gpu lanes grokking nuts sampler_choice side_by_side translation".split()
+LONG = "estimates gpu lanes grokking nuts sampler_choice side_by_side superposition translation".split()
 # `verdict_changes` holds words alone.
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})
 

@@ -28,9 +28,13 @@ def written(text: str) -> str:
         *cells, size = line.strip("| ").split(" | ")
         if len(cells) == 3 and size != "size":
             judged = re.findall(r"\(studies/([\w-]+)\.md\)([^\[]*)", cells[2])
-            found = [whole[study, id] for study, ids in judged for id in re.findall("`(.+?)`", ids)]
+            whole_size = [
+                whole[study, id] for study, ids in judged for id in re.findall("`(.+?)`", ids)
+            ]
             if size.startswith(SIZES):
-                size = SIZES[2 - any(found) - all(found)] + "".join(size.partition(";")[1:])
+                size = SIZES[2 - any(whole_size) - all(whole_size)] + "".join(
+                    size.partition(";")[1:]
+                )
             lines[at] = f"| {' | '.join([*cells, size])} |"
             kind = next(kind for kind in KINDS if size.startswith(kind))
             counts.setdefault(document, Counter())[kind] += 1

@@ -7,6 +7,7 @@ import re
 import shutil
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import networkx
 import numpy as np
@@ -190,12 +191,22 @@ def test_data_that_answer_know_neither_words_nor_pictures():
         assert words == [], module
 
 
+def script(name: str) -> ModuleType:
+    """A script of the documentation."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_the_picture_of_the_house_is_that_of_its_imports():
-    spec = importlib.util.spec_from_file_location("draw_house", DOCS / "draw_house.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
     drawn = (DOCS / "images" / "house.svg").read_text("utf-8")
-    assert script.picture() == drawn, "Try python docs/draw_house.py."
+    assert script("draw_house").picture() == drawn, "Try python docs/draw_house.py."
+
+
+def test_sizes_and_counts_of_the_coverage_of_documents_are_those_of_the_registry():
+    page = (DOCS / "coverage.md").read_text("utf-8")
+    assert script("write_coverage").written(page) == page, "Try python docs/write_coverage.py."
 
 
 def test_no_study_imports_a_study():

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from made_up import check, grid
 
+from foretrain.figures.drawings import drawings
+from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.image_grokking import study
@@ -123,3 +125,13 @@ def test_what_is_forgotten_is_the_scale_of_the_start():
 @pytest.mark.parametrize("other", [{"training_size": 1000}, {"batch_size": 80}])
 def test_training_sets_that_cannot_be_are_not_trained_beside(other):
     assert set(study.variants(study.Parameters(**other))) == {"usual", "smaller", "larger"}
+
+
+def test_sizes_of_the_training_set_are_drawn_in_the_cell_that_has_them_wherever_it_stands():
+    axes = {"weight_decay": (0.0, 0.1, 0.04, 0.05, 10.0), "last_learning_rate": (0.0003, 0.003)}
+    runs = dataclasses.replace(build(never=5000.0), axes=axes)
+    figure = drawings(catalogue.load("image-grokking"), runs)["delay"].figure
+    *_, ax = [ax for ax in figure.axes if ax.get_visible()]
+    lines = [line for line in ax.get_lines() if np.isfinite(line.get_ydata()).sum() == 3]
+    assert ax.get_title(loc="left").endswith("last learning rate = 0.003")
+    assert (len(lines), lines[0].get_label()) == (SEEDS, "weight decay = 0.1")

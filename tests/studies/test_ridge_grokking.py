@@ -7,6 +7,8 @@ from made_up import check, grid, times, verdicts
 
 import foretrain
 from foretrain.claims.claim import HOLDS, NOT_CLAIMED
+from foretrain.figures.drawings import drawings
+from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
 from foretrain.studies.ridge_grokking.study import CURVES, STEPS
@@ -79,6 +81,11 @@ def test_a_run_follows_the_closed_form_and_groks_with_decay_never_without(tmp_pa
     assert waited.median() > 4
     assert np.isnan(large["generalisation_step"].sel(weight_decay=0.0)).all()
     assert (small["generalisation_step"] <= small["fit_step"]).mean() > 0.7
+    *_, ax = drawings(catalogue.load("ridge-grokking"), result.grid)["grokking"].figure.axes
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["15"]
+    labels = [text.get_text() for text in ax.get_yticklabels() if text.get_text()]
+    assert labels
+    assert all(label.rstrip("0") in ("1", "15", "2", "3", "5", "7") for label in labels)
 
 
 def test_fewer_samples_are_the_first_of_more():

@@ -132,7 +132,8 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     for text, level in (panel.levels or {}).items():
         value = level(board.cell.blind()) if callable(level) else level
         ax.axhline(value, **theory_line(linestyle=":", linewidth=1.2, label=text or None))
-    if panel.scale in ("semilogx", "loglog"):
+    places = {place for line in board.lines for place in line.x}
+    if panel.scale in ("semilogx", "loglog") and len(places) > 1:
         ax.set_xscale("log")
     if panel.scale in ("semilogy", "loglog"):
         ax.set_yscale("log")
@@ -149,6 +150,8 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     if columns:
         ax.set_xticks(range(len(columns)), columns)
         ax.set_xlim(-0.5, len(columns) - 0.5)
+    elif len(places) == 1:
+        ax.set_xticks([*places], [f"{place:g}" for place in places])
     elif ax.get_xscale() == "linear" and all(_whole(line.x) for line in board.lines):
         ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     ax.set_xlabel(board.xlabel)
@@ -167,7 +170,8 @@ def _frame(ax) -> None:
     known = values[np.isfinite(values) & ((values > 0) | (not log))]
     if known.size and known.min() < known.max():
         ends = np.log(known) if log else known
-        margin = 0.06 * np.ptp(ends)
+        # A logarithmic axis spans a factor of two at least, to have a round number to be labelled with.
+        margin = max(0.06 * np.ptp(ends), (np.log(2) - np.ptp(ends)) / 2 if log else 0)
         low, high = ends.min() - margin, ends.max() + margin
         ax.set_ylim(*(np.exp((low, high)) if log else (low, high)))
 
@@ -220,4 +224,4 @@ def _draw_line(ax, panel: Panel, line: Line, shift: float | None) -> None:
         x, values = x[there] + right, values[there]
         if shift is not None:
             x, values = x + _COLUMN * np.array([[-0.5], [0.5]]), np.stack([values, values])
-        ax.plot(x, values, **theory_line(line.colour))
+        ax.plot(x, values, **theory_line(line.colour, marker="_" if x.size == 1 else None))

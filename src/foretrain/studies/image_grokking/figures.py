@@ -8,7 +8,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.phases import PHASES
 
-from .claims import MAP, first_steps, generalisation_steps, phase
+from .claims import MAP, first_steps, generalisation_steps, has_comparisons, phase
 
 
 def draw_phases(grid):
@@ -33,17 +33,22 @@ def draw_phases(grid):
 
 
 def finite(steps):
-    """Return steps, nan for never."""
-    return steps.where(np.isfinite(steps))
+    return steps.where(np.isfinite(steps))  # nan for never
+
+
+def other_sets(c):
+    """Return steps of generalisation by size of the training set, in the cell where several are trained."""
+    return finite(generalisation_steps(c, "fewer", "", "more")) if has_comparisons(c.p) else None
 
 
 STEP = {"theory": False, "label": "Step"}
+RUNS = STEP | {"x": "training_images", "statistic": "runs", "scale": "semilogx"}
 FIGURES = {
     "phases": drawn(draw_phases),
     "delay": figure(
         "What the delay depends on",
-        "Left: median accuracies in one cell. Middle: median step of the runs that generalise, and of two laws: decay alone, "
-        "and the tangent kernel of the shrunk start. Right: every seed against the size of the training set.",
+        "Above, median accuracies in one cell, and median step of the runs that generalise, and of two laws: decay alone, and "
+        "the tangent kernel of the shrunk start. Below, in the cell with other training sets: every seed against their size.",
         panel(
             {"training": lambda c: c.train_accuracy, "validation": lambda c: c.validation_accuracy},
             x="step",
@@ -61,12 +66,7 @@ FIGURES = {
             scale="loglog",
             **STEP,
         ),
-        panel(
-            lambda c: finite(generalisation_steps(c, "fewer", "", "more")),
-            x="training_images",
-            statistic="runs",
-            scale="semilogx",
-            **STEP,
-        ),
+        panel(other_sets, by="weight_decay", across="last_learning_rate", most=99, **RUNS),
+        columns=2,
     ),
 }

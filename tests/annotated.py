@@ -29,7 +29,7 @@ _REFUSE_THEMSELVES = (
 )
 _LOOK_AT_THEIR_CALLER = ("vocabulary",)
 _NAME_TYPES_FOR_A_CHECKER_ALONE = ("engine.cluster", "results.summary")
-_HOLDS_SHAPES_WHILE_IT_IS_TRACED = ("dynamics.chebyshev",)
+_HOLDS_SHAPES_WHILE_IT_IS_TRACED = ("dynamics.chebyshev", "networks.image_routing")
 
 
 @runtime_checkable

@@ -52,7 +52,7 @@ def test_every_figure_of_a_study_can_be_read(name, over, tmp_path, monkeypatch):
     if over == "two axes":
         options |= two_axes(study)
         assert sum(isinstance(values, list) for values in options.values()) == 2
-    if "steps" in rules(study.Parameters):
+    if {"steps", "observe_every"} <= rules(study.Parameters).keys():
         options["steps"] = 8 * study.Parameters.__dataclass_fields__["observe_every"].default
     result = foretrain.run(name, seeds=2, workers=1, quiet=True, out=tmp_path / "out", **options)
     axes = {name: list(values) for name, values in result.grid.axes.items()}

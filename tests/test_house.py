@@ -191,6 +191,12 @@ def test_data_that_answer_know_neither_words_nor_pictures():
         assert words == [], module
 
 
+def test_no_file_has_more_than_400_lines():
+    assert [
+        path for path in MODULES.values() if len(path.read_text("utf-8").splitlines()) > 400
+    ] == []
+
+
 def script(name: str) -> ModuleType:
     """A script of the documentation."""
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")

@@ -14,8 +14,6 @@ when the runs of the one before are done), ``runs`` and ``stop``; it says
 When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
 """
 
-import contextlib
-import ctypes
 import json
 import os
 import queue
@@ -35,6 +33,7 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import device, pin
+from foretrain.engine.forks import guard
 from foretrain.engine.host import Host, Waiting, by_step, computed
 from foretrain.engine.noticed import Noticed
 from foretrain.engine.places import CPU, GPU
@@ -351,7 +350,7 @@ def main() -> None:
         answers.write(json.dumps(message) + "\n")
         answers.flush()
 
-    _guard(answers.fileno())
+    guard(answers.fileno())
     setup = json.loads(sys.stdin.readline())
     if setup["core"] is not None:
         pin(setup["core"])
@@ -365,25 +364,6 @@ def main() -> None:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:
         os._exit(_ORPHANED)
-
-
-def _guard(answers: int) -> None:
-    """Let what this process forks from now on have no part in its answers, and end when it ends (on Linux).
-
-    A copy that kept the pipe with the descriptor `answers` open would leave the coordinator waiting for its end.
-    """
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-    def in_child() -> None:
-        with contextlib.suppress(OSError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, answers)
-            os.close(nowhere)
-        if libc is not None:
-            libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=in_child)
 
 
 def _work(setup, inbox, say):

@@ -36,7 +36,7 @@ SAID = {
     "interaction-basis": [r"(\[[^]]*\])\n \1\n \1", "identity: .*e-1[1-5]", "1. .* 0.5"],
     "landscapes": [r"λ_Z (0.1552), mean of λ\(ε\) \1", r"λ_Z (0.2145), .* \1"],
     "lazy-perceptron": [r"alpha = 1: 8\d%", r"69\d\d steps later\nln\(2\).* 6931"],
-    "learning-coefficients": ["trusted", "exactly 4.95, and 5 in the limit"],
+    "learning-coefficients": ["trusted", "exactly 4.69, and 5 in the limit"],
     "masked-rank-one": [
         r"is ([\d.]+),.*\n.*\1.*\n.*\1.*0.4520\d\d\n",
         "0.127",

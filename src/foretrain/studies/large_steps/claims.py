@@ -129,8 +129,7 @@ CLAIMS = [
         lambda c: np.where(
             in_time(c), abs(c.participation / c.theory.participation - 1).values, np.nan
         ),
-        near=0,
-        inside=(0, 0.05),
+        **tolerance(0, 0.05),
         why="A run may stop a few percent below the edge, and the small step delays the race a little.",
         note="Mean relative error of single runs.",
         **BACK,

@@ -117,12 +117,12 @@ def laws():
 def build():
     """Runs that do as they are told, a little below the edge; matrices that share a little more evenly."""
     law = laws()
-    slid = (law["edge"] > 0.99) & np.isfinite(law["return_steps"])
+    slid = (law["early_edge"] > 0.99) & np.isfinite(law["return_steps"])
     slid[1] = False  # depth two
     runs = {
         "participation": np.where(slid, 1.01, 1) * law["participation"],
         "early_share": law["early_share"],
-        "edge": np.where(slid, 0.993, 1) * law["edge"],
+        "edge": np.where(slid, 0.993, np.minimum(law["early_edge"], 1)),
         "early_edge": law["early_edge"],
         "last_loss": np.where(np.isinf(law["return_steps"]), 0.3, 1e-20),
         "loss": np.linspace(1, 2, SEEDS)[:, None] * 0.1 ** np.arange(4),

@@ -150,7 +150,6 @@ def predict(p, step, seed):
     return {
         "participation": theory.participation(left),
         "early_share": flow,
-        "edge": half * theory.sharpness(left, p.depth),
         "early_edge": half * theory.sharpness(flow, p.depth),
         "return_steps": theory.return_steps(flow, p.relative_step, p.depth),
     }

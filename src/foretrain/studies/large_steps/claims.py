@@ -126,9 +126,7 @@ CLAIMS = [
     claim(
         "told",
         "How many paths carry the mode at the end is told before training, from the initial weights and the step.",
-        lambda c: np.where(
-            in_time(c), abs(c.participation / c.theory.participation - 1).values, np.nan
-        ),
+        lambda c: np.where(in_time(c), abs(c.participation / c.theory.participation - 1), np.nan),
         **tolerance(0, 0.05),
         why="A run may stop a few percent below the edge, and the small step delays the race a little.",
         note="Mean relative error of single runs.",

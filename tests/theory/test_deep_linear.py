@@ -98,7 +98,9 @@ def test_a_decoupled_start_follows_the_scalar_solution_for_every_mode():
 def test_unbalanced_starts_are_refused_with_the_number():
     left, right, target = balanced_case(10, 4, 4, 3, 4, 0.3)
     square, trace = left.T @ left, np.sum(left**2)
-    gram = np.linalg.norm(square - np.trace(square) / 3 * np.eye(3))  # a multiple of I is no obstacle
+    gram = np.linalg.norm(
+        square - np.trace(square) / 3 * np.eye(3)
+    )  # a multiple of I is no obstacle
     number = (1.5**2 - 1) * gram / ((1.5**2 + 1) * trace)
     with pytest.raises(ArgumentError, match=f"be balanced .* but deviates by {number:.3g} of"):
         balanced_flow((1.5 * left, right), [1.0], target)

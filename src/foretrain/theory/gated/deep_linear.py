@@ -32,7 +32,7 @@ def mode_strength(
     $$ a(t) = \frac{s/d}{1 - (1 - s/(d a_0)) e^{-2 s t / \tau}} $$
 
     which solves tau a' = 2 a (s - d a): Saxe, Sodhani & Lewallen (2022), eq. (21), finite for all times and for s = 0.
-    With an imbalance the equation is tau a' = sqrt(delta^2 + 4 a^2) (s - d a), of Domine et al. (2024), arXiv 2409.14623;
+    With an imbalance the equation is tau a' = sqrt(delta^2 + 4 a^2) (s - d a), of Domine et al. (2025), arXiv 2409.14623;
     its closed form is derived in docs/theory/deep-linear.md.
 
     Args:
@@ -118,7 +118,7 @@ def balanced_flow(
        \Big[ I + Q_0^T \int_0^{t/\tau} e^{2Fs} ds\, Q_0 \Big]^{-1} Q_0^T e^{Ft/\tau}. $$
 
     The bracket is at least I, so that the solution exists for every C, Q_0 and t, without full rank or equal width. For
-    X^T X - Y^T Y = lambda I the same holds with F = [[-lambda/2, C^T], [C, lambda/2]] (Domine et al. 2024).
+    X^T X - Y^T Y = lambda I the same holds with F = [[-lambda/2, C^T], [C, lambda/2]] (Domine et al. 2025).
 
     Args:
         start: The pair X(0), Y(0), shapes (n, width) and (m, width).

@@ -70,7 +70,7 @@ LINES = {
     "analyze": (1_100, 1_100),
     "degeneracy": (4_900, 4_900),
     "elsewhere": (1_700, 1_700),
-    "theory, networks, tasks, dynamics": (9_760, 9_760),
+    "theory, networks, tasks, dynamics": (9_761, 9_761),
     "engine": (3_200, 3_200),
     "results, provenance": (3_900, 3_900),
     "laboratory, registry": (4_000, 4_000),

@@ -11,6 +11,7 @@ change of units: use C for the product times d. See docs/theory/deep-linear.md.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from foretrain.errors import argument_error, finite_array, real, same_length
 from foretrain.theory.integration import checked_times
@@ -25,7 +26,7 @@ def mode_strength(
     *,
     input_variances=1.0,
     time_constant: float = 1.0,
-    imbalance=0.0,
+    imbalance: ArrayLike = 0.0,
 ) -> np.ndarray:
     r"""Strength of each singular mode from a decoupled start, balanced or not.
 

@@ -148,6 +148,6 @@ CLAIMS = [
     lab.claim("unbalanced", OWN, unbalanced_gap, inside=second_order, domain=too_near, exact=True, why=ORDER,
               rank="headline", note="Largest difference over time, over s.", **ROW | {"source": "Domine et al. (2025)"}),
     lab.claim("imbalance", "Gradient flow conserves the difference of the squared weights.", drift,
-              inside=lambda c: (0, 1 + 2 * c.p.learning_rate * c.p.singular_value), rank="headline",
+              inside=lambda c: (0, 1 + 2 * c.p.learning_rate * c.p.singular_value), rank="control",
               why=DRIFT, note="Largest drift over learning rate x loss at the start.", **ROW),
 ]  # fmt: skip

@@ -98,9 +98,9 @@ def late(c, strength, flow):
 
 def unbalanced_gap(c):
     """Return strength and imbalance less what the first power of the step makes of their flow, over s: see the page."""
-    found = (c[""] if c.p.init_imbalance else c["unbalanced"])[["strength", "imbalance"]]
-    s, rate, step = c.p.singular_value, c.p.learning_rate, found.step.values
-    start, delta = (found[name][:, 0].fillna(1.0).values for name in found)
+    runs = (c[""] if c.p.init_imbalance else c["unbalanced"])[["strength", "imbalance"]]
+    s, rate, step = c.p.singular_value, c.p.learning_rate, runs.step.values
+    start, delta = (runs[name][:, 0].fillna(1.0).values for name in runs)
     times = rate * np.arange(step[-1] + 1)
     flow = mode_strength(start, times, np.full(start.shape, s), imbalance=delta)
     error, size = s - flow, np.hypot(delta, 2 * flow)
@@ -108,8 +108,8 @@ def unbalanced_gap(c):
     pace = size / 2 - error * flow / size - (delta / size) ** 2 * decay
     ahead = rate * cumulative_trapezoid(pace, dx=rate, axis=0, initial=0)
     both = flow + error * size * ahead, delta * (1 - rate * decay)
-    told = {name: values[step].T for name, values in zip(found, both, strict=True)}
-    return (found - found.copy(data=told)).to_array().dropna("step") / s
+    expected = {name: values[step].T for name, values in zip(runs, both, strict=True)}
+    return (runs - runs.copy(data=expected)).to_array().dropna("step") / s
 
 
 def second_order(c):

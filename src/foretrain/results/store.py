@@ -116,7 +116,7 @@ def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
 
     Args:
         path: The store, usually ``<folder>/results.zarr``.
-        lazy: If True, values are read when they are used, and an altered chunk raises Zarr's own `ValueError` then.
+        lazy: If True, values but claims are read when they are used; an altered chunk raises Zarr's own `ValueError` then.
             The store must stay as it is; by default it is read and checked as a whole, and may be replaced afterwards.
 
     Raises:
@@ -128,6 +128,8 @@ def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
     if not damaged:
         try:
             tree = _open(store)
+            if lazy and "claims" in tree.children:
+                tree["claims"].load()
             return tree if lazy else tree.load()
         except MemoryError:
             raise _unreadable(store, "its values do not fit into memory") from None

@@ -73,10 +73,8 @@ def write_group(folder: Path, tree: xr.DataTree, group: str) -> Path:
     store = Path(folder) / NAME
 
     def build(path):
-        def others(at, names):
-            return {group} if Path(at) == store else ()
-
-        shutil.copytree(store, path, copy_function=_link, ignore=others)
+        replaced = {os.fspath(store): {group}}
+        shutil.copytree(store, path, ignore=lambda at, _: replaced.get(at, ()), copy_function=_link)
         _build(path, tree, group)
 
     return _replace(Path(folder), build)

@@ -100,7 +100,7 @@ def build():
     law, own = laws(), 1 + 1e-4 * np.arange(SEEDS)[:, None]
     runs = {name: law[name] * own for name in ("drop_time", "level")}
     runs |= {"learner": law["learner"], "ladder_end": law["ladder_end"]}
-    runs |= {"loss": own * np.linspace(1, 0.2, 5)}
+    runs |= {"level_gap": 1e-3 * own * np.ones(3), "loss": own * np.linspace(1, 0.2, 5)}
     merged = {"drop_time": 30 * own * np.arange(1, 4)}
     networks = {"": runs, "merged": merged, "sampled": {"level": runs["level"]}, "theory": law}
     steps = np.geomspace(1, 2**17, 5).astype(int)
@@ -117,6 +117,7 @@ def test_every_sentence_can_hold_and_fail():
         "ends": ("ladder_end", times(1.03)),
         "merged-once": ("merged/drop_time", times(1 / scale)),
         "sampled": ("sampled/level", times(1.1)),
+        "regression": ("level_gap", add(0.1)),
     }
     check("attention-ladder", build, spoilt)
 

@@ -6,7 +6,7 @@ from foretrain.quantities.allowed import tolerance
 from foretrain.study import claim, slope
 from foretrain.theory import attention_ladder as theory
 
-from .study import SOURCE, eigenvalues
+from .study import PAPER, SOURCE, eigenvalues
 
 NEAR = 0.02  # relative distance within which a loss is on a level
 MOST = (0.8, 1.0)  # of twenty that agree the share is at least .83
@@ -33,10 +33,10 @@ def hidden(c):
     return "" if often else "falls follow one another too soon for a level to be seen in most runs"
 
 
-def off_levels(c):
-    """Return how far runs are at most from levels that are told to be seen, infinite where none came; runs with some alone."""
-    off = abs(c.level / c.theory.level - 1).fillna(np.inf)
-    return off.where(seen(c)).max("mode")[seen(c).any("mode").values]
+def among_seen(c, off):
+    """Return what levels are off, nan where none is told to be seen, infinite where none came; runs with some alone."""
+    some = seen(c)
+    return off.fillna(np.inf).where(some)[some.any("mode").values]
 
 
 def room(c):
@@ -49,9 +49,11 @@ def crowded(c):
     return "" if room(c) < 1 else "from so large a start heads feel each other as much as the data"
 
 
-def ends(c):
-    right = abs(c.ladder_end / c.theory.ladder_end - 1) <= NEAR / 2
-    return right.where(predicted(c).sum("mode") == min(c.p.heads, c.p.dimension))
+def at_the_end(c):
+    rungs = min(c.p.heads, c.p.dimension)
+    last = theory.levels(eigenvalues(c.p), c.p.context)[rungs]
+    right = abs(c.ladder_end / last - 1) <= NEAR / 2
+    return right.where(predicted(c).sum("mode") == rungs)
 
 
 def fall_time(runs):
@@ -66,7 +68,7 @@ CLAIMS = [
     claim(
         "levels",
         "The loss of separate heads waits on every level that the spectrum of the inputs tells, in descending order.",
-        off_levels,
+        lambda c: among_seen(c, abs(c.level / c.theory.level - 1)).max("mode"),
         at_most=NEAR,
         why="Two percent for what is still on its way where the loss falls most slowly; a level that is skipped is off by 40.",
         note="Largest relative distance over the levels that are told to last ten settling times.",
@@ -97,7 +99,7 @@ CLAIMS = [
     claim(
         "ends",
         "Separate heads end on the level of as many modes as there are heads, or dimensions if these are fewer.",
-        ends,
+        at_the_end,
         domain=crowded,
         why="A head keeps its mode; one percent for the loss, and one run in five may put two heads on one mode.",
         among="runs of which that many falls are told before the horizon",
@@ -125,5 +127,15 @@ CLAIMS = [
         why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",
         note="Loss on a level over that of the distribution, mean over levels.",
         **ROW,
+    ),
+    claim(
+        "regression",
+        "On a level attention is regression in context on the principal components that have been learned.",
+        lambda c: among_seen(c, c.level_gap).mean("mode"),
+        **SEEN,
+        at_most=0.05,
+        source=PAPER,
+        why="Five percent of its matrix for what is still on its way.",
+        note="Distance of A from it, over its size, mean over levels.",
     ),
 ]

@@ -9,12 +9,18 @@ from foretrain.study import TIME_UNIT, declare, parameter, size
 from foretrain.theory import attention_ladder as theory
 
 SOURCE = "docs/studies/attention-ladder.md"
+PAPER = "Zhang, Singh, Latham & Saxe (2025), abstract"
 COST = "1 min"
 REFERENCES = ("zhang2025",)
 SEEDS = 40
 AXES = {"init_scale": (0.003, 0.01, 0.03), "heads": (8, 2)}
-SCALES = 0.001, 0.003, 0.01, 0.03, 0.1
-PRESETS = {"paper": {"init_scale": SCALES, "heads": (8, 1, 2, 4), "seeds": 50}}
+PRESETS = {
+    "paper": {
+        "init_scale": (0.001, 0.003, 0.01, 0.03, 0.1),
+        "heads": (8, 1, 2, 4),
+        "seeds": 50,
+    }
+}
 VISIBLE = 10  # settling times that a level has to last to be seen
 # Of a head, to their numbers of dims.
 WEIGHTS = {"separate": {"value": 0, "keys": 1, "queries": 1}, "merged": {"value": 0, "matrices": 2}}
@@ -23,6 +29,7 @@ NEAR_END = 1e-3  # a run ends when its loss is this near to the least that there
 declare(
     "mode",
     level="Loss where it falls most slowly, from half-way to a level to half-way to the next.",
+    level_gap="Relative distance of A there from regression on the modes that are learned.",
     learner="Number of the head that carries a mode in the end, or is predicted to; nan where no mode is learned.",
 )
 declare("mode", unit=TIME_UNIT, drop_time="Time when the loss is half-way to the level of a mode.")
@@ -99,7 +106,7 @@ def inputs(p, seed):
     ladder = theory.levels(*data)
     best = seen["cross"] @ np.linalg.solve(seen["square"], seen["cross"])
     law = {"half_way": (ladder[1:] + ladder[:-1]) / 2, "least": seen["power"] - best}
-    return start(p, seed) | seen | law
+    return start(p, seed) | seen | law | {"strengths": theory.strengths(*data)}
 
 
 def program(p):
@@ -121,8 +128,8 @@ def program(p):
 
     def init(inputs):
         weights = {name: inputs[name] for name in WEIGHTS[p.attention]}
-        unknown = jnp.full(p.dimension, UNKNOWN, inputs["half_way"].dtype)
-        fresh = {"time": unknown, "level": unknown, "slowest": unknown + FAST}
+        unknown = jnp.full(p.dimension, UNKNOWN, inputs["strengths"].dtype)
+        fresh = {"time": unknown, "level": unknown, "gap": unknown, "slowest": unknown + FAST}
         return {"weights": weights, "count": jnp.zeros((), unknown.dtype), **fresh}
 
     def step(inputs, state):
@@ -130,13 +137,16 @@ def program(p):
         speed = sum((leaf**2).sum() for leaf in slope.values())
         crossed = (2 * half <= inputs["half_way"]) | (state["time"] > UNKNOWN)
         slower = (numbers == crossed.sum() - 1) & (speed < state["slowest"])
+        regression = jnp.diag(inputs["strengths"] * (numbers < crossed.sum()))
+        gap = parts(state["weights"]).sum(0) - regression
+        size = jnp.maximum((regression**2).sum(), jnp.finfo(half.dtype).tiny)
+        here = {"slowest": speed, "level": 2 * half, "gap": jnp.sqrt((gap**2).sum() / size)}
         elapsed, rate = state["count"] * inputs["learning_rate"], inputs["learning_rate"]
         return {
             "weights": jax.tree.map(lambda w, down: w - rate * down, state["weights"], slope),
             "count": state["count"] + 1,
             "time": jnp.where(crossed & (state["time"] == UNKNOWN), elapsed, state["time"]),
-            "slowest": jnp.where(slower, speed, state["slowest"]),
-            "level": jnp.where(slower, 2 * half, state["level"]),
+            **{name: jnp.where(slower, value, state[name]) for name, value in here.items()},
         }
 
     def done(inputs, state, observed):
@@ -149,6 +159,7 @@ def program(p):
         values = {
             "drop_time": state["time"],
             "level": state["level"],
+            "level_gap": state["gap"],
             "learner": carried.argmax(0).astype(carried.dtype),
         }
         missing = state["time"] == UNKNOWN

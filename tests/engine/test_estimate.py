@@ -48,7 +48,7 @@ def measure(p, seed):
 
 
 def of(monkeypatch, trial, *, workers=2):
-    """The estimate of three runs of ten steps of each of two networks, with a made-up trial."""
+    """The estimate of three runs of ten steps of each of three networks, with a made-up trial."""
     plan = make_plan("one-mode", {"steps": 10}, seeds=3)
     monkeypatch.setattr(module, "_trials", lambda *_: ({0: trial}, False))
     return estimate(plan, list(runs(plan)), workers=workers, conclude_s=3.0)
@@ -58,14 +58,14 @@ def test_seconds_are_those_of_all_rounds_of_lanes_and_memory_that_of_four_copies
     memory = {"kept": 1e6, "observed": 5e6, "peak": 3e8}
     trial = Trial(abreast=2, step_s=1.0, inputs_s=2.0, open_s=8.0, compile_s=100.0, **memory)
     text = of(monkeypatch, trial)
-    assert text.run_s == pytest.approx((2 * 10 * 2 + 6 * 2.0) / 2, rel=0.01)
+    assert text.run_s == pytest.approx((2 * 10 * 3 + 9 * 2.0) / 2, rel=0.01)
     assert text.open_s == pytest.approx(8.0 + module._START_S), "what was tried is compiled"
     assert text.seconds == text.run_s + text.open_s + 3.0
     assert text.core_s == pytest.approx(2 * (text.run_s + text.open_s) + 3.0)
-    assert (text.worker, text.here) == (3e8 + 5e6, HERE + COPIES * 6e6)
+    assert (text.worker, text.here) == (3e8 + 5e6, HERE + COPIES * 9e6)
     assert "for each of 2 workers" in text.memory
     alone = of(monkeypatch, trial, workers=1)
-    assert alone.run_s == pytest.approx(3 * 10 + 6 * 2.0, rel=0.01)
+    assert alone.run_s == pytest.approx(5 * 10 + 9 * 2.0, rel=0.01)
 
 
 def test_a_size_that_was_not_tried_lies_on_a_power_law_between_its_neighbours():

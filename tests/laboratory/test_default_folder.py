@@ -29,7 +29,7 @@ def test_more_seeds_go_into_the_same_default_folder_and_nothing_is_trained_twice
     assert more.simulation.sizes["seed"] == 3
     kept = {path.name: path.read_bytes() for path in (more.path / "journal").iterdir()}
     assert before.items() <= kept.items()
-    assert "4 runs were found done, 2 were added." in capsys.readouterr().err
+    assert "6 runs were found done, 3 were added." in capsys.readouterr().err
     fewer = foretrain.run("one-mode", seeds=2, **SMALL)
     assert fewer.simulation.sizes["seed"] == 3
     assert "holds 3 seeds; all of them are shown." in capsys.readouterr().err
@@ -38,14 +38,14 @@ def test_more_seeds_go_into_the_same_default_folder_and_nothing_is_trained_twice
 def test_another_grid_takes_the_runs_that_folders_beside_it_hold(here, capsys):
     item = foretrain.run("one-mode", seeds=2, init_scale=0.1, **SMALL)
     two = foretrain.run("one-mode", seeds=2, init_scale=[0.1, 0.2], **SMALL)
-    assert "4 runs were taken from" in capsys.readouterr().err
+    assert "6 runs were taken from" in capsys.readouterr().err
     assert two.path != item.path
     loss = item.simulation["loss"].values
     assert (two.simulation["loss"].sel(init_scale=0.1).values == loss).all()
     assert read_manifest(two.path)["lanes"] == read_manifest(item.path)["lanes"]
     assert any("were taken from" in line for line in read_manifest(two.path)["history"])
     again = foretrain.run("one-mode", seeds=2, init_scale=0.2, **SMALL)
-    assert "4 runs were found done, nothing was trained." in capsys.readouterr().err
+    assert "6 runs were found done, nothing was trained." in capsys.readouterr().err
     assert set(again.simulation.dims) == set(item.simulation.dims)
 
 

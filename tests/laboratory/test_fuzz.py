@@ -5,6 +5,7 @@ Slow, each test with a budget of its own in seconds: ``FORETRAIN_FUZZ_SECONDS``,
 with the number of the case, which draws the same again: ``FORETRAIN_FUZZ_CASE=17`` begins there.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -130,8 +131,10 @@ def read_all(folder, other, draw, capsys):
     for options in ({}, {"strict": False}, {"lazy": True}):
         try:
             result = foretrain.open(folder, **options)
-            result.simulation.load()
-            str(result.claims), result.figures
+            str(result.claims)
+            # Values that are read when they are used raise Zarr's own error, as `open` says.
+            with contextlib.suppress(*[ValueError] * options.get("lazy", False)):
+                result.simulation.load(), result.figures
         except ForetrainError as error:
             if "\n" in str(error):
                 wrong.append(f"open says more than a line: {error}")

@@ -8,9 +8,19 @@ import foretrain
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import rules
 
+RATES = ("learning_rate", "relative_rate", "relative_step", "init_scale")
+
+
+@pytest.fixture
+def every_figure_of_a_study_can_be_read():
+    """Look at no figure: those of runs that end after three observations may be poor ones."""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", catalogue.names())
+@pytest.mark.filterwarnings(
+    "ignore:(over|under|divide|invalid):RuntimeWarning"
+)  # in the theory, too
+@pytest.mark.parametrize("name", [n for n in catalogue.names() if catalogue.load(n).trains])
 @pytest.mark.parametrize("how", ["all", "some"])
 def test_every_study_concludes_where_runs_diverge_or_are_cut_off(name, how, tmp_path):
     """Steps of any size, scales of any size: whatever the runs do, there is a store, a summary and a page."""
@@ -19,9 +29,7 @@ def test_every_study_concludes_where_runs_diverge_or_are_cut_off(name, how, tmp_
     options = {"seeds": 2, "workers": 1, "quiet": True, "out": tmp_path / "out"}
     options |= {axis: values[0] for axis, values in study.axes.items()}
     options["steps"] = 3 * fields["observe_every"].default
-    rate = next(
-        (item for item in ("learning_rate", "relative_rate", "init_scale") if item in fields), None
-    )
+    rate = next((item for item in RATES if item in fields), None)
     if rate is not None:
         large = rules(study.Parameters)[rate].maximum or 1e6
         options[rate] = large if how == "all" else [fields[rate].default, large]

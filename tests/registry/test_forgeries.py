@@ -38,7 +38,7 @@ FORGERIES = {
     "a source": ("eq. (21)", "eq. (22)", "document", "document"),
     "a reason": ('why = "', 'why = "By theory. ', "why", "why"),
     "a rank": ('rank = "control"', 'rank = "headline"', "rank", "rank"),
-    "runs that diverged": ("out_of_steps = 20", "diverged = 20", "runs", ""),
+    "runs that diverged": ("out_of_steps = 30", "diverged = 30", "runs", ""),
     "bits": ('simulation = "', 'simulation = "0', "other bits", ""),
     "a network": ('precision = "float64"', 'precision = "float32"', "precision", "precision"),
 }

@@ -84,7 +84,7 @@ def test_a_run_is_judged_anew_and_told_with_its_size_and_hashes(folder):
     assert record.settings == {"steps": 40, "observe_every": 20}
     assert record.differs == {"learning_rate": ("0.01", "0.001"), "steps": ("40", "20000")}
     assert {claim.id for claim in record.claims} == {words.id for words in study.sentences}
-    assert record.runs == {"out_of_steps": 4}
+    assert record.runs == {"out_of_steps": 6}
     assert changed(record) == ""
     assert changed(replace(record, judges="0")) == "judges"
 

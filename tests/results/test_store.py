@@ -175,6 +175,16 @@ def without_metadata(store):
     (store / "simulation/count/zarr.json").unlink()
 
 
+def with_a_chunk_of_four_bytes(store):
+    chunk = next((store / "simulation/loss/c").rglob("*/*/0"))
+    chunk.write_bytes(chunk.read_bytes()[:4])
+
+
+def with_a_claim_changed(store):
+    chunk = store / "claims/ends/c/0"
+    flip(chunk, len(chunk.read_bytes()) // 2)
+
+
 def with_an_array_more(store):
     shutil.copytree(store / "simulation/loss", store / "simulation/extra")
 
@@ -186,6 +196,8 @@ def with_an_array_more(store):
         (without_metadata, r"`simulation/.* and 1 more\. Try foretrain report"),
         (edited("simulation/zarr.json", "a title", "another"), "`simulation` "),
         (edited("zarr.json", '"abc"', '"abd"'), r"`/` \(its attributes differ from their check"),
+        (with_a_chunk_of_four_bytes, r"`simulation/loss` \(a chunk differs from its checksum"),
+        (with_a_claim_changed, r"`claims/ends` \(a chunk differs from its checksum"),
         (with_an_array_more, r"`simulation/extra` \(it is not in the list"),
     ],
 )

@@ -50,7 +50,10 @@ REFUSED = {
         ({"domains": 5, "trained_fraction": 0.1}, "must be at least 1 / `domains`"),
         ({"precision": "float32"}, "`solver_tolerance` must be at least 1e-05 in float32"),
     ],
-    "one-mode": [({"init_scale": 2.0}, "be below the root of `singular_value` = 1, but is 2")],
+    "one-mode": [
+        ({"init_scale": 2.0}, "be below the root of `singular_value` = 1, but is 2"),
+        ({"start": "random", "init_imbalance": 0.5}, "be 0 if random, but is 0.5"),
+    ],
     "pathway-race": [({"paths": 25}, "must be the square of a divisor of `domains` = 12")],
     "routing": [
         ({"hidden_width": 6, "data": "digits"}, "must be at least 10, the number of modes"),

@@ -97,15 +97,72 @@ def test_a_decoupled_start_follows_the_scalar_solution_for_every_mode():
 
 def test_unbalanced_starts_are_refused_with_the_number():
     left, right, target = balanced_case(10, 4, 4, 3, 4, 0.3)
-    gram, trace = np.linalg.norm(left.T @ left), np.sum(left**2)
+    square, trace = left.T @ left, np.sum(left**2)
+    gram = np.linalg.norm(
+        square - np.trace(square) / 3 * np.eye(3)
+    )  # a multiple of I is no obstacle
     number = (1.5**2 - 1) * gram / ((1.5**2 + 1) * trace)
     with pytest.raises(ArgumentError, match=f"be balanced .* but deviates by {number:.3g} of"):
         balanced_flow((1.5 * left, right), [1.0], target)
-    # For a factor 1 + e the deviation is e |X^T X| / |X|^2: a factor 2 above and below 1e-8.
+    # For a factor 1 + e the deviation is e |X^T X - its mean| / |X|^2: a factor 2 above and below 1e-8.
     excess = 1e-8 * trace / gram
     with pytest.raises(ArgumentError, match="but deviates by 2e-08 of"):
         balanced_flow((left * (1 + 2 * excess), right), [1.0], target)
     balanced_flow((left * (1 + excess / 2), right), [1.0], target)
+
+
+@pytest.mark.parametrize(("imbalance", "n", "m"), [(0.7, 5, 4), (-0.7, 4, 5), (30.0, 4, 4)])
+def test_lambda_balanced_starts_follow_the_flow_and_keep_their_lambda(imbalance, n, m):
+    rng = np.random.default_rng(5)
+    start = balanced_start(0.3 * rng.standard_normal((n, m)), imbalance)
+    lefts, rights, eye = start[0].T @ start[0], start[1].T @ start[1], np.eye(min(n, m))
+    np.testing.assert_allclose(lefts - rights, imbalance * eye, atol=1e-13)
+    target, times = rng.standard_normal((n, m)), [0.0, 0.1, 0.5, 2.0]
+    x, y = balanced_flow(start, times, target, time_constant=0.5)
+    exact = product(x, y), product(x, x), product(y, y)
+    for result, expected in zip(exact, integrated(*start, target, times, 0.5), strict=True):
+        np.testing.assert_allclose(result, expected, atol=1e-8)
+    np.testing.assert_allclose(x.mT @ x - y.mT @ y, [imbalance * eye] * 4, atol=1e-12)
+
+
+@pytest.mark.parametrize("imbalance", [1e-3, 0.5, -2.0, 20.0])
+@pytest.mark.parametrize("start", [-0.1, 0.0, 0.05, 2.0])
+def test_an_unbalanced_mode_follows_small_steps_of_its_two_factors(imbalance, start):
+    s, d, tau, step, steps = 1.3, 0.7, 2.0, 1e-3, 4000
+
+    def slope(x, y):
+        error = (s - d * x * y) / tau
+        return np.array([error * y, error * x])
+
+    size = np.hypot(imbalance, 2 * start)
+    factors = np.sqrt([(size + imbalance) / 2, (size - imbalance) / 2]) * [1, np.copysign(1, start)]
+    course = [factors]
+    for _ in range(steps):  # Runge-Kutta of order four
+        a = slope(*factors)
+        b = slope(*(factors + step / 2 * a))
+        c = slope(*(factors + step / 2 * b))
+        factors = factors + step / 6 * (a + 2 * b + 2 * c + slope(*(factors + step * c)))
+        course.append(factors)
+    times, modes = step * np.arange(steps + 1), np.array([s])
+    units = {"input_variances": d, "time_constant": tau}
+    a = mode_strength(start, times, modes, imbalance=imbalance, **units)[:, 0]
+    np.testing.assert_allclose(a, np.prod(course, 1), atol=1e-8)
+    if start > 0 and abs(imbalance) > 0.1:
+        balanced = mode_strength(start, times, modes, **units)[:, 0]
+        assert abs(a - balanced).max() > 1e-4
+
+
+def test_an_unbalanced_mode_has_the_balanced_and_the_lazy_limit():
+    times, values = np.array([0.0, 0.3, 2.0, 1e4]), np.array([1.0, 0.0])
+    balanced = mode_strength(0.1, times, values)
+    assert (mode_strength(0.1, times, values, imbalance=0.0) == balanced).all()
+    mixed = mode_strength(0.1, times, values, imbalance=[1e-9, 0.0])
+    np.testing.assert_allclose(mixed, balanced, rtol=1e-13)
+    # Of delta >> s one layer stands still: s - (s - a_0) e^(-delta t), up to (s / delta)^2.
+    lazy = mode_strength(0.1, times / 1e4, values, imbalance=1e4)[:, 0]
+    np.testing.assert_allclose(lazy, 1 - 0.9 * np.exp(-times), atol=1e-7)
+    with pytest.raises(ArgumentError, match="`start` must be greater than 0, but has -1"):
+        mode_strength([2.0, -1.0], times, values, imbalance=[1.0, 0.0])
 
 
 def test_mode_strength_solves_its_equation_and_has_its_limits():

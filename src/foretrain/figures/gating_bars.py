@@ -23,8 +23,8 @@ def gatings(marked: str, mark: Callable[[xr.DataArray], xr.DataArray], caption: 
         cell, where = grid.first()
         names = ("gating_time", "gating_final_loss", "gating_consistent", "gating_agreement")
         parts = [data[[n for n in names if n in data]] for data in (cell.theory, cell.fits)]
-        table = xr.merge(parts).mean("seed").sortby(["gating_time", "gating_final_loss"])
-        table = table.isel(gating=slice(None, None, -1))
+        table = xr.merge(parts, join="outer", compat="no_conflicts").mean("seed")
+        table = table.sortby(list(names[:2])).isel(gating=slice(None, None, -1))
         green = mark(table[marked]).values
         figure, ax = panels(height=1.4 + 0.27 * table.sizes["gating"])
         times = table["gating_time"].values

@@ -184,7 +184,7 @@ def check_chunk(path: Path, array: ArrayNode) -> None:
 
 def _content_size(head: bytes) -> int:
     """Bytes that a Zstandard frame decodes to, as its header says (RFC 8878, section 3.1.1.1)."""
-    if head[:4] != b"\x28\xb5\x2f\xfd":
+    if head[:4] != b"\x28\xb5\x2f\xfd" or len(head) == 4:
         raise ValueError("a chunk differs from its checksum")
     is_single = head[4] >> 5 & 1
     begin = 6 - is_single + (0, 1, 2, 4)[head[4] & 3]

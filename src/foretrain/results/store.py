@@ -73,10 +73,8 @@ def write_group(folder: Path, tree: xr.DataTree, group: str) -> Path:
     store = Path(folder) / NAME
 
     def build(path):
-        def others(at, names):
-            return {group} if Path(at) == store else ()
-
-        shutil.copytree(store, path, copy_function=_link, ignore=others)
+        replaced = {os.fspath(store): {group}}
+        shutil.copytree(store, path, ignore=lambda at, _: replaced.get(at, ()), copy_function=_link)
         _build(path, tree, group)
 
     return _replace(Path(folder), build)
@@ -116,7 +114,7 @@ def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
 
     Args:
         path: The store, usually ``<folder>/results.zarr``.
-        lazy: If True, values are read when they are used, and an altered chunk raises Zarr's own `ValueError` then.
+        lazy: If True, values but claims are read when they are used; an altered chunk raises Zarr's own `ValueError` then.
             The store must stay as it is; by default it is read and checked as a whole, and may be replaced afterwards.
 
     Raises:
@@ -128,6 +126,8 @@ def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
     if not damaged:
         try:
             tree = _open(store)
+            if lazy and "claims" in tree.children:
+                tree["claims"].load()
             return tree if lazy else tree.load()
         except MemoryError:
             raise _unreadable(store, "its values do not fit into memory") from None

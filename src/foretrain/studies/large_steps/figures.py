@@ -7,8 +7,6 @@ from foretrain.figures.style import PALETTE, panels, theory_line
 from foretrain.study import drawn, figure, panel
 from foretrain.theory.pathways import large_steps as theory
 
-from .claims import SETTLED
-
 
 def draw_window(grid):
     """Draw where runs stop against the step, by depth, with the law and the window of each."""
@@ -20,9 +18,8 @@ def draw_window(grid):
         end = min(theory.window(paths, depth), fine[-1])
         runs = cells.simulation.sel(depth=depth)
         stopped = runs["participation"].where((runs["early_edge"] > 1) | (depth == 2))
-        for ax, values in zip(
-            axes, (stopped, runs["edge"].where(runs["relative_step"] < end)), strict=True
-        ):
+        edge = runs["edge"].where(runs["relative_step"] < end)
+        for ax, values in zip(axes, (stopped, edge), strict=True):
             values = values.transpose("seed", "relative_step").values
             dots = {"color": colour, "linestyle": "", "marker": "o", "alpha": 0.5}
             ax.plot(np.tile(steps, len(values)), values.ravel(), label=f"L = {depth}", **dots)
@@ -43,12 +40,6 @@ def draw_window(grid):
     )
 
 
-def moving(c, values):
-    """Return values of the first run while it moves, and for half as long after."""
-    step, loss = c.loss["step"], c.loss.isel(seed=0)
-    return values.isel(seed=0).sel(step=~(step > 1.5 * step.where(loss > SETTLED).max()))
-
-
 FIGURES = {
     "window": drawn(draw_window),
     "run": figure(
@@ -56,14 +47,15 @@ FIGURES = {
         "Shares, a colour for each path, and loss of the first run. Under the small step one path wins, as flow tells; "
         "when the step is raised the loss oscillates, and the winner gives back until its minimum is stable.",
         panel(
-            lambda c: moving(c, c.share / c.p.singular_value),
+            lambda c: c.share.isel(seed=0) / c.p.singular_value,
             by="path",
-            theory=lambda c: moving(c, (c.theory.early_share + 0 * c.loss) / c.p.singular_value),
+            theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0) / c.p.singular_value,
             theory_label="flow, predicted",
-            x="step",
             label="Share of the mode",
+            x="step",
+            scale="semilogx",
         ),
-        panel(lambda c: moving(c, c.loss), x="step", scale="semilogy"),
+        panel(lambda c: c.loss.isel(seed=0), x="step", scale="loglog"),
         columns=1,
         height=5.4,
         legend=3,

@@ -73,7 +73,7 @@ def write_group(folder: Path, tree: xr.DataTree, group: str) -> Path:
     store = Path(folder) / NAME
 
     def build(path):
-        replaced = {os.fspath(store): {group}}
+        replaced: Any = {os.fspath(store): {group}}
         shutil.copytree(store, path, ignore=lambda at, _: replaced.get(at, ()), copy_function=_link)
         _build(path, tree, group)
 

@@ -17,9 +17,7 @@ def every_figure_of_a_study_can_be_read():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore:(over|under|divide|invalid):RuntimeWarning"
-)  # in the theory, too
+@pytest.mark.filterwarnings("ignore:(over|under|divide|invalid):RuntimeWarning")
 @pytest.mark.parametrize("name", [n for n in catalogue.names() if catalogue.load(n).trains])
 @pytest.mark.parametrize("how", ["all", "some"])
 def test_every_study_concludes_where_runs_diverge_or_are_cut_off(name, how, tmp_path):

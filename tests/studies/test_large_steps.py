@@ -148,6 +148,7 @@ def test_every_sentence_can_hold_and_fail():
         "leader": ("early_share", lambda shares: shares[..., ::-1]),
         "matrices-edge": ("matrices/edge", less),
         "matrices-slide": ("matrices/participation", more),
+        "matrices-settle": ("matrices/last_loss", moving),
     }
     made_up.check("large-steps", build, spoilt)
 

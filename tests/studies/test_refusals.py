@@ -52,7 +52,10 @@ REFUSED = {
     ],
     "one-mode": [
         ({"init_scale": 2.0}, "be below the root of `singular_value` = 1, but is 2"),
-        ({"start": "random", "init_imbalance": 0.5}, "be 0 if random, but is 0.5"),
+        (
+            {"start": "random", "init_imbalance": 0.5},
+            "be 0 where `start` is random, which draws one, but is 0.5",
+        ),
     ],
     "pathway-race": [({"paths": 25}, "must be the square of a divisor of `domains` = 12")],
     "routing": [

@@ -219,4 +219,13 @@ CLAIMS = [
         note="Paths that carry the mode, over those of the slide.",
         **WIDE,
     ),
+    claim(
+        "matrices-settle",
+        "From depth three on the loss of matrices settles if and only if equal balanced paths are stable at the step.",
+        lambda c: settled(c["matrices"]) == (over_window(c) < 1),
+        source=SOURCE,
+        why="As for paths of single weights, in most runs.",
+        where=lambda c: 2 < c.p.depth <= WIDE_DEPTH and outside_border(c),
+        **AT_ONE,
+    ),
 ]

@@ -32,7 +32,8 @@ def check(p):
         rule = f"be below the root of `singular_value` = {p.singular_value:g}"
         raise lab.argument_error("init_scale", rule, f"is {p.init_scale:g}")
     if p.start == "random" and p.init_imbalance:
-        raise lab.argument_error("init_imbalance", "be 0 if random", f"is {p.init_imbalance:g}")
+        rule = "be 0 where `start` is random, which draws one"
+        raise lab.argument_error("init_imbalance", rule, f"is {p.init_imbalance:g}")
 
 
 def variants(p):
@@ -138,7 +139,7 @@ ROW = {"source": SOURCE, "near": 0, "at_end": True}
 WORDS = "The strength of the mode follows the closed form of gradient flow, less descent's delay."
 EULER = "Descent is off by the step times the fastest rate, 2 s; its first power is known, its second has order one."
 DRIFT = "A step takes the difference c to c (1 - eta^2 e^2), |c| <= -e'/e: a drift of eta times the loss, and its square."
-OWN = "From an unbalanced start the strength follows its own closed form and keeps the imbalance, less the step's first power."
+OWN = "An unbalanced start has a closed form, too: strength and imbalance follow it, but for the first power of the step."
 ORDER = "The step times the fastest rate, sqrt(delta^2 + 4 s^2), has a known first power and a second of order one."
 
 CLAIMS = [

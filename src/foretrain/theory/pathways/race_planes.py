@@ -127,12 +127,12 @@ def flow(
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
     state, split = _flattened(start)
 
+    def missing(schemes):
+        return signal - variance * sum(c.mT @ (n @ b) for b, n, c in schemes)
+
     def velocity(state):
         schemes = split(state)
-        ahead = [n @ b for b, n, _ in schemes]
-        error = signal - variance * sum(
-            c.mT @ forward for (_, _, c), forward in zip(schemes, ahead, strict=True)
-        )
+        ahead, error = [n @ b for b, n, _ in schemes], missing(schemes)
         change = []
         for (b, n, c), forward, pace in zip(schemes, ahead, factors, strict=True):
             shared = error if len(b) == len(error) else error.mean(0, keepdims=True)
@@ -146,7 +146,10 @@ def flow(
         gain = [np.einsum("kam,kab,kbm->m", c, n, b) / len(b) for b, n, c in schemes]
         return gain, [_mean_length(b) * _mean_length(c) for b, _, c in schemes]
 
-    observed = observed_flow(velocity, state, times, strengths, relative=1e-6)
+    def learned(state):
+        return abs(missing(split(state))).max() < 1e-3 * signal.max()
+
+    observed = observed_flow(velocity, state, times, strengths, learned, relative=1e-6)
     gain, power = zip(*observed, strict=True)
     return Strengths(np.array(gain), np.array(power))
 
@@ -165,10 +168,12 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
     state, split = _flattened([start])
 
+    def missing(b, n, c):
+        return signal - (rate * (c.mT @ (n @ b))).sum(0) * variance
+
     def velocity(state):
         ((b, n, c),) = split(state)
-        ahead = n @ b
-        error = signal - (rate * (c.mT @ ahead)).sum(0) * variance
+        ahead, error = n @ b, missing(b, n, c)
         driven = rate * (c @ error)
         change = n.mT @ driven, driven @ b.mT, rate * (ahead @ error.T)
         return np.concatenate([part.ravel() for part in change])
@@ -180,7 +185,10 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
         values = _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
         return gain, values
 
-    observed = observed_flow(velocity, state, times, layers, relative=1e-5)
+    def learned(state):
+        return abs(missing(*split(state)[0])).max() < 1e-3 * signal.max()
+
+    observed = observed_flow(velocity, state, times, layers, learned, relative=1e-5)
     return Layers(*(np.array(values) for values in zip(*observed, strict=True)))
 
 

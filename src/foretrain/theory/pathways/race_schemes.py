@@ -218,10 +218,13 @@ def gains(schemes: Sequence[Scheme], times, singular_values, input_variances) ->
     times, total = checked_times(times), _total(schemes)
     end = clock_at(schemes, singular_values / input_variances)
 
-    # The end is approached exponentially; an overshoot by the solver must not step over the pole.
+    # The end is approached exponentially, at the rate S/end or faster: later times are as good as `last`. An overshoot by
+    # the solver must not step over the pole.
     def velocity(clock):
         return [singular_values - input_variances * total(min(float(clock[0]), end))]
 
+    last = 1000 * end / velocity(np.zeros(1))[0]
+    times = np.minimum(times, last)
     path = flow_at(velocity, np.zeros(1), times, method="LSODA", rtol=1e-9, atol=1e-9 * end)
     clock = np.minimum(path[:, 0], end)
     return np.array([[scheme.gain(u) for scheme in schemes] for u in clock])

@@ -119,7 +119,8 @@ def test_the_command_renews_what_a_process_of_its_own_finds_the_same(tmp_path, m
     record = replace(record, plan=plan.hash, command=command_of(plan))
     write(registry, replace(record, makes="0"))
     write(registry, replace(record, makes="0", size="b", small={**small_parts, "makes": {}}))
-    assert main(["registry", "check", "--all", "--registry", str(registry)]) == 1
+    write(registry, replace(record, study="xor", makes="0"))  # not named, so it is left alone
+    assert main(["registry", "check", "one-mode", "--all", "--registry", str(registry)]) == 1
     text = capsys.readouterr().out
     assert "[1/1] one-mode, default: renewed by its small run at def." in text
     assert "[1/1] one-mode, b: of the runs `one-mode simulation` is new." in text

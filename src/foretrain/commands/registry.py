@@ -69,6 +69,9 @@ def _check(arguments):
     if not arguments.all:
         studies = _wanted(arguments, "studies, or give --all")
         chosen = [find(chosen, study, arguments.size or "") for study in studies]
+    elif arguments.targets:
+        named = {find(chosen, study, arguments.size or "").study for study in arguments.targets}
+        chosen = [record for record in chosen if record.study in named]
     whole = arguments.renew and not arguments.all
     small = [] if whole else [r for r in chosen if renewable(r, every=arguments.renew)]
     agree = _check_small(arguments.registry, small)
@@ -174,7 +177,7 @@ ARGUMENTS = {
         "targets": "folders to add; studies to list or check; pages to render",
         "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
         "small runs alone",
-        "--all": "check every record whose code has changed by the small run of its study, which takes seconds",
+        "--all": "check every record, of the studies named or of all, whose code has changed, by the small run of its study",
         "--size": "name of the size; default that of the preset",
         "--registry": _REGISTRY,
         "--out": "folder for the runs of a check; default none",

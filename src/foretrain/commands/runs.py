@@ -74,8 +74,7 @@ def _conducted(plan, options, arguments):
 
         execution_options(options)
         return print_text(describe(plan, folder_of(plan, options.out), options.workers))
-    result = conduct(plan, options)
-    if result is None:
+    if (result := conduct(plan, options)) is None:
         if not arguments.quiet:
             print("This part is done; the last part to finish judges the whole.")
         return None
@@ -83,8 +82,7 @@ def _conducted(plan, options, arguments):
     summary = read_summary(result.path)
     if not arguments.quiet:
         result.claims.show(details=arguments.verbose)
-        page = result.path / "report.html"
-        if page.exists():
+        if (page := result.path / "report.html").exists():
             print_text(f"Page: {page}")
         for line in summary.remarks:
             print_folded(line, "note: ", "      ")
@@ -135,11 +133,10 @@ def _show(arguments):
         axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
         print_folded(f"{summary.study}: {summary.summary}")
         since = summary.created_at.partition("T")[0]
-        ended = (f"{count} {outcome(name)}" for name, count in summary.runs.items())
         facts = [
             ("stored", f"{folder}, {since}" if since else str(folder)),
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
-            ("runs", ", ".join(ended)),
+            ("runs", ", ".join(f"{n} {outcome(name)}" for name, n in summary.runs.items())),
             ("root", root_of(folder)[:32] or "none"),  # so many digits fit into a line
             *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
             *(("note", line) for line in changed_since(folder, summary.codes)),

@@ -39,15 +39,14 @@ def observed_flow(
     state: np.ndarray,
     times: np.ndarray,
     observe: Callable,
-    learned: Callable,
+    error: Callable,
     *,
     relative: float,
 ) -> list:
     """Integrate a flow of many numbers, of which few are kept (Runge-Kutta of order 5, absolute tolerance 1e-8).
 
     Arguments as in `flow_at`; `observe` maps a state to what is kept, one entry per time; `relative` is the relative
-    tolerance. `learned` says of a state whether its error is within 1e-3 of none: the flow goes on for as long again as it
-    took to come there, and then stays where it is, so that later times cost nothing.
+    tolerance. Where the `error` of a state has fallen below 1e-3, the flow goes on for as long again, and then rests.
     """
     kept = [observe(state)] * int((times == 0).sum())
     if len(kept) < len(times):
@@ -60,7 +59,7 @@ def observed_flow(
             between = solver.dense_output()
             passed = np.searchsorted(times, solver.t, side="right")
             kept += [observe(between(time)) for time in times[len(kept) : passed]]
-            rest = min(rest, 2 * solver.t) if learned(solver.y) else rest
+            rest = min(rest, 2 * solver.t if error(solver.y) < 1e-3 else np.inf)
         kept += [observe(solver.y)] * (len(times) - len(kept))
     return kept
 

@@ -43,7 +43,7 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     last = np.einsum("joh,om->jhm", drawn.decoders, data.output_modes)
     own = part_planes(first, drawn.hidden, last, pairs)
     time = step * paper_rate(p, data.targets.shape[1])
-    return part_flow(own, time, *modes).singular_values
+    return part_flow(own, time, *modes)
 
 
 def _of_run(p, seed, step):

@@ -59,19 +59,6 @@ class Strengths:
     outer_power: np.ndarray
 
 
-@dataclass(frozen=True)
-class Layers:
-    """Layers of a routing network along training.
-
-    Attributes:
-        gain: u^T W v, mean over trained routes, shape (time, mode).
-        singular_values: Of encoders (root mean square over domains), hidden matrix and decoders, shape (time, 3, mode).
-    """
-
-    gain: np.ndarray
-    singular_values: np.ndarray
-
-
 def planes(encoders, hidden, decoders) -> Planes:
     """Find the planes of a scheme's start.
 
@@ -127,13 +114,12 @@ def flow(
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
     state, split = _flattened(start)
 
-    def missing(schemes):
-        return signal - variance * sum(c.mT @ (n @ b) for b, n, c in schemes)
+    def missing(state):
+        return signal - variance * sum(c.mT @ (n @ b) for b, n, c in split(state))
 
     def velocity(state):
-        schemes = split(state)
-        ahead, error = [n @ b for b, n, _ in schemes], missing(schemes)
-        change = []
+        schemes, error, change = split(state), missing(state), []
+        ahead = [n @ b for b, n, _ in schemes]
         for (b, n, c), forward, pace in zip(schemes, ahead, factors, strict=True):
             shared = error if len(b) == len(error) else error.mean(0, keepdims=True)
             change += [pace.outer * (n.mT @ c) @ shared]
@@ -146,18 +132,17 @@ def flow(
         gain = [np.einsum("kam,kab,kbm->m", c, n, b) / len(b) for b, n, c in schemes]
         return gain, [_mean_length(b) * _mean_length(c) for b, _, c in schemes]
 
-    def learned(state):
-        return abs(missing(split(state))).max() < 1e-3 * signal.max()
-
-    observed = observed_flow(velocity, state, times, strengths, learned, relative=1e-6)
+    miss = lambda state: abs(missing(state)).max() / signal.max()  # noqa: E731
+    observed = observed_flow(velocity, state, times, strengths, miss, relative=1e-6)
     gain, power = zip(*observed, strict=True)
     return Strengths(np.array(gain), np.array(power))
 
 
-def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
-    """Follow the gradient flow of a routing network, all parts of its mask together.
+def part_flow(start: Planes, times, singular_values, input_variances) -> np.ndarray:
+    """Follow the layers of a routing network along gradient flow, all parts of its mask together.
 
-    Layers are exact to about 1e-4 of the largest strength. Cost: some hundred steps of products of M matrices of the size of
+    Returns singular values, shape (time, 3, mode), of encoders (root mean square over domains), hidden matrix and decoders,
+    exact to about 1e-4 of the largest strength. Cost: some hundred steps of products of M matrices of the size of
     the planes, a tenth of a second for seven domains of four modes.
     """
     times = checked_times(times)
@@ -168,28 +153,24 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
     state, split = _flattened([start])
 
-    def missing(b, n, c):
+    def missing(state):
+        ((b, n, c),) = split(state)
         return signal - (rate * (c.mT @ (n @ b))).sum(0) * variance
 
     def velocity(state):
         ((b, n, c),) = split(state)
-        ahead, error = n @ b, missing(b, n, c)
+        ahead, error = n @ b, missing(state)
         driven = rate * (c @ error)
         change = n.mT @ driven, driven @ b.mT, rate * (ahead @ error.T)
         return np.concatenate([part.ravel() for part in change])
 
     def layers(state):
         ((b, n, c),) = split(state)
-        gain = np.diag((rate * (c.mT @ n @ b)).sum(0))
         hidden = np.sort(np.linalg.svd(n, compute_uv=False).ravel())[::-1][: len(variance)]
-        values = _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
-        return gain, values
+        return _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
 
-    def learned(state):
-        return abs(missing(*split(state)[0])).max() < 1e-3 * signal.max()
-
-    observed = observed_flow(velocity, state, times, layers, learned, relative=1e-5)
-    return Layers(*(np.array(values) for values in zip(*observed, strict=True)))
+    miss = lambda state: abs(missing(state)).max() / signal.max()  # noqa: E731
+    return np.array(observed_flow(velocity, state, times, layers, miss, relative=1e-5))
 
 
 def _flattened(start: Sequence[Planes]):

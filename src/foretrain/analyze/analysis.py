@@ -20,16 +20,15 @@ from foretrain.arithmetic import arithmetic
 from foretrain.degeneracy import noise_scale as scaling
 from foretrain.degeneracy.counts import jacobian_spectrum, unit_costs
 from foretrain.degeneracy.counts.free_directions import FreeDirections, free_directions
-from foretrain.degeneracy.counts.transformer_freedom import transformer_freedom
+from foretrain.degeneracy.counts.sources import sources
 from foretrain.degeneracy.folded import BUDGET, widths
 from foretrain.degeneracy.function import Function, as_function
 from foretrain.degeneracy.interactions.interaction_graph import path_points
 from foretrain.degeneracy.interactions.wiring import Wiring, wired
-from foretrain.degeneracy.network import Network
+from foretrain.degeneracy.network import Network, is_perceptron
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.effective_parameters import SampledParameters, sampled_parameters
 from foretrain.degeneracy.sampled.posterior import behavioural
-from foretrain.degeneracy.transformer import is_transformer
 from foretrain.errors import TooLarge, argument_error, integer, real
 from foretrain.machine import peak_memory
 from foretrain.report.answer import Finding
@@ -178,7 +177,7 @@ def analyze(
     # What each part depends on, beside the parts before it.
     inputs, fields = (function.params, x, y, outputs, loss, eps, seed), ("costs", "jacobian")
     analysis = part("curvature", fields, inputs, unit_costs.costs_of, function, x, loss, eps, seed)
-    of = function, flat, eps if wiring else None, loss, analysis.jacobian
+    of = function, x, flat, eps if wiring else None, loss, analysis.jacobian
     analysis = part("free directions", ("exact", "freedom"), inputs, _counted, *of)
     if network is not None and wiring:
         options = {"number": modules, "resolution": resolution, "points": points}
@@ -212,6 +211,8 @@ def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, m
         curvature = 1 + unit_costs.PROBES * min(unit_costs.STEPS, d) * each
         size = 8 * d * unit_costs.STEPS + unit_costs.ROOM
     parts = {"take the curvature": moments * curvature}
+    if not (network and is_perceptron(network)):  # the Jacobian again
+        parts["count by source"] = moments * min(curvature, unit_costs.EXACT)
     if network is not None and wiring:
         wide = widths(network, function.rows(x), folded=False)
         work = len(x) * sum(below**2 * above for below, above in pairwise(wide))
@@ -227,29 +228,25 @@ def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, m
     tell(f"Memory: at most {memory(size + peak_memory() + 1e8)}.")
 
 
-def _counted(function, x, eps, loss, spectrum):
-    """Free directions that change nothing at all, by source where that can be said; those at eps, or None; and doubts.
-
-    Rows x are those of `Function.rows`; without the spectrum of the Jacobian, which is of the loss, nothing is exact.
-    """
+def _counted(function, x, rows, eps, loss, spectrum):
+    """Free directions that change nothing at all, by source where that can be said; those at eps, or None; and doubts."""
     network = function.network
-    bare = jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum)
+    exact = jacobian_spectrum.Freedom(parameters=function.size, spectrum=spectrum)
+    layered, gram = network and is_perceptron(network), jacobian_spectrum.RESOLUTION["gram"]
+    if spectrum is not None and spectrum.resolution < gram and not layered:
+        exact = sources(function, x, spectrum)
     if network is None:
-        return bare, None, bare.doubts()
-    widest = max(widths(network, x))
-    if len(x) < widest:
-        line = f"{len(x)} examples are fewer than the {widest} activations of the widest layer"
-        return bare, None, [f"Counts and bases: {line}, so that the data limit every rank."]
-    if is_transformer(network):
-        exact = transformer_freedom(network, x, spectrum)
-        line = "Counts: of a transformer those that change nothing at all, none at the scale."
-        return exact, None, exact.doubts() + [line] * bool(eps)
-    exact = free_directions(network, x, spectrum=spectrum, loss=loss)
-    if not exact.sections:
-        why = "no section names a weight with nothing but a bias beside it"
-        return bare, None, [f"Counts by source: {why}."]
-    at_scale = free_directions(network, x, eps, spectrum, loss=loss) if eps else None
-    return exact, at_scale, exact.doubts() + (at_scale.doubts() if at_scale else [])
+        return exact, None, exact.doubts()
+    widest = max(widths(network, rows))
+    if len(rows) < widest:
+        line = f"{len(rows)} examples are fewer than the {widest} activations of the widest layer"
+        return exact, None, [f"Counts and bases: {line}, so that the data limit every rank."]
+    if not exact.by_source():
+        exact = free_directions(network, rows, spectrum=spectrum, loss=loss)
+    at_scale = free_directions(network, rows, eps, spectrum, loss=loss) if eps else None
+    if at_scale is None or not at_scale.sections:
+        return exact, None, exact.doubts()
+    return exact, at_scale, exact.doubts() + at_scale.doubts()
 
 
 def _sampled(function, x, y, loss, eps, outputs, options):

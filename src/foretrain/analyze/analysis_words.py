@@ -7,7 +7,7 @@ import numpy as np
 
 from foretrain.analyze import analysis_figures as figures
 from foretrain.analyze.analysis import Analysis
-from foretrain.degeneracy.counts.transformer_freedom import SOURCES, TransformerFreedom
+from foretrain.degeneracy.counts.sources import SOURCES, SourcedFreedom
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.report.answer import Answer, Table
 from foretrain.words import number
@@ -67,10 +67,11 @@ def differences(analysis: Analysis) -> list[str]:
 def tables(analysis: Analysis) -> list[Table]:
     """Tables of everything that was measured."""
     parts = [Table("The network", ("", ""), _network(analysis)), _witnesses(analysis)]
-    if isinstance(analysis.exact, TransformerFreedom):
-        parts.append(_by_source(analysis.exact))
+    if isinstance(analysis.exact, SourcedFreedom) and _meets(analysis.exact, analysis.exact.free):
+        parts.append(_places(analysis.exact.places))
     if analysis.freedom is not None:
-        parts += _sections(analysis.freedom)
+        free = analysis.parameters - analysis.costs.above(analysis.eps)[0]
+        parts += _sections(analysis.freedom)[not _meets(analysis.freedom, free) :]
     if analysis.wiring is not None:
         parts += _modules(analysis.wiring, figures.layer_names(analysis.wiring, analysis.loss))
     return parts
@@ -120,30 +121,29 @@ def _sections(freedom):
     sources = ("activations", "Jacobians", "synchronised", "conditional")
     rows, blocks = [], []
     for at, section in freedom.sections.items():
-        counts = (section.activations, section.jacobians, section.synchronized, section.conditional)
-        left = section.parameters - section.counted
-        rows.append((f"{at + 1}", *(f"{n:,}" for n in (section.parameters, *counts, left))))
+        counts = section.activations, section.jacobians, section.synchronized, section.conditional
+        rows.append((f"{at + 1}", *(f"{n:,}" for n in (section.parameters, *counts))))
     for at, block in freedom.groups[:_MOST]:
         which = ", ".join(map(str, block.neurons[:12])) + ", ..." * (len(block.neurons) > 12)
         blocks.append((f"{at + 1}", str(len(block.neurons)), which, str(block.dimension)))
     heading = "Free directions at the scale, by section and source: an estimate"
-    return [
-        Table(heading, ("section", "parameters", *sources, "left"), rows),
-        Table(
-            "Synchronised blocks",
-            ("layer", "neurons", "which", "span"),
-            blocks or [("none", "", "", "")],
-        ),
-    ]
+    counted = Table(heading, ("section", "parameters", *sources), rows)
+    names, blocks = ("layer", "neurons", "which", "span"), blocks or [("none", "", "", "")]
+    return [counted, Table("Synchronised blocks", names, blocks)]
 
 
-def _by_source(transformer):
-    names = [source.replace("_", " and ") for source in SOURCES]
-    parts = {f"{at}": section for at, section in enumerate(transformer.sections, 2)}
-    parts |= {"none": transformer.whole, "all": transformer.by_source()}
-    cells = [[f"{part[s]:,}" if s in part else "-" for s in SOURCES] for part in parts.values()]
-    rows = [(name, *each) for name, each in zip(parts, cells, strict=True)]
-    return Table("Free directions, by section and source", ("section", *names), rows)
+def _meets(freedom, count):
+    """True if what sources count is within a tenth of the whole."""
+    return abs(freedom.counted - count) <= 0.1 * count
+
+
+def _places(places):
+    """Table of free directions by the place where they are and by source."""
+    counts = {place: dict.fromkeys(SOURCES, 0) for place, *_ in places}
+    for place, source, many in places:
+        counts[place][source] += many
+    rows = [(place, *(f"{n:,}" if n else "-" for n in of.values())) for place, of in counts.items()]
+    return Table("Free directions, by place and source", ("parameters", *SOURCES), rows)
 
 
 def _modules(wiring, names):

@@ -11,7 +11,7 @@ Begin with one of these:
 - `foretrain.analyze`: all of it for one network, or over training.
 - `function.function_of`: parameters and a function of them as a `function.Function`.
 - `jacobian_spectrum.jacobian_spectrum` and `unit_costs.quadrature`: what directions cost.
-- `free_directions.free_directions` and `transformer_freedom.transformer_freedom`: which are free, and why.
+- `free_directions.free_directions` and `sources.sources`: which are free, and why.
 - `effective_parameters.sampled_parameters`: what directions cost where the loss is not quadratic, and learning coefficients.
 - `interaction_basis.interaction_basis`, `interaction_graph.interaction_graph`, `rewiring.modules`: how the rest is wired.
 
@@ -19,7 +19,7 @@ Modules:
 
 - A network: `function`, `network`, `transformer`, `noise_scale`.
 - Costs and free directions: `unit_costs`, `jacobian_spectrum`, `free_directions`, `conditional`, `synchronization`,
-  `transformer_freedom`.
+  `sources`.
 - Interactions: `interaction_basis`, `interaction_graph`, `modularity`, `rewiring`, and all of it at one scale: `wiring`.
 - Posteriors, sampled: `posterior`, `effective_parameters`, `sampled_trust`, `hamiltonian`, `chains`, `noise`, and as the
   work of a study's run: `sampling`.

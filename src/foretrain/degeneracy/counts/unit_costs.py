@@ -37,6 +37,7 @@ EXACT = 30.0  # seconds of a core up to which all costs are computed
 PROBES, STEPS, FEWEST = 8, 120, 3  # of the quadrature, at most; probes at least
 # Relative errors that end probes and steps, looked at after so many steps.
 ENOUGH, CLOSE, EVERY = 0.03, 0.02, 10
+SINGLE = 2.0**-24  # of rounding in float32
 APART = 0.05  # relative error above which the quadrature has not converged
 
 
@@ -106,6 +107,8 @@ def costs_of(
 
     `function` and x are checked, and the smallest noise scale that matters is that of `SCALES` times `eps`.
     """
+    import jax
+
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
     try:
@@ -119,7 +122,12 @@ def costs_of(
             known = f"{value:,.0f} effective parameters are known to {error:,.0f} only"
             doubts.append(f"Curvature: {known}.")
         return costs, None, doubts
-    return of_jacobian(jacobian), jacobian, []
+    kept, doubts = jacobian.values[: jacobian.rank], []
+    lost = int((kept < SINGLE * kept.max(initial=0)).sum())
+    if lost and all(leaf.dtype.itemsize == 4 for leaf in jax.tree.leaves(function.params)):
+        below = f"{lost:,} of the singular values that count are below {SINGLE:.0e} of the largest"
+        doubts.append(f"Storage: {below}, which weights kept in float32 do not tell from zero.")
+    return of_jacobian(jacobian), jacobian, doubts
 
 
 def of_jacobian(spectrum: Spectrum) -> UnitCosts:

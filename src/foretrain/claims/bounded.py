@@ -1,9 +1,8 @@
 """The 95% interval of the mean of values that lie in a known range, whatever their law: also where a rare run carries it.
 
-No sample shows how large a value is that it does not hold. Where the largest possible value is known, the samples with that
-value beside them bound the mean: with weights of the uniform law on the simplex (Dirichlet's with all parameters one), the
-97.5% quantile of the weighted mean of the samples and the upper end is an upper limit of the true mean, and likewise from
-below. Of values that are 0 or 1 that is Clopper and Pearson's limit.
+Where the largest possible value is known, the samples with that value beside them bound the mean: with weights uniform on the
+simplex, the 97.5% quantile of the weighted mean of the samples and the upper end is an upper limit of the true mean, and
+likewise from below. Of values that are 0 or 1 that is Clopper and Pearson's limit.
 
 That a weighted mean exceeds a level t has a chance that Varsi's recursion sums without cancellation: with a_i = z_i - t,
 positive x_h and negative -y_k, P(h, k) = (y_k P(h-1, k) + x_h P(h, k-1)) / (y_k + x_h), P(h, 0) = 1, P(0, k) = 0.

@@ -17,7 +17,6 @@ def _environment():
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=False,
     )
     environment.filters["formulas"] = formulas
     return environment

@@ -83,7 +83,7 @@ def test_cells_that_are_not_claimed_count_neither_as_holding_nor_in_the_range():
     (row,) = rows(cells)
     assert (row.verdict, row.holding) == ("holds", "1 of 1 cells hold")
     assert (row.outside, row.measured) == (("too narrow",), "1.05")
-    assert row.remarks == ("Not claimed in 1: rank=2 (too narrow).",)
+    assert row.remarks == ("Not claimed in 1 cell: rank=2 (too narrow).",)
     (alone,) = rows(cells[1:])
     assert (alone.verdict, alone.holding) == ("not claimed", "")
     assert not unmet(cells)

@@ -5,6 +5,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from foretrain.words import encodable
+
+_STEERING = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+
 
 @cache
 def _environment():
@@ -72,5 +76,6 @@ def source(name: str) -> str:
 
 
 def render(name: str, **values: Any) -> str:
-    """Fill the template of that name, such as ``report/page.html``; a value it lacks is an error."""
-    return _environment().get_template(name).render(**values)
+    """Fill the template of that name, such as ``report/page.html``, with codes for control characters and marks of direction."""
+    html = _environment().get_template(name).render(**values)
+    return re.sub(_STEERING, lambda mark: encodable(mark[0], "utf-8"), html)

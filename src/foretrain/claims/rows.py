@@ -253,14 +253,20 @@ def _spread(group, ends) -> tuple[str, ...]:
 def _remarks(group, several) -> Iterator[str]:
     failing = [claim for claim in group.claims if claim.verdict == FAILS]
     if failing and several:
-        yield f"Fails in {group.where(failing)}."
-    for verdict, reasons in (("Inconclusive", group.reasons), ("Not claimed", group.outside)):
-        first, more = [*reasons.items()][:_NAMED], [*reasons.values()][_NAMED:]
-        for reason, some in first:
-            where = f" in {group.where(some)} ({reason})" if several else f": {reason}"
-            yield f"{verdict}{where}."
-        if more:
-            yield f"{verdict} in {sum(map(len, more))} more."
+        yield f"Fails in {group.where(failing)}.".replace("....", "...")
+    for reason, some in group.reasons.items():
+        yield (
+            f"Inconclusive in {group.where(some)} ({reason})."
+            if several
+            else f"Inconclusive: {reason}."
+        )
+    if several and (outside := group.outside):
+        first = [f"{group.place(some[0])} ({why})" for why, some in outside.items()][:_NAMED]
+        amount = sum(map(len, outside.values()))
+        more = "; ..." if amount > len(first) else "."
+        yield f"Not claimed in {count(amount, 'cell')}: {'; '.join(first)}{more}"
+    elif group.outside:
+        yield f"Not claimed ({'; '.join(group.outside)})."
     without = sum(not math.isfinite(claim.measured) for claim in group.claims)
     if without and several:
         yield f"Nothing finite was measured in {count(without, 'cell')}."

@@ -87,8 +87,8 @@ def test_runs_apart_are_counted_beside_the_mean_of_the_others(side):
 def test_the_interval_of_a_mean_holds_all_that_the_share_of_runs_apart_can_make_of_it():
     for n in (*range(4, 40), 60, 100):
         for k in range(1, n // 4 + 1):
-            apart = np.arange(n) < k
-            mean, share = interval(apart + np.linspace(-1e-3, 1e-3, n)), interval(apart)
+            rare = np.arange(n) < k
+            mean, share = interval(rare + np.linspace(-1e-3, 1e-3, n)), interval(rare)
             assert mean.low < share.low
             assert share.high < mean.high + 0.002
 

@@ -51,7 +51,7 @@ def seeds_needed(claim: Claim) -> Needed:
         return Needed(None, "one seed does not show the spread: try five")
     if claim.reason or not all(map(math.isfinite, (*claim.uncertainty, claim.measured))):
         return Needed(None, claim.reason or "nothing finite was measured")
-    if claim.method.endswith("of two bounds"):
+    if "of two bounds" in claim.method:
         return Needed(None, "theory leaves the quantity open between two bounds")
     number = _of_fraction(claim) if claim.method == "Clopper-Pearson" else _of_spread(claim)
     if number is None:

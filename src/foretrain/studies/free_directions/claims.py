@@ -8,7 +8,7 @@ from .study import SAMPLED, SCALES, SOURCE, SOURCES
 
 PAPER = {"source": SOURCE + ", section 3"}
 OURS = {"source": "docs/studies/free-directions.md"}
-ALL = {"near": 1, "inside": (0.97, 1), "within": (0, 1)}
+ALL = {"near": 1, "inside": (0.97, 1)}
 NONE = {"near": 0, "inside": (0, 0)}
 FEW = "A fraction of networks; of a few in a hundred a neuron is on for too few examples to tell."
 DECADE = "A fraction of networks and scales. A factor of ten is of order eps: N_eff at a tenth and at ten times it are bounds."
@@ -135,7 +135,6 @@ CLAIMS = [
         lambda c: within(c.counted_by_roots, c.effective),
         near=1,
         inside=(0.9, 1),
-        within=(0, 1),
         why=DECADE,
         **PAPER,
     ).and_corrected(

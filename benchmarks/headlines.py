@@ -19,8 +19,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from mutations.notice import doubled_rates, run, verdicts
-from mutations.plant import doubled, mutations
+from mutations.notice import doubled_rates, run, verdicts  # pyright: ignore[reportMissingImports]
+from mutations.plant import doubled, mutations  # pyright: ignore[reportMissingImports]
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE

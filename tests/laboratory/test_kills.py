@@ -32,7 +32,8 @@ def start(folder, name):
 def finish(folder, name):
     """Do work to its end, and return the seconds that it took, and the checksums of all that it left."""
     began, process = time.monotonic(), start(folder, name)
-    assert process.wait() == 0, process.stderr.read()
+    _, line = process.communicate()
+    assert process.returncode == 0, line
     seconds = time.monotonic() - began
     if name == "record":
         return seconds, {file.name: file.read_bytes() for file in folder.rglob("*.toml")}

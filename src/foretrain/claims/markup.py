@@ -76,6 +76,6 @@ def source(name: str) -> str:
 
 
 def render(name: str, **values: Any) -> str:
-    """Fill the template of that name, such as ``report/page.html``, with codes for control characters and marks of direction."""
+    """Fill the template of that name, such as ``report/page.html``; control characters and marks of direction become codes."""
     html = _environment().get_template(name).render(**values)
     return re.sub(_STEERING, lambda mark: encodable(mark[0], "utf-8"), html)

@@ -60,8 +60,9 @@ def conclude(
     with disk_errors(folder / FILE_NAME):  # the folder of another user
         (folder / FILE_NAME).unlink(missing_ok=True)
     done = _Writing(folder, plan, whole, journal, device, wall_time_s)
+    look = home.looks_before(folder, plan) + 1
     try:
-        claims, raised = judged(plan.study, whole, plan.preset, tell=tell)
+        claims, raised = judged(plan.study, whole, plan.preset, look, tell=tell)
     except BaseException:
         with lock(folder, "fold", 600):
             done.begin((), problems)()

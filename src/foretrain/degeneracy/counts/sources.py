@@ -95,10 +95,9 @@ def sources(function: Function, x: np.ndarray, spectrum: Spectrum) -> SourcedFre
             new -= (new @ basis.T) @ basis
         _, values, directions = np.linalg.svd(new, full_matrices=False)
         basis = np.concatenate([basis, directions[values > 1e-6]])
-        places.append((place, source, int((values > 1e-6).sum())))
+        places += [(place, source, more)] if (more := int((values > 1e-6).sum())) else []
     sizes = {"parameters": rows.parameters, "answers": rows.answers}
-    places = tuple(place for place in places if place[2])
-    return SourcedFreedom(spectrum=spectrum, places=places, **sizes)
+    return SourcedFreedom(spectrum=spectrum, places=tuple(places), **sizes)
 
 
 class _Computation:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
+from foretrain.degeneracy.counts.sources import sources
 from foretrain.degeneracy.folded import layers as activations
 from foretrain.degeneracy.folded import steps
 from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
@@ -174,6 +175,16 @@ def test_a_shared_weight_is_one_parameter():
     function = of_torch(module, x)
     assert "symbols.weight" in function.names
     assert "head.weight" not in function.names
+
+
+def test_what_is_free_in_a_block_is_found_at_its_heads_and_norms():
+    x = RANDOM.standard_normal((60, 5, 8)).astype(np.float32)
+    function = of_torch(nn.Sequential(Block(), nn.Flatten()), x)
+    spectrum = jacobian_spectrum(function.apply, x, function.params)
+    by_source = sources(function, x, spectrum).by_source().values()
+    # Of two heads of width 4 squares, and constants of values; scales and shifts of two norms; dependent tokens.
+    assert [*by_source] == [48, 2 * 16, 2 * 20, 2 * 16, 0]
+    assert 0 <= spectrum.parameters - spectrum.rank - sum(by_source) <= 1
 
 
 def vectors():

@@ -181,6 +181,8 @@ def _numbers(analysis):
         for name, freedom in counts.items()
         if freedom is not None and freedom.by_source()
     }
+    if isinstance(analysis.exact, SourcedFreedom):
+        record["free_directions"]["exact"]["places"] = analysis.exact.places
     if analysis.wiring is not None:
         modules = analysis.wiring.modules
         fields = ("modules", "cut", "resolution", "modularity")

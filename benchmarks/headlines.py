@@ -60,7 +60,7 @@ def planted(study: Study, grid: Grid, folder: Path) -> Iterator[tuple[str, Grid]
     """Yield each error in words with a grid that has it."""
     for item in mutations(grid):
         yield f"{item.kind}: {item.what}", item.plant(grid)
-    if study.trains and (rates := doubled_rates(grid)):
+    if study.trains and grid.simulation and (rates := doubled_rates(grid)):
         faster = doubled(grid, run(study.name, folder / "faster", **rates))
         yield f"{faster.kind}: {faster.what}", faster.plant(grid)
 

@@ -86,8 +86,7 @@ class Trial:
 
     abreast: int = 1  # lanes that move side by side
     step_s: float = 0.0  # of one step of all lanes that move side by side
-    host_s: float = 0.0  # of what one run computes on the host
-    host_steps: float = 1.0  # predicted steps of that run
+    host_s: float = 0.0  # of what a run computes on the host, for each of its predicted steps
     inputs_s: float = 0.0  # of the inputs of one run
     open_s: float = 0.0  # to open the group once it is compiled
     compile_s: float = 0.0  # to compile it
@@ -119,7 +118,7 @@ def estimate(
         trial = trials.get(number) or _interpolated(groups, trials, number)
         steps = [plan.study.estimate(left[n].parameters) for n in group.waiting]
         run_s += own * _makespan(steps, own * trial.abreast) * trial.step_s
-        run_s += group.steps / trial.host_steps * trial.host_s
+        run_s += group.steps * trial.host_s
         run_s += group.count * (trial.inputs_s + _RUN_S)
         open_s += own * (trial.open_s + (number not in trials) * trial.compile_s)
         kept += group.count * trial.kept
@@ -188,7 +187,7 @@ def _trials(
             process.wait()
             return trials, False
         except queue.Empty:  # no answer came in time
-            trials[number] = Trial(host_s=_PATIENCE_S, host_steps=max(1.0, groups[number].steps))
+            trials[number] = Trial(host_s=_PATIENCE_S / max(1.0, groups[number].steps))
             return trials, True
         finally:
             process.kill()
@@ -198,25 +197,31 @@ def _trials(
 def _trial(
     plan: Plan, left: Sequence[Run], group: Group, opened: Callable[[Group, Run], dict[str, Any]]
 ) -> Trial:
-    """Open a group with its longest run, or its shortest on the host, and once more, now compiled, with the next to it."""
+    """Open a group with its longest run and once more, now compiled, or on the host with five runs from all over it.
+
+    Of these the median counts: a run with a shape of its own compiles, which few runs do.
+    """
     # The first runs are those of the network itself; variants beside it may end at once.
-    order = list(group.waiting) if plan.study.trains else [*reversed(group.waiting)]
-    pair = [left[number] for number in (order * 2)[:2]]
-    first = second = {}
-    for run in pair:
-        second = opened(group, run)
-        first = first or second
-        if second["open_s"] > _SHORT_S and not second["rate"]:
+    waiting = list(group.waiting)
+    spread = np.linspace(len(waiting) - 1, 0, 5).round().astype(int)
+    order = (waiting * 2)[:2] if plan.study.trains else [waiting[at] for at in (-1, *spread)]
+    tried, answers = [left[number] for number in order], []
+    for run in tried:
+        answers.append(opened(group, run))
+        if not answers[0]["rate"] and sum(answer["open_s"] for answer in answers) > _SHORT_S:
             break
-    host_s, rate = second.get("host_s", 0.0), second["rate"]
+    first, second, rate = answers[0], answers[-1], answers[-1]["rate"]
+    host_s = [
+        answer.get("host_s", 0.0) / max(1.0, plan.study.estimate(run.parameters))
+        for run, answer in [*zip(tried, answers, strict=False)][min(1, len(answers) - 1) :]
+    ]
     kept = second["bytes"][1] + second.get("host_bytes", 0)
     return Trial(
         abreast=second["abreast"],
         step_s=second["abreast"] / rate if rate else 0.0,
-        host_s=host_s,
-        host_steps=max(1.0, plan.study.estimate(pair[0].parameters)),
+        host_s=float(np.median(host_s)),
         inputs_s=second.get("inputs_s", 0.0),
-        open_s=max(0.0, second["open_s"] - host_s - TRIAL_S * bool(rate)),
+        open_s=max(0.0, second["open_s"] - second.get("host_s", 0.0) - TRIAL_S * bool(rate)),
         compile_s=max(0.0, first["open_s"] - second["open_s"]),
         kept=kept,
         observed=2.0 * second["lanes"] * kept,

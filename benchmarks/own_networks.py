@@ -1,4 +1,4 @@
-"""What `foretrain.explain` says of a hundred networks before training, beside what came: how often each verdict was right.
+"""Verdicts of `foretrain.explain` on a hundred networks before training, and how often each was right.
 
 ``python benchmarks/own_networks.py [--networks N] [--root N] [--out FILE]`` draws networks as the study `own_network` does,
 from a seed that no threshold was read off, predicts each from four starts, trains it, and counts. A call that was cut off goes
@@ -64,15 +64,17 @@ def main(words: list[str] | None = None) -> dict[str, tuple[int, int]]:
                 print(json.dumps(rows[-1]), file=file)
     counts: dict[str, tuple[int, int]] = {}
     for row in rows[: arguments.networks]:
-        said = "diverges"
+        text = "diverges"
         if row["corrections"] is not None:
-            said = verdict(interval(np.array(row["corrections"])))
+            text = verdict(interval(np.array(row["corrections"])))
         near = np.mean(row["misses"]) < NEAR
-        right, of = counts.get(said, (0, 0))
-        counts[said] = right + (near == (said == "will do")), of + 1
-    for said, (right, of) in sorted(counts.items()):
-        came = "missed by less than a tenth" if said == "will do" else "missed by more than a tenth"
-        print(f"{said}: {of} of {len(rows)} networks, of which {right} {came}")
+        right, of = counts.get(text, (0, 0))
+        counts[text] = right + (near == (text == "will do")), of + 1
+    for text, (right, of) in sorted(counts.items()):
+        came = "less than a tenth" if text == "will do" else "more than a tenth"
+        print(
+            f"{text}: {of} of {sum(n for _, n in counts.values())} networks; {right} missed by {came}"
+        )
     return counts
 
 

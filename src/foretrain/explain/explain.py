@@ -145,9 +145,9 @@ def explained(
         quiet=tell is None,
     )
     folder, number, part = runs.folder, len(simulator.rows), part_of(shard)
-    asked = min(number, _FIRST if seeds is None else number)
+    least = min(number, _FIRST if seeds is None else number)
     wanted = corners(training, from_zero=from_zero)
-    starts = _Starts(runs, 1 if simulator.large else asked, asked)
+    starts = _Starts(runs, 1 if simulator.large else least, least)
     run, linear = Simulation(run_corner(training)), Simulation(linear_corner(training))
     kernels, prediction, twins, substeps = [], None, None, None
     while True:

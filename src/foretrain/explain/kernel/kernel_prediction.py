@@ -79,8 +79,8 @@ def kernel_prediction(
     before = train[: len(few)]
     changes = np.abs(bounded(along, before[:, 0]) - bounded(before, before[:, 0])).max(1)
     movement, correction = interval(np.array(moved)), interval(changes)
-    said = verdict(correction)
-    return KernelPrediction(train, test, 0, edge, movement, along, correction, said), ends
+    words = verdict(correction)
+    return KernelPrediction(train, test, 0, edge, movement, along, correction, words), ends
 
 
 def verdict(correction: Interval) -> str:

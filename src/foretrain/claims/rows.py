@@ -10,7 +10,6 @@ from foretrain.claims.claim import (
     FAILS,
     HEADLINE,
     HOLDS,
-    INCONCLUSIVE,
     NOT_CLAIMED,
     RANKS,
     VERDICTS,
@@ -30,9 +29,9 @@ _WORDS = {
     FAILS: ("fails", "fail"),
     NOT_CLAIMED: ("is not claimed", "are not claimed"),
 }
-_SCALES = {
-    "own": "Judged with parameters of the run's own, or with fewer seeds than a preset of the study has."
-}
+_OWN = (
+    "Judged with parameters of the run's own, or with fewer seeds than a preset of the study has."
+)
 _NAMED = 3  # claims, at most, that a line of counts names
 _MOST_HEADLINES = 6
 
@@ -52,19 +51,22 @@ class Row:
     measured: str  # the measured value with its unit; of several cells the smallest and largest
     ends: str  # its 95% interval; "" where there is none
     allowed: str  # what is allowed, with its unit
-    # Measured, predicted and allowed in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%".
-    numbers: str
-    # Lines on where the measured value comes from: interval and method, seeds.
-    spread: tuple[str, ...]
+    numbers: str  # all three in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
+    spread: tuple[
+        str, ...
+    ]  # lines on where the measured value comes from: interval and method, seeds
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
     outside: tuple[str, ...]  # why it is not claimed, where it is not
-    # What must not be overlooked, in sentences: where it fails, why it is inconclusive, seeds left out.
-    remarks: tuple[str, ...]
+    remarks: tuple[
+        str, ...
+    ]  # what must not be overlooked, in sentences: where it fails, why it is open
     corrects: str  # id of the sentence that it corrects, or ""
-    # What else there is to know, label to text: why just this is allowed, source, scale.
-    details: dict[str, str]
-    # Of several, the first of them with the worst first: label, verdict, what was measured and why.
-    cells: tuple[tuple[str, str, str], ...] = ()
+    details: dict[
+        str, str
+    ]  # what else there is to know, label to text: why just this is allowed, source
+    cells: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # of several the worst: label, verdict, what was measured
     more_cells: int = 0  # number of cells that are not among `cells`
 
 
@@ -249,18 +251,22 @@ def _spread(group, ends) -> tuple[str, ...]:
 
 
 def _remarks(group, several) -> Iterator[str]:
-    reasons = "; ".join([*group.reasons[:1], *(["..."] if len(group.reasons) > 1 else [])])
-    if reasons and not several:
-        yield f"Inconclusive: {reasons}."
-    for verdict in (FAILS, INCONCLUSIVE) if several else ():
-        if amount := group.counts.get(verdict):
-            why = f" ({reasons})" if verdict == INCONCLUSIVE else ""
-            where = f"{amount}: {group.where(verdict)}"
-            where = f"all {amount} cells" if amount == len(group.claims) else where
-            yield f"{verdict.capitalize()} in {where}{why}.".replace("....", "...")
-    if outside := group.counts.get(NOT_CLAIMED):
-        where = f" in {count(outside, 'cell')}: {group.where(NOT_CLAIMED)}" if several else ""
-        yield f"Not claimed{where} ({'; '.join(group.outside[:_NAMED])})."
+    failing = [claim for claim in group.claims if claim.verdict == FAILS]
+    if failing and several:
+        yield f"Fails in {group.where(failing)}.".replace("....", "...")
+    for reason, some in group.reasons.items():
+        yield (
+            f"Inconclusive in {group.where(some)} ({reason})."
+            if several
+            else f"Inconclusive: {reason}."
+        )
+    if several and (outside := group.outside):
+        first = [f"{group.place(some[0])} ({why})" for why, some in outside.items()][:_NAMED]
+        amount = sum(map(len, outside.values()))
+        more = "; ..." if amount > len(first) else "."
+        yield f"Not claimed in {count(amount, 'cell')}: {'; '.join(first)}{more}"
+    elif group.outside:
+        yield f"Not claimed ({'; '.join(group.outside)})."
     without = sum(not math.isfinite(claim.measured) for claim in group.claims)
     if without and several:
         yield f"Nothing finite was measured in {count(without, 'cell')}."
@@ -281,7 +287,7 @@ def _details(group) -> dict[str, str]:
         "Note": first.note if len(notes) == 1 else "",
         "Source": first.source,
         "Looks along": ", ".join(along),
-        "Scale": _SCALES.get(first.scale, scale),
+        "Scale": _OWN if first.scale == "own" else scale,
         "Size": _size(group),
     }
     return {label: text for label, text in texts.items() if text}

@@ -79,6 +79,7 @@ def main(words: list[str] | None = None) -> dict[str, float]:
             cores=os.sched_getaffinity(0),
             tell=print,
         )
+    assert explanation is not None, "without shards all is trained"
     print(explanation)
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     taken = {

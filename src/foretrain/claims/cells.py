@@ -85,15 +85,9 @@ def gather(claims: Iterable[Claim]) -> list[CellClaims]:
 def over_axes(
     group: CellClaims, axes: Mapping[str, Sequence]
 ) -> tuple[dict[str, Sequence], dict[tuple[int, ...], Claim]]:
-    """The claims of a group by their place on the axes along which they were judged.
+    """The axes, parameter to values, that the cells of a group name, and index per axis to claim.
 
-    Args:
-        group: The claims.
-        axes: Parameter to its values; parameters that no cell names are left out.
-
-    Returns:
-        The axes that the cells name, and index per axis to claim. Left out are cells that name a value no axis has, and
-        those that do not name all of these axes.
+    Left out are cells that name a value no axis has, and those that do not name all of these axes.
     """
     named = {name for claim in group.claims for name in claim.cell}
     along = {name: values for name, values in axes.items() if name in named}

@@ -9,12 +9,15 @@ from predict.routes import deep, of
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError
+from foretrain.networks import gated
 from foretrain.predict.files import read_candidates
 from foretrain.predict.predict import predict, rank
 from foretrain.predict.prediction_figures import draw_graph
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import pathways_data
 from foretrain.tasks.logic import contextual, pathways_graph, xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.gated import exact_flow, reduced_dynamics
 from foretrain.theory.gated.deep_linear import mode_strength
 from foretrain.theory.gated.reduction import ReductionError
 
@@ -91,6 +94,34 @@ def test_exclusive_or_is_predicted_as_in_closed_form(init_scale):
     assert prediction.loss[-1] < 0.01 * prediction.initial_loss
 
 
+def descent_from(data, prediction, rate):
+    """Return the losses of the network itself, trained from the strengths of a prediction, at its times."""
+    statistics, reduction = gather_statistics(data), prediction.reduction
+    frames = reduced_dynamics.hidden_frames(reduction, np.random.default_rng(0))
+    state = reduced_dynamics.decoupled_start(prediction.edge_strengths, reduction)
+    weights = reduced_dynamics.decoupled_weights(state, frames, reduction)
+    for _ in prediction.times:
+        products = gated.bundle_products(statistics, weights)
+        yield exact_flow.loss(products, exact_flow.outputs(statistics))
+        slope = gated.statistics_gradient(statistics, weights)
+        weights = {name: weight - rate * slope[name] for name, weight in weights.items()}
+
+
+@pytest.mark.parametrize("imbalance", [0.5, -0.5, None])
+def test_an_unequal_start_is_predicted_as_a_network_from_it_is_trained(imbalance):
+    rate, chain = 0.002, {"init_scale": "1=0.5,2=1e-6,3=0.2,4=0.3"}
+    starts = [
+        {"init_scale": 0.1, "init_imbalance": each} for each in (imbalance, 0, -(imbalance or 0))
+    ]
+    data, starts = (race(), starts) if imbalance else (deep(), [chain, {"init_scale": 0.1}])
+    own, *others = [of(data, times=rate * np.arange(5000), **start) for start in starts]
+    trained = np.array([*descent_from(data, own, rate)])
+    # Descent is Euler's scheme of the flow: off by the first power of the step.
+    assert np.abs(trained - own.loss).max() < 5 * rate * own.initial_loss
+    for other in others:
+        assert np.abs(trained - other.loss).max() > 0.1 * own.initial_loss
+
+
 def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
     shares = {}
     for scale in (0.1, 1e-2, 1e-3):
@@ -153,6 +184,8 @@ def test_options_and_data_that_do_not_fit_are_refused():
     data = xor(1)
     with pytest.raises(ArgumentError, match="`data` must be made for `graph`"):
         predict(pathways_graph(1, 1), data)
+    with pytest.raises(ArgumentError, match="`init_imbalance` must be 0 beside strengths of singl"):
+        of(deep(), init_imbalance=1)
     with pytest.raises(ArgumentError, match="`candidates` must hold at least one candidate"):
         rank({})
 
@@ -240,6 +273,10 @@ def test_a_data_file_may_stand_under_two_graphs(files):
         ("graph.toml halves.npz --until -1", "`--until` must be greater than 0"),
         ("graph.toml halves.npz --until 1 --times 1", "`--until` must be given without `times`"),
         ("graph.toml halves.npz --init-scale 0", "`--init-scale` must be greater than 0"),
+        ("graph.toml noisy.npz --init-imbalance 1", "off-diagonal mass is"),
+        ("graph.toml halves.npz --init-imbalance 1 --init-law normal", "must be decoupled where"),
+        ("graph.toml halves.npz --init-imbalance 1 --train", "Leave out `approximate`, `init_imb"),
+        ("graph.toml halves.npz --init-scale in1=1,out1=1,in2=1", "`out2` is missing"),
         ("graph.toml halves.npz double.npz", "`candidates` must be gatings of one task"),
         ("graph.toml noisy.npz --init-law decoupled", "off-diagonal mass is"),
         ("graph.toml halves.npz --init-law norml", "Did you mean `normal`?"),

@@ -106,8 +106,8 @@ COMMANDS = {
 ARGUMENTS = {
     "predict": {
         "files": "graph.toml data.npz; more data files, or more pairs, are ranked",
-        "--init-scale": "strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; "
-        "default 0.01",
+        "--init-scale": "strength of edges if decoupled (of each: in=1,out=0.1), else of random entries; default 0.01",
+        "--init-imbalance": "square of strengths of edges out of hidden nodes less that of edges into them; default 0",
         "--init-law": "decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the "
         "reduction is exact and nothing is trained, else normal",
         "--times": "times at which the loss is wanted",

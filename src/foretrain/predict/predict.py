@@ -7,6 +7,7 @@ only where that is asked for are networks trained beside it (`foretrain.predict.
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -18,7 +19,7 @@ from foretrain.graph import Graph, graph_from_dict, read_graph
 from foretrain.networks.gated import INITIAL_LAWS
 from foretrain.predict.from_random import DRAWS, expected_from_random, growing_strengths
 from foretrain.predict.prediction import DECOUPLED, Prediction, Ranking
-from foretrain.predict.reduced import check_size, reduced_prediction
+from foretrain.predict.reduced import check_size, edge_strengths, reduced_prediction
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 from foretrain.tasks.statistics import gather_statistics
@@ -29,7 +30,8 @@ def predict(
     graph: Graph | Mapping | str | PathLike,
     data: GatedData | str | PathLike,
     *,
-    init_scale: float | str = 0.01,
+    init_scale: float | str | Mapping[str, Any] = 0.01,
+    init_imbalance: float | str = 0.0,
     init_law: str | None = None,
     times: ArrayLike | None = None,
     approximate: bool = False,
@@ -57,10 +59,12 @@ def predict(
         init_scale: For decoupled weights the strength of every edge in every mode at time 0. For random ones the
             standard deviation of normal entries, the factor of an orthogonal matrix, or the gain of Xavier's laws.
             Positive, and within what float64 can follow, which depends on graph and data. Text that spells a number is
-            one.
+            one. Of decoupled weights also edge to strength, all edges of the graph, or text such as ``in=1,out=0.01``.
+        init_imbalance: Of decoupled weights on paths of two edges: square of the strength of every edge that leaves a
+            hidden node, less that of every edge that enters it; their product is `init_scale` squared. Of either sign.
         init_law: ``decoupled``, ``normal``, ``orthogonal``, ``xavier_normal`` or ``xavier_uniform``. By default
-            ``decoupled`` where the statistics have an exact reduction, or `approximate` is set, and nothing is trained;
-            else ``normal``.
+            ``decoupled`` where edges start unequal, or `approximate` is set, or the statistics have an exact reduction and
+            nothing is trained; else ``normal``.
         times: Times of the loss, ascending from zero on, shape (time,), in step x learning rate: 20 is step 200
             at learning rate 0.1. By default 201 times until all but 1% is learned.
         approximate: From decoupled weights, go on where the statistics cannot be diagonalised jointly; see
@@ -98,16 +102,26 @@ def predict(
         >>> prediction.stable, round(prediction.final_loss, 6)
         (True, 0.0)
     """
-    scale = real("init_scale", init_scale, above=0)
+    if isinstance(init_scale, str) and "=" in init_scale:
+        init_scale = {
+            edge: value for edge, _, value in (p.rpartition("=") for p in init_scale.split(","))
+        }
+    imbalance = real("init_imbalance", init_imbalance)
+    single = init_scale if isinstance(init_scale, Mapping) else None
+    scale = real("init_scale", init_scale, above=0) if single is None else 1.0
     seeds = integer("seeds", seeds, minimum=2, maximum=1000)
     if init_law is not None:
         one_of("init_law", init_law, (DECOUPLED, *INITIAL_LAWS))
     if learning_rate is not None:
         learning_rate = real("learning_rate", learning_rate, above=0)
-    decoupled = init_law == DECOUPLED or (init_law is None and approximate)
+    unequal = single is not None or imbalance != 0
+    decoupled = init_law == DECOUPLED or (init_law is None and (approximate or unequal))
     if train and decoupled:
         rule = "start from random weights with `train`"
-        raise argument_error("init_law", rule, "is decoupled", "Leave out `approximate`, too.")
+        repair = "Leave out `approximate`, `init_imbalance` and strengths of single edges, too."
+        raise argument_error("init_law", rule, "is decoupled", repair)
+    if unequal and not decoupled:
+        raise argument_error("init_law", "be decoupled where edges start unequal", f"is {init_law}")
     graph = _graph(graph)
     data = _data(data, graph)
     statistics = gather_statistics(data)
@@ -117,8 +131,11 @@ def predict(
     if decoupled and not exact and not approximate:
         raise _no_reduction(data, reduction)
     if decoupled or (init_law is None and exact and not train):
-        strengths = np.full(len(graph.edges), scale)
-        return reduced_prediction(label, statistics, reduction, scale, strengths, times)
+        start = edge_strengths(graph, reduction, single or scale, imbalance)
+        strengths = np.array([*start.values()])
+        scale = scale if single is None else float(strengths.max())
+        found = reduced_prediction(label, statistics, reduction, scale, strengths, times)
+        return replace(found, edge_strengths=start) if unequal else found
     law = init_law or "normal"
     strengths = growing_strengths(reduction, law, scale)
     reduced = reduced_prediction(label, statistics, reduction, scale, strengths, times)

@@ -128,7 +128,8 @@ class Prediction(Finding):
 
     Attributes:
         label: Name of the candidate.
-        init_scale: Strength of every edge and mode at the start, or the scale of the law of random weights.
+        init_scale: Strength of every edge and mode at the start, the largest where they differ, or the scale of the law of
+            random weights.
         modes: Every driven mode of every trained path, those learned first in front.
         times: Shape (time,), float64, in step x learning rate.
         loss: Expected loss, shape (time,), never negative; of several draws their median, as all numbers below.
@@ -153,6 +154,7 @@ class Prediction(Finding):
         finished: True if every draw came down to the attainable loss.
         curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
         trained: Networks trained for comparison, or None.
+        edge_strengths: Strength of each edge at the start where they were wanted unequal, or None.
     """
 
     label: str
@@ -178,6 +180,7 @@ class Prediction(Finding):
     finished: bool = True
     curvature: float = math.nan
     trained: Trained | None = None
+    edge_strengths: dict[str, float] | None = None
 
     @property
     def exact(self) -> bool:

@@ -34,6 +34,9 @@ _LOOKS = {
 def start_words(prediction: Prediction) -> str:
     """Return the start of a prediction in words."""
     scale = prediction.init_scale
+    if prediction.edge_strengths is not None:
+        strengths = prediction.edge_strengths.values()
+        return f"strengths of edges between {min(strengths):.3g} and {max(strengths):.3g}"
     if prediction.law == DECOUPLED:
         return f"strength {scale:g}"
     entries = {
@@ -93,7 +96,7 @@ def _prediction(prediction: Prediction) -> Drawing:
     return Drawing(
         figure,
         "Expected learning",
-        f"Expected loss of {prediction.label} from strength {prediction.init_scale:g}, and when each mode of each path "
+        f"Expected loss of {prediction.label} from {start_words(prediction)}, and when each mode of each path "
         f"is half learned; open circles: paths that lose the mode to another. Residual {prediction.residual:.2g}.{more}",
     )
 

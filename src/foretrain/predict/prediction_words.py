@@ -22,7 +22,7 @@ _MODES, _MODES_PRINTED = 200, 16
 _LOSSES, _LOSSES_PRINTED = 41, 11
 # Entries of a prediction that are written as they are.
 _WRITTEN = (
-    "label", "init_scale", "residual", "stable", "smallest_curvature", "attainable_loss",
+    "label", "init_scale", "edge_strengths", "residual", "stable", "smallest_curvature", "attainable_loss",
     "attainable_is_bound", "initial_loss", "final_loss", "learning_time", "horizon", "modes", "times", "loss",
 )  # fmt: skip
 _READING = [

@@ -5,14 +5,17 @@ stationary point. The curvature of the whole network's loss says if that point i
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from foretrain.errors import argument_error, finite_array
+from foretrain.errors import argument_error, finite_array, real
+from foretrain.graph import Graph
 from foretrain.predict.prediction import SHORT, ModePrediction, Prediction, first_below
 from foretrain.tasks.statistics import Statistics
 from foretrain.theory.gated import gated_landscape, reduced_dynamics
+from foretrain.theory.gated.deep_linear import balanced_start
 from foretrain.theory.gated.reduction import TOLERANCE, Reduction
 from foretrain.theory.gated.start_signs import start_signs
 
@@ -32,6 +35,39 @@ _EARLIEST, _LATEST = 1e-15, 1e6
 _NO_CURVATURE = 1e-8
 # Share of a mode that a path explains at the end, above which it has won and below which it has lost.
 _WON, _LOST = 0.9, 0.1
+
+
+def edge_strengths(
+    graph: Graph, reduction: Reduction, init_scale: float | Mapping, imbalance: float
+) -> dict[str, float]:
+    """Return the strength of every edge of decoupled weights at time 0.
+
+    Args:
+        graph, reduction: The network.
+        init_scale: Strength of all edges, or edge to strength.
+        imbalance: Of edges that leave a hidden node less that of those that enter it, both squared.
+
+    Raises:
+        ArgumentError: An edge is missing or unknown, or an imbalance is given beside single edges or for other paths than
+            those of two edges.
+    """
+    names = [edge.name for edge in graph.edges]
+    single = isinstance(init_scale, Mapping)
+    if imbalance and (single or {len(path.edges) for path in reduction.paths} != {2}):
+        rule = "be 0 beside strengths of single edges, and on other paths than those of two edges"
+        got, repair = f"is {imbalance:g}", "Try strengths of all edges as `init_scale`."
+        raise argument_error("init_imbalance", rule, got, repair)
+    if single:
+        for odd in sorted(init_scale.keys() ^ set(names)):
+            got = f"`{odd}` is missing" if odd in names else f"`{odd}` is none"
+            raise argument_error("init_scale", "name every edge of the graph, and no other", got)
+        return {name: real("init_scale", init_scale[name], above=0) for name in names}
+    if not imbalance:
+        return dict.fromkeys(names, init_scale)
+    leaving, entering = (
+        float(factor[0, 0]) for factor in balanced_start([[init_scale**2]], imbalance)
+    )
+    return {edge.name: leaving if edge.source in graph.hidden else entering for edge in graph.edges}
 
 
 def reduced_prediction(
@@ -56,10 +92,13 @@ def reduced_prediction(
         ArgumentError: Float64 cannot follow the start or the times.
     """
     natural = _natural_strength(reduction)
-    check_scale(scale, strengths, reduction, natural)
+    # The weakest edge of a path grows fastest: soon the path is as if it were as strong as the next.
+    ordered = np.sort(np.append(strengths, np.inf)[reduction.path_edges])[:, :2]
+    slowest = float(np.where(np.isinf(ordered), 0, ordered).max(axis=1).min())
+    check_scale(scale, slowest, float(strengths.max()), reduction, natural)
     start = start_signs(reduction) * strengths[:, None]
     start = reduced_dynamics.decoupled_start(start, reduction)
-    horizon = longest_time(reduction, float(strengths.min()))
+    horizon = longest_time(reduction, slowest)
     if times is not None:
         times = check_times(times, horizon)
     # Nine decades in time with 0.7% between points, far less than a mode takes to rise.
@@ -133,14 +172,16 @@ def _natural_strength(reduction: Reduction) -> float:
     return float((learned ** (1 / length)).max(initial=0.0)) or 1.0
 
 
-def check_scale(scale: float, strengths: np.ndarray, reduction: Reduction, natural: float) -> None:
+def check_scale(
+    scale: float, least: float, most: float, reduction: Reduction, natural: float
+) -> None:
     """Raise `ArgumentError` where strengths that come from this scale are more than float64 can follow."""
     longest = max(len(path.edges) for path in reduction.paths)
     smallest = _SMALLEST_PRODUCT ** (1 / max(longest, 2))
     if longest > 2:
         smallest = max(smallest, _LATEST_ESCAPE ** (-1 / (longest - 2)))
-    low = smallest * natural * (scale / strengths.min())
-    high = _LARGEST_PRODUCT ** (1 / max(longest, 2)) * natural * (scale / strengths.max())
+    low = smallest * natural * (scale / least)
+    high = _LARGEST_PRODUCT ** (1 / max(longest, 2)) * natural * (scale / most)
     if not low <= scale <= high:
         rule = f"be between {low:.3g} and {high:.3g} for this graph and data"
         got = f"is {scale:g}"

@@ -116,10 +116,7 @@ def _unnamed(figure, hidden) -> list[str]:
     for number, ax in enumerate(figure.axes):
         if not ax.get_visible() or not ax.axison or hasattr(ax, "get_zlim"):
             continue
-        for axis, whole in (
-            (ax.xaxis, figure.get_supxlabel()),
-            (ax.yaxis, figure.get_supylabel()),
-        ):
+        for axis, whole in ((ax.xaxis, figure.get_supxlabel()), (ax.yaxis, figure.get_supylabel())):
             ticks = [text for text in axis.get_ticklabels(which="both") if id(text) not in hidden]
             texts = [text.get_text().replace("mathdefault", "") for text in ticks]
             if not any(texts) or any(map(str.isalpha, "".join(texts))):

@@ -24,15 +24,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_curves import steps
 from foretrain.streams import Seed
-from foretrain.vocabulary import (
-    CONVERGED,
-    DIVERGED,
-    FAILED,
-    MISSING,
-    OUT_OF_STEPS,
-    RUNNING,
-    lookup,
-)
+from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, RUNNING, lookup
 
 ENDS = {"all are missing": MISSING, "all diverged": DIVERGED, "some ended in each way": None}
 

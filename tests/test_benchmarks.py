@@ -81,6 +81,14 @@ def grokking(script, tmp_path):
         assert script.loop(1, time.process_time, 0.1) > 0
 
 
+def headlines(script, tmp_path):
+    script.drawn = lambda: [("one-mode", "closed-form"), ("one-mode", "unbalanced")]
+    known = script.main([], tmp_path / "headlines.toml")
+    assert known == script.main([], tmp_path / "headlines.toml")
+    assert known["one-mode/closed-form"].startswith("theory: ")
+    assert script.evidence(known) == 2
+
+
 def image_routing(script, tmp_path):
     sizes = "--domains=2 --trained=1 --images=300 --truncation=0.3 --duration=1 --epoch-steps=2"
     script.main(sizes.split())
@@ -181,8 +189,7 @@ NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"}
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in NAMES],
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in NAMES]
 )
 def test_the_script_runs_at_its_smallest_size(name, tmp_path):
     if name in ("interaction_basis", "s_curves"):

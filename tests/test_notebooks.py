@@ -59,8 +59,7 @@ def run(cell: str, name: str, names: dict):
 
 
 @pytest.mark.parametrize(
-    "page",
-    [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in SLOW)) for p in PAGES],
+    "page", [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in SLOW)) for p in PAGES]
 )
 def test_the_cells_of_a_page_run_and_say_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

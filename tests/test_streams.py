@@ -7,12 +7,7 @@ from foretrain import streams
 def test_streams_differ_by_name_seed_and_root_and_repeat():
     draws = {
         (root, number, stream): tuple(draw(root, number, stream))
-        for root, number, stream in [
-            (0, 0, "mask"),
-            (0, 0, "data"),
-            (0, 1, "mask"),
-            (1, 0, "mask"),
-        ]
+        for root, number, stream in [(0, 0, "mask"), (0, 0, "data"), (0, 1, "mask"), (1, 0, "mask")]
     }
     assert len(set(draws.values())) == 4
     assert draws[0, 0, "mask"] == tuple(draw(0, 0, "mask"))

@@ -6,13 +6,7 @@ import xarray as xr
 from foretrain import vocabulary
 from foretrain.errors import ArgumentError
 from foretrain.results.labels import annotate
-from foretrain.vocabulary import (
-    Variable,
-    VocabularyError,
-    declare,
-    lookup,
-    own_words,
-)
+from foretrain.vocabulary import Variable, VocabularyError, declare, lookup, own_words
 
 
 def test_declaring_again_is_harmless_and_a_clash_raises(monkeypatch):

@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.words import (
-    digits_to_tell_apart,
-    duration,
-    encodable,
-    interval,
-    laid,
-    number,
-    span,
-)
+from foretrain.words import digits_to_tell_apart, duration, encodable, interval, laid, number, span
 
 
 @pytest.mark.parametrize(

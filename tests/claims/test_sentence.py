@@ -48,6 +48,17 @@ def test_verdict_follows_where_the_interval_lies(values, verdict):
     assert judged(lambda cell: values).verdict == verdict
 
 
+@pytest.mark.parametrize("values", [spread(1.0), spread(1.0) > 0, spread(0.5)])
+def test_the_interval_of_a_later_look_is_wider_and_the_plain_one_stands_beside_it(values):
+    within = {"within": (0, 1)} if values.mean() == 0.5 else {}
+    row = claim("made", "It is so.", lambda c: values, inside=(0, 2), why="So.", **within)
+    first, third = judge(row, cell()), judge(row, cell(), 3)
+    (low, high), (wider, higher) = first.uncertainty, third.uncertainty
+    assert wider < low <= high <= higher
+    assert third.method == f"{first.method} over 3 looks"
+    assert f"alone the interval is {low:.4g} to {high:.4g}." in third.note
+
+
 def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
     options = {"inside": (5, 6), "near": 5, "why": "w", "along": "init_scale", "note": "N."}
     larger_first = claim("larger-first", "A.", lambda c: spread(1.0), **options)

@@ -7,6 +7,7 @@ from made_claims import sample
 
 from foretrain.claims.claim import INCONCLUSIVE
 from foretrain.claims.power import seeds_needed
+from foretrain.claims.rows import rows
 from foretrain.claims.table import ClaimTable
 from foretrain.claims.way_out import ACROSS, open_reasons
 
@@ -28,21 +29,27 @@ def test_each_reason_has_its_way_out(reason, way_out):
 
 
 def test_a_wide_interval_names_the_seeds_that_its_width_and_the_bound_ask_for():
-    assert open_reasons([sample(), sample(allowed=(5, 6))]) == []  # with a verdict there is none
+    assert open_reasons([sample(), sample(allowed=(5, 6))]) == {}  # with a verdict there is none
     claim = sample("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.0, math.inf))
     number = seeds_needed(claim).seeds
-    assert open_reasons([claim]) == [f"{ACROSS}; try --seeds {number}"]
+    assert [*open_reasons([claim])] == [f"{ACROSS}; try --seeds {number}"]
     assert f"try --seeds {number}" in ClaimTable([claim]).format(120)
     assert f"try --seeds {number}" in ClaimTable([claim]).to_markdown()
     wider = sample("a", [0.9, 1.0, 1.1, 1.2, 1.3], (1.05, math.inf))
     assert seeds_needed(wider).seeds > number
-    assert open_reasons([claim, wider]) == [f"{ACROSS}; try --seeds {seeds_needed(wider).seeds}"]
+    more = f"{ACROSS}; try --seeds {seeds_needed(wider).seeds}"
+    assert open_reasons([claim, wider]) == {more: [claim, wider]}
 
 
-def test_a_measured_value_on_the_bound_is_settled_by_no_number_of_seeds():
-    on_bound = sample("a", [0.9, 1.0, 1.1], (1.0, math.inf))
-    text = f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
-    assert open_reasons([on_bound]) == [text]
-    off = sample("a", [0.9, 1.0, 1.1], (0.95, math.inf))
-    text = f"{ACROSS}; try --seeds {seeds_needed(off).seeds}, which settles 1 of 2"
-    assert open_reasons([on_bound, off]) == [text]
+def test_each_cell_has_its_own_way_out():
+    on_bound = sample("a", [0.9, 1.0, 1.1], (1.0, math.inf), cell={"rank": 2})
+    none = f"{ACROSS}; no number of seeds up to 10,000 is likely to settle it"
+    assert open_reasons([on_bound]) == {none: [on_bound]}
+    off = sample("a", [0.9, 1.0, 1.1], (0.95, math.inf), cell={"rank": 1})
+    seeds = f"{ACROSS}; try --seeds {seeds_needed(off).seeds}"
+    assert open_reasons([on_bound, off]) == {none: [on_bound], seeds: [off]}
+    (row,) = rows([on_bound, off])
+    assert row.remarks == (
+        f"Inconclusive in 1: rank=2 ({none}).",
+        f"Inconclusive in 1: rank=1 ({seeds}).",
+    )

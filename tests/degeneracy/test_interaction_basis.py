@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from planted import draw
 
 from foretrain.degeneracy import folded
-from foretrain.degeneracy.interactions.interaction_basis import (
-    interaction_basis,
-)
+from foretrain.degeneracy.interactions.interaction_basis import interaction_basis
 from foretrain.degeneracy.moments import moments
 from foretrain.degeneracy.network import Section, network_of, perceptron
 from foretrain.errors import ArgumentError

@@ -81,10 +81,7 @@ def test_blocks_the_whole_and_numpy_agree(monkeypatch, way, examples):
 def test_a_function_of_any_tree_is_as_good_as_a_network():
     net, x = planted.drawn((3, 4, 2), activation="gelu", bias=True), planted.data(40, 3)
     first, last = net.params
-    tree = {
-        "body": (first["weight"].astype("f4"), first["bias"]),
-        "head": last,
-    }
+    tree = {"body": (first["weight"].astype("f4"), first["bias"]), "head": last}
 
     def apply(params, data):
         weight, bias = params["body"]

@@ -7,10 +7,7 @@ import pytest
 
 from foretrain.degeneracy.counts.grams import jacobian
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
-from foretrain.degeneracy.counts.transformer_freedom import (
-    product_freedom,
-    transformer_freedom,
-)
+from foretrain.degeneracy.counts.transformer_freedom import product_freedom, transformer_freedom
 from foretrain.degeneracy.network import Section, network_of
 from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.errors import ArgumentError

@@ -65,10 +65,7 @@ NETWORKS = {name: (perceptron(shape), LAYERS) for name, shape in SHAPES.items()}
 HEAD = {"embed": (4,), "place": (5, 4)} | {
     name: (4, 4) for name in ("query", "key", "value", "out")
 }
-NETWORKS |= {
-    "attention": (attention, HEAD),
-    "convolution": (pooled, [(3, 4, 3), (12, 2)]),
-}
+NETWORKS |= {"attention": (attention, HEAD), "convolution": (pooled, [(3, 4, 3), (12, 2)])}
 
 
 @pytest.fixture(params=NETWORKS)

@@ -89,10 +89,7 @@ def test_a_band_is_the_interval_that_claims_use_and_says_so(samples):
     np.testing.assert_allclose(line.get_ydata(), samples.mean(axis=0), rtol=1e-14)
     expected = [interval(column) for column in samples.T]
     assert [ends(band, place) for place in x] == [(each.low, each.high) for each in expected]
-    assert legend_labels(ax) == [
-        "loss",
-        "band: 95% interval of the mean over 12 seeds",
-    ]
+    assert legend_labels(ax) == ["loss", "band: 95% interval of the mean over 12 seeds"]
 
 
 def test_a_band_of_the_median_follows_the_median(samples):
@@ -299,9 +296,4 @@ def test_the_numbers_of_a_figure_are_those_of_its_lines_and_points():
     ax.scatter([7], [8])
     ax.set_title("left one", loc="left")
     rows = points(Drawing(figure, "", "")).splitlines()
-    assert rows == [
-        "panel,series,x,y",
-        "left one,line,1,3.5",
-        "left one,line,2,4",
-        "left one,,7,8",
-    ]
+    assert rows == ["panel,series,x,y", "left one,line,1,3.5", "left one,line,2,4", "left one,,7,8"]

@@ -115,21 +115,16 @@ def test_no_text_of_a_folder_steers_a_terminal_or_costs_the_page(hostile, door, 
     bad = "\x1b]0;a\x07\x9b31m\u202eb\u2028"
     forged(hostile, citations=[bad], remarks=[bad], problems=[bad], study=f"tiny{bad}")
     assert main(DOORS[door]) == 0
-    output = "".join(capsys.readouterr())
+    pages = [page.read_text("utf-8") for page in hostile.parent.rglob("*.html")]
+    output = "".join([*capsys.readouterr(), *pages])
     assert not ({*bad} - {*"]0;a31mb"}) & {*output}
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["--singular-value=--"],
-        ["--on", "nonsense"],
-        ["--shard", "9/2"],
-        ["--checkpoint-every", "inf"],
-    ],
+    "words", ["--singular-value=--", "--on=nonsense", "--shard=9/2", "--checkpoint-every=inf"]
 )
 def test_options_are_checked_where_nothing_is_run_too(words, capsys):
-    assert main(["run", "one-mode", *words, "--explain"]) == 2
+    assert main(["run", "one-mode", words, "--explain"]) == 2
     assert "must" in capsys.readouterr().err
     assert main(["run", "one-mode", "--root-seed", "x" * 3000]) == 2
     assert len(capsys.readouterr().err) < 200

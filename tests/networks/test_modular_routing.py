@@ -11,11 +11,7 @@ from foretrain.networks.modular_routing import (
     random_modules,
 )
 from foretrain.tasks.domains import hierarchy_task
-from foretrain.theory.pathways.race import (
-    authors_time_scale,
-    descent,
-    race_factors,
-)
+from foretrain.theory.pathways.race import authors_time_scale, descent, race_factors
 
 TASK = hierarchy_task((6.0, 4.0, 3.0))
 INPUTS, TARGETS = TASK.inputs[0], TASK.targets[0]

@@ -107,12 +107,7 @@ def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
 
 @pytest.mark.slow
 @settings(max_examples=8)
-@given(
-    domains=st.integers(2, 6),
-    draw=st.integers(0, 100),
-    biregular=st.booleans(),
-    data=st.data(),
-)
+@given(domains=st.integers(2, 6), draw=st.integers(0, 100), biregular=st.booleans(), data=st.data())
 def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw, biregular, data):
     outputs = data.draw(st.integers(1, domains))
     random = np.random.default_rng(draw)

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import somersd, spearmanr
 
-from foretrain.quantities.rank_correlation import (
-    concordance,
-    jackknifed,
-    rank_correlation,
-    ranks,
-)
+from foretrain.quantities.rank_correlation import concordance, jackknifed, rank_correlation, ranks
 
 RANDOM = np.random.default_rng(0)
 

@@ -90,13 +90,10 @@ FEW = AXES | {"relative_rate": (1.0, 4.0)}  # no sentence needs the others
 def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **options):
     """A grid in which half of the runs share their first target and, unless told otherwise, those have a bump.
 
-    Args:
-        loss: Curve of all cells.
-        axes: Axes beside those of the study.
-        predicted, flow, signs: Functions that give first targets, bumps and first targets of descent by signs in theory of
-            those of the runs, which they are by default.
-        **given: Variables, shape of the axes, seed and component, or what broadcasts to it, or a function of first targets,
-            whether components share them, and a generator.
+    `loss`: Curve of all cells; `axes`: Axes beside those of the study; predicted, flow, signs: Functions that give
+    first targets, bumps and first targets of descent by signs in theory of those of the runs, which they are by
+    default; `**given`: Variables, shape of the axes, seed and component, or what broadcasts to it, or a function of
+    first targets, whether components share them, and a generator.
     """
     axes = FEW | (axes or {})
     shape = (*(len(values) for values in axes.values()), SEEDS, 10)

@@ -10,10 +10,7 @@ from foretrain.studies.circulant import study
 from foretrain.studies.circulant.study import fit, predict
 from foretrain.tasks import masks
 from foretrain.theory.factorization.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.factorization.masked_rank_one_escape import (
-    early_flow,
-    weights_when,
-)
+from foretrain.theory.factorization.masked_rank_one_escape import early_flow, weights_when
 from foretrain.theory.factorization.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import DEPARTURE, STAGES
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS

@@ -78,13 +78,10 @@ def by_exponent(share, scales):
 def build(*, cut=False, spread=1.0, scales=None, share=0.15, shapes=None, **changes):
     """A grid that follows the graph; at H = D a tenth of the runs at the largest scale are stuck.
 
-    Args:
-        cut: Runs are cut off while their losses still fall.
-        spread: Standard deviation of tr O/D, in units of 1/D.
-        scales: Scales that stand in the law of stuck runs and of missed pairs, where these follow it.
-        share: What the law of stuck runs is multiplied by.
-        shapes: Function of the errors of networks beside, where these are there.
-        **changes: Functions of variables, by name, those of the theory as in ``theory/across_scale``.
+    `cut`: Runs are cut off while their losses still fall; `spread`: Standard deviation of tr O/D, in units of 1/D;
+    `scales`: Scales that stand in the law of stuck runs and of missed pairs, where these follow it; `share`: What the
+    law of stuck runs is multiplied by; `shapes`: Function of the errors of networks beside, where these are there;
+    `**changes`: Functions of variables, by name, those of the theory as in ``theory/across_scale``.
     """
     masks, predicted = drawn()
     random = np.random.default_rng(0)

@@ -28,15 +28,10 @@ def build(
 ):
     """Networks that learn in the steps that theory says, from so many samples on.
 
-    Args:
-        enough: Samples from which on networks learn.
-        network: Factor of their steps.
-        ranks: Factor of the steps of each seed.
-        slower: Factor of the steps of 1 / lambda_3.
-        rate_ranks: Factor of the steps of 1 / lambda_3 of each seed.
-        last: Order of the seeds, of which the last two never learn from 24 samples.
-        flow: Direction of the flow, relative to that of the networks.
-        **changed: Parameters, and other variables of the networks.
+    `enough`: Samples from which on networks learn; `network`: Factor of their steps; `ranks`: Factor of the steps of
+    each seed; `slower`: Factor of the steps of 1 / lambda_3; `rate_ranks`: Factor of the steps of 1 / lambda_3 of
+    each seed; `last`: Order of the seeds, of which the last two never learn from 24 samples; `flow`: Direction of the
+    flow, relative to that of the networks; `**changed`: Parameters, and other variables of the networks.
     """
     unique = (SIZE > 22) & np.ones(SEEDS, bool)
     typical = 600 * (SIZE / 40) ** -2.0

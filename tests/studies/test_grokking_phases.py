@@ -34,15 +34,11 @@ def build(
 ):
     """Representation and decoder take what theory says, one after the other; a run that fits first memorises.
 
-    Args:
-        phases: What the end depends on: "times", "ratio" or "embedding" only, or "seed".
-        shift: Of the boundary, in decades.
-        slower: Factor of the step of validation.
-        inverted: Cells that should be sooner are later.
-        rqi: Of all runs; None follows from the phase.
-        untold_learn: Training sets that do not tell enough generalise, too.
-        flow: Predicted time of the representation, relative to the real one.
-        lambda_3: Stored rate; None is that which tells the step of validation exactly.
+    `phases`: What the end depends on: "times", "ratio" or "embedding" only, or "seed"; `shift`: Of the boundary, in
+    decades; `slower`: Factor of the step of validation; `inverted`: Cells that should be sooner are later; `rqi`: Of
+    all runs; None follows from the phase; `untold_learn`: Training sets that do not tell enough generalise, too;
+    `flow`: Predicted time of the representation, relative to the real one; `lambda_3`: Stored rate; None is that
+    which tells the step of validation exactly.
     """
     random = np.random.default_rng(0)
     d, e = map(np.array, AXES.values())

@@ -20,13 +20,10 @@ HEXAGON = np.exp(1j * np.pi / 3 * np.arange(6))
 def build(*, gap=0.1, bound=1.0, shrink=False, start=18, order="turns", star=False):
     """Representations that grow with the training size, and are learned from 18 samples on.
 
-    Args:
-        gap: Real less predicted accuracy.
-        bound: What can be deduced, relative to what is there.
-        shrink: More samples make worse representations, and these later.
-        start: First size at which the RQI and the accuracy are reached.
-        order: Even and odd elements take turns around the middle, or are on two sides of it.
-        star: Half of the six elements stay inside the triangle of the others.
+    `gap`: Real less predicted accuracy; `bound`: What can be deduced, relative to what is there; `shrink`: More
+    samples make worse representations, and these later; `start`: First size at which the RQI and the accuracy are
+    reached; `order`: Even and odd elements take turns around the middle, or are on two sides of it; `star`: Half of
+    the six elements stay inside the triangle of the others.
     """
     size = np.array(SIZES, float)[:, None]
     whole = np.ones((len(SIZES), SEEDS))

@@ -29,7 +29,7 @@ REFUSED = {
         ({"network": "4-2-4 r3"}, "`rank` must be between 0 and 2"),
     ],
     "degeneracy-over-training": [
-        ({"domains": 2, "trained_outputs": 3}, "`trained_outputs` must be at most"),
+        ({"domains": 2, "trained_outputs": 3}, "`trained_outputs` must be at most")
     ],
     "image-routing": [
         ({"trained_outputs": 4, "domains": 3}, "must be between 1 and `domains` = 3"),
@@ -40,7 +40,7 @@ REFUSED = {
         (FEATURES | {"transform": "rotation"}, "`transform` must be"),
     ],
     "initialization": [
-        ({"domains": 20, "trained_outputs": 8}, "must be at most 7 with `domains` = 20"),
+        ({"domains": 20, "trained_outputs": 8}, "must be at most 7 with `domains` = 20")
     ],
     "mask-spectrum": [
         ({"mask_size": 2000, "network": "rank_one"}, "must be at most 1000 where a network"),

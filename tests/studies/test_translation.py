@@ -46,12 +46,9 @@ def drawn():
 def build(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True, **changes):
     """A grid in which H = D follows the graph but for stuck runs, and H = 2 D generalises the later the larger the scale.
 
-    Args:
-        outcome: Outcomes of all runs of the study's network, where given.
-        curves: Curve of all of its runs, where given.
-        wide_from: Fraction from which H = 2 D generalises, by scale.
-        again: Whether spikes are there in double precision.
-        **changes: Functions of variables, by variable, or by network and variable as in ``precise/loss``.
+    `outcome`: Outcomes of all runs of the study's network, where given; `curves`: Curve of all of its runs, where
+    given; `wide_from`: Fraction from which H = 2 D generalises, by scale; `again`: Whether spikes are there in double
+    precision; `**changes`: Functions of variables, by variable, or by network and variable as in ``precise/loss``.
     """
     masks, predicted = drawn()
     random = np.random.default_rng(0)

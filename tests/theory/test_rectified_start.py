@@ -3,9 +3,7 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks.logic import xor
-from foretrain.theory.pathways.rectified_start import (
-    sort_rectified_units,
-)
+from foretrain.theory.pathways.rectified_start import sort_rectified_units
 
 X, Y = xor(1).inputs["x"], xor(1).targets["y"][:, 0]
 

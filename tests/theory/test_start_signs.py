@@ -10,12 +10,7 @@ from foretrain.theory.gated.start_signs import start_signs
 CROSSING = graph_from_dict(
     {
         "nodes": {"x": 2, "h": 4, "y": 2},
-        "edges": {
-            "in1": ["x", "h"],
-            "in2": ["x", "h"],
-            "out1": ["h", "y"],
-            "out2": ["h", "y"],
-        },
+        "edges": {"in1": ["x", "h"], "in2": ["x", "h"], "out1": ["h", "y"], "out2": ["h", "y"]},
     }
 )
 

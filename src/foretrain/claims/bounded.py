@@ -1,16 +1,14 @@
 """The 95% interval of the mean of values that lie in a known range, whatever their law: also where a rare run carries it.
 
-No sample shows how large a value is that it does not hold. Where the largest possible value is known, the samples with that
-value beside them bound the mean: with weights of the uniform law on the simplex (Dirichlet's with all parameters one), the
-97.5% quantile of the weighted mean of the samples and the upper end is an upper limit of the true mean, and likewise from
-below. Of values that are 0 or 1 that is Clopper and Pearson's limit.
+Where the largest possible value is known, the samples with that value beside them bound the mean: with weights uniform on the
+simplex, the 97.5% quantile of the weighted mean of the samples and the upper end is an upper limit of the true mean, and
+likewise from below. Of values that are 0 or 1 that is Clopper and Pearson's limit.
 
 That a weighted mean exceeds a level t has a chance that Varsi's recursion sums without cancellation: with a_i = z_i - t,
 positive x_h and negative -y_k, P(h, k) = (y_k P(h-1, k) + x_h P(h, k-1)) / (y_k + x_h), P(h, 0) = 1, P(0, k) = 0.
 
-Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable, Math.
-Methods Statist. 14. Learned-Miller & Thomas (2019), A new confidence interval for the mean of a bounded random variable.
-Varsi (1973), The multidimensional content of the frustum of the simplex, Pacific J. Math. 46.
+Gaffke (2005), Math. Methods Statist. 14. Learned-Miller & Thomas (2019), A new confidence interval for the mean of a bounded
+random variable. Varsi (1973), The multidimensional content of the frustum of the simplex, Pacific J. Math. 46.
 """
 
 from typing import Any
@@ -25,9 +23,7 @@ def mean_limits(
 ) -> tuple[float, float]:
     """Return the ends of an interval of the mean of the law of which values, shape (n,), are samples, all `within` a range.
 
-    The mean lies beyond either end as often as `tail` says at most, 0.025 for an interval of 95%.
-
-    Cost: n² operations a step of root finding, of about ten an end: some milliseconds for 20 samples, a second for 400.
+    The mean lies beyond either end as often as `tail` says at most. Cost: milliseconds for 20 samples, a second for 400.
     """
     low, high = within
     return _limit(np.append(values, low), tail), _limit(np.append(values, high), 1 - tail)

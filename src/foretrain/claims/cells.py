@@ -37,14 +37,17 @@ class CellClaims:
         return tuple(claim for claim in self.claims if claim.verdict != NOT_CLAIMED) or self.claims
 
     @property
-    def outside(self) -> list[str]:
-        """Why the sentence is not claimed in the cells in which it is not; every reason once."""
-        reasons = (claim.reason for claim in self.claims if claim.verdict == NOT_CLAIMED)
-        return list(dict.fromkeys(reasons))
+    def outside(self) -> dict[str, list[Claim]]:
+        """Why the sentence is not claimed in the cells in which it is not: reason to those cells."""
+        reasons: dict[str, list[Claim]] = {}
+        for claim in self.claims:
+            if claim.verdict == NOT_CLAIMED:
+                reasons.setdefault(claim.reason, []).append(claim)
+        return reasons
 
     @property
-    def reasons(self) -> list[str]:
-        """Why the sentence is inconclusive in the cells in which it is, with what would settle it; every reason once."""
+    def reasons(self) -> dict[str, list[Claim]]:
+        """Why the sentence is inconclusive in the cells in which it is, with what would settle it: reason to those cells."""
         return open_reasons(self.claims)
 
     def range(self, name: str) -> tuple[float, float]:
@@ -59,11 +62,12 @@ class CellClaims:
         allowed = {claim.allowed for claim in self.claimed}
         return allowed.pop() if len(allowed) == 1 else None
 
-    def where(self, verdict: str) -> str:
-        """The first cells with a verdict, in words; "" if there are none."""
-        claims = [claim for claim in self.claims if claim.verdict == verdict]
+    def where(self, claims: Sequence[Claim]) -> str:
+        """The first of some cells in words, and "all 3 cells" where there are no others."""
+        if len(claims) == len(self.claims):
+            return f"all {len(claims)} cells"
         cells = "; ".join(self.place(claim) for claim in claims[:_NAMED])
-        return cells + ("; ..." if len(claims) > _NAMED else "")
+        return f"{len(claims)}: {cells}" + ("; ..." if len(claims) > _NAMED else "")
 
     def place(self, claim: Claim) -> str:
         """The cell of a claim in words, with as many digits as tell it from the others."""

@@ -19,12 +19,8 @@ from foretrain.claims.claim import CONTROL, FAILS, HEADLINE, HOLDS, Claim
 from foretrain.words import cell_label, count
 
 LEVEL = 0.05
-_ENDS = (
-    -math.inf,
-    0.0,
-    1.0,
-    math.inf,
-)  # of what is possible: of any value, of one with a sign, of a fraction
+# Of what is possible: of any value, of one with a sign, of a fraction.
+_ENDS = (-math.inf, 0.0, 1.0, math.inf)
 
 
 def uncounted(claim: Claim, others: Iterable[Claim]) -> str:

@@ -31,12 +31,13 @@ class _Judged(NamedTuple):
     note: str = ""
 
 
-def judge(sentence: Sentence, grid: Any) -> Claim | None:
+def judge(sentence: Sentence, grid: Any, look: int = 1) -> Claim | None:
     """Judge a sentence in a cell.
 
     Args:
         sentence: The sentence.
         grid: A `foretrain.plans.grid.Grid` cut along all axes but those in `sentence.along`.
+        look: 1 where its verdict was not seen with fewer seeds, 2 where it was once, and so on: the interval gets wider.
 
     Returns:
         The claim, or None where the sentence does not apply.
@@ -59,7 +60,7 @@ def judge(sentence: Sentence, grid: Any) -> Claim | None:
     if isinstance(values, Exact):
         judged = _exact(sentence, values, allowed, cell)
     else:
-        judged = _spread(sentence, values, allowed, cell, networks)
+        judged = _spread(sentence, values, allowed, cell, networks, look)
     verdict, reason = judged.verdict, judged.reason
     note = " ".join(filter(None, (sentence.note, values.note, judged.note)))
     unfinished = cell.grid.unfinished(networks) if sentence.at_end else ""
@@ -131,11 +132,9 @@ def _exact(sentence: Sentence, fact: Exact, allowed: tuple[float, float], cell: 
     return _Judged(value, None, verdict_of((value, value), allowed), reason, "exact", seeds, 0)
 
 
-def _spread(
-    sentence: Sentence, quantity: PerSeed, allowed: tuple[float, float], cell: Cell, networks: Any
-) -> _Judged:
+def _spread(sentence, quantity: PerSeed, allowed, cell: Cell, networks, look: int) -> _Judged:
     # Its tables take longer to load than a list of sentences.
-    from foretrain.claims.interval import between, interval
+    from foretrain.claims.interval import Interval, between, interval, tail_of_look
 
     values, grid = quantity.values, cell.grid
     read = {*networks, *cell.networks}
@@ -163,18 +162,26 @@ def _spread(
     if not kept.size:
         nothing = (math.nan, math.nan)
         return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out, lost)
-    ends = interval(kept, sentence.statistic, sentence.within)
-    if quantity.upto is not None:
-        ends = between(ends, interval(above[finite], sentence.statistic, sentence.within))
+
+    def ends_of(look: int) -> Interval:
+        bounds = [values] if quantity.upto is None else [values, above]
+        options = sentence.statistic, sentence.within, tail_of_look(look)
+        first, *second = (interval(each[finite], *options) for each in bounds)
+        return between(first, *second) if second else first
+
+    ends = ends_of(look)
     uncertainty = (ends.low, ends.high)
     verdict, reason = verdict_of(uncertainty, allowed), ""
+    note = _tail(kept) if ends.method == "skew-corrected t" else ""
     if kept.size == 1:
         reason = "one seed says nothing of the spread"
     elif values.dtype.kind != "b" and grid.equal_seeds(networks):
         verdict, reason = INCONCLUSIVE, "all seeds gave the same run"
-    note = _tail(kept) if ends.method == "skew-corrected t" else ""
-    counts = int(kept.size), left_out, lost
-    return _Judged(ends.measured, uncertainty, verdict, reason, ends.method, *counts, note)
+    method, counts = ends.method, (int(kept.size), left_out, lost)
+    if look > 1:
+        method, plain = f"{method} over {look} looks", ends_of(1)
+        note += f" Of these seeds alone the interval is {plain.low:.4g} to {plain.high:.4g}."
+    return _Judged(ends.measured, uncertainty, verdict, reason, method, *counts, note.strip())
 
 
 def _tail(values: np.ndarray) -> str:

@@ -5,6 +5,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from foretrain.words import encodable
+
+_STEERING = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+
 
 @cache
 def _environment():
@@ -17,7 +21,6 @@ def _environment():
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=False,
     )
     environment.filters["formulas"] = formulas
     return environment
@@ -73,5 +76,6 @@ def source(name: str) -> str:
 
 
 def render(name: str, **values: Any) -> str:
-    """Fill the template of that name, such as ``report/page.html``; a value it lacks is an error."""
-    return _environment().get_template(name).render(**values)
+    """Fill the template of that name, such as ``report/page.html``; control characters and marks of direction become codes."""
+    html = _environment().get_template(name).render(**values)
+    return re.sub(_STEERING, lambda mark: encodable(mark[0], "utf-8"), html)

@@ -5,8 +5,7 @@ allowed, ``fails`` needs the nearer end outside. An end that lies r from the mea
 r sqrt(n/N) t_N/t_n from it at N, and the measured value itself moves by a normal deviate of r sqrt(n/N)/t_n, so that the
 verdict comes out with a chance of `CHANCE` from the least N with d >= r sqrt(n/N) (t_N + z)/t_n for each bound at distance
 d; z is the normal quantile of `CHANCE`. Of a fraction the chance is summed over the binomial law, with Clopper and Pearson's
-intervals themselves. An estimate from few seeds is rough: the spread of 5 seeds is known within a factor of 3, and the
-number of seeds goes with its square.
+intervals themselves.
 """
 
 import math
@@ -52,7 +51,7 @@ def seeds_needed(claim: Claim) -> Needed:
         return Needed(None, "one seed does not show the spread: try five")
     if claim.reason or not all(map(math.isfinite, (*claim.uncertainty, claim.measured))):
         return Needed(None, claim.reason or "nothing finite was measured")
-    if claim.method.endswith("of two bounds"):
+    if "of two bounds" in claim.method:
         return Needed(None, "theory leaves the quantity open between two bounds")
     number = _of_fraction(claim) if claim.method == "Clopper-Pearson" else _of_spread(claim)
     if number is None:
@@ -92,10 +91,7 @@ def _of_spread(claim: Claim) -> int | None:
 
 
 def _of_fraction(claim: Claim) -> int | None:
-    """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval.
-
-    An end of the interval is beyond a bound where the tail of the binomial law of that bound is small enough.
-    """
+    """Return the number of seeds of a fraction, by the binomial law of the measured one and the exact interval."""
     from scipy.special import bdtr
 
     floor, ceiling = (min(max(end, 0.0), 1.0) for end in claim.allowed)

@@ -11,7 +11,6 @@ from foretrain.claims.claim import (
     FAILS,
     HEADLINE,
     HOLDS,
-    INCONCLUSIVE,
     NOT_CLAIMED,
     RANKS,
     VERDICTS,
@@ -292,18 +291,22 @@ def _spread(group, ends) -> tuple[str, ...]:
 
 
 def _remarks(group, several) -> Iterator[str]:
-    reasons = "; ".join([*group.reasons[:1], *(["..."] if len(group.reasons) > 1 else [])])
-    if reasons and not several:
-        yield f"Inconclusive: {reasons}."
-    for verdict in (FAILS, INCONCLUSIVE) if several else ():
-        if amount := group.counts.get(verdict):
-            why = f" ({reasons})" if verdict == INCONCLUSIVE else ""
-            where = f"{amount}: {group.where(verdict)}"
-            where = f"all {amount} cells" if amount == len(group.claims) else where
-            yield f"{verdict.capitalize()} in {where}{why}.".replace("....", "...")
-    if outside := group.counts.get(NOT_CLAIMED):
-        where = f" in {count(outside, 'cell')}: {group.where(NOT_CLAIMED)}" if several else ""
-        yield f"Not claimed{where} ({'; '.join(group.outside[:_NAMED])})."
+    failing = [claim for claim in group.claims if claim.verdict == FAILS]
+    if failing and several:
+        yield f"Fails in {group.where(failing)}.".replace("....", "...")
+    for reason, some in group.reasons.items():
+        yield (
+            f"Inconclusive in {group.where(some)} ({reason})."
+            if several
+            else f"Inconclusive: {reason}."
+        )
+    if several and (outside := group.outside):
+        first = [f"{group.place(some[0])} ({why})" for why, some in outside.items()][:_NAMED]
+        amount = sum(map(len, outside.values()))
+        more = "; ..." if amount > len(first) else "."
+        yield f"Not claimed in {count(amount, 'cell')}: {'; '.join(first)}{more}"
+    elif group.outside:
+        yield f"Not claimed ({'; '.join(group.outside)})."
     without = sum(not math.isfinite(claim.measured) for claim in group.claims)
     if without and several:
         yield f"Nothing finite was measured in {count(without, 'cell')}."

@@ -11,19 +11,23 @@ _PILOT = 5  # seeds that show a spread
 _NONE = "more seeds do not settle it"
 
 
-def open_reasons(claims: Iterable[Claim]) -> list[str]:
-    """Return why claims of one sentence are inconclusive, each reason once, with what would settle it.
+def open_reasons(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
+    """Return why claims of one sentence are inconclusive, with what would settle it: each reason with its claims.
 
-    Where cells need different numbers of seeds, the largest is named.
+    Where cells need different numbers of seeds, the largest is named; those that no number settles stand for themselves.
     """
-    groups: dict[str, list[Claim]] = {}
+    groups: dict[tuple[str, bool], list[Claim]] = {}
+    most = 0
     for claim in claims:
         if claim.verdict == INCONCLUSIVE:
-            groups.setdefault(claim.reason or ACROSS, []).append(claim)
-    return [f"{reason}{_repair(reason, some)}" for reason, some in groups.items()]
+            reason = claim.reason or ACROSS
+            seeds = (seeds_needed(claim).seeds or 0) if reason == ACROSS else 0
+            most = max(most, seeds)
+            groups.setdefault((reason, seeds > 0), []).append(claim)
+    return {f"{key[0]}{_repair(*key, most)}": some for key, some in groups.items()}
 
 
-def _repair(reason: str, claims: list[Claim]) -> str:
+def _repair(reason: str, settled: bool, most: int) -> str:
     if reason.startswith("not finished"):  # it names `--steps` itself
         return ""
     if reason.startswith("one seed "):
@@ -32,8 +36,6 @@ def _repair(reason: str, claims: list[Claim]) -> str:
         return "; the same command trains what is missing, with --retry-failed what failed, too"
     if reason != ACROSS:
         return f"; {_NONE}"
-    numbers = [needed.seeds for claim in claims if (needed := seeds_needed(claim)).seeds]
-    if not numbers:
+    if not settled:
         return f"; no number of seeds up to {MOST:,} is likely to settle it"
-    some = "" if len(numbers) == len(claims) else f", which settles {len(numbers)} of {len(claims)}"
-    return f"; try --seeds {max(numbers)}{some}"
+    return f"; try --seeds {most}"

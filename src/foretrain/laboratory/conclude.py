@@ -58,7 +58,8 @@ def conclude(
         (folder / FILE_NAME).unlink(missing_ok=True)
     done = _Writing(folder, plan, whole, journal, device, wall_time_s)
     done.write((), problems)
-    claims, raised = judged(plan.study, whole, plan.preset, tell=tell)
+    look = home.looks_before(folder, plan) + 1
+    claims, raised = judged(plan.study, whole, plan.preset, look, tell=tell)
     done.manifest = home.look(folder, plan, claims)
     problems += raised
     done.write(claims, problems)

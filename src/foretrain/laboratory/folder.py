@@ -71,8 +71,7 @@ def note(folder: Path, line: str) -> None:
 def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
     """Count a look at the verdicts, unless the last look was at these very runs by this very code.
 
-    Returns:
-        The manifest with all looks so far.
+    Returns the manifest with all looks so far.
     """
     seal = plan.study.seal
     now = {"seeds": plan.seeds, "hash": plan.hash, "seal": seal, "verdicts": verdicts(claims)}
@@ -85,6 +84,12 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
             latest["chain"] = link(manifest.get("seal", {}), looks, latest)
             manifest["looks"] = [*looks, latest]
         return manifest
+
+
+def looks_before(folder: Path, plan: Plan) -> int:
+    """Return how often verdicts were seen with fewer seeds, each number of seeds once."""
+    seen = {look["seeds"] for look in (read_manifest(folder) or {}).get("looks", [])}
+    return sum(seeds < plan.seeds for seeds in seen)
 
 
 def judged_otherwise(folder: Path, plan: Plan) -> bool:

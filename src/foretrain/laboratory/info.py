@@ -38,8 +38,6 @@ def info(study: str | Path | Study) -> Info:
     size, ``parameters`` (name to ``meaning``, ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``rank``,
     ``allowed`` with None for an open end, ``why``, ``source``, ``corrects``) and ``figures`` (names of its own).
 
-    Cost: milliseconds, a quarter of a second for the seeds that headlines need.
-
     Raises:
         ArgumentError: there is no such study.
         StudyError: its file cannot be read.

@@ -34,7 +34,7 @@ class Problem:
 
 
 def judged(
-    study: Study, grid: Grid, scale: str = "", *, tell: Tell = silent
+    study: Study, grid: Grid, scale: str = "", look: int = 1, *, tell: Tell = silent
 ) -> tuple[list[Claim], list[Problem]]:
     """The claims of a grid, sentence by sentence, and what raised on the way.
 
@@ -64,7 +64,7 @@ def judged(
             for sentence in sentences:
                 try:
                     with without_copies():
-                        claim = judge(sentence, laid)
+                        claim = judge(sentence, laid, look)
                 except (Exception, SystemExit) as error:
                     raised = problem(f"The sentence `{sentence.id}` raised", error)
                     problems.setdefault(sentence.id, raised)

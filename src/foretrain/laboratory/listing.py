@@ -72,8 +72,7 @@ def write_template(file: str | Path) -> Path:
     """
     path = path_argument("file", file)
     if path.suffix != ".py" or not path.stem.isidentifier():
-        rule = "be the name of a Python module, such as mine.py"
-        raise argument_error("file", rule, f"is {path}")
+        raise argument_error("file", "be the name of a module, such as mine.py", f"is {path}")
     if path.exists():
         raise argument_error("file", "be new", f"{path} exists", "Try another name.")
     text = Path(__file__).with_name("template.txt").read_text(encoding="utf-8")

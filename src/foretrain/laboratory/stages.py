@@ -103,10 +103,7 @@ def _counted(stage):
 
 
 def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -> tuple[str, ...]:
-    """A stage as a line of a terminal: its name, the part of the bar that is done, the rest of it, and a text.
-
-    What the stage has lasted is told where nobody knows the time left. The bar has a fifth of the `columns`, 30 at most.
-    """
+    """A stage as a line of a terminal: its name, the part of the bar that is done, the rest of it, and a text."""
     full, empty = ("━", "─") if encodable("━", encoding) == "━" else ("#", "-")
     size = min(30, columns // 5) if stage.total else 0
     part = size * min(stage.done, stage.total) // max(stage.total, 1)

@@ -239,14 +239,7 @@ def variants(plan: Plan) -> list[str]:
 
 def variant_seeds(plan: Plan, variant: str) -> int:
     """Number of seeds that a variant is run for, in the cell where it has most."""
-    if not variant:
-        return plan.seeds
-    most = max(
-        overrides[variant].get("seeds", plan.seeds)
-        for *_, overrides in _cell_variants(plan)
-        if variant in overrides
-    )
-    return min(plan.seeds, most)
+    return max(seeds for *_, seeds in _of(plan, variant))
 
 
 def grid(plan: Plan, variant: str = "") -> Iterator[tuple[tuple[int, ...], Run]]:

@@ -15,6 +15,7 @@ from foretrain.words import span
 
 PAPER = "paper"
 _STEPS, _OBSERVED = "steps", "observe_every"
+Values = Mapping[str, tuple[Any, ...]]
 _LISTED = 6  # texts, at most, that are listed one by one
 
 
@@ -35,11 +36,7 @@ def document_values(study: Study) -> dict[str, tuple[Any, ...]] | None:
     return {name: values[name] for name in order if name != _OBSERVED}
 
 
-def size_of(
-    claim: Claim,
-    here: Mapping[str, tuple[Any, ...]],
-    document: Mapping[str, tuple[Any, ...]] | None,
-) -> Size:
+def size_of(claim: Claim, here: Values, document: Values | None) -> Size:
     """Return in which parameters a claim was judged at another size than its document's.
 
     Args:

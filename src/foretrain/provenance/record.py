@@ -31,8 +31,8 @@ def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]
     seeds = list(dict.fromkeys(str(look["seeds"]) for look in looks))
     if len(seeds) > 1:
         lines.append(
-            f"Verdicts were seen before all seeds were there ({' then '.join(seeds)} seeds). Adding seeds after a look at the "
-            "verdicts makes it more likely that one of them is wrong by chance."
+            f"Verdicts were seen before all seeds were there ({' then '.join(seeds)} seeds). Intervals are wider for that, so "
+            f"that they are right over all {len(seeds)} looks."
         )
     return lines
 

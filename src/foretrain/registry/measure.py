@@ -34,8 +34,8 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     The size is named as the preset unless `size` says otherwise; `commit` is that of the code that judges.
 
     Raises:
-        FolderError: the runs are of other code, not all there, or were altered; a sentence or the theory raised; the study
-            is of one's own.
+        FolderError: the runs are of other code, not all there, altered, or judged before with fewer seeds; a sentence or the
+            theory raised; the study is of one's own.
         ArgumentError: its parameters are those of no preset, and `size` is "".
     """
     summary, stored = summary_of(folder), home.stored_plan(folder)
@@ -51,6 +51,8 @@ def measure(folder: Path, size: str = "", commit: str = "") -> Record:
     if names := altered(folder):
         again = "Try foretrain report, which makes it anew from the journal."
         raise FolderError(f"{folder / names[0]} is not as foretrain wrote it. {again}")
+    if home.looks_before(folder, plan):
+        raise FolderError(f"Verdicts of {folder} were seen with fewer seeds. Try a new folder.")
     journal = scan(folder)
     counts = _outcomes(folder, plan, journal)
     if not size and plan.preset == OWN:

@@ -20,7 +20,8 @@ PAIR = ("", "exchanged")  # the study's own network, and its partner with overla
 RATES = {"along": "relative_rate", **STABLE}
 STARTS = {"along": ("init_scale", "relative_rate"), **STABLE}
 ALL = {"along": ("optimizer", "init_scale", "relative_rate"), **STABLE}
-NINE_IN_TEN = {"near": 1, "inside": (0.9, np.inf), "rank": "headline", **RATES}
+SHARE = {"within": (0, 1)}
+NINE_IN_TEN = {"near": 1, "inside": (0.9, np.inf), "rank": "headline", **SHARE, **RATES}
 
 
 def stable(c):
@@ -75,19 +76,9 @@ def mean(cells, measure):
     return mean_of_known(np.asarray([measure(cell) for cell in cells] or [[np.nan]], float))
 
 
-def proportion(measure):
-    """Return the quantity "mean of a proportion over stable cells".
-
-    Where it is 0 in all seeds, or 1 in all, it has no spread and is given as booleans: then seeds are counted.
-    """
-
-    def quantity(c):
-        share = mean(stable_cells(c), measure)
-        known = share[np.isfinite(share)]
-        constant = known.size and known[0] in (0, 1) and (known == known[0]).all()
-        return known == 1 if constant else share
-
-    return quantity
+def share(measure):
+    """Return the quantity "mean over stable cells of a share of components or runs"."""
+    return lambda c: mean(stable_cells(c), measure)
 
 
 def rank(*ranks):
@@ -174,23 +165,25 @@ CLAIMS = [
     claim(
         "common-at-rank-2",
         "At rank two bumps are relatively common, though not in all runs.",
-        proportion(lambda c: np.where(bumps(c) > 0, 1.0, 0.0)),
+        share(lambda c: np.where(bumps(c) > 0, 1.0, 0.0)),
         source=THREAD,
         inside=(0.25, 0.75),
         why="Between a quarter of the runs and three quarters.",
         where=rank(2),
         note="Fraction of runs with a bump.",
+        **SHARE,
         **STARTS,
     ),
     *claim(
         "one-target",
         "Usually each component grows primarily towards one target.",
-        proportion(lambda c: (per_component(c, "final_alignment") >= CLOSE).mean(1)),
+        share(lambda c: (per_component(c, "final_alignment") >= CLOSE).mean(1)),
         source=THREAD,
         inside=(0.75, np.inf),
         why="Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four.",
         where=rank(2, 10),
         note="Fraction of components with final alignment of .8 or more.",
+        **SHARE,
         **ALL,
     ).and_corrected(
         "At rank two and more a component is as close to a target as a uniformly random orthogonal mixture of all targets.",
@@ -204,7 +197,7 @@ CLAIMS = [
     *claim(
         "which-target-start",
         "A component first aligns with the target on which its growing overlap is largest at the start.",
-        proportion(agreement("first_target", "first_target")),
+        share(agreement("first_target", "first_target")),
         source=OURS,
         why="Nine in ten: overlaps that are nearly equal may be overtaken while they are small.",
         where=rank(2),
@@ -224,7 +217,7 @@ CLAIMS = [
     claim(
         "bumps-predicted",
         "The flow from a run's own start predicts which components have a bump.",
-        proportion(bumps_as_predicted),
+        share(bumps_as_predicted),
         source="docs/theory/s-curves.md",
         why="Nine in ten: maxima that stand out by about .1 may be missed, or found.",
         where=lambda c: c.p.optimizer.startswith("sgd") and c.p.rank in (2, 10),
@@ -234,7 +227,7 @@ CLAIMS = [
     *claim(
         "competition-makes-bumps",
         "If two components grow towards the same target, one of them has to back off.",
-        proportion(
+        share(
             lambda c: backed_off(
                 per_component(c, "first_target"), per_component(c, "first_target_bumps")
             )

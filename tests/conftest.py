@@ -122,20 +122,11 @@ DRAWN = set(
 
 
 @pytest.fixture(autouse=True, scope="module")
-def nothing_is_synced_stored_twice_or_rendered(request):
-    """Leave out what a file does not look at: syncs of the disk, the store without claims, pictures of figures."""
+def nothing_is_synced_or_rendered(request):
+    """Leave out what a file does not look at: syncs of the disk, pictures of figures."""
     place, monkeypatch = {request.path.parent.name, request.path.stem}, pytest.MonkeyPatch()
     if not place & DURABLE:
-        from foretrain.laboratory.conclude import _Writing
-
-        write = _Writing.write
-
-        def once(self, claims, problems, **options):
-            if claims != ():  # what is stored first, for the case that judging does not end
-                write(self, claims, problems, **options)
-
         monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-        monkeypatch.setattr(_Writing, "write", once)
     if not place & DRAWN:
         monkeypatch.setattr("foretrain.figures.save", save_names)
     yield

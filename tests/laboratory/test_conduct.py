@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, FolderError, StoreError, TooLarge
 from foretrain.laboratory import conduct
 from foretrain.laboratory.conduct import rebuild
+from foretrain.laboratory.opened import opened
 from foretrain.laboratory.stages import Stage
 from foretrain.plans.options import Options
 from foretrain.plans.plan import make_plan
@@ -105,14 +107,20 @@ def test_a_plan_that_is_too_large_leaves_the_one_before(folder, monkeypatch):
     assert json.loads((folder / "manifest.json").read_text())["plan"] == before
 
 
-def test_who_is_interrupted_after_training_is_not_done(folder, monkeypatch):
+@pytest.mark.parametrize("when", ["Judging", "Drawing"])
+def test_who_is_interrupted_after_training_has_results_and_is_not_done(folder, monkeypatch, when):
+    (folder / "summary.json").unlink()
+    shutil.rmtree(folder / "results.zarr")
+
     def interrupt(stage):
-        if stage.name == "Judging":
+        if stage.name == when:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(conduct, "stages", lambda **_: contextlib.nullcontext(interrupt))
     with pytest.raises(KeyboardInterrupt):
         rebuild(folder)
+    assert not (folder / "report.html").exists()
+    assert bool(opened(folder).claims) == bool(read_summary(folder).claims) == (when == "Drawing")
     monkeypatch.setattr(conduct, "conclude", lambda *_, **__: "judged again")
     plan = make_plan("one-mode", {"steps": 40, "observe_every": 20}, seeds=2)
     assert conduct.conduct(plan, Options(out=folder, workers=1)) == "judged again"

@@ -16,7 +16,7 @@ from numcodecs.zstd import Zstd
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import store as store_module
 from foretrain.results.decode import SCHEMA
-from foretrain.results.store import NAME, chunk_shape, open_tree, write_group, write_tree
+from foretrain.results.store import NAME, chunk_shape, open_tree, write_tree
 
 
 def make_tree(seed=0):
@@ -106,16 +106,6 @@ def test_a_group_too_large_for_memory_is_written_as_a_small_one_and_xarray_reads
         warnings.simplefilter("error")  # xarray alone can read it
         tree = xr.open_datatree(straight, engine="zarr", consolidated=False, chunks=None)
         assert tree["simulation"]["law"].values.tolist() == ["xavier", "κ"]
-
-
-def test_one_group_written_anew_gives_the_store_that_is_written_whole(store, tmp_path_factory):
-    part, kept = tmp_path_factory.mktemp("part"), tmp_path_factory.mktemp("kept") / "a"
-    none = xr.DataTree.from_dict({"/": make_tree().to_dataset(), "claims": xr.Dataset()})
-    begun = write_tree(part, make_tree().assign({"claims": none["claims"]}))
-    shutil.copytree(begun, kept, copy_function=os.link)
-    old = all_bytes(kept)
-    assert all_bytes(write_group(part, make_tree(), "claims")) == all_bytes(store) != old
-    assert all_bytes(kept) == old, "what others still read is not written to"
 
 
 def test_equal_trees_are_equal_stores_to_the_bit_in_whatever_order_their_parts_were_made(

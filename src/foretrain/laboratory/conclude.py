@@ -3,9 +3,11 @@
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -30,7 +32,7 @@ from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest
 from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.root import MANIFEST, altered
-from foretrain.results.store import NAME, attributes, write_group, write_tree
+from foretrain.results.store import NAME, attributes, begin_tree
 from foretrain.results.summary import Summary, read_summary, versions, write_summary
 from foretrain.vocabulary import MISSING, OUTCOMES
 
@@ -40,8 +42,9 @@ def conclude(
 ) -> Result:
     """Fold what was run, predict, judge, and write store, summary, figures and page.
 
-    Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
-    its traceback in ``log.txt``, and costs nothing else.
+    What raises on the way is a line of the page, with its traceback in ``log.txt``, and costs nothing else. Store and summary
+    are written while figures are drawn, before the page; without verdicts where judging is interrupted. Whatever a kill
+    leaves out is made again from the journal.
     Raises `FolderError` where the journal holds none of the plan's runs, but a store that would be replaced does, or may.
     """
     problems: list[Problem] = []
@@ -57,19 +60,24 @@ def conclude(
     with disk_errors(folder / FILE_NAME):  # the folder of another user
         (folder / FILE_NAME).unlink(missing_ok=True)
     done = _Writing(folder, plan, whole, journal, device, wall_time_s)
-    done.write((), problems)
     look = home.looks_before(folder, plan) + 1
-    claims, raised = judged(plan.study, whole, plan.preset, look, tell=tell)
+    try:
+        claims, raised = judged(plan.study, whole, plan.preset, look, tell=tell)
+    except BaseException:
+        with lock(folder, "fold", 600):
+            done.begin((), problems)()
+        raise
     done.manifest = home.look(folder, plan, claims)
     problems += raised
-    done.write(claims, problems)
-    result = opened(folder)
-    write_page(result, plan, whole, problems, tell=tell)
+    with lock(folder, "fold", 600), ThreadPoolExecutor(1) as aside:
+        stored, summary = aside.submit(done.begin(claims, problems)), done.summary(claims, problems)
+        write_page(folder, plan, whole, problems, tell=tell, summary=summary, ready=stored.result)
+    stored.result()
     if problems:
-        done.write(claims, problems, store=False)
+        write_summary(folder, done.summary(claims, problems))
         for problem in problems:
             append_log(folder, problem.trace)
-    return result
+    return opened(folder)
 
 
 def _refuse_to_lose(folder: Path, whole: Grid) -> None:
@@ -108,30 +116,31 @@ class _Writing:
         self._folder, self._plan, self._whole, self._journal = folder, plan, whole, journal
         before = summary_of(folder)
         self.manifest = read_manifest(folder) or {}
-        self._written: tuple[int, int] | None = None
         self._device = device or (before.device if before else "")
         self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
 
-    def write(
-        self, claims: Sequence[Claim], problems: list[Problem], *, store: bool = True
-    ) -> None:
-        """Write summary and, unless it has been, store with these claims."""
-        plan, whole, folder = self._plan, self._whole, self._folder
-        common = {name: getattr(plan, name) for name in ("hash", "seeds", "root_seed")}
-        common |= {"versions": versions(), "device": self._device}
-        if store:
-            parts = {n: getattr(whole, n) for n in ("simulation", "variants", "theory", "fits")}
-            attrs = attributes(config=plan.as_dict(), **common)
-            tree = make_tree(**parts, claims=claims, attrs=attrs)
-            with lock(folder, "fold", 600):
-                # What this has written is there already, unless another process has folded since.
-                if self._written is not None and self._written == _stamp(folder):
-                    write_group(folder, tree, "claims")
-                else:
-                    write_tree(folder, tree)
-                self._written = _stamp(folder)
+    def begin(self, claims: Sequence[Claim], problems: Sequence[Problem]) -> Callable[[], None]:
+        """Make the store with these claims; the function returned puts it in its place, and the summary beside it."""
+        parts = {n: getattr(self._whole, n) for n in ("simulation", "variants", "theory", "fits")}
+        attrs = attributes(config=self._plan.as_dict(), **self._common())
+        store = begin_tree(self._folder, make_tree(**parts, claims=claims, attrs=attrs))
+        summary = self.summary(claims, problems)
+
+        def finish() -> None:
+            store()
+            write_summary(self._folder, summary)
+
+        return finish
+
+    def _common(self) -> dict[str, Any]:
+        common = {name: getattr(self._plan, name) for name in ("hash", "seeds", "root_seed")}
+        return common | {"versions": versions(), "device": self._device}
+
+    def summary(self, claims: Sequence[Claim], problems: Sequence[Problem]) -> Summary:
+        """Return what is known of the runs, in short, with these claims and problems."""
+        plan = self._plan
         counts: Counter = Counter()
-        for name, data in {"": whole.simulation, **whole.variants}.items():
+        for name, data in {"": self._whole.simulation, **self._whole.variants}.items():
             for outcome, number in zip(
                 *np.unique(data["outcome"], return_counts=True), strict=True
             ):
@@ -140,46 +149,34 @@ class _Writing:
             counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
         journal, manifest, card = self._journal, self.manifest, plan.study.card
         looks = manifest.get("looks", [])
-        write_summary(
-            folder,
-            Summary(
-                study=card.name,
-                summary=card.summary,
-                source=card.source,
-                meanings={name: rule.words for name, rule in rules(plan.study.Parameters).items()},
-                config=plan.as_dict()["parameters"],
-                axes={name: list(values) for name, values in plan.axes.items()},
-                preset=plan.preset,
-                data=plan.data,
-                wall_time_s=self._wall_time_s,
-                created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-                runs=dict(+counts),
-                failures=journal.notes,
-                codes=dict(journal.codes),
-                backends=journal.backends,
-                claims=tuple(claims),
-                problems=tuple(problem.line for problem in problems),
-                looks=tuple(looks),
-                remarks=(
-                    *remarks(manifest.get("seal"), looks),
-                    *unnamed(manifest.get("reads", [])),
-                ),
-                seal=manifest.get("seal", {}),
-                history=tuple(manifest.get("history", ())),
-                command=shlex.join(command(plan)),
-                citations=tuple(card.references),
-                **common,
+        return Summary(
+            study=card.name,
+            summary=card.summary,
+            source=card.source,
+            meanings={name: rule.words for name, rule in rules(plan.study.Parameters).items()},
+            config=plan.as_dict()["parameters"],
+            axes={name: list(values) for name, values in plan.axes.items()},
+            preset=plan.preset,
+            data=plan.data,
+            wall_time_s=self._wall_time_s,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            runs=dict(+counts),
+            failures=journal.notes,
+            codes=dict(journal.codes),
+            backends=journal.backends,
+            claims=tuple(claims),
+            problems=tuple(problem.line for problem in problems),
+            looks=tuple(looks),
+            remarks=(
+                *remarks(manifest.get("seal"), looks),
+                *unnamed(manifest.get("reads", [])),
             ),
+            seal=manifest.get("seal", {}),
+            history=tuple(manifest.get("history", ())),
+            command=shlex.join(command(plan)),
+            citations=tuple(card.references),
+            **self._common(),
         )
-
-
-def _stamp(folder: Path) -> tuple[int, int] | None:
-    """Return the inode and time of the store, which tell it from another in its place; None if there is none."""
-    try:
-        status = os.stat(folder / NAME)
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_ctime_ns
 
 
 def summary_of(folder: Path) -> Summary | None:

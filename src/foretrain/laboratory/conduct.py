@@ -304,7 +304,7 @@ def rebuild(
     if stored is None:
         result = opened(folder)
         check_writable(folder, "folder")
-        write_page(result, None, None, [])
+        write_page(folder, None, None, [])
         return result
     known = None if study is None else loaded(study).named(stored["study"])
     plan = plan_from_dict(stored, known)

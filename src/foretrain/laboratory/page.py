@@ -1,6 +1,6 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,6 @@ from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.page import PageFigure, write
 from foretrain.results.files import write_atomic
-from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
 from foretrain.words import cell_label
 
@@ -36,7 +35,7 @@ _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all a
 
 
 def write_page(
-    result: Result,
+    folder: Path,  # of the result
     # Its plan; None where the folder holds none, or its study is not run: stored pictures are shown.
     plan: Plan | None,
     whole: Grid | None,  # its runs and theory
@@ -44,10 +43,11 @@ def write_page(
     *,
     out: Path | None = None,  # folder of page and pictures; by default that of the result
     tell: Tell = silent,  # told which figure is drawn
+    summary: Summary | None = None,  # by default the one in the folder
+    ready: Callable[[], object] = lambda: None,  # waits until store and summary are in the folder
 ) -> Path:
     """Draw the figures of a result into ``figures/`` and write ``report.html``."""
-    assert result.path is not None, "a page is written into the folder of a result"
-    summary, target = read_summary(result.path), out or result.path
+    summary, target = summary or read_summary(folder), out or folder
     tell(Stage("Drawing"))
     drawn: dict[str, figures.Drawing] = {}
 
@@ -65,12 +65,12 @@ def write_page(
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
-    stored = {} if plan is not None else pictures.stored(result.path)
+    stored = {} if plan is not None else pictures.stored(folder)
     shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
-    room, folder = _MOST_CSV, target / pictures.FOLDER
+    room, place = _MOST_CSV, target / pictures.FOLDER
     for name, drawing in drawn.items():
         tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
-        save = partial(figures.save, {name: drawing}, folder)
+        save = partial(figures.save, {name: drawing}, place)
         paths = guarded(f"figure `{name}`", problems, save, {})
         if name in paths:
             svg, table = paths[name].read_text(encoding="utf-8"), paths[name].with_suffix(".csv")
@@ -81,18 +81,19 @@ def write_page(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
     by_seed: dict[str, list[float]] = {}
-    theory, known = [result.path / _THEORY], None
+    theory, known = [folder / _THEORY], None
     if plan is not None:
         theory, known = _derived_in(plan), {sentence.id for sentence in plan.study.sentences}
         if runs is not None:
             ids = {id for picture in shown for id in picture.shows}
             of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
             by_seed = guarded("values of single seeds", problems, of_seeds, {})
-        if target == result.path:
+        if target == folder:
             _keep_theory(target, plan)
     make = partial(_derived, summary.study, theory, known, problems)
     derived = guarded("pages of theory", problems, make, [])
-    fields = _fields(summary, problems) | {"by_seed": by_seed}
+    ready()
+    fields = _fields(read_summary(folder), problems) | {"by_seed": by_seed}
     return write(target, fields, shown, numbers or None, derived)
 
 

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import xarray as xr
-
 from foretrain.errors import ForetrainError, path_argument
 from foretrain.laboratory.folder import stored_plan
 from foretrain.laboratory.judge import Problem
-from foretrain.laboratory.opened import StudyResult, opened
+from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.plans.author import loaded
 from foretrain.plans.plan import plan_from_dict
@@ -54,9 +52,9 @@ def page_of_stored(
         grid = result.stored_grid if plan is None else result.grid_of(plan)
     except ForetrainError as error:
         lines.append(f"The store is not shown. {error}")
-        result, plan, grid = StudyResult(folder, xr.DataTree()), None, None
+        plan, grid = None, None
     problems = [Problem(line, line) for line in lines]
-    page = write_page(result, plan, grid, problems, out=target)
+    page = write_page(folder, plan, grid, problems, out=target)
     for problem in problems:
         say(problem.line)
     return page

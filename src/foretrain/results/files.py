@@ -33,7 +33,7 @@ def write_atomic(path: Path, content: bytes) -> Path:
                 rest = rest[file.write(rest) :]
             os.fsync(file.fileno())
         os.replace(temporary, path)
-        sync_folder(path.parent)
+        sync(path.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -49,11 +49,11 @@ def json_bytes(content: dict) -> bytes:
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system can."""
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable, where the system can."""
     if os.name == "nt":  # Windows cannot sync a folder; its journal keeps renames in order
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

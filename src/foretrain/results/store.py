@@ -5,6 +5,7 @@ its SHA-256, and a chunk that is gone is missed, where Zarr alone would read it 
 was written, so that equal results are equal files.
 """
 
+import collections
 import contextlib
 import errno
 import hashlib
@@ -12,6 +13,8 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,14 @@ from foretrain.machine import physical_memory
 from foretrain.provenance.reading import read_file
 from foretrain.results import metadata
 from foretrain.results.decode import SCHEMA, line
-from foretrain.results.files import refused, sync_folder, unreadable
+from foretrain.results.files import refused, sync, unreadable
 from foretrain.results.metadata import ArrayNode
 from foretrain.results.root import STORE as NAME
 
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
 _CHUNK_BYTES = metadata.MOST_CHUNK
+_SYNCS = 16  # files that wait for the disk at once
 _MOST_IN_MEMORY = 2**28  # bytes of a group that is built in memory before it is written
 
 
@@ -62,51 +66,47 @@ def write_tree(folder: Path, tree: xr.DataTree) -> Path:
 
     Cost: about 10 ms per variable, and the compression of the values (some 300 MB/s).
     """
-    return _replace(Path(folder), lambda path: _build(path, tree))
+    return begin_tree(folder, tree)()
 
 
-def write_group(folder: Path, tree: xr.DataTree, group: str) -> Path:
-    """Write one group, which has none below it, anew; all others of the store must be those of the tree already.
+def begin_tree(folder: Path, tree: xr.DataTree) -> Callable[[], Path]:
+    """Build the store of a tree beside the old one; the function returned makes it durable and puts it in the old one's place.
 
-    As `write_tree`, but the files of other groups are linked, where the disk knows links, instead of written again.
+    That function waits for the disk, and may be called in another thread. Both raise as `write_tree` does.
     """
-    store = Path(folder) / NAME
+    store, mark = Path(folder) / NAME, uuid.uuid4().hex[:8]
+    new, old = (store.with_name(f".{NAME}.{mark}.{age}.tmp") for age in ("new", "old"))
 
-    def build(path):
-        replaced: Any = {os.fspath(store): {group}}
-        shutil.copytree(store, path, ignore=lambda at, _: replaced.get(at, ()), copy_function=_link)
-        _build(path, tree, group)
+    @contextlib.contextmanager
+    def whole_or_as_it_was():
+        try:
+            yield
+        except BaseException as error:
+            shutil.rmtree(new, ignore_errors=True)
+            if old.exists() and not store.exists():
+                os.rename(old, store)
+            if isinstance(error, OSError):
+                raise refused(store, error) from error
+            raise
 
-    return _replace(Path(folder), build)
+    def finish():
+        with whole_or_as_it_was():
+            # Many at once: what waits for the disk together is written together.
+            with ThreadPoolExecutor(_SYNCS) as pool:
+                collections.deque(pool.map(sync, [*new.rglob("*"), new]), 0)
+            if store.exists():
+                os.rename(store, old)
+            os.rename(new, store)
+            sync(store.parent)
+        shutil.rmtree(old, ignore_errors=True)
+        return store
 
-
-def _link(old, new):
-    """A link; a copy of metadata, which are written anew in place, and where the disk knows no links."""
-    if Path(old).name != _METADATA:
-        with contextlib.suppress(OSError):
-            return os.link(old, new)
-    return shutil.copy2(old, new)
-
-
-def _replace(folder, build):
-    store, mark = folder / NAME, uuid.uuid4().hex[:8]
-    new, old = (folder / f".{NAME}.{mark}.{age}.tmp" for age in ("new", "old"))
-    try:
-        _remove_left_overs(folder)
-        build(new)
-        if store.exists():
-            os.rename(store, old)
-        os.rename(new, store)
-        sync_folder(folder)
-    except BaseException as error:
-        shutil.rmtree(new, ignore_errors=True)
-        if old.exists() and not store.exists():
-            os.rename(old, store)
-        if isinstance(error, OSError):
-            raise refused(store, error) from error
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-    return store
+    with whole_or_as_it_was():
+        _remove_left_overs(store.parent)
+        for node in tree.subtree:
+            _build_group(new, node.path, node.to_dataset(inherit=False).drop_encoding())
+        _seal(new, tree)
+    return finish
 
 
 def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
@@ -145,18 +145,6 @@ def open_tree(path: Path, *, lazy: bool = False) -> xr.DataTree:
 
 def _unreadable(store, reason):
     return StoreError(f"{store} cannot be read: {reason}.")
-
-
-def _build(path, tree, group=""):
-    """Write a tree, or one group of it into a store that holds the others."""
-    for node in tree[group].subtree if group else tree.subtree:
-        _build_group(path, node.path, node.to_dataset(inherit=False).drop_encoding())
-    _seal(path, tree)
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with open(Path(folder, name), "rb") as file:
-                os.fsync(file.fileno())
-        sync_folder(Path(folder))
 
 
 def _build_group(path, group, dataset):

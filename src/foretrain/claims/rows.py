@@ -134,8 +134,10 @@ def counted(rows: Sequence[Row]) -> str:
 
 def markdown(rows: Iterable[Row]) -> str:
     """The rows as a table in Markdown."""
-    lines = ["| verdict | claim | predicted | measured (95% interval) | allowed |"]
-    lines.append(f"|{'---|' * 5}")
+    lines = [
+        "| verdict | claim | predicted | measured (95% interval) | allowed |",
+        f"|{'---|' * 5}",
+    ]
     for row in rows:
         holding = f" ({row.holding})" if row.holding else ""
         why = (*row.reasons, *row.outside)
@@ -164,8 +166,7 @@ def open_reasons(rows: Iterable[Row]) -> dict[str, list[str]]:
 def named(sentences: Sequence[str]) -> str:
     """The first few of some sentences, each once, and how many more there are."""
     once = list(dict.fromkeys(sentences))
-    more = [f"{len(once) - _NAMED} more"] if len(once) > _NAMED else []
-    return "; ".join([*once[:_NAMED], *more])
+    return "; ".join(once[:_NAMED]) + (f"; {len(once) - _NAMED} more" if once[_NAMED:] else "")
 
 
 def _words_of(row: Row) -> str:

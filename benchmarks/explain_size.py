@@ -63,17 +63,23 @@ def slow_curves(explanation: Explanation) -> dict[Corner, np.ndarray]:
 def main(words: list[str] | None = None) -> dict[str, float]:
     """Print and return what the explanation took, and how far its curves are from the slow ones."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, number in (("examples", 1000), ("steps", 1500), ("width", 128), ("seeds", 16)):
+    for name, number in (("examples", 1000), ("steps", 1500), ("width", 128), ("seeds", None)):
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--out", help="folder in which a call that was cut off goes on")
     arguments = parser.parse_args(words)
     source = partial(network, arguments.examples, arguments.steps, arguments.width)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        cores = os.sched_getaffinity(0)
         explanation = explained(
-            source(), seeds=arguments.seeds, out=folder, source=source, cores=cores, tell=print
+            source(),
+            seeds=arguments.seeds,
+            out=arguments.out or folder,
+            source=source,
+            cores=os.sched_getaffinity(0),
+            tell=print,
         )
+    assert explanation is not None, "without shards all is trained"
     print(explanation)
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     taken = {

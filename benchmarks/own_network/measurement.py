@@ -3,11 +3,10 @@
 import numpy as np
 
 from foretrain.claims.interval import interval
-from foretrain.explain.explain import gap_shares
 from foretrain.explain.kernel.kernel_prediction import kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import described
-from foretrain.explain.shares import bounded, lost
+from foretrain.explain.shares import bounded, gap_shares, lost
 from foretrain.explain.simulated import (
     Simulation,
     corners,
@@ -83,8 +82,7 @@ def largest_difference(curves, run):
 def blamed(simulator, group):
     """The gap, its shares, and how often intervals of groups of starts contain the mean of the others."""
     training = simulator.training
-    few = simulator.large
-    substeps = enough_substeps(simulator.train, kernel(simulator, 0).edge, few=few)
+    substeps = enough_substeps(simulator.train, kernel(simulator, 0).edge)
     request = [Simulation(item, 1 if item.step else substeps) for item in corners(training)]
     losses = {item.corner: curves.train for item, curves in simulator.train(request).items()}
     kept = ~lost(losses[run_corner(training)])

@@ -143,7 +143,7 @@ def test_a_run_that_other_code_made_is_made_again(tmp_path, monkeypatch):
 
 
 def test_names_of_simulations_say_all_of_them():
-    for simulation in (RUN, FLOW, Simulation(Corner(output=False), 4, few=True),
+    for simulation in (RUN, FLOW, Simulation(Corner(output=False), 4, starts=(2, 1)),
                        Simulation(Corner(True, True), 8, corrected=True)):  # fmt: skip
         assert simulation_of(simulation.name) == simulation
 

@@ -127,7 +127,6 @@ def test_a_loop_is_refused_by_its_name():
     def looped(w, x):
         return jax.lax.scan(lambda z, _: (jnp.tanh(z @ w), None), x, None, length=2)[0]
 
-    with pytest.raises(
-        ForetrainError, match=r"`scan` in line \d+ of test_corners.py cannot be held"
-    ):
+    words = r"`scan` in line \d+ of test_corners.py cannot be held"
+    with pytest.raises(ForetrainError, match=words):
         corner(looped, layers=True, gates=False)(np.eye(5), np.eye(5), X)

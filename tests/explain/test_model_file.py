@@ -103,23 +103,14 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         ("model.py none.npz --steps 2", "`none.npz` does not exist"),
         ("model.py odd.npz --steps 2", "`data` must hold known arrays, but has `gate`"),
         ("model.py half.npz --steps 2", "`data` must hold the array `y`"),
-        (
-            "model.py data.npz --labels half.npz --steps 2",
-            "`--labels` must be left out where `data` holds",
-        ),
+        ("model.py data.npz --labels half.npz --steps 2", "`--labels` must be left out where"),
         ("model.py data.npz", "--steps"),
         ("model.py data.npz --steps 2 --rate 1", "`--rate`. Did you mean `--learning-rate`?"),
         ("model.py data.npz --steps 2 --loss cross-entropy", "Did you mean `cross_entropy`?"),
         ("usual.py data.npz --steps 2", "`model` gives it. Did you mean `learning_rate`?"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),
-        (
-            "raises.py data.npz --steps 2 --learning-rate 1",
-            "raises.py, line 5: ValueError: of mine",
-        ),
-        (
-            "model.py data.npz --steps 2 --measured broken.py",
-            "`--measured` must be a .csv or .parquet",
-        ),
+        ("raises.py data.npz --steps 2 --learning-rate 1", "raises.py, line 5: ValueError: of"),
+        ("model.py data.npz --steps 2 --measured broken.py", "`--measured` must be a .csv or"),
         ("bare.py data.npz --steps 2 --learning-rate 1", "`model` must define the function `init`"),
     ],
 )

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from made_up import check, runs
 
-import foretrain
-from foretrain.explain.shares import FLOOR
 from foretrain.plans import catalogue
 from foretrain.plans.author import words
 from foretrain.plans.grid import Grid
-from foretrain.streams import Seed
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "own_network"
 STUDY = catalogue.load(FOLDER)
@@ -102,32 +99,3 @@ def test_a_cause_that_is_taken_out_leaves_all_else(x64, cause):
     assert (without.options["batch_size"] is None) == (
         cause == "batches" or whole.options["batch_size"] is None
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "plant", [name for name in study.PLANTS for _ in range(2 if "," not in name else 1)]
-)
-def test_planted_causes_are_blamed_and_nothing_else(plant, request):
-    seed = int(request.node.callspec.indices["plant"])
-    arrays = measure(study.Parameters(plant=plant, starts=4, group=2), Seed(7, seed))
-    share = dict(zip(study.CAUSES, arrays["share"], strict=True))
-    causes = [] if plant == "nothing" else plant.split(", ")
-    assert sum(share[cause] for cause in causes) > 80 * bool(causes) - 1e-9
-    assert min((share[cause] for cause in causes), default=2) > 1
-    assert (arrays["gap"] > FLOOR) == bool(causes)
-
-
-@pytest.mark.slow
-def test_the_benchmark_runs_small(tmp_path):
-    result = foretrain.run(
-        FOLDER,
-        plant=["nothing", "step"],
-        starts=4,
-        group=2,
-        seeds=2,
-        out=tmp_path / "a",
-        quiet=True,
-    )
-    assert {claim.id for claim in result.claims} >= {"single", "nothing-blamed", "intervals"}
-    assert (tmp_path / "a" / "report.html").exists()

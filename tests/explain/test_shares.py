@@ -39,6 +39,13 @@ def test_an_interaction_is_shared_and_seen_between_first_and_last():
     assert result.causes[1].share.measured == pytest.approx(50)
 
 
+def test_shares_lie_between_nothing_and_all():
+    sizes = np.array([[1.0], [1.0], [1.0], [0.02]])
+    game = {part: 0.5 - 0.3 * ("a" in part) * sizes - 0.02 * ("b" in part) for part in SETS}
+    for cause in shapley_shares(game, PLAYERS, np.ones(4)).causes:
+        assert 0 <= cause.share.low <= cause.share.measured <= cause.share.high <= 100
+
+
 def test_a_small_gap_is_not_taken_apart():
     game = {part: np.full((2, 3), 0.9 * FLOOR * ("a" in part)) for part in SETS}
     result = shapley_shares(game, PLAYERS, np.ones(2))

@@ -131,7 +131,7 @@ ARGUMENTS = {
         "--optimizer": "sgd (default), momentum, adam or adamw",
         "--momentum": "of momentum; default 0.9",
         "--weight-decay": "default 0",
-        "--seeds": "number of starts; default 16",
+        "--seeds": "number of starts; default four, and more up to 16 while an interval leaves the answer open",
         "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
         **_COLUMNS,
         "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",

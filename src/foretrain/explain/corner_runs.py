@@ -28,7 +28,6 @@ from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, ForetrainError
 from foretrain.explain.own_network import Training
 from foretrain.explain.simulated import (
-    FEW,
     STAGES,
     Corner,
     Curves,
@@ -56,6 +55,7 @@ _START_S = 1.2  # of a worker: Python, JAX and XLA
 _DRAW_S = 3.0  # of tables, pictures and page
 _PROGRAMS = 2e8  # bytes of compiled programs, tables and pictures
 _WORTH_S = 30.0  # seconds of simulations from which processes of their own are worth their start
+_TRIED = 4  # starts at most of the trial
 _FIRST_ORDER = 2.0  # gradients that one of a network to first order is worth, as measured
 _CORRECTED = 3.0  # the same of a step of the corrected flow
 _SIMULATORS: dict[str, Simulator] = {}  # the latest of this process, by the hash of its training
@@ -174,7 +174,7 @@ class CornerRuns:
         programs = {}
         for p in left:
             simulation = simulation_of(p.corner)
-            program = simulation._replace(corner=simulation.corner._replace(step=True), substeps=1)
+            program = simulation.corner._replace(step=True), simulation.corrected
             programs.setdefault(program, []).append(self._trial[1] * _order(simulation))
         open_s = min(sum(map(min, programs.values())), sum(map(sum, programs.values())) / workers)
         whole = Estimate(
@@ -210,15 +210,13 @@ class CornerRuns:
 
     def _seconds(self, left: Sequence[Parameters]) -> float:
         """Seconds of one core that simulations take once they are compiled."""
-        if not left:
-            return 0.0
-        steps = self.simulator.training.steps
-        return self._trial[0] * steps * sum(map(self._study.estimate, left))
+        gradients = self.simulator.training.steps * sum(map(self._study.estimate, left))
+        return gradients and self._trial[0] * gradients
 
     @cached_property
     def _trial(self) -> tuple[float, float]:
         """Seconds of a gradient of all examples from one start, and of compiling a program, by small steps of no size."""
-        simulator = self.simulator
+        simulator = self.simulator.part((0, _TRIED))
         still = {"learning_rates": np.zeros(1), "optimizer": "sgd", "momentum": 0.0}
         training = replace(simulator.training, **still)
         trial = Simulator(training, simulator.starts, simulator.rows[:, :1], np.arange(2))
@@ -250,7 +248,9 @@ class CornerRuns:
                 if run.outcome == FAILED:
                     raise ForetrainError(run.note)
                 arrays = run.finals
-                leaves = [arrays[name] for k in range(len(arrays)) if (name := _leaf(k)) in arrays]
+                leaves = [
+                    arrays[name] for k in range(len(arrays)) if (name := f"weight{k}") in arrays
+                ]
                 weights = jax.tree.unflatten(tree, leaves) if leaves else None
                 curves = Curves(arrays["train"], arrays.get("test"), weights)
                 self._curves[simulation_of(wanted[run.identity].corner)] = curves
@@ -275,12 +275,8 @@ def _measure(source: Callable[[], Training], p: Parameters, seed: Any) -> dict[s
     train, test, weights = simulator.train([simulation])[simulation]
     arrays = {"train": train} if test is None else {"train": train, "test": test}
     if simulation.corner in (run_corner(simulator.training), linear_corner(simulator.training)):
-        arrays |= {_leaf(k): leaf for k, leaf in enumerate(jax.tree.leaves(weights))}
+        arrays |= {f"weight{k}": leaf for k, leaf in enumerate(jax.tree.leaves(weights))}
     return arrays
-
-
-def _leaf(number: int) -> str:
-    return f"weight{number}"
 
 
 def _gradients(share: float, single: Sequence[bool], p: Parameters) -> float:
@@ -293,7 +289,7 @@ def _gradients(share: float, single: Sequence[bool], p: Parameters) -> float:
     corner, substeps = simulation.corner, simulation.substeps
     substeps = max(1.0, substeps) if corner.batches else substeps
     stages = 1.0 if corner.step else STAGES * substeps * (0.5 if single[corner.batches] else 1.0)
-    starts = FEW if simulation.few else p.starts
+    starts = simulation.starts[1] if simulation.starts else p.starts
     return stages * _order(simulation) * (share if corner.batches else 1.0) * starts
 
 

@@ -6,32 +6,32 @@ sees all examples. Shapley's value of each says what part of the gap between the
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from typing import Any
 
+import jax
 import numpy as np
 
+from foretrain.claims.interval import interval
 from foretrain.elsewhere.curves import Measured
 from foretrain.errors import ForetrainError, argument_error, integer, known_options, path_argument
 from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.curve_comparison import curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
 from foretrain.explain.explanation import Checks, Explanation
-from foretrain.explain.explanation_words import prediction_words
-from foretrain.explain.kernel.kernel_prediction import KernelPrediction, kernel_prediction
+from foretrain.explain.explanation_words import prediction_words, screen
+from foretrain.explain.kernel.kernel_prediction import kernel_prediction
 from foretrain.explain.kernel.kernel_recursion import Kernel
 from foretrain.explain.own_network import Training, described, start_of
-from foretrain.explain.regime import Regime, regime
-from foretrain.explain.shares import Shares, lost, shapley_shares
+from foretrain.explain.regime import LAZY, RICH, Regime, regime
+from foretrain.explain.shares import FLOOR, Shares, gap_shares, lost
 from foretrain.explain.simulated import (
     Corner,
     Curves,
     Simulation,
-    Simulator,
-    Train,
     compared,
     corners,
     enough_substeps,
@@ -42,7 +42,7 @@ from foretrain.explain.simulated import (
 )
 from foretrain.laboratory.conduct import part_of
 
-PREDICTED = "the prediction of the kernel at the start"
+_FIRST, _MOST = 4, 16  # starts of a look, and of all by default
 _CORRECTED = 0.2  # of the edge: up to it the first order of the step is enough
 
 
@@ -52,7 +52,7 @@ def explain(
     x,
     y,
     *,
-    seeds: int = 16,
+    seeds: int | None = None,
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
@@ -97,7 +97,7 @@ def explain(
 def explained(
     training: Training,
     *,
-    seeds: int = 16,
+    seeds: int | None = None,
     from_zero: bool = False,
     tell: Callable[[str], object] | None = None,
     measured: Measured | None = None,
@@ -110,15 +110,13 @@ def explained(
 
     Args:
         training: As `foretrain.explain.own_network.described` describes it.
-        seeds: Number of starts, each with minibatches of its own.
-        from_zero: Compare with a theory whose network begins at zero: the output at the start, which finite width makes
-            random, becomes a cause. Twice as many corners.
-        tell: Called with lines when the prediction stands: it, and how long the training will take and how much memory;
-            without it no progress is shown either.
-        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`; they are compared
-            with the prediction before training, and with all curves after it.
-        out: Folder of results, by default ``runs/explain-<hash>``. Every corner is a run of the engine: what the folder holds
-            of this training is not trained again, also after a kill.
+        seeds: Number of starts, each with minibatches of its own. By default four, and then four more, up to 16, as long as an
+            interval leaves open which cause is the first, whether the gap is above the floor, or what the regime is.
+        from_zero: Compare with a theory whose network begins at zero: its output at the start is a cause. Twice the corners.
+        tell: Called with lines: the prediction, time and memory that training will take; after every start of a large network,
+            or every four, the causes found so far. Without it no progress is shown either.
+        measured: Runs of this training made elsewhere, see `foretrain.elsewhere.curves.read_measured`.
+        out: Folder of results, by default ``runs/explain-<hash>``; what it holds of this training is not trained again.
         source: Makes the training in a worker; by default it is sent there.
         cores: As of `foretrain.explain.corner_runs.CornerRuns`.
         shard: As of `foretrain.plans.options.Options`. The last part to finish trains what only its end tells is needed.
@@ -127,20 +125,18 @@ def explained(
         The explanation, or None where runs of other shards are still missing.
 
     Raises:
-        ArgumentError: `seeds` or `shard` breaks its rule, the starts do not differ, or `measured` has no two steps of the
-            training.
-        ForetrainError: A function of the user raises, or has an operation that cannot be held to first order; the text has
-            the line. Or the network diverges from every start, or its flow is too stiff.
+        ArgumentError: `seeds` or `shard` breaks its rule, the starts do not differ, or `measured` has no two steps of it.
+        ForetrainError: A function of the user raises, or cannot be held to first order; the text has the line. Or the network
+            diverges from every start, or its flow is too stiff.
         TooLarge: The kernel of a single example does not fit.
         FolderError: `out` cannot be written, is in use, or holds another training.
 
-    Cost: for each of up to 16 corners seeds x steps gradients, of small steps four times the substeps as many; three kernels
-        a start, of four of them one more, as many gradients each as there are outputs; and of these two gradients a step.
+    Cost: for each of up to 16 corners starts x steps gradients, of small steps four times the substeps as many; three or four
+        kernels a start, as many gradients each as there are outputs, and of four starts two gradients a step.
     """
     began, began_s = time.monotonic(), time.process_time()
-    number = integer("seeds", 1 if training.single else seeds, minimum=1, maximum=1000)
-    part = part_of(shard)
-    simulator = simulator_of(training, number)
+    number = _MOST if seeds is None else integer("seeds", seeds, minimum=1, maximum=1000)
+    simulator = simulator_of(training, 1 if training.single else number)
     runs = CornerRuns(
         simulator,
         source or partial(replace, training),
@@ -148,35 +144,42 @@ def explained(
         cores,
         quiet=tell is None,
     )
-    folder = runs.folder
-    kernels = [Kernel(training, start_of(simulator.starts, k), number) for k in range(number)]
-    prediction = twins = linear = None
-    if not training.adaptive:
-        if not kernels[0].whole:
-            simulation = Simulation(linear_corner(training))
-            train = runs.train if part == (1, 1) else simulator.train
-            linear = train([simulation])[simulation]
-        prediction, twins = kernel_prediction(kernels, simulator.rows, simulator.at, linear)
+    folder, number, part = runs.folder, len(simulator.rows), part_of(shard)
+    least = min(number, _FIRST if seeds is None else number)
     wanted = corners(training, from_zero=from_zero)
-    planned = _planned(simulator, wanted, prediction)
-    if tell is not None:
-        _tell_before(tell, prediction, measured, simulator.at)
-        for line in runs.outlook(planned, time.process_time() - began_s, part[1]):
-            tell(line)
-    if part != (1, 1) and not runs.train_part(planned, part):
-        return None
-    run = Simulation(run_corner(training))
-    ends = runs.train([run])[run]
-    kept = np.flatnonzero(~lost(ends.train)).tolist()
-    if not kept:
-        raise ForetrainError(
-            "The network itself diverges from every start: try a smaller `learning_rate`."
-        )
-    weights = [start_of(ends.weights, k) for k in kept]
-    state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
-    substeps, curves, corrected = _trained(simulator, runs.train, wanted, prediction, state)
-    train = {corner: curves[corner].train for corner in wanted}
-    tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
+    starts = _Starts(runs, 1 if simulator.large else least, least)
+    run, linear = Simulation(run_corner(training)), Simulation(linear_corner(training))
+    kernels, prediction, twins, substeps = [], None, None, None
+    while True:
+        first = not kernels
+        for k in range(len(kernels), starts.number):
+            kernels.append(Kernel(training, start_of(simulator.starts, k), number))
+        if not training.adaptive:
+            train = starts.train if part == (1, 1) else simulator.part((0, starts.number)).train
+            curves = None if kernels[0].whole else train([linear])[linear]
+            rows, along = simulator.rows[: starts.number], prediction and prediction.along
+            prediction, twins = kernel_prediction(kernels, rows, simulator.at, curves, along)
+        planned = _planned(starts, wanted, prediction)
+        if tell is not None and first:
+            before = _before(prediction, measured, simulator.at)
+            for line in [*before, *runs.outlook(planned, time.process_time() - began_s, part[1])]:
+                tell(line)
+        if part != (1, 1) and first and not runs.train_part(planned, part):
+            return None
+        ends = starts.train([run])[run]
+        kept = np.flatnonzero(~lost(ends.train)).tolist()
+        if not kept:
+            words = "The network itself diverges from every start: try a smaller `learning_rate`."
+            raise ForetrainError(words)
+        weights = [start_of(ends.weights, k) for k in kept]
+        state = regime([kernels[k] for k in kept], weights, twins and [twins[k] for k in kept])
+        substeps, curves, corrected = _trained(starts, wanted, prediction, state, substeps, tell)
+        train = {corner: curves[corner].train for corner in wanted}
+        tests = {corner: losses for corner in wanted if (losses := curves[corner].test) is not None}
+        shares = gap_shares(training, train)
+        if starts.number == number or _settled(shares, state):
+            break
+        starts.known, starts.number = starts.number, min(number, starts.number + _FIRST)
     return Explanation(
         training=training,
         weights=simulator.weights,
@@ -186,7 +189,7 @@ def explained(
         prediction=prediction,
         regime=state,
         corrected=corrected,
-        shares=gap_shares(training, train),
+        shares=shares,
         test_shares=gap_shares(training, tests) if tests else None,
         checks=_checks(simulator, kernels, prediction, train),
         substeps=substeps,
@@ -198,54 +201,81 @@ def explained(
     )
 
 
-def _tell_before(tell, prediction, measured, at):
-    """Tell what can be said before training."""
-    if prediction is None:
-        return
-    tell(f"Said before training: {prediction_words(prediction)}")
-    if measured is not None and not prediction.diverging:
-        for line in sentences(curve_comparison(measured, at, {PREDICTED: prediction.train})):
-            tell(line)
+def _settled(shares: Shares, state: Regime) -> bool:
+    """True if no interval leaves open which cause is the first, whether there is a gap, or what the regime is."""
+    limits = [(shares.range, FLOOR), (state.movement, LAZY), (state.movement, RICH)]
+    if len(each := [cause.each for cause in shares.causes]) > 1:
+        limits.append((interval(each[0] - each[1]), 0.0))
+    return not any(value.low < limit < value.high for value, limit in limits)
 
 
-def _planned(simulator, wanted, prediction) -> list[Simulation]:
+@dataclass
+class _Starts:
+    """The first so many starts of some runs; `together` of them are trained in one program. Of `known` ones all is told."""
+
+    runs: CornerRuns
+    together: int
+    number: int
+    known: int = 1
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Starts that are trained in one program, as of `Simulation`."""
+        firsts = range(0, self.number, self.together)
+        return [(first, min(self.together, self.number - first)) for first in firsts]
+
+    def train(self, simulations: Sequence[Simulation], blocks=None) -> dict[Simulation, Curves]:
+        """Curves of simulations from the starts of all blocks, or of some."""
+        parts = {s: [s._replace(starts=b) for b in blocks or self.blocks] for s in simulations}
+        curves = self.runs.train([part for each in parts.values() for part in each])
+        join = partial(jax.tree.map, lambda *leaves: np.concatenate(leaves))
+        return {s: join(*(curves[part] for part in each)) for s, each in parts.items()}
+
+
+def _before(prediction, measured, at):
+    """Lines that can be said before training."""
+    lines = [f"Said before training: {prediction_words(prediction)}"] if prediction else []
+    if measured is None or prediction is None or prediction.diverging:
+        return lines
+    theory = {"the prediction of the kernel at the start": prediction.train}
+    return lines + sentences(curve_comparison(measured, at, theory))
+
+
+def _planned(starts, wanted, prediction) -> list[Simulation]:
     """The simulations of all corners, if the first number of substeps that is tried makes the flow."""
-    if prediction is None:
-        return [Simulation(corner) for corner in wanted]
-    substeps = first_substeps(prediction.edge.measured)
+    substeps = first_substeps(prediction.edge.measured) if prediction else 1
     every = [Simulation(corner, 1 if corner.step else substeps) for corner in wanted]
-    return list(dict.fromkeys([*every, *compared(substeps, few=simulator.large)]))
-
-
-def _trained(
-    simulator: Simulator,
-    train: Train,
-    wanted: Sequence[Corner],
-    prediction: KernelPrediction | None,
-    state: Regime,
-) -> tuple[float, dict[Corner, Curves], np.ndarray | str]:
-    """The number of substeps that makes the flow, the curves of all corners, and `Explanation.corrected`.
-
-    Simulations are trained in as few calls as can be, for each starts workers.
-    """
-    every = [Simulation(corner) for corner in wanted if corner.step]
-    substeps, flow = 1, []
+    parts = [item._replace(starts=some) for some in starts.blocks for item in every]
     if prediction is not None:
-        edge, few = prediction.edge.measured, simulator.large
-        train([*every, *compared(first_substeps(edge), few=few)])
-        substeps = enough_substeps(train, edge, few=few)
-        every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
-    corrected = _uncorrected(simulator.training, prediction, state)
+        parts += [item._replace(starts=starts.blocks[0]) for item in compared(substeps)]
+    return list(dict.fromkeys(parts))
+
+
+def _trained(starts, wanted, prediction, state, substeps, tell):
+    """The number of substeps that makes the flow, by the first block, the curves of all corners, and those corrected."""
+    every = [Simulation(corner) for corner in wanted if corner.step]
+    training, blocks = starts.runs.simulator.training, starts.blocks
+    if prediction is not None and substeps is None:
+        first, edge = partial(starts.train, blocks=blocks[:1]), prediction.edge.measured
+        first([*every, *compared(first_substeps(edge))])
+        substeps = enough_substeps(first, edge)
+    substeps = substeps or 1
+    every += [Simulation(corner, substeps) for corner in wanted if not corner.step]
+    if tell is not None:
+        for number in range(-(-starts.known // starts.together), len(blocks)):
+            curves = starts.train(every, blocks[:number])
+            tell(screen(training, {each.corner: curves[each].train for each in every}))
+    flow, corrected = [], _uncorrected(training, prediction, state)
     if not corrected:
         flow = [Simulation(Corner(True, True), substeps, corrected=True)]
-    curves = train([*every, *flow])
+    curves = starts.train([*every, *flow])
     if flow:
         losses = curves[flow[0]].train
         corrected = "it diverges" if lost(losses).any() else losses
     return substeps, {simulation.corner: curves[simulation] for simulation in every}, corrected
 
 
-def _uncorrected(training: Training, prediction: KernelPrediction | None, regime: Regime) -> str:
+def _uncorrected(training, prediction, regime):
     """The condition for the corrected flow that does not hold; empty where all do."""
     if training.optimizer != "sgd" or prediction is None:
         return "the steps are not those of plain descent"
@@ -257,19 +287,8 @@ def _uncorrected(training: Training, prediction: KernelPrediction | None, regime
     return ""
 
 
-def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
-    """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
-    names = [name for name in Corner._fields if len({getattr(c, name) for c in curves}) > 1]
-    game = {
-        frozenset(name for name in names if getattr(corner, name)): losses
-        for corner, losses in curves.items()
-    }
-    return shapley_shares(game, names, curves[run_corner(training)][:, 0])
-
-
 def _checks(simulator, kernels, prediction, train):
-    training = simulator.training
-    run = train[run_corner(training)]
+    training, run = simulator.training, train[run_corner(simulator.training)]
 
     def worst(here, there):
         off = np.abs(here - there) / np.maximum(run[: len(here), :1], np.abs(there))
@@ -278,12 +297,10 @@ def _checks(simulator, kernels, prediction, train):
     plain = worst(run[:1], simulator.plain[None])
     if prediction is None:
         return Checks(None, None, plain)
-    closed = recursion = None
-    whole = kernels[0].whole
+    closed, recursion, whole = None, None, kernels[0].whole
     if whole and training.loss_name == "mse":
         flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
         closed = worst(train[Corner()], flows)
     if whole and not prediction.diverging:
-        here = train[linear_corner(training)]
-        recursion = worst(here, prediction.train)
+        recursion = worst(train[linear_corner(training)], prediction.train)
     return Checks(closed, recursion, plain)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.claims.interval import Interval
 from foretrain.elsewhere.curves import Measured
 from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.own_network import Training
 from foretrain.explain.regime import Regime
-from foretrain.explain.shares import Shares, largest_difference
+from foretrain.explain.shares import Shares
 from foretrain.explain.simulated import Corner, cause_name, corner_name, run_corner
 from foretrain.lazy import xr
 from foretrain.report.answer import Finding
@@ -87,10 +86,6 @@ class Explanation(Finding):
     def starts(self) -> int:
         """Number of starts."""
         return len(self.train[self.run])
-
-    def miss(self, corner: Corner) -> Interval:
-        """Largest difference of a corner from the run as of `foretrain.explain.shares.largest_difference`."""
-        return largest_difference(self.train[corner], self.train[self.run])
 
     def dataset(self) -> "xr.Dataset":
         """All curves and values, labelled: loss (corner, seed, step), value (cause, seed, step), and so of the test loss."""

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.interval import Interval
+from foretrain.claims.interval import Interval, interval
 from foretrain.explain.curve_comparison import RUN, CurveComparison, curve_comparison
 from foretrain.explain.curve_comparison_words import numbers as comparison_numbers
 from foretrain.explain.curve_comparison_words import sentences, table
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.explanation_figures import every_corner, run_and_parts
 from foretrain.explain.kernel.kernel_prediction import KernelPrediction
-from foretrain.explain.shares import FLOOR, Shares, largest_difference, lost
-from foretrain.explain.simulated import Corner, cause_name, corner_name
+from foretrain.explain.own_network import Training
+from foretrain.explain.shares import FLOOR, Cause, Shares, gap_shares, largest_difference, lost
+from foretrain.explain.simulated import Corner, cause_name, corner_name, run_corner
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count, duration, number
 
@@ -64,17 +65,28 @@ def compared(explanation: Explanation) -> CurveComparison | None:
     """Return the comparison of runs made elsewhere with the curves of the table and the training itself."""
     if explanation.measured is None:
         return None
-    curves = {name: explanation.train[corner] for name, corner in shown(explanation).items()}
-    curves[RUN] = explanation.train[explanation.run]
+    corners = {**shown(explanation), RUN: explanation.run}
+    curves = {name: explanation.train[corner] for name, corner in corners.items()}
     return curve_comparison(explanation.measured, explanation.at, curves, RUN)
 
 
 def prediction_words(prediction: KernelPrediction) -> str:
     """Return the verdict of a prediction before training in a sentence or two."""
-    known = {name: getattr(prediction, name) for name in ("edge", "movement", "correction")}
-    words = {name: value and plus_minus(value) for name, value in known.items()}
+    words = {
+        name: (value := getattr(prediction, name)) and plus_minus(value, most)
+        for name, most in (("edge", np.inf), ("movement", np.inf), ("correction", 1))
+    }
     starts = {"diverging": prediction.diverging, "starts": len(prediction.train)}
     return _VERDICTS[prediction.verdict].format(**words, **starts)
+
+
+def screen(training: Training, curves: Mapping[Corner, np.ndarray]) -> str:
+    """Return what the starts trained so far say of the gap and its causes, in a sentence; `curves` are training losses."""
+    run, shares = curves[run_corner(training)], gap_shares(training, curves)
+    causes = [f"{cause_name(training, each.name)} {share_words(each)}" for each in shares.causes]
+    words = ", ".join(causes) or f"below {FLOOR}, there is nothing to take apart"
+    gap = plus_minus(shares.range, 1)
+    return f"After {count(len(run), 'start')}: loss from {_ends(run)}, gap {gap}: {words}."
 
 
 def head_lines(explanation: Explanation) -> list[str]:
@@ -107,11 +119,10 @@ def head_lines(explanation: Explanation) -> list[str]:
 
 def miss_table(explanation: Explanation) -> Table:
     """Return how far theories are from the run: predictions, and explanations with one assumption kept."""
-    splits = [curves for curves in (explanation.train, explanation.test) if curves is not None]
-    rows = [
-        (name, *(miss_words(curves[corner], curves[explanation.run]) for curves in splits))
-        for name, corner in shown(explanation).items()
-    ]
+    run, tests, rows = explanation.train[explanation.run], explanation.test, []
+    for name, corner in shown(explanation).items():
+        row = name, *miss_words(explanation.train[corner], run)
+        rows.append(row + (miss_words(tests[corner], tests[explanation.run])[:1] if tests else ()))
     prediction = explanation.prediction
     extra = {
         "predicted: kernel along its way, own steps": prediction and prediction.along,
@@ -119,10 +130,10 @@ def miss_table(explanation: Explanation) -> Table:
     }
     for name, losses in extra.items():
         if isinstance(losses, np.ndarray):
-            miss = miss_words(losses, explanation.train[explanation.run][: len(losses)])
-            rows.append((name, miss, *[""] * (len(splits) - 1)))
-    head = ("", "miss", "miss on the test")[: 1 + len(splits)]
-    return Table("Largest difference from the run, over the loss at the start", head, rows)
+            rows.append((name, *miss_words(losses, run[: len(losses)]), *[""] * bool(tests)))
+    head = ("", "miss", "last loss", *["miss on the test"] * bool(tests))
+    title = "Largest difference from the run, over the loss at the start; and the last loss over the run's"
+    return Table(title, head, rows)
 
 
 def shown(explanation: Explanation) -> dict[str, Corner]:
@@ -144,7 +155,7 @@ def cause_table(explanation: Explanation, split: str, shares: Shares) -> Table:
     """Return the causes of the gap of the training or test loss with their shares; no row where the gap is too small."""
     line = (
         f"From `{corner_name(explanation.training, explanation.theory)}` to the run the {split} loss differs by up to "
-        f"{plus_minus(shares.range)} of the loss at the start"
+        f"{plus_minus(shares.range, 1)} of the loss at the start"
     )
     if shares.causes:
         line += f"; the parts are {number(shares.cancel, 2)} times the gap."
@@ -152,12 +163,16 @@ def cause_table(explanation: Explanation, split: str, shares: Shares) -> Table:
         line += f": below {FLOOR}, there is nothing to take apart."
     rows = []
     for cause in shares.causes:
-        share = f"{cause.share.measured:.0f}%"
-        if np.isfinite(cause.share.low):
-            share += f" ({cause.share.low:.0f} to {cause.share.high:.0f})"
-        name = cause_name(explanation.training, cause.name)
-        rows.append((name, share, number(cause.alone, 2), number(cause.last, 2)))
+        sizes = [number(x, 2) if x <= 1 else "beyond" for x in (cause.alone, cause.last)]
+        rows.append((cause_name(explanation.training, cause.name), share_words(cause), *sizes))
     return Table(line, ("cause", "share of all parts", "alone", "last"), rows)
+
+
+def share_words(cause: Cause) -> str:
+    """Return a share in percent, with its interval where it has one."""
+    share = cause.share
+    ends = f" ({share.low:.0f} to {share.high:.0f})" if np.isfinite(share.low) else ""
+    return f"{share.measured:.0f}%{ends}"
 
 
 def trust_lines(explanation: Explanation) -> list[str]:
@@ -173,29 +188,25 @@ def trust_lines(explanation: Explanation) -> list[str]:
         lines.append("That is more than 1e-9: the training amplifies rounding.")
     if not training.adaptive:
         note = "; on minibatches each is held for its own step" if training.in_batches else ""
-        lines.append(
-            f"The flow is small steps, {explanation.substeps:g} x 4 gradients in a step{note}."
-        )
+        substeps = f"{explanation.substeps:g}"
+        lines.append(f"The flow is small steps, {substeps} x 4 gradients in a step{note}.")
         if explanation.single:
             lines.append(
                 "Small steps on all examples are in single precision, own steps in double."
             )
-    if (some := explanation.kernel_examples) is not None and some < len(training.x):
-        lines.append(
-            f"How far the kernel moved is read off {some} of {count(len(training.x), 'example')}."
-        )
+    some, examples = explanation.kernel_examples, count(len(training.x), "example")
+    if some is not None and some < len(training.x):
+        lines.append(f"How far the kernel moved is read off {some} of {examples}.")
     if isinstance(explanation.corrected, str):
         lines.append(f"Not explained: {_CORRECTED}, for {explanation.corrected}.")
-    away = int(lost(explanation.train[explanation.run]).sum())
-    if away:
-        lines.append(
-            f"From {count(away, 'start')} the network itself diverges; the regime is that of the others."
-        )
+    if away := int(lost(explanation.train[explanation.run]).sum()):
+        others = "the network itself diverges; the regime is that of the others."
+        lines.append(f"From {count(away, 'start')} {others}")
     if explanation.starts < 2 and not training.notes:
         lines.append("One start has no interval.")
     lines.append(
         "Shares are of the largest sizes of all parts; with interactions they lie between what a cause changes alone and "
-        "last, both over the loss at the start."
+        "last, both over the loss at the start; `beyond` is more than that."
     )
     return [*lines, *training.notes, f"Took {duration(explanation.seconds)}."]
 
@@ -203,7 +214,7 @@ def trust_lines(explanation: Explanation) -> list[str]:
 def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[str, Any]:
     """Return what a program reads: values as (measured, low, high)."""
     training, regime = explanation.training, explanation.regime
-    losses = {**shown(explanation), RUN: explanation.run}
+    named, run = {**shown(explanation), RUN: explanation.run}, explanation.train[explanation.run]
     record = {
         "said_before": None if explanation.prediction is None else explanation.prediction.verdict,
         "regime": regime.name,
@@ -211,26 +222,23 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
         "edge": _interval(regime.edge),
         **_gap("", explanation.shares),
         "misses": {
-            corner_name(training, corner): _interval(explanation.miss(corner))
-            for corner in explanation.train
+            corner_name(training, corner): _interval(largest_difference(losses, run))
+            for corner, losses in explanation.train.items()
             if corner != explanation.run
         },
         "steps": explanation.at,
-        "losses": {name: explanation.train[corner] for name, corner in losses.items()},
+        "losses": {name: explanation.train[corner] for name, corner in named.items()},
         "seconds": explanation.seconds,
     }
-    if measured is not None:
-        record["measured"] = comparison_numbers(measured)
+    record |= {} if measured is None else {"measured": comparison_numbers(measured)}
     if explanation.test_shares is not None:
         record |= _gap("test_", explanation.test_shares)
     return record
 
 
 def _gap(prefix: str, shares: Shares) -> Mapping[str, Any]:
-    causes = {
-        cause.name: {"share": _interval(cause.share), "alone": cause.alone, "last": cause.last}
-        for cause in shares.causes
-    }
+    words = {c.name: (_interval(c.share), c.alone, c.last) for c in shares.causes}
+    causes = {n: dict(zip(("share", "alone", "last"), w, strict=True)) for n, w in words.items()}
     return {f"{prefix}gap": _interval(shares.range), f"{prefix}causes": causes}
 
 
@@ -238,18 +246,24 @@ def _interval(value: Interval) -> tuple[float, float, float]:
     return value.measured, value.low, value.high
 
 
-def plus_minus(value: Interval) -> str:
-    """Return a value with half the width of its interval, where it has one."""
+def plus_minus(value: Interval, most: float = np.inf) -> str:
+    """Return a value with half the width of its interval, where it has one; or that it is more than the `most` that counts."""
+    if value.measured > most:
+        return f"more than {most}"
     if not (np.isfinite(value.low) and np.isfinite(value.high)):
         return number(value.measured, 2)
     return f"{number(value.measured, 2)} +- {number((value.high - value.low) / 2, 1)}"
 
 
-def miss_words(curves: np.ndarray, run: np.ndarray) -> str:
-    """Return how far curves (start, time) are from those of the run, or that they diverge where it does not."""
+def miss_words(curves: np.ndarray, run: np.ndarray) -> tuple[str, str]:
+    """Return how far curves (start, time) are from those of the run, or that they diverge, and their last loss over its."""
     if (lost(curves) & ~lost(run)).any():
-        return "diverges"
-    return plus_minus(largest_difference(curves, run))
+        return "diverges", ""
+    miss = largest_difference(curves, run)
+    with np.errstate(all="ignore"):
+        last = curves[:, -1] / run[:, -1]
+    ratio = plus_minus(interval(last)) if np.isfinite(last).all() else ""
+    return "beyond" if miss.measured > 1 else plus_minus(miss), ratio
 
 
 def _ends(losses: np.ndarray) -> str:

@@ -7,12 +7,14 @@ are signed and may cancel.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
+from foretrain.explain.own_network import Training
+from foretrain.explain.simulated import Corner, run_corner
 
 # A gap below it, in the loss at the start, is not taken apart: its parts are rounding, substeps and chance.
 FLOOR = 0.0025
@@ -120,6 +122,18 @@ def shapley_shares(
         each = 100 * np.divide(sizes[name], whole, out=np.zeros_like(whole), where=whole > 0)
         alone = np.abs(game[frozenset({name})] - nobody).max(1).mean()
         last = np.abs(everybody - game[every - {name}]).max(1).mean()
-        causes.append(Cause(name, values[name], interval(each), each, float(alone), float(last)))
+        share = interval(each)
+        share = replace(share, low=max(share.low, 0.0), high=min(share.high, 100.0))
+        causes.append(Cause(name, values[name], share, each, float(alone), float(last)))
     causes.sort(key=lambda cause: -cause.share.measured)
     return Shares(gap, span, tuple(causes), float(whole.mean() / span.measured))
+
+
+def gap_shares(training: Training, curves: Mapping[Corner, np.ndarray]) -> Shares:
+    """The gap taken apart, by those of the assumptions that the training gives up; `curves` are losses (start, time)."""
+    names = [name for name in Corner._fields if len({getattr(c, name) for c in curves}) > 1]
+    game = {
+        frozenset(name for name in names if getattr(corner, name)): losses
+        for corner, losses in curves.items()
+    }
+    return shapley_shares(game, names, curves[run_corner(training)][:, 0])

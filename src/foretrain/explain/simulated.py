@@ -26,14 +26,7 @@ import numpy as np
 from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
-from foretrain.explain.own_network import (
-    Training,
-    batches,
-    observed,
-    plain_run,
-    start_of,
-    starts,
-)
+from foretrain.explain.own_network import Training, batches, observed, plain_run, start_of, starts
 from foretrain.plans.place import place
 
 STAGES = 4
@@ -41,7 +34,6 @@ STAGES = 4
 _REACH, _WEIGHTS = np.array([0.5, 0.5, 1, 1]), np.array([1, 2, 2, 1]) / 6
 _DATA = ("x", "y", "x_test", "y_test")
 SINGLE = 1e7  # weights times examples that a corner's step sees, from which on small steps are in single precision
-FEW = 2  # starts of which so large a network's substeps are chosen
 _STEP = 1.0  # rate times sharpness of one substep, with which its search begins
 _AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
 _LEAST, _MOST = 1 / 64, 64  # substeps
@@ -103,7 +95,7 @@ def corner_name(training: Training, corner: Corner) -> str:
 
 
 class Simulation(NamedTuple):
-    """One training of all starts, or of the first two alone if `few`.
+    """One training of all starts, or of some: `starts` are the number of the first and how many.
 
     There are `substeps` small steps for an own one, 1 of own steps; they may be those of the `corrected` flow.
     """
@@ -111,7 +103,7 @@ class Simulation(NamedTuple):
     corner: Corner
     substeps: float = 1
     corrected: bool = False
-    few: bool = False
+    starts: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -119,7 +111,8 @@ class Simulation(NamedTuple):
         fields = zip(Corner._fields, self.corner, strict=True)
         words = ["+".join(name for name, given_up in fields if given_up) or "none"]
         words += [] if self.corner.step else [f"{self.substeps:g} substeps"]
-        words += ["corrected"] * self.corrected + ["few starts"] * self.few
+        words += ["corrected"] * self.corrected
+        words += [] if self.starts is None else ["starts {}+{}".format(*self.starts)]
         return ", ".join(words)
 
 
@@ -128,7 +121,9 @@ def simulation_of(name: str) -> Simulation:
     fields, *words = name.split(", ")
     corner = Corner(*(field in fields.split("+") for field in Corner._fields))
     substeps = 1 if corner.step else float(words[0].split()[0])
-    return Simulation(corner, substeps, "corrected" in words, "few starts" in words)
+    some = [word.split()[1].split("+") for word in words if word.startswith("starts")]
+    first, many = map(int, some[0]) if some else (0, 0)
+    return Simulation(corner, substeps, "corrected" in words, (first, many) if some else None)
 
 
 class Curves(NamedTuple):
@@ -171,16 +166,20 @@ class Simulator:
         seen = self.training.batch_size if corner.batches else len(self.training.x)
         return not corner.step and self.weights * seen >= SINGLE
 
-    @cached_property
-    def few(self) -> "Simulator":
-        """The simulator of the first two starts alone."""
-        first = jax.tree.map(lambda leaf: leaf[:FEW], self.starts)
-        return Simulator(self.training, first, self.rows[:FEW], self.at)
+    def part(self, some: tuple[int, int] | None) -> "Simulator":
+        """The simulator of some starts alone, as of `Simulation`, with the programs of this one."""
+        if some is None:
+            return self
+        chosen = slice(some[0], sum(some))
+        starts = jax.tree.map(lambda leaf: leaf[chosen], self.starts)
+        part = Simulator(self.training, starts, self.rows[chosen], self.at)
+        part.weights, part._programs = self.weights, self._programs
+        return part
 
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
         """Curves of simulations, made in this process; raises and costs as `run`."""
         return {
-            simulation: (self.few if simulation.few else self).run(
+            simulation: self.part(simulation.starts).run(
                 simulation.corner, simulation.substeps, corrected=simulation.corrected
             )
             for simulation in simulations
@@ -236,9 +235,8 @@ class Simulator:
     def plain(self) -> np.ndarray:
         """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
         with jax.enable_x64(True):
-            return np.asarray(plain_run(self.training, start_of(self.starts, 0), self.rows[0])[1])[
-                self.at
-            ]
+            curve = plain_run(self.training, start_of(self.starts, 0), self.rows[0])[1]
+            return np.asarray(curve)[self.at]
 
 
 def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:
@@ -276,17 +274,17 @@ def first_substeps(share: float) -> float:
     return float(np.ceil(number) if number > 1 else 2 ** np.ceil(np.log2(max(number, _LEAST))))
 
 
-def compared(substeps: float, *, few: bool) -> list[Simulation]:
+def compared(substeps: float) -> list[Simulation]:
     """Simulations that say if so many substeps make the flow of a network, and of it with its gates held."""
     numbers = (substeps, 2 * substeps)
-    return [Simulation(Corner(True, gates), n, few=few) for gates in (True, False) for n in numbers]
+    return [Simulation(Corner(True, gates), n) for gates in (True, False) for n in numbers]
 
 
-def enough_substeps(train: Train, share: float, *, few: bool) -> float:
+def enough_substeps(train: Train, share: float) -> float:
     """Substeps with which the small steps of a network, and of it with its gates held, are its flow.
 
     From `first_substeps` it doubles until the training curves of half as many agree to a thousandth of the
-    loss at the start; of two starts alone if `few`.
+    loss at the start.
 
     Raises:
         ForetrainError: 64 are not enough.
@@ -294,7 +292,7 @@ def enough_substeps(train: Train, share: float, *, few: bool) -> float:
     curves: dict[Simulation, Curves] = {}
     substeps = first_substeps(share)
     while substeps <= _MOST:
-        simulations = compared(substeps, few=few)
+        simulations = compared(substeps)
         curves |= train([simulation for simulation in simulations if simulation not in curves])
         losses = [np.nan_to_num(curves[simulation].train, nan=np.inf) for simulation in simulations]
         pairs = (losses[:2], losses[2:])

@@ -12,7 +12,6 @@ from foretrain.explain.kernel.kernel_path import kernel_along
 from foretrain.explain.kernel.kernel_recursion import Kernel, diverged
 from foretrain.explain.own_network import start_of
 from foretrain.explain.shares import bounded
-from foretrain.explain.simulated import Curves
 
 # Of the loss at the start: by what the kernel along the way changes the curve. Of networks that were drawn and trained the
 # curve missed by less than a tenth below the first, and by more above the second.
@@ -47,7 +46,11 @@ class KernelPrediction:
 
 
 def kernel_prediction(
-    kernels: Sequence[Kernel], rows: np.ndarray, at: np.ndarray, linear: Curves | None = None
+    kernels: Sequence[Kernel],
+    rows: np.ndarray,
+    at: np.ndarray,
+    linear: Any = None,
+    along: Any = None,
 ) -> tuple[KernelPrediction, Any]:
     """The prediction of the kernels of some starts, and where their linearised networks would end; None where one diverges.
 
@@ -55,7 +58,8 @@ def kernel_prediction(
         kernels: One per start.
         rows: Minibatches of every start, (start, step, example).
         at: Steps at which losses are asked for.
-        linear: The linearised networks in own steps and batches, where kernels of all examples do not fit.
+        linear: Curves of the linearised networks in own steps and batches, where kernels of all examples do not fit.
+        along: As of `KernelPrediction`, where that is known of the first starts.
     """
     starts = list(zip(kernels, rows, strict=True))
     if linear is None:
@@ -69,14 +73,22 @@ def kernel_prediction(
     if diverging:
         return KernelPrediction(train, test, diverging, edge, None, None, None, "diverges"), None
     few = starts[:_ASKED]
-    curves = np.stack([kernel_along(k.training, k.start, seen, at) for k, seen in few])
+    if along is None:
+        along = np.stack([kernel_along(k.training, k.start, seen, at) for k, seen in few])
     moved = [k.movement(k.values_at(end)) for (k, _), end in zip(few, ends, strict=False)]
     before = train[: len(few)]
-    changes = np.abs(bounded(curves, before[:, 0]) - bounded(before, before[:, 0])).max(1)
+    changes = np.abs(bounded(along, before[:, 0]) - bounded(before, before[:, 0])).max(1)
     movement, correction = interval(np.array(moved)), interval(changes)
-    verdict = "cannot be said"
+    words = verdict(correction)
+    return KernelPrediction(train, test, 0, edge, movement, along, correction, words), ends
+
+
+def verdict(correction: Interval) -> str:
+    """The verdict of a correction: the kernel will do if its whole interval is below the threshold; one start has none."""
     if correction.measured > WILL_NOT:
-        verdict = "not to be trusted"
-    elif correction.measured < WILL_DO:
-        verdict = "will do"
-    return KernelPrediction(train, test, 0, edge, movement, curves, correction, verdict), ends
+        return "not to be trusted"
+    return (
+        "will do"
+        if max(correction.measured, np.nan_to_num(correction.high)) < WILL_DO
+        else "cannot be said"
+    )

@@ -65,8 +65,7 @@ class Kernel:
     @cached_property
     def edge(self) -> float:
         """`edge_share` of the linearised network at the start, at the largest rate."""
-        rate = self.training.learning_rates.max()
-        start = self.start
+        start, rate = self.start, self.training.learning_rates.max()
         return edge_share(self.training, start, start, linearised=True, learning_rate=rate)
 
     def predicted(self, rows: np.ndarray, at: np.ndarray) -> Curves:

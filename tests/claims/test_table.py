@@ -74,10 +74,8 @@ def test_headlines_are_sentences_and_of_the_others_those_that_fail_are_named():
     assert ClaimTable([*others, *headlines]).format(80).splitlines() == [
         "fails  Routes are shared: 1.05 (0.415 to 1.69), allowed 5 to 6.",
         "holds  Routes are shared: 1.05 (0.415 to 1.69), allowed 0 to 2.",
-        "5 more: 3 hold, 2 fail (detail-1, control-1)",
+        "5 more: 3 hold, 2 fail (It is small)",
     ]
-    many = ClaimTable(headlines + ranked(*["fails"] * 5)).format(80)
-    assert "5 more: 5 fail (detail-0, detail-1, detail-2 and 2 more)" in many
 
 
 def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
@@ -89,12 +87,9 @@ def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
     )
     cut = {"reason": CUT_OFF, "verdict": INCONCLUSIVE}
     claims = ranked("holds", "holds", rank="headline", **cut) + ranked("holds", "holds", **cut)
-    lines = ClaimTable(claims).format(120).splitlines()
-    assert lines[-2:] == [
-        "2 more: 2 inconclusive",
-        f"Inconclusive (headline-0, headline-1, detail-0 and 1 more): {CUT_OFF}.",
-    ]
-    assert sum(CUT_OFF in line for line in lines) == 1
+    text = " ".join(ClaimTable(claims).format(120).split())
+    assert text.endswith(f"2 more: 2 inconclusive Inconclusive (It is small): {CUT_OFF}.")
+    assert text.count(CUT_OFF) == 1
 
 
 def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
@@ -144,20 +139,33 @@ def test_details_are_shown_when_they_are_asked_for():
     table = ClaimTable(
         [
             sample("b"),
-            sample(
-                "a", [1, 2, math.nan], why="Because.", note="A number.", corrects="b", scale="paper"
-            ),
+            sample("a", [1, 2, math.nan], why="Because.", note="A number.", corrects="b"),
         ]
     )
     short, long = table.format(120), table.format(120, details=True)
     assert "Because." not in short
-    for text in ("Why this is allowed: Because.", "Note: A number.", "`paper`", "over 2 seeds."):
+    for text in ("Why this is allowed: Because.", "Note: A number.", "over 2 seeds."):
         assert text in long
     assert "a, corrected form of b; eq. (1)" in long
     assert "1 seed without a value is left out." in long
     assert long.startswith("Headlines\n")
-    assert "fewer seeds than a preset" in rows([sample(scale="own")])[0].details["Scale"]
-    assert "at the preset `paper`.\n" in ClaimTable([table[1]]).format(120, details=True)
+
+
+def test_a_size_that_all_claims_share_is_said_once_and_what_corrects_follows_as_more_exact():
+    small = {"size": {"symbols": ("19", "53")}, "rank": "headline"}
+    claims = [sample("a", **small), sample("b", corrects="a", **small), sample("c", 9.0, **small)]
+    text = ClaimTable(claims).format(120)
+    assert text.startswith("Size: symbols 19 (document 53).\nfails  It is small")
+    assert text.count("symbols") == 1
+    assert text.count("holds  More exactly: It is small") == 1
+    wrong = [sample("a", 9.0, **small), sample("b", corrects="a", **small)]
+    assert "holds  Corrected: It is small" in ClaimTable(wrong).format(120)
+
+
+def test_the_first_line_is_what_was_run_and_which_headlines_hold(capsys):
+    ClaimTable(ranked("holds", "fails", rank="headline")).show({"converged": 3, "diverged": 1}, 8.0)
+    line = "4 runs in 8 s: 2 headlines, 1 holds, 1 fails (It is small).\n"
+    assert capsys.readouterr().out.startswith(line)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])

@@ -186,7 +186,7 @@ def test_a_claim_in_several_cells_is_one_row_that_names_those_where_it_does_not_
     assert "28 of 30 cells hold" in html
     assert "Fails in 2: rank=29; rank=30." in html
     assert "<code>rank=30</code>: fails, 1.071" in html
-    assert "1 claim, judged 30 times: 1 fails (error)" in html
+    assert "1 claim, judged 30 times: 1 fails (It is small)" in html
     many = render({"claims": [sample("a", 0.1, cell={"rank": rank}) for rank in range(60)]})
     assert "and 10 more, in the stored claims" in many
 
@@ -201,7 +201,7 @@ def test_headlines_stand_open_and_all_else_is_folded_with_its_count(summary, pag
     page = render({**summary, "claims": claims}, [*page_figures] * 4)
     heads = re.findall(r"<summary><h3>(\w+)</h3> (.*)</summary>", page)
     assert heads == [
-        ("Details", "2 claims: 1 holds, 1 fails (b)"),
+        ("Details", "2 claims: 1 holds, 1 fails (It is small)"),
         ("Controls", "1 claim: 1 holds"),
     ]
     assert page.index('id="claim-0"') < page.index('<details class="group">')

@@ -89,7 +89,7 @@ def gather(claims: Iterable[Claim]) -> list[CellClaims]:
 def over_axes(
     group: CellClaims, axes: Mapping[str, Sequence]
 ) -> tuple[dict[str, Sequence], dict[tuple[int, ...], Claim]]:
-    """The axes, parameter to its values, that the cells of a group name, and index per axis to claim.
+    """The axes, parameter to values, that the cells of a group name, and index per axis to claim.
 
     Left out are cells that name a value no axis has, and those that do not name all of these axes.
     """

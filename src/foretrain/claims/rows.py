@@ -1,8 +1,9 @@
 """The claims in words, the same for the terminal, a notebook and the page: a row per sentence, and which rows come first."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from foretrain.claims.cells import WORST_FIRST, CellClaims, gather
 from foretrain.claims.claim import (
@@ -16,7 +17,7 @@ from foretrain.claims.claim import (
     Claim,
     size_text,
 )
-from foretrain.words import count, digits_to_tell_apart, interval, number
+from foretrain.words import count, digits_to_tell_apart, duration, interval, number
 
 MOST_CELLS = 50
 RULE = (
@@ -29,9 +30,6 @@ _WORDS = {
     FAILS: ("fails", "fail"),
     NOT_CLAIMED: ("is not claimed", "are not claimed"),
 }
-_OWN = (
-    "Judged with parameters of the run's own, or with fewer seeds than a preset of the study has."
-)
 _NAMED = 3  # claims, at most, that a line of counts names
 _MOST_HEADLINES = 6
 
@@ -51,22 +49,15 @@ class Row:
     measured: str  # the measured value with its unit; of several cells the smallest and largest
     ends: str  # its 95% interval; "" where there is none
     allowed: str  # what is allowed, with its unit
-    numbers: str  # all three in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
-    spread: tuple[
-        str, ...
-    ]  # lines on where the measured value comes from: interval and method, seeds
+    numbers: str  # all of these in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
+    spread: tuple[str, ...]  # how it was measured, in lines: interval, method, seeds
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
     outside: tuple[str, ...]  # why it is not claimed, where it is not
-    remarks: tuple[
-        str, ...
-    ]  # what must not be overlooked, in sentences: where it fails, why it is open
+    remarks: tuple[str, ...]  # sentences: where it fails, why it is inconclusive, seeds left out
     corrects: str  # id of the sentence that it corrects, or ""
-    details: dict[
-        str, str
-    ]  # what else there is to know, label to text: why just this is allowed, source
-    cells: tuple[
-        tuple[str, str, str], ...
-    ] = ()  # of several the worst: label, verdict, what was measured
+    details: dict[str, str]  # label to text: why just this is allowed, source, size
+    # Of several, the first of them with the worst first: label, verdict, what was measured and why.
+    cells: tuple[tuple[str, str, str], ...] = ()
     more_cells: int = 0  # number of cells that are not among `cells`
 
 
@@ -101,13 +92,37 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def tally(rows: Sequence[Row]) -> str:
-    """Count the sentences by verdict and name those that fail, with their size: "21 hold, 1 fails (circle at symbols=19)"."""
+    """Count the sentences by verdict, and write out those that fail: "21 hold, 1 fails (The last layer has a circle)"."""
     parts = []
     for verdict in VERDICTS:
-        here = [f"{row.label} {row.at}".strip() for row in rows if row.verdict == verdict]
+        here = [_words_of(row) for row in rows if row.verdict == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
         parts += [f"{words} ({named(here)})" if verdict == FAILS else words] if here else []
     return ", ".join(parts)
+
+
+def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float) -> str:
+    """Say what was run, outcome to number, and which headlines hold: "34 runs in 8 s: 6 headlines, all hold"."""
+    first = headlines(rows)
+    start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}: " if runs else ""
+    if all(row.verdict == HOLDS for row in first):
+        return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
+    return f"{start}{count(len(first), 'headline')}, {tally(first)}."
+
+
+def headlines(rows: Sequence[Row]) -> list[Row]:
+    """The rows that are headlines themselves, in the order of `by_rank`; of a study without one its first details."""
+    ranked = by_rank(rows).get(HEADLINE, [])
+    return [row for row in ranked if row.rank == HEADLINE] or ranked
+
+
+def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
+    """Return what all rows say alike of their size, in one line, and the rows without it; "" and all where they differ."""
+    sizes = {row.details["Size"] for row in rows}
+    if len(sizes) != 1:
+        return "", list(rows)
+    bare = ({name: row.details[name] for name in row.details if name != "Size"} for row in rows)
+    return f"Size: {sizes.pop()}.", [replace(row, at="", details=next(bare)) for row in rows]
 
 
 def counted(rows: Sequence[Row]) -> str:
@@ -117,19 +132,45 @@ def counted(rows: Sequence[Row]) -> str:
     return f"{count(len(rows), 'claim')}{judged}: {tally(rows)}" if rows else "No claims."
 
 
+def markdown(rows: Iterable[Row]) -> str:
+    """The rows as a table in Markdown."""
+    lines = [
+        "| verdict | claim | predicted | measured (95% interval) | allowed |",
+        f"|{'---|' * 5}",
+    ]
+    for row in rows:
+        holding = f" ({row.holding})" if row.holding else ""
+        why = (*row.reasons, *row.outside)
+        reasons = f" ({why[0]})" if why and not row.holding else ""
+        parts = (
+            f"{row.verdict} {row.at}".strip() + holding + reasons,
+            " ".join([f"`{row.label}` {row.statement}", *(row.remarks if row.holding else ())]),
+            row.predicted or "–",
+            f"{row.measured} ({row.ends})" if row.ends else row.measured,
+            row.allowed,
+        )
+        cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def open_reasons(rows: Iterable[Row]) -> dict[str, list[str]]:
-    """Why claims are inconclusive: reason to the labels of those claims, the most frequent reason first."""
+    """Why claims are inconclusive: reason to the sentences of those claims, the most frequent reason first."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         for reason in row.reasons:
-            reasons.setdefault(reason, []).append(row.label)
+            reasons.setdefault(reason, []).append(_words_of(row))
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
-def named(labels: Sequence[str]) -> str:
-    """The first few of some labels, and how many more there are."""
-    more = len(labels) - _NAMED
-    return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def named(sentences: Sequence[str]) -> str:
+    """The first few of some sentences, each once, and how many more there are."""
+    once = list(dict.fromkeys(sentences))
+    return "; ".join(once[:_NAMED]) + (f"; {len(once) - _NAMED} more" if once[_NAMED:] else "")
+
+
+def _words_of(row: Row) -> str:
+    return f"{row.statement.strip().removesuffix('.')} {row.at}".strip()
 
 
 def _row(group: CellClaims) -> Row:
@@ -279,15 +320,12 @@ def _remarks(group, several) -> Iterator[str]:
 def _details(group) -> dict[str, str]:
     first = group.claims[0]
     notes = {claim.note for claim in group.claims}
-    spans = first.along.items()
-    along = (f"{name} from {number(low)} to {number(high)}" for name, (low, high) in spans)
-    scale = f"Judged at the preset `{first.scale}`." if first.scale else ""
+    along = (f"{n} from {number(low)} to {number(high)}" for n, (low, high) in first.along.items())
     texts = {
         "Why this is allowed": first.why,
         "Note": first.note if len(notes) == 1 else "",
         "Source": first.source,
         "Looks along": ", ".join(along),
-        "Scale": _OWN if first.scale == "own" else scale,
         "Size": _size(group),
     }
     return {label: text for label, text in texts.items() if text}

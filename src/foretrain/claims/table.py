@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from foretrain.claims import markup, terminal
 from foretrain.claims.claim import Claim
-from foretrain.claims.rows import by_rank, counted, rows
+from foretrain.claims.rows import by_rank, counted, finding, markdown, rows
 from foretrain.errors import argument_error, nearest
-from foretrain.words import columns, encodable
+from foretrain.words import columns, encodable, print_folded
 
 
 class ClaimTable(Sequence):
@@ -73,8 +73,13 @@ class ClaimTable(Sequence):
         self._render(lines, width, details, encoding, color_system=None)
         return lines.getvalue().rstrip("\n")
 
-    def show(self, *, details: bool = False) -> None:
-        """Print the table to standard output, in colour where that is a terminal."""
+    def show(self, runs: Mapping | None = None, seconds: float = 0, *, details: bool = False):
+        """Print the table to standard output, in colour where that is a terminal; above it what was run, where it is given.
+
+        `runs` maps the outcome of runs to their number, `seconds` is what they took, `details` as of `format`.
+        """
+        if self._claims and runs:
+            print_folded(finding(rows(self._claims), runs, seconds))
         self._render(sys.stdout, columns(), details, sys.stdout.encoding, color_system="auto")
 
     def _render(self, file, width: int, details: bool, encoding: str | None, color_system) -> None:
@@ -96,24 +101,7 @@ class ClaimTable(Sequence):
 
     def to_markdown(self) -> str:
         """The table in Markdown, for a paper's notes or a page of documentation; every cell has its row."""
-        lines = [
-            "| verdict | claim | predicted | measured (95% interval) | allowed |",
-            "|---|---|---|---|---|",
-        ]
-        for claim in self._claims:
-            (row,) = rows([claim])
-            verdict = f"{row.verdict} {row.at}".strip()
-            verdict += "".join(f" ({reason})" for reason in (*row.reasons, *row.outside))
-            parts = [
-                verdict,
-                f"`{row.label}` {row.statement}",
-                row.predicted or "–",
-                f"{row.measured} ({row.ends})" if row.ends else row.measured,
-                row.allowed,
-            ]
-            cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
-            lines.append(f"| {' | '.join(cells)} |")
-        return "\n".join(lines)
+        return markdown(row for claim in self._claims for row in rows([claim]))
 
     def to_dataframe(self):
         """A pandas DataFrame, one row per claim, indexed by label.

@@ -125,7 +125,7 @@ def _brief(facts: Info, width: int) -> list[str]:
     """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
     claims, needs = facts["claims"], facts.get("needs", ())
     headlines = [claim for claim in claims if claim["rank"] == HEADLINE] or claims
-    lines = ["", f"{count(len(claims), 'claim')}; the headlines:" if headlines else "No claims."]
+    lines = ["", f"{count(len(claims), 'claim')}, the headlines:" if headlines else "No claims."]
     lines += [fold(f"- {claim['sentence']}", width, "  ", "    ") for claim in headlines]
     numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())

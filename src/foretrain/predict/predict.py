@@ -134,8 +134,8 @@ def predict(
         start = edge_strengths(graph, reduction, single or scale, imbalance)
         strengths = np.array([*start.values()])
         scale = scale if single is None else float(strengths.max())
-        found = reduced_prediction(label, statistics, reduction, scale, strengths, times)
-        return replace(found, edge_strengths=start) if unequal else found
+        answer = reduced_prediction(label, statistics, reduction, scale, strengths, times)
+        return replace(answer, edge_strengths=start) if unequal else answer
     law = init_law or "normal"
     strengths = growing_strengths(reduction, law, scale)
     reduced = reduced_prediction(label, statistics, reduction, scale, strengths, times)

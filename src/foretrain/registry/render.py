@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
-from foretrain.claims.rows import Row, by_rank, rows
+from foretrain.claims.rows import by_rank, markdown, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
 from foretrain.registry.record import Record, find
@@ -34,10 +34,6 @@ _NUMBER = re.compile(
     r"(-?(?:\d{1,3}(?:,\d{3})+|[\d.]+)(?:e-?\d+)?)(%?)(<!-- ([\w.@-]+/[^>]+?) -->)"
 )
 _REFERENCE = re.compile(r"([\w-]+)(?:@([\w-]+))?/(.+?)(?::(\w+))?")
-_HEAD = (
-    "| verdict | claim | predicted | measured (95% interval) | allowed |",
-    "|---|---|---|---|---|",
-)
 
 
 def render(pages: Sequence[Path], records: Sequence[Record]) -> list[Path]:
@@ -83,27 +79,13 @@ def rendered(text: str, records: Sequence[Record]) -> str:
 def markdown_table(record: Record) -> str:
     """Return the table of a record, a row for each sentence, under a line on where it comes from."""
     ranked = by_rank([line.row for line in lines(record)])
-    table = [_row(row) for group in ranked.values() for row in group]
+    table = markdown(row for group in ranked.values() for row in group)
     heed = [f"- {remark}" for remark in record.remarks]
     known = facts(record)
     known["Commit"] = f"commit {known['Commit']}"
     text = "; ".join(known[label] for label in ("Size", "Seeds", "Device", "Commit", "Cost"))
     head = f"Size `{record.size}`: {text}:\n`{record.command}`"
-    return "\n".join([head, "", *_HEAD, *table, *(["", *heed] if heed else [])])
-
-
-def _row(row: Row) -> str:
-    holding = f" ({row.holding})" if row.holding else ""
-    why = (*row.reasons, *row.outside)
-    reasons = f" ({why[0]})" if why and not row.holding else ""
-    cells = (
-        f"{row.verdict} {row.at}".strip() + holding + reasons,
-        " ".join([f"`{row.label}` {row.statement}", *(row.remarks if row.holding else ())]),
-        row.predicted or "–",
-        f"{row.measured} ({row.ends})" if row.ends else row.measured,
-        row.allowed,
-    )
-    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+    return "\n".join([head, "", table, *(["", *heed] if heed else [])])
 
 
 def _value(reference: str, records: Sequence[Record]) -> float:

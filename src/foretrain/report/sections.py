@@ -11,7 +11,7 @@ from typing import Any
 from foretrain.claims.cells import WORST_FIRST, gather
 from foretrain.claims.claim import Claim, claim_from_dict
 from foretrain.claims.family import summary as together
-from foretrain.claims.rows import RULE, Row, by_rank, counted, rows
+from foretrain.claims.rows import RULE, Row, alike, by_rank, counted, finding, rows
 from foretrain.report.cell_map import CellMap, cell_map
 from foretrain.report.derivation import Derivation
 from foretrain.report.forest import Forest, forest
@@ -101,7 +101,9 @@ class Entry:
 class Verdicts:
     """All sentences of a page."""
 
-    tally: str  # their count in words
+    finding: str  # what was run, and which headlines hold
+    tally: str  # the count of all in words
+    size: str  # how the size differs from the document's, where it does so in all alike
     # Rank, its count in words, and its sentences; headlines first.
     groups: list[tuple[str, str, list[Entry]]]
     together: str  # which verdicts are evidence by themselves, and stand together
@@ -134,7 +136,8 @@ def verdicts(
         claim if isinstance(claim, Claim) else claim_from_dict(claim) for claim in summary["claims"]
     ]
     groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
-    ranked, place = by_rank(rows(claims)), itertools.count()
+    size, every = alike(rows(claims))
+    ranked, place = by_rank(every), itertools.count()
     shown = _first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
     proofs = _first(
         (section.claims, place, section.title) for place, section in enumerate(derived, 1)
@@ -153,7 +156,9 @@ def verdicts(
         )
 
     return Verdicts(
+        finding(every, summary.get("runs"), summary.get("wall_time_s") or 0.0),
         counted([row for some in ranked.values() for row in some]),
+        size,
         [(rank, counted(some), [entry(row) for row in some]) for rank, some in ranked.items()],
         together(claims),
     )
@@ -176,7 +181,7 @@ def _claims(summary: Mapping, claims: Verdicts | None) -> dict:
         "places": claims.places if claims else {},
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
-        "together": claims.together if claims else "",
+        "together": f"{claims.tally}. {claims.size} {claims.together}" if claims else "",
         "seeds": bool(summary.get("by_seed")),
     }
 

@@ -70,8 +70,16 @@ def lengths(c):
     return plateau_lengths(c.loss["time"], c.loss, upper=1.1, lower=0.9)
 
 
+SPARSE = "too few times are stored to tell descent's delay"
+
+
 def delay_factor(c):
     return 1 + c.p.learning_rate * (1 - c.p.weight_decay / 2)
+
+
+def between_times(c):
+    """Return what interpolation over a stride of time moves a length by, relative to it."""
+    return 2 * (c.p.observe_every * c.p.learning_rate) ** 2
 
 
 def flow_length(c):
@@ -161,10 +169,9 @@ CLAIMS = [
         "The plateau lasts as long as in the flow of the four numbers, and in descent a little longer.",
         flow_length,
         source=OURS,
-        **tolerance(
-            delay_factor,
-            lambda c: c.p.learning_rate + 2 * (c.p.observe_every * c.p.learning_rate) ** 2,
-        ),
+        near=delay_factor,
+        inside=lambda c: (1, delay_factor(c) + c.p.learning_rate + between_times(c)),
+        domain=lambda c: SPARSE if between_times(c) > delay_factor(c) - 1 else "",
         why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again "
         "for the time before the growth is pure, and h^2/2 for interpolation over a stride h of time, of a length of "
         "a quarter or more.",

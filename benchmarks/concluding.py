@@ -34,7 +34,7 @@ def main(arguments=None):
     with contextlib.ExitStack() as patches:
         for phase, names in PHASES.items():
             seconds[phase] = 0.0
-            for name in filter(conclude.__dict__.__contains__, names):
+            for name in (name for name in names if hasattr(conclude, name)):
                 call = timed(getattr(conclude, name), seconds, phase)
                 patches.enter_context(mock.patch.object(conclude, name, call))
         rebuild(chosen.folder)

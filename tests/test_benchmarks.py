@@ -25,8 +25,7 @@ def load(name):
 
 
 def concluding(script, tmp_path):
-    plan = {"steps": 20, "observe_every": 10, "seeds": 2}
-    foretrain.run("one-mode", **plan, out=tmp_path / "a", workers=0, quiet=True)
+    foretrain.run("one-mode", steps=20, seeds=2, out=tmp_path / "a", workers=0, quiet=True)
     script.main([str(tmp_path / "a")])
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import foretrain
 from foretrain.plans.plan import make_plan
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -21,6 +22,11 @@ def load(name):
     script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     return script
+
+
+def concluding(script, tmp_path):
+    foretrain.run("one-mode", steps=20, seeds=2, out=tmp_path / "a", workers=0, quiet=True)
+    script.main([str(tmp_path / "a")])
 
 
 def degeneracy_defaults(script, tmp_path):

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -109,9 +108,6 @@ def test_a_plan_that_is_too_large_leaves_the_one_before(folder, monkeypatch):
 
 @pytest.mark.parametrize("when", ["Judging", "Drawing"])
 def test_who_is_interrupted_after_training_has_results_and_is_not_done(folder, monkeypatch, when):
-    (folder / "summary.json").unlink()
-    shutil.rmtree(folder / "results.zarr")
-
     def interrupt(stage):
         if stage.name == when:
             raise KeyboardInterrupt

@@ -171,11 +171,14 @@ def scaling(script, tmp_path):
     assert script.measure(100, 0)["runs"] == 100
 
 
+def own_networks(script, tmp_path):
+    assert [of for _, of in script.main(["--networks=1"]).values()] == [1]
+
+
 def side_by_side(script, tmp_path):
     script.STEPS = 1000
     ((item, two),) = script.measure(workers=1, seeds=3, turns=1)
-    assert item > 0
-    assert two > 0
+    assert min(item, two) > 0
 
 
 def superposition(script, tmp_path):
@@ -189,7 +192,7 @@ def translation(script, tmp_path):
 
 
 # Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = "estimates gpu lanes grokking nuts sampler_choice side_by_side superposition translation".split()
+LONG = "estimates gpu lanes grokking nuts own_networks sampler_choice side_by_side superposition translation".split()
 # `verdict_changes` holds words alone.
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})
 

@@ -266,7 +266,7 @@ def test_examples_are_an_npz_file_or_npy_files(tmp_path):
 
 
 def test_sections_of_ones_own_without_a_weight_are_analysed():
-    """Nothing is counted in them, which is told; the rest is as of any network."""
+    """They have no free directions by section, but the equations of the function have, each with its source."""
     sections = [
         Section(lambda p, f: jnp.tanh(p["w"] @ f), inputs=4),
         Section(lambda p, f: p["v"] @ f),
@@ -276,4 +276,4 @@ def test_sections_of_ones_own_without_a_weight_are_analysed():
     assert free_directions(network, WIDE, scale=0.1).free == 0
     function = analyze(network, WIDE, seconds=0)
     assert function.widths == (4, 3, 2)
-    assert any("no section names a weight" in line for line in function.doubts)
+    assert (function.doubts, "of these not attributed  0" in str(function)) == ([], True)

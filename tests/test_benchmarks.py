@@ -191,8 +191,10 @@ def translation(script, tmp_path):
     script.main(2, 2, 2)
 
 
-# Whole sweeps and trainings, compiled several times: the slow tests run them.
-LONG = "estimates gpu lanes grokking nuts own_networks sampler_choice side_by_side superposition translation".split()
+LONG = (
+    "estimates explain_size gpu lanes grokking nuts own_networks side_by_side superposition".split()
+)
+LONG += ["sampler_choice", "translation"]
 # `verdict_changes` holds words alone.
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})
 

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import superposition as bench
 
 
-@pytest.mark.parametrize(("k", "counts"), [(6, 17), (5, 14)])
+@pytest.mark.parametrize(("k", "counts"), [pytest.param(6, 17, marks=pytest.mark.slow), (5, 14)])
 def test_analyze_counts_what_a_rotation_and_dead_columns_leave(k, counts):
     params = bench.polygon(k)
     u, total = (np.arange(4000) + 0.5) / 4000, 0.0

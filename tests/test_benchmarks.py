@@ -191,10 +191,8 @@ def translation(script, tmp_path):
     script.main(2, 2, 2)
 
 
-LONG = (
-    "estimates explain_size gpu lanes grokking nuts own_networks side_by_side superposition".split()
-)
-LONG += ["sampler_choice", "translation"]
+LONG = "explain_size gpu lanes grokking nuts own_networks side_by_side superposition".split()
+LONG += ["estimates", "sampler_choice", "translation"]
 # `verdict_changes` holds words alone.
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})
 

@@ -71,7 +71,8 @@ def tables(analysis: Analysis) -> list[Table]:
         parts.append(_places(analysis.exact.places))
     if analysis.freedom is not None:
         free = analysis.parameters - analysis.costs.above(analysis.eps)[0]
-        parts += _sections(analysis.freedom)[not _meets(analysis.freedom, free) :]
+        sections, blocks = _sections(analysis.freedom)
+        parts += [sections, blocks] if _meets(analysis.freedom, free) else [blocks]
     if analysis.wiring is not None:
         parts += _modules(analysis.wiring, figures.layer_names(analysis.wiring, analysis.loss))
     return parts

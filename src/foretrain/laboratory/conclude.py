@@ -65,12 +65,13 @@ def conclude(
         claims, raised = judged(plan.study, whole, plan.preset, look, tell=tell)
     except BaseException:
         with lock(folder, "fold", 600):
-            done.begin((), problems)()
+            done.begin((), done.summary((), problems))()
         raise
     done.manifest = home.look(folder, plan, claims)
     problems += raised
+    summary = done.summary(claims, problems)
     with lock(folder, "fold", 600), ThreadPoolExecutor(1) as aside:
-        stored, summary = aside.submit(done.begin(claims, problems)), done.summary(claims, problems)
+        stored = aside.submit(done.begin(claims, summary))
         write_page(folder, plan, whole, problems, tell=tell, summary=summary, ready=stored.result)
     stored.result()
     if problems:
@@ -119,12 +120,11 @@ class _Writing:
         self._device = device or (before.device if before else "")
         self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
 
-    def begin(self, claims: Sequence[Claim], problems: Sequence[Problem]) -> Callable[[], None]:
+    def begin(self, claims: Sequence[Claim], summary: Summary) -> Callable[[], None]:
         """Make the store with these claims; the function returned puts it in its place, and the summary beside it."""
         parts = {n: getattr(self._whole, n) for n in ("simulation", "variants", "theory", "fits")}
         attrs = attributes(config=self._plan.as_dict(), **self._common())
         store = begin_tree(self._folder, make_tree(**parts, claims=claims, attrs=attrs))
-        summary = self.summary(claims, problems)
 
         def finish() -> None:
             store()

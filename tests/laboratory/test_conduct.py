@@ -152,7 +152,7 @@ def test_a_stopped_job_leaves_lock_and_terminal_as_they_were_and_goes_on_later(t
     code, screen, _ = in_terminal(command, then=stop)
     assert code == 130
     *first, last = screen.left
-    assert re.fullmatch("9 runs, about [^.]*[.]", " ".join(first))
+    assert re.fullmatch("9 runs, about [^ ]+ steps, [^.]+[.]", " ".join(first))
     assert last == "foretrain: interrupted; the same command goes on from here."
     assert not (out / "sweep.lock").exists()
 

@@ -91,13 +91,13 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {rank: [row for group in some for row in group] for rank, some in groups.items() if some}
 
 
-def tally(rows: Sequence[Row]) -> str:
-    """Count the sentences by verdict, and write out those that fail: "21 hold, 1 fails (The last layer has a circle)"."""
+def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
+    """Count sentences by verdict, and write out the first that fail: "21 hold, 1 fails (The last layer has a circle)"."""
     parts = []
     for verdict in VERDICTS:
         here = [_words_of(row) for row in rows if row.verdict == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
-        parts += [f"{words} ({named(here)})" if verdict == FAILS else words] if here else []
+        parts += [f"{words} ({named(here, most)})" if verdict == FAILS else words] if here else []
     return ", ".join(parts)
 
 
@@ -107,7 +107,7 @@ def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float)
     start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}: " if runs else ""
     if all(row.verdict == HOLDS for row in first):
         return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
-    return f"{start}{count(len(first), 'headline')}, {tally(first)}."
+    return f"{start}{count(len(first), 'headline')}, {tally(first, 1)}."
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
@@ -163,10 +163,10 @@ def open_reasons(rows: Iterable[Row]) -> dict[str, list[str]]:
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 
 
-def named(sentences: Sequence[str]) -> str:
+def named(sentences: Sequence[str], most: int = _NAMED) -> str:
     """The first few of some sentences, each once, and how many more there are."""
     once = list(dict.fromkeys(sentences))
-    return "; ".join(once[:_NAMED]) + (f"; {len(once) - _NAMED} more" if once[_NAMED:] else "")
+    return "; ".join(once[:most]) + (f"; {len(once) - most} more" if once[most:] else "")
 
 
 def _words_of(row: Row) -> str:

@@ -80,4 +80,5 @@ def described_files(
     rate = functions["learning_rate"] if learning_rate is None else learning_rate
     options |= {"learning_rate": rate, "loss": loss or functions.get("loss", "mse")}
     training = described(network.apply, network.init, **arrays, **options)
-    return replace(training, notes=network.notes, single=network.single)
+    notes = training.notes + network.notes
+    return replace(training, notes=notes, single=network.single)

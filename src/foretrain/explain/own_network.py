@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from foretrain.dynamics import descent
+from foretrain.elsewhere.adapters import check_collections
 from foretrain.errors import (
     ForetrainError,
     argument_error,
@@ -26,6 +27,7 @@ from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
 _ROOT = 0
+_DRAWS = "The network draws random numbers by a key of its own: they are the same in every step."
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +153,7 @@ def described(
         real("momentum", momentum, minimum=0, maximum=0.999) if optimizer == "momentum" else 0.0,
         real("weight_decay", weight_decay, minimum=0),
     )
-    _check_functions(training)
-    return training
+    return replace(training, notes=_checked(training))
 
 
 def starts(training: Training, number: int) -> Any:
@@ -233,20 +234,24 @@ def _called(name, function, *arguments) -> Any:
         raise ForetrainError(f"Function `{name}` cannot be used: {place(error)}") from error
 
 
-def _check_functions(training):
+def _checked(training) -> tuple[str, ...]:
+    """Call the functions of a training once, and return what a reader must know of them."""
     with jax.enable_x64(True):
         weights = _called("init", training.init, key(_ROOT, 0, "weights"))
+        check_collections("init", weights)
         leaves = jax.tree.leaves(weights)
         kinds = {str(getattr(leaf, "dtype", type(leaf).__name__)) for leaf in leaves}
         if not leaves or any("float" not in kind for kind in kinds):
             rule = "return a pytree of floating arrays"
             raise argument_error("init", rule, f"returns leaves of {', '.join(kinds) or 'none'}")
         weights = jax.tree.map(lambda leaf: np.asarray(leaf, float), weights)
-        outputs = _called("apply", jax.eval_shape, training.apply, weights, training.x)
+        traced = jax.make_jaxpr(training.apply, return_shape=True)
+        program, outputs = _called("apply", traced, weights, training.x)
         _check_outputs(training, outputs)
         loss = _called("loss", jax.eval_shape, training.loss, outputs, training.y)
         if getattr(loss, "shape", None) != ():
             raise argument_error("loss", "return one number", f"returns {loss}")
+    return (_DRAWS,) * ("random_bits" in str(program))
 
 
 def _check_outputs(training, outputs):

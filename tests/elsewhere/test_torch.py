@@ -54,8 +54,8 @@ LAYERS = {
     "nn.Linear(6, 4), nn.Dropout(), nn.Dropout(0.0), nn.Linear(4, 2)":
         ({}, "Trained in evaluation: dropout is off (1)."),
     "nn.Embedding(7, 4), nn.Flatten(), nn.Linear(24, 2)": (ADAMW, ""),
-    "nn.Unflatten(1, (3, 2)), nn.TransformerEncoderLayer(2, 1, 4, batch_first=True), nn.Flatten(), nn.Linear(6, 2)":
-        (ADAMW, "dropout is off (1.self_attn, 1.dropout, 1.dropout1, 1.dropout2)."),
+    "nn.Unflatten(1, (2, 3)), nn.TransformerEncoderLayer(3, 1, 4, batch_first=True), nn.Flatten(), nn.Linear(6, 2)":
+        ({}, "dropout is off (1.self_attn, 1.dropout, 1.dropout1, 1.dropout2)."),
     "nn.Unflatten(1, (3, 2)), Recurrent(2, 4, 2, batch_first=True, dropout=0.1), nn.Linear(12, 2)":
         ({}, "is off (1)."),
     "Residual(6, 6), nn.Linear(6, 2)": ({}, ""),
@@ -67,7 +67,7 @@ LAYERS = {
 @pytest.mark.filterwarnings("ignore")  # of PyTorch about itself
 @pytest.mark.parametrize("layers", LAYERS)
 def test_every_kind_of_layer_is_trained_as_by_pytorch_in_evaluation(x64, tmp_path, layers):
-    """What acts otherwise in PyTorch's training is named, and every kind can be held to first order."""
+    """Each layer that acts otherwise in PyTorch's training is named, and every kind can be held to first order."""
     (tmp_path / "mine.py").write_text(FILE.replace("LAYERS", layers))
     options, note = LAYERS[layers]
     classes = options.get("loss") == "cross_entropy"

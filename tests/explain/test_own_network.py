@@ -51,6 +51,8 @@ def test_a_schedule_gives_the_rate_of_every_step():
         ({"batch_size": 11}, "`batch_size` must be between 1 and 10, but is 11"),
         ({"learning_rate": -1}, "`learning_rate` must be greater than 0"),
         ({"learning_rate": lambda step: np.nan}, "`learning_rate` must be finite"),
+        ({"learning_rate": np.ones(1)}, "`learning_rate` must be finite, .* for each of 2 steps"),
+        ({"order": np.array([[0, 1], [2, 10]])}, "`order` must hold whole numbers below 10, .* but has 2 rows up to 10"),
         ({"optimizer": "lion"}, "`optimizer` must be one of"),
         ({"loss": "hinge"}, "`loss` must be one of"),
         ({"loss": lambda outputs, y: outputs}, "`loss` must return one number"),

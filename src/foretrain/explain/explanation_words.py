@@ -100,7 +100,7 @@ def head_lines(explanation: Explanation) -> list[str]:
     if explanation.test is not None:
         losses += f", of the test from {_ends(explanation.test[run])}"
     prediction = explanation.prediction
-    before = "nothing, for Adam's steps are no recursion of the kernel."
+    before = "nothing, for Adam's steps are no recursion of the kernel: explained, not predicted."
     movement, edge = plus_minus(regime.movement), plus_minus(regime.edge)
     gates = "" if regime.gates is None else f", {regime.gates.measured:.1%} of gates changed"
     if (twin := regime.twin) is not None:

@@ -82,8 +82,7 @@ def layered_graph(
     ax.set_xticks(range(len(sizes)), words)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, colors=INK)
-    if ax.get_legend_handles_labels()[1]:
-        legend_below(figure, 4)
+    legend_below(figure, 4)
     total = sum(part.size for part in strengths)
     caption = (
         "Columns are layers, most important directions of a module at its top; an edge is as thick as it is strong, the root "

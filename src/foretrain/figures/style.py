@@ -283,6 +283,8 @@ def legend_below(figure: Any, columns: int = 3):
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    if not entries:
+        return None
     entries = _one_band(entries)
     last = sorted(entries, key=lambda label: label.startswith("band: "))
     numbers = range(min(columns, max(1, len(entries))), 0, -1)

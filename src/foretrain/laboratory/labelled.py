@@ -67,12 +67,18 @@ def labelled(
         folded = fold_all(folder, layouts, journal=journal)
         simulation, none = folded.pop(""), xr.Dataset()
         whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-        predict = partial(_over_cells, whole, partial(theory_of, study), "Predicting", tell)
+        predict = partial(predicted, study, tell, whole)
         theory = guarded("theory", problems, predict, none) if study.predicts else none
         whole = replace(whole, theory=theory)
         fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
         fits = guarded("fits", problems, fit, none) if study.fits else none
         return replace(whole, fits=fits)
+
+
+def predicted(study: Study, tell: Tell, whole: Grid) -> xr.Dataset:
+    """The theory of every cell of a grid."""
+    with words(study):
+        return _over_cells(whole, partial(theory_of, study), "Predicting", tell)
 
 
 def theory_of(study: Study, cell: Grid) -> xr.Dataset:

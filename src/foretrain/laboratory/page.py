@@ -14,10 +14,12 @@ from foretrain.claims.judge import measured
 from foretrain.figures import curves
 from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
+from foretrain.figures.explore import explore
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
+from foretrain.laboratory.labelled import predicted
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
@@ -65,6 +67,10 @@ def write_page(
     numbers: dict[str, Any] = {}
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
+    if numbers and runs is not None and plan is not None and plan.study.predicts:
+        predict = partial(predicted, plan.study, silent)
+        of_sliders = partial(explore, plan.study, predict, runs, numbers)
+        numbers["explore"] = guarded("sliders", problems, of_sliders, {})
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
     stored = {} if plan is not None else pictures.stored(folder)
     shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]

@@ -1,8 +1,5 @@
 """The page a person reads: claims, figures, runs, parameters, provenance, command, citations.
 
-The page is one file. Style, script and pictures stand in it, and its content security policy
-forbids the browser to fetch anything, so that it opens offline, from a mail or in ten years.
-
 It is made from the entries of `foretrain.results.summary.Summary` as a mapping, claims as they are or as their `as_dict`, with
 ``meanings`` (parameter to one sentence), ``by_seed`` (label of a claim to the values of its seeds, which are then drawn),
 ``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing;

@@ -11,12 +11,11 @@ import numpy as np
 from foretrain import figures, references
 from foretrain.claims.claim import HOLDS, Claim
 from foretrain.claims.judge import measured
-from foretrain.figures import curves
+from foretrain.figures import curves, pictures
 from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
-from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid

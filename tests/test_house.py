@@ -158,7 +158,6 @@ STUDIES_ABOVE_THE_BASE = {
     "degeneracy_over_training",
     "entangled_networks",
     "free_directions",
-    "interacting_modules",
     "interaction_basis",
     "landscapes",
     "planted_modules",

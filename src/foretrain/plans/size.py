@@ -1,7 +1,8 @@
 """The size of a run beside that of its document: in which parameters a claim was judged at other values than there.
 
-The preset ``paper`` of a study says the size of its document. Fewer seeds are no smaller size, since the interval of a claim
-knows them, and neither are other steps of observation or more steps of training.
+The preset ``paper`` of a study says the size of its document, and ``paper-x`` that of its preset ``x``: a claim is laid beside
+the one from which it differs least. Fewer seeds are no smaller size, since the interval of a claim knows them, and neither are
+other steps of observation or more steps of training.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +20,16 @@ Values = Mapping[str, tuple[Any, ...]]
 _LISTED = 6  # texts, at most, that are listed one by one
 
 
-def document_values(study: Study) -> dict[str, tuple[Any, ...]] | None:
-    """Return the values of every parameter at the document's size, of an axis several; None without a preset ``paper``.
+def document_values(study: Study) -> list[Values]:
+    """Return the values of every parameter, of an axis several, at each size of the document; none without a preset ``paper``.
 
     Parameters that tell sizes apart best come first: those that ``paper`` names, in its order, and steps last.
     """
-    preset = study.presets.get(PAPER)
-    if preset is None:
-        return None
+    names = [PAPER, *(f"{PAPER}-{name}" for name in study.presets)]
+    return [_values(study, study.presets[name]) for name in names if name in study.presets]
+
+
+def _values(study: Study, preset: Mapping[str, Any]) -> Values:
     parameters, axes, _ = laid_out(study, preset)
     values = {
         name: axes.get(name, (getattr(parameters, name),)) for name in rules(type(parameters))
@@ -36,21 +39,23 @@ def document_values(study: Study) -> dict[str, tuple[Any, ...]] | None:
     return {name: values[name] for name in order if name != _OBSERVED}
 
 
-def size_of(claim: Claim, here: Values, document: Values | None) -> Size:
+def size_of(claim: Claim, here: Values, documents: Sequence[Values]) -> Size:
     """Return in which parameters a claim was judged at another size than its document's.
 
     Args:
         claim: The claim, with its cell and the axes along which its sentence looks.
         here: Parameter to its values in the run, of an axis several.
-        document: The same at the document's size, see `document_values`.
+        documents: The same at each size of the document, see `document_values`.
 
     Returns:
         Parameter to its value here and in the document, in words, the second "" where the first says both; None where the
         document's size is not known. A cell has the document's size where its value is one of the document's, a sentence
         that looks along an axis where all of the document's values are there.
     """
-    if document is None:
-        return None
+    return min((_differences(claim, here, values) for values in documents), key=len, default=None)
+
+
+def _differences(claim: Claim, here: Values, document: Values) -> dict[str, tuple[str, str]]:
     differences = {}
     for name, theirs in document.items():
         ours = (claim.cell[name],) if name in claim.cell else here[name]

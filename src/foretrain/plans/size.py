@@ -21,21 +21,16 @@ _LISTED = 6  # texts, at most, that are listed one by one
 
 
 def document_values(study: Study) -> list[Values]:
-    """Return the values of every parameter, of an axis several, at each size of the document; none without a preset ``paper``.
-
-    Parameters that tell sizes apart best come first: those that ``paper`` names, in its order, and steps last.
-    """
+    """Return for each size of the document the values of every parameter, those that the preset names first, steps last."""
     names = [PAPER, *(f"{PAPER}-{name}" for name in study.presets)]
     return [_values(study, study.presets[name]) for name in names if name in study.presets]
 
 
 def _values(study: Study, preset: Mapping[str, Any]) -> Values:
-    parameters, axes, _ = laid_out(study, preset)
-    values = {
-        name: axes.get(name, (getattr(parameters, name),)) for name in rules(type(parameters))
-    }
-    first = [name for name in preset if name in values]
-    order = sorted(dict.fromkeys([*first, *values]), key=lambda name: name == _STEPS)
+    p, axes, _ = laid_out(study, preset)
+    values = {name: axes.get(name, (getattr(p, name),)) for name in rules(type(p))}
+    known = dict.fromkeys(name for name in (*preset, *values) if name in values)
+    order = sorted(known, key=lambda name: name == _STEPS)
     return {name: values[name] for name in order if name != _OBSERVED}
 
 
@@ -60,9 +55,8 @@ def _differences(claim: Claim, here: Values, document: Values) -> dict[str, tupl
     for name, theirs in document.items():
         ours = (claim.cell[name],) if name in claim.cell else here[name]
         same = set(ours) >= set(theirs) if name in claim.along else set(ours) <= set(theirs)
-        if same or (name == _STEPS and min(ours) >= max(theirs)):
-            continue
-        differences[name] = _in_words(ours, theirs)
+        if not same and not (name == _STEPS and min(ours) >= max(theirs)):
+            differences[name] = _in_words(ours, theirs)
     return dict(sorted(differences.items(), key=lambda item: len(here[item[0]]) > 1))
 
 

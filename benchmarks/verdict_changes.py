@@ -301,7 +301,7 @@ DROPPED: dict[str, str] = {
     "entangled-networks/rotation": "modular-is-lower.corrected and as-derived judge the pair",
     "entangled-networks/cancelling": "modular-is-lower.corrected and as-derived judge the pair",
     "entangled-networks/shared-once": "modular-is-lower.corrected and as-derived judge the pair",
-    "interacting-modules/*": "in planted-modules now, as `one-each` and `sampled-...`; same bits of the same runs",
+    "interacting-modules/*": "in planted-modules now, as `one-each` and `sampled-...`, on other draws",
     "deep-linear-coefficients/fewer": "cannot fail: the closed form is below half the parameters at every shape",
 }
 # Parameters of before, as "study/parameter", to those of now.

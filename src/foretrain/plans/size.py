@@ -22,7 +22,7 @@ _LISTED = 6  # texts, at most, that are listed one by one
 
 def document_values(study: Study) -> list[Values]:
     """Return for each size of the document the values of every parameter, those that the preset names first, steps last."""
-    names = [PAPER, *(f"{PAPER}-{name}" for name in study.presets)]
+    names = [*(f"{PAPER}-{name}" for name in study.presets), PAPER]
     return [_values(study, study.presets[name]) for name in names if name in study.presets]
 
 

@@ -73,7 +73,7 @@ LINES = {
     "theory, networks, tasks, dynamics": (9_761, 9_761),
     "engine": (3_200, 3_200),
     "results, provenance": (3_900, 3_900),
-    "laboratory, registry": (3_978, 3_978),
+    "laboratory, registry": (4_000, 4_000),
     "plans, claims, quantities": (6_122, 6_122),
     "report, figures": (4_300, 4_300),
     "ground floor": (1_450, 1_450),

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -36,12 +37,9 @@ def edited(file: Path, old: str, new: str) -> Path:
     return file
 
 
-def test_the_template_is_short_and_lacks_nothing(mine):
+def test_the_template_is_short_lacks_nothing_and_runs_and_holds(mine, tmp_path):
     assert len(mine.read_text().splitlines()) <= 100
     assert check(mine) == []
-
-
-def test_the_template_runs_and_holds(mine, tmp_path):
     result = foretrain.run(mine, out=tmp_path / "out", workers=0, quiet=True)
     assert {claim.id: claim.verdict for claim in result.claims} == {
         "closed-form": "holds",
@@ -73,16 +71,25 @@ def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp
 
 
 @pytest.mark.slow
-def test_functions_make_a_study_that_workers_run(tmp_path):
+def test_functions_make_a_study_that_workers_run_while_it_predicts_once(tmp_path):
+    threads = []
+
     def inputs(p, seed):
         return {"start": 1 + generator(seed, "weights").random()}
 
+    def predict(p, step):
+        threads.append(threading.current_thread() is threading.main_thread())
+        assert threads != [False, False], "met again by who needs it"
+        return {"loss": (1 - p.rate) ** (2.0 * step)}
+
     parts = {"Parameters": Decay, "program": lambda p: DECAY}
-    study = define("decay", inputs=inputs, **parts)
+    study = define("decay", inputs=inputs, predict=predict, **parts)
     results = [
         foretrain.run(study, steps=50, seeds=3, workers=n, out=tmp_path / str(n), quiet=True)
         for n in (1, 2)
     ]
+    assert threads == [False, False, True]
+    assert results[0].theory.equals(results[1].theory)
     item, two = (result.simulation["loss"].values for result in results)
     np.testing.assert_array_equal(item, two)
     starts = [1 + generator(foretrain.study.Seed(0, n), "weights").random() for n in range(3)]

@@ -6,6 +6,7 @@ names, so that a lambda is as good as the library's own. Pickled files are refus
 
 import itertools
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -306,3 +307,24 @@ def of_equinox(module: Any, x: Any) -> Function:
     except ArgumentError as error:
         return replace(function, notes=(f"No layers for an interaction basis: {error}",))
     return layered
+
+
+def check_collections(name: str, weights: Any) -> None:
+    """Refuse weights of Flax beside which other variables stand, such as the moments of BatchNorm.
+
+    Raises:
+        ArgumentError: They hold a collection beside ``params``, or a variable of `flax.nnx` other than a `Param`.
+    """
+    import jax
+
+    nnx, others = sys.modules.get("flax.nnx"), set()
+    if isinstance(weights, Mapping) and "params" in weights:
+        others = {str(key) for key in weights} - {"params"}
+    if nnx is not None:
+        nodes = jax.tree.leaves(weights, is_leaf=lambda node: isinstance(node, nnx.Variable))
+        variables = [node for node in nodes if isinstance(node, nnx.Variable)]
+        others |= {type(node).__name__ for node in variables if not isinstance(node, nnx.Param)}
+    if others:
+        got = f"has {', '.join(sorted(others))}, which descent would move"
+        repair = "Let `apply` hold it, in evaluation."
+        raise argument_error(name, "give Flax's parameters alone", got, repair)

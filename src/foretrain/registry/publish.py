@@ -78,7 +78,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             title=study,
             card=_card(study, known[study][0].document),
             sizes=sizes[study],
-            derivations=derived[study],
+            derivations=[(section, ()) for section in derived[study]],
             pictures=pictures[study],
         )
     return [write_document(out / f"{name}.html", text) for name, text in texts.items()]

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
@@ -14,6 +15,7 @@ from foretrain.plans import catalogue
 from foretrain.registry.record import Record
 from foretrain.report.derivation import Derivation
 from foretrain.report.forest import Forest, forest
+from foretrain.report.sections import first
 from foretrain.words import count, duration
 
 OWN = "Derived here"
@@ -34,14 +36,15 @@ class Line:
     size: str  # size at which it was judged: "document", "other" or "unknown"
     among: str  # the runs of which it speaks; "" for all
     anchor: str  # id of the line on the page of its study
-    derived: int | None  # number of the section that derives it; None without one
+    # Number and title of the section that derives it; None without one.
+    derivation: tuple[int, Any] | None
     forest: Forest | None  # measured against allowed; None where nothing finite was measured
 
 
 def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
     """Return the table of a record, given the sections that derive its sentences."""
     groups = {group.id: group.claims for group in gather(record.claims)}
-    known = {id: at for at, section in [*enumerate(sections)][::-1] for id in section.claims}
+    known = first((section.claims, at, section.title) for at, section in enumerate(sections, 1))
     return [
         Line(
             record=record,
@@ -52,7 +55,7 @@ def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
             size="unknown" if record.differs is None else "other" if row.at else "document",
             among=claims[0].among,
             anchor=f"{record.size}-{row.id}",
-            derived=known.get(row.id, known.get(row.corrects)),
+            derivation=known.get(row.id, known.get(row.corrects)),
             forest=forest(claims),
         )
         for row in rows(record.claims)

@@ -96,6 +96,11 @@ class Entry:
     # Number and title of the first section that derives it; None where none does.
     derivation: tuple[int, Any] | None = None
 
+    @property
+    def anchor(self) -> str:
+        """Id of its row on the page."""
+        return f"claim-{self.place}"
+
 
 @dataclass(frozen=True)
 class Verdicts:
@@ -138,8 +143,8 @@ def verdicts(
     groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
     size, every = alike(rows(claims))
     ranked, place = by_rank(every), itertools.count()
-    shown = _first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
-    proofs = _first(
+    shown = first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
+    proofs = first(
         (section.claims, place, section.title) for place, section in enumerate(derived, 1)
     )
 
@@ -164,7 +169,7 @@ def verdicts(
     )
 
 
-def _first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:
+def first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:
     """Id of each sentence to number and title of the first that names it."""
     firsts: dict[str, tuple[int, Any]] = {}
     for names, place, title in lists:

@@ -97,11 +97,7 @@ def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
     for verdict in VERDICTS:
         here = [_words_of(row) for row in rows if row.verdict == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
-        parts += (
-            [f"{words} ({named(here, most)})" if most and verdict == FAILS else words]
-            if here
-            else []
-        )
+        parts += here and [f"{words} ({named(here, most)})" if most and verdict == FAILS else words]
     return ", ".join(parts)
 
 

@@ -80,11 +80,11 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
     paths = {}
     for name, drawing in drawings.items():
         FigureCanvasAgg(drawing.figure)
-        with style():
-            drawing.figure.draw_without_rendering()
         _lighten(drawing.figure)
         with style(), rc_context({"figure.constrained_layout.use": False}):
             # Laid out once: with an engine, be it one that does nothing, matplotlib draws every file twice.
+            if engine := drawing.figure.get_layout_engine():
+                engine.execute(drawing.figure)
             drawing.figure.set_layout_engine(None)
             for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
                 data = io.BytesIO()  # drawn whole before the file is touched

@@ -11,13 +11,12 @@ import numpy as np
 from foretrain import figures, references
 from foretrain.claims.claim import HOLDS, Claim
 from foretrain.claims.judge import measured
-from foretrain.figures import curves
+from foretrain.figures import curves, pictures
 from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
 from foretrain.figures.explore import explore
 from foretrain.figures.links import links
 from foretrain.figures.live import live
-from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
 from foretrain.laboratory.labelled import predicted
 from foretrain.laboratory.stages import Stage, Tell, silent

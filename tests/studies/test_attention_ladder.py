@@ -146,13 +146,11 @@ def test_another_law_network_or_optimiser_turns_a_headline(
     law, change, verdict, ids, monkeypatch, tmp_path
 ):
     def program(p):
-        whole = ORIGINAL(p)
-
         def step(inputs, state):
-            later = whole.step(inputs, state)
+            later = ORIGINAL(p).step(inputs, state)
             return later | {"weights": change(state["weights"], later["weights"])}
 
-        return replace(whole, step=step)
+        return replace(ORIGINAL(p), step=step)
 
     monkeypatch.setattr(theory, "strengths", law)
     monkeypatch.setitem(catalogue.load("attention-ladder").part("study"), "program", program)

@@ -47,7 +47,6 @@ def fall_time(runs):
 ROW = {"source": SOURCE, "rank": "headline"}
 SHARE = {"near": 1, "inside": MOST, "within": (0, 1)}
 SEEN = {"where": lambda c: c.theory.level.notnull().any("mode").mean() >= 0.5}
-SEEN["among"] = "runs of which a level is told to last"
 CLAIMS = [
     claim(
         "levels",
@@ -56,6 +55,7 @@ CLAIMS = [
         at_most=NEAR,
         why="Two percent for what is still on its way where the loss falls most slowly; a level that is skipped is off by 40.",
         note="Largest relative distance over the levels that are told to last ten settling times.",
+        among="runs of which a level is told to last",
         **SEEN,
         **ROW,
     ),
@@ -66,7 +66,6 @@ CLAIMS = [
         domain=crowded,
         why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that, "
         "and one fall in five by a head that was about to turn.",
-        note="Share of the falls that are told which come in time.",
         **SHARE,
         **ROW,
     ),
@@ -105,6 +104,7 @@ CLAIMS = [
         "sampled",
         "Separate heads that see 5,000 sequences wait on the same levels.",
         lambda c: (c["sampled"].level / c.theory.level).mean("mode"),
+        among="runs of which a level is told to last",
         **SEEN,
         **tolerance(1, 0.05),
         why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",

@@ -98,11 +98,6 @@ class Entry:
     # Number and title of the first section that derives it; None where none does.
     derivation: tuple[int, Any] | None = None
 
-    @property
-    def anchor(self) -> str:
-        """Id of its row on the page."""
-        return f"claim-{self.place}"
-
 
 @dataclass(frozen=True)
 class Verdicts:

@@ -41,10 +41,6 @@ class _Panel:
     claims: dict[tuple[int, ...], Claim]  # index per drawn axis to claim
     fixed: tuple[str, ...]  # axes that the claim's cells name and that are not drawn
 
-    @property
-    def holds(self) -> bool:
-        return all(claim.verdict in (HOLDS, NOT_CLAIMED) for claim in self.claims.values())
-
 
 def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
     """Claims that were judged along an axis of numbers: a curve over one such axis, a map over two.
@@ -56,7 +52,8 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
     if not shown:
         return {}
     # Those that do not hold everywhere say more than those that do.
-    chosen = sorted(range(len(shown)), key=lambda n: shown[n].holds)[:_PANELS]
+    fine = [{c.verdict for c in panel.claims.values()} <= {HOLDS, NOT_CLAIMED} for panel in shown]
+    chosen = sorted(range(len(shown)), key=fine.__getitem__)[:_PANELS]
     drawn = [shown[n] for n in sorted(chosen)]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)

@@ -27,7 +27,8 @@ from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
-from foretrain.report.page import PageFigure, write
+from foretrain.report.document import write_document
+from foretrain.report.page import FILE_NAME, PageFigure, render
 from foretrain.results.files import write_atomic
 from foretrain.results.summary import Summary, read_summary
 from foretrain.words import cell_label
@@ -100,7 +101,8 @@ def write_page(
     derived = guarded("pages of theory", problems, make, [])
     ready()
     fields = _fields(read_summary(folder), problems) | {"by_seed": by_seed}
-    return write(target, fields, shown, numbers or None, derived)
+    page = render(fields, shown, numbers or None, derived)
+    return write_document(target / FILE_NAME, page)
 
 
 def per_seed(

@@ -7,10 +7,9 @@ what it feeds is then left out.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from foretrain.report.derivation import Derivation
-from foretrain.report.document import document, write_document
+from foretrain.report.document import document
 from foretrain.report.sections import PageFigure as PageFigure
 from foretrain.report.sections import picture, sections, verdicts
 
@@ -45,14 +44,3 @@ def render(
         sections=shown,
         version=(summary.get("versions") or {}).get("foretrain"),
     )
-
-
-def write(
-    folder: str | Path,
-    summary: Mapping,
-    figures: Sequence[PageFigure] = (),
-    live: Mapping | None = None,
-    derived: Sequence[Derivation] = (),
-) -> Path:
-    """Write the page to ``<folder>/report.html`` and return that path, see `foretrain.report.document.write_document`."""
-    return write_document(Path(folder) / FILE_NAME, render(summary, figures, live, derived))

@@ -124,9 +124,9 @@ def test_muon_learns_within_its_bands_and_goes_on_for_the_mean_age_of_its_gradie
     start = scale * np.random.default_rng(5).standard_normal((paths, depth, 4, 4)) / 2
     parts = np.diagonal(descend(start, np.diag(modes), rate, 1500, "muon")[0], axis1=2, axis2=3)
     seen = parts.sum(1)
-    told = theory.learning_time(modes, 0.9, paths, depth)
-    low, high = theory.muon_band(told[-1], scale, rate)
-    ratio = (seen >= 0.9 * modes).argmax(0) * rate / told
+    due = theory.learning_time(modes, 0.9, paths, depth)
+    low, high = theory.muon_band(rate, scale, due[-1])
+    ratio = (seen >= 0.9 * modes).argmax(0) * rate / due
     assert low < ratio.min() < ratio.max() < high
     beyond = (seen.max(0)[0] / paths) ** (1 / depth) - (modes[0] / paths) ** (1 / depth)
     turn = theory.LAG * rate * np.array([theory.SHORTEST, theory.LONGEST])
@@ -163,8 +163,8 @@ def laws(p):
 
 def slow(p, step, seed):
     """The course of layers that grow at a pace of 1/1.2, and 13 steps too far."""
-    further = p.paths * ((strengths(p) / p.paths) ** (1 / p.depth) + 0.013) ** p.depth
-    course = theory.strength(step * p.learning_rate / 1.2, further, p.paths, p.depth)
+    peaks = p.paths * ((strengths(p) / p.paths) ** (1 / p.depth) + 0.013) ** p.depth
+    course = theory.strength(step * p.learning_rate / 1.2, peaks, p.paths, p.depth)
     return {"carried": course}
 
 

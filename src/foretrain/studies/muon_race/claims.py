@@ -12,13 +12,13 @@ STEPS = 4  # of a start, in steps, from which on no layer changes sign with all 
 AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
 
 
-def told(p):
+def due(p):
     return theory.learning_time(strengths(p), p.share, p.paths, p.depth)
 
 
 def domain(c):
     """Return in words why a start is too large for the law, or too small for even depth; "" where it is neither."""
-    start = c.p.init_scale / told(c.p)[-1]
+    start = c.p.init_scale / due(c.p)[-1]
     if start > ROOM:
         return f"the start is {start:.2g} of what layers grow to, above {ROOM:g}"
     if c.p.depth % 2 == 0 and c.p.init_scale < STEPS * c.p.learning_rate:
@@ -47,7 +47,7 @@ def smaller_first(c, network="", ratio=1.1):
 
 
 def band(c):
-    return theory.muon_band(told(c.p)[-1], c.p.init_scale, c.p.learning_rate)
+    return theory.muon_band(c.p.learning_rate, c.p.init_scale, due(c.p)[-1])
 
 
 def overshoot(c):
@@ -78,7 +78,6 @@ CLAIMS = [
         inside=(0, ROOM),
         statistic="median",
         why="A start of typical value sigma is worth sigma of (q s / M)^(1/L), three percent where it is claimed.",
-        note="Largest |measured over told time - 1| of all modes.",
         **OURS | {"near": 0},
     ),
     claim(
@@ -104,7 +103,7 @@ CLAIMS = [
         "muon",
         "Muon with momentum and five Newton-Schulz steps learns smaller modes before those whose bands of time are later.",
         lambda c: smaller_first(c, "muon", band(c)[1] / band(c)[0]),
-        where=lambda c: told(c.p)[0] / told(c.p)[-1] > band(c)[1] / band(c)[0],
+        where=lambda c: due(c.p)[0] / due(c.p)[-1] > band(c)[1] / band(c)[0],
         why="Times of other pairs are not told apart; a start that has lost its weakest direction changes pairs of one mode.",
         **OURS | ORDER | MUON,
     ),

@@ -89,21 +89,15 @@ def program(p):
     def observe(inputs, state):
         return {"loss": loss(state[0], inputs), "carried": modes(state[0]).sum(0)}
 
-    def finish(inputs, state):
-        return {"path_part": modes(state[0])}
-
-    return lab.Program(init, step, observe, finish=finish)
+    return lab.Program(init, step, observe, finish=lambda _, state: {"path_part": modes(state[0])})
 
 
 def predict(p, step, seed):
     """Return the course of spectral descent from zero, and signs of the paths' determinants."""
     if p.rule != "spectral":
         return {}
-    time = step * p.learning_rate
-    return {
-        "carried": theory.strength(time, strengths(p), p.paths, p.depth),
-        "negative": theory.negative(inputs(p, seed)["weights"]),
-    }
+    carried = theory.strength(step * p.learning_rate, strengths(p), p.paths, p.depth)
+    return {"carried": carried, "negative": theory.negative(inputs(p, seed)["weights"])}
 
 
 def carrying(runs):
@@ -113,8 +107,7 @@ def carrying(runs):
 
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
 DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False}
-PATHS = {"x": "init_scale", "by": "depth", "theory": False, "scale": "semilogx"}
-PATHS |= {"label": "Paths carrying a mode"}
+PATHS = {"x": "init_scale", "by": "depth", "scale": "semilogx", "label": "Paths carrying a mode"}
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",

@@ -1,9 +1,9 @@
 """Spectral descent of deep linear paths: every singular value of every layer grows by the same amount a step.
 
 M paths of L layers add up to modes of strengths s. Where layers are aligned the gradient of each is (s - p) a^(L-1) per mode,
-of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times the learning rate. Derived, as what is said
-of Muon, in ``docs/studies/muon-race.md``; that smaller modes converge first, and the conserved difference of roots of Gram matrices,
-are results of Rhee, Simon & Karkada (2026), arXiv 2606.30509, of which the abstract alone was read.
+of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times the learning rate. Derived, with what Muon
+does, in ``docs/studies/muon-race.md``; that smaller modes converge first is a result of Rhee, Simon & Karkada (2026),
+arXiv 2606.30509, of which the abstract alone was read.
 """
 
 from typing import Any
@@ -23,13 +23,13 @@ def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
     return (fraction * strengths / paths) ** (1 / depth)
 
 
-def muon_band(time: float, start: float, learning_rate: float) -> tuple[float, float]:
-    """Return the least and the largest time of Muon over that of spectral descent, of modes that this learns from `time` on.
+def muon_band(learning_rate: float, init_scale: float, shortest: float) -> tuple[float, float]:
+    """Return the least and the largest time of Muon over that of spectral descent, of which `shortest` is the least.
 
-    From layers of typical singular value `start`; holds where `muon_margin` is at least 1.
+    From layers of typical singular value `init_scale`; holds where `muon_margin` is at least 1.
     """
-    late = MEMORY * learning_rate / time
-    return (1 - start / time) / LONGEST, (1 + start / time) / SHORTEST + late
+    start, memory = init_scale / shortest, MEMORY * learning_rate / shortest
+    return (1 - start) / LONGEST, (1 + start) / SHORTEST + memory
 
 
 def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:

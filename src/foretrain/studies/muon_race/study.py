@@ -106,7 +106,7 @@ def carrying(runs):
 
 
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
-DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False}
+DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "scale": "semilogx"}
 PATHS = {"x": "init_scale", "by": "depth", "scale": "semilogx", "label": "Paths carrying a mode"}
 FIGURES = {
     "order": figure(

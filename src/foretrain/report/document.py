@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims import markup
-from foretrain.results.files import refused, write_atomic
+from foretrain.results.files import disk_errors, write_atomic
 
 _LIVE = ("save.js", "uplot.js", "curves.js")
 
@@ -44,9 +44,7 @@ def write_document(path: Path, text: str) -> Path:
     Raises:
         FolderError: the folder cannot be made or written.
     """
-    try:
+    with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(path, error) from error
     # What UTF-8 cannot hold becomes a question mark, so that any text can stand on a page.
     return write_atomic(path, text.encode("utf-8", "replace"))

@@ -63,8 +63,7 @@ def test_stored_weights_have_one_start_and_no_interval(folder):
     save_file(weights, folder / "model.safetensors")
     files = folder / "model.safetensors", folder / "data.npz"
     result = explain_files(*files, learning_rate=0.1, steps=5)
-    assert result.starts == 1
-    assert result.weights == sum(item.size for item in weights.values())
+    assert (result.starts, result.weights) == (1, sum(item.size for item in weights.values()))
     assert SINGLE in str(result)
     hidden = np.maximum(X @ weights["first.weight"].T, 0)
     loss = ((hidden @ weights["last.weight"].T - Y) ** 2).mean() / 2
@@ -121,9 +120,8 @@ def model(tmp_path):
 
 def test_a_nonlinearity_that_is_not_the_networks_is_refused_with_its_name(model):
     """A SiLU network was read as one of ReLU without a word."""
-    with pytest.raises(
-        ArgumentError, match=r"differ by up to .* of the largest\. Try --activation silu\."
-    ):
+    says = r"differ by up to .* of the largest\. Try --activation silu\."
+    with pytest.raises(ArgumentError, match=says):
         function_at(model, WIDE, outputs=outputs("silu").astype(np.float32))
     function = function_at(model, WIDE, outputs=outputs("silu"), activation="silu")
     assert function.notes == ()
@@ -150,8 +148,7 @@ def test_outputs_stored_with_the_weights_are_compared(tmp_path):
     stored = {name: item.astype(np.float32) for name, item in WEIGHTS.items()}
     save_file(stored | {"outputs": outputs().astype(np.float32)}, tmp_path / "m.safetensors")
     function = function_at(tmp_path / "m.safetensors", WIDE)
-    assert function.notes == ()
-    assert function.names == tuple(WEIGHTS)
+    assert (function.notes, function.names) == ((), tuple(WEIGHTS))
     with pytest.raises(ArgumentError, match="up to"):
         function_at(tmp_path / "m.safetensors", WIDE[::-1].copy())
 
@@ -184,9 +181,8 @@ def test_a_python_file_gives_the_model_that_is_named(tmp_path):
     file.write_text(CODE)
     for name in ("plain", "made"):
         function = function_at(f"{file}:{name}", WIDE)
-        np.testing.assert_allclose(
-            function.outputs(WIDE), np.tanh(WIDE @ np.ones((4, 2))), atol=1e-14
-        )
+        exact = np.tanh(WIDE @ np.ones((4, 2)))
+        np.testing.assert_allclose(function.outputs(WIDE), exact, atol=1e-14)
         assert function.names == ("w",)
     with pytest.raises(ArgumentError, match="`outputs` must be those"):
         function_at(f"{file}:plain", WIDE, outputs=np.ones((30, 2)))
@@ -245,8 +241,8 @@ def test_examples_are_an_npz_file_or_npy_files(tmp_path):
     np.save(tmp_path / "y.npy", Y)
     for arguments in (["both.npz"], ["x.npy", "y.npy"]):
         function = read_examples(*(tmp_path / name for name in arguments))
-        np.testing.assert_array_equal(function["x"], X)
-        np.testing.assert_array_equal(function["y"], Y)
+        assert (function["x"] == X).all()
+        assert (function["y"] == Y).all()
     assert list(read_examples(tmp_path / "x.npy")) == ["x"]
     with pytest.raises(ArgumentError, match="`labels` must be left out"):
         read_examples(tmp_path / "both.npz", tmp_path / "y.npy")
@@ -254,10 +250,8 @@ def test_examples_are_an_npz_file_or_npy_files(tmp_path):
 
 def test_sections_of_ones_own_without_a_weight_are_analysed():
     """They have no free directions by section, but the equations of the function have, each with its source."""
-    sections = [
-        Section(lambda p, f: jnp.tanh(p["w"] @ f), inputs=4),
-        Section(lambda p, f: p["v"] @ f),
-    ]
+    first, last = (lambda p, f: jnp.tanh(p["w"] @ f)), (lambda p, f: p["v"] @ f)
+    sections = [Section(first, inputs=4), Section(last)]
     network = network_of(sections, [{"w": np.ones((3, 4))}, {"v": np.eye(2, 3)}])
     assert free_directions(network, WIDE).sections == {}
     assert free_directions(network, WIDE, scale=0.1).free == 0

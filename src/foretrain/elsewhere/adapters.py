@@ -254,27 +254,22 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _safetensors(path):
+    import jax.numpy as jnp
     from safetensors import SafetensorError, deserialize
 
     try:
         stored = deserialize(path.read_bytes())
     except (SafetensorError, OSError) as error:
-        raise argument_error(
-            "model", "be a whole safetensors file", f"{path.name}: {error}"
-        ) from None
+        rule = "be a whole safetensors file"
+        raise argument_error("model", rule, f"{path.name}: {error}") from None
+    kinds = _KINDS | {"BF16": jnp.bfloat16}
     arrays = {}
     for name, tensor in stored:
-        kind, raw = tensor["dtype"], tensor["data"]
-        if kind == "BF16":  # the upper half of a float32
-            array = (np.frombuffer(raw, "<u2").astype("<u4") << 16).view("<f4")
-        elif kind in _KINDS:
-            array = np.frombuffer(raw, _KINDS[kind])
-        else:
-            rule, got = "hold floats of 16, 32 or 64 bits", f"{path.name} has {kind}"
+        if tensor["dtype"] not in kinds:
+            rule, got = "hold floats of 16, 32 or 64 bits", f"{path.name} has {tensor['dtype']}"
             raise argument_error("model", rule, got, "Convert it: tensor.float().")
-        arrays[name] = (array.astype(np.float32) if kind == "F16" else array).reshape(
-            tensor["shape"]
-        )
+        array = np.frombuffer(tensor["data"], kinds[tensor["dtype"]]).reshape(tensor["shape"])
+        arrays[name] = array.astype(np.float32) if tensor["dtype"] in ("F16", "BF16") else array
     return arrays
 
 

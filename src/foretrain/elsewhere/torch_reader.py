@@ -178,9 +178,6 @@ def _unread(node, name):
     short = kind.rsplit(".", 1)[-1]
     short = f"nn.{short}" if kind.startswith("torch.nn.") else short
     place = f"`{where}`" if where else "it"
-    return argument_error(
-        "model",
-        "be made of what is read",
-        f"{place} is a `{short}`, which is not read, for its `{name}`",
-        "Try apply(params, x) in JAX.",
-    )
+    rule, repair = "be made of what is read", "Try apply(params, x) in JAX."
+    got = f"{place} is a `{short}`, which is not read, for its `{name}`"
+    return argument_error("model", rule, got, repair)

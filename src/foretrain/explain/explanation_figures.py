@@ -8,7 +8,7 @@ from foretrain.explain.curve_comparison import CurveComparison
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.simulated import Corner, cause_name, corner_name
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import INK, PALETTE, panels, seed_band, style, theory_line
+from foretrain.figures.style import COLOURS, INK, PALETTE, panels, seed_band, style, theory_line
 
 _THEORIES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 1.8, 1.2, 1.8)))  # dashes
 _DASHES = ["-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5))]  # equal curves are all seen
@@ -100,7 +100,6 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
     """Draw the measured runs over the theories."""
     with style():
         figure, ax = panels(height=4.4)
-        colours = [colour for name, colour in PALETTE.items() if name != "black"]
         shown = [
             name
             for name in comparison.curves
@@ -108,7 +107,7 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
         ]
         for place, name in enumerate(shown):
             losses = comparison.curves[name]
-            line = theory_line(colours[place % 6], linestyle=_THEORIES[place % 3])
+            line = theory_line(COLOURS[place % 6], linestyle=_THEORIES[place % 3])
             top = 2 * losses[:, 0].mean()
             curve = np.fmin(losses.mean(0), top)
             ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)

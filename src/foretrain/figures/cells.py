@@ -209,7 +209,6 @@ def _edges(values) -> np.ndarray:
 
 
 def _is_geometric(values) -> bool:
-    values = np.sort(np.asarray(values, float))
     if len(values) < 3 or values[0] <= 0:
         return False
     steps, ratios = np.diff(values), np.diff(np.log(values))

@@ -7,13 +7,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, legend_below, panels
+from foretrain.figures.style import COLOURS, INK, legend_below, panels
 from foretrain.words import number
 
 MOST = 10_000  # edges; more are not told apart
 _BETWEEN, _ALONE = "#9aa0a6", "#d5d9dd"
-_COLOURS = [colour for name, colour in PALETTE.items() if name != "black"]
-_COLOURS += ["#8c6d31", "#5254a3", "#637939", "#ad494a"]  # further modules come round again
+# Further modules come round again.
+_COLOURS = [*COLOURS, "#8c6d31", "#5254a3", "#637939", "#ad494a"]
 
 
 def drawn_edges(

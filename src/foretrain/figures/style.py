@@ -37,6 +37,7 @@ PALETTE = {
     "sky": "#56b4e9",
     "black": "#000000",
 }
+COLOURS = list(PALETTE.values())[:-1]  # of lines among each other: all but black
 OPTIMISER_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
 # Of a second theory in one panel, told apart without colour, too.
 SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))

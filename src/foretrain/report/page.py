@@ -25,11 +25,7 @@ def render(
     # Sections that derive sentences, see `foretrain.report.derivation`.
     derived: Sequence[Derivation] = (),
 ) -> str:
-    """Compose the page.
-
-    Returns:
-        A whole HTML document. Equal arguments give equal text.
-    """
+    """Compose the page, a whole HTML document; equal arguments give equal text."""
     claims = verdicts(summary, figures, derived)
     shown = sections(summary, claims, figures, derived, live)
     return document(

@@ -182,11 +182,9 @@ def _claims(summary: Mapping, claims: Verdicts | None) -> dict:
     if summary.get("claims") is None:
         return {}
     return {
-        "groups": claims.groups if claims else [],
-        "places": claims.places if claims else {},
+        "verdicts": claims,
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
-        "together": f"{claims.tally}. {claims.size} {claims.together}" if claims else "",
         "seeds": bool(summary.get("by_seed")),
     }
 

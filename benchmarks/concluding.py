@@ -2,6 +2,7 @@
 
 Run with ``python benchmarks/concluding.py FOLDER``, of a folder that ``foretrain run`` has written: what is there is folded,
 judged, stored and drawn again, as ``foretrain report`` does. With ``--source PATH`` the foretrain in that folder does it.
+Behind the seconds of each phase stand those of a core, which other work on the machine moves less.
 """
 
 import argparse
@@ -10,6 +11,8 @@ import importlib
 import sys
 import time
 from unittest import mock
+
+import numpy as np
 
 PHASES = {
     "read, fold, predict": ("labelled",),
@@ -27,32 +30,36 @@ def main(arguments=None):
     chosen = options.parse_args(arguments)
     if chosen.source:
         sys.path.insert(0, chosen.source)
-    began = time.perf_counter()
+    began = clocks()
     conclude = importlib.import_module("foretrain.laboratory.conclude")
     rebuild = importlib.import_module("foretrain.laboratory.conduct").rebuild
-    seconds = {"import": time.perf_counter() - began}
+    seconds = {"import": clocks() - began}
     with contextlib.ExitStack() as patches:
         for phase, names in PHASES.items():
-            seconds[phase] = 0.0
+            seconds[phase] = np.zeros(2)
             for name in (name for name in names if hasattr(conclude, name)):
                 call = timed(getattr(conclude, name), seconds, phase)
                 patches.enter_context(mock.patch.object(conclude, name, call))
         rebuild(chosen.folder)
-    for phase, spent in seconds.items():
-        print(f"{phase:26s} {spent:6.2f} s")
-    assert all(seconds.values()), seconds
-    print(f"{'whole':26s} {time.perf_counter() - began:6.2f} s")
+    for phase, (wall, core) in {**seconds, "whole": clocks() - began}.items():
+        print(f"{phase:26s} {wall:6.2f} s {core:6.2f} s of a core")
+    assert np.all([*seconds.values()]), seconds
+
+
+def clocks():
+    """Seconds of the wall and of a core, since some time."""
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def timed(function, seconds, phase):
     """Return a function that adds the seconds that it takes to those of a phase."""
 
     def call(*arguments, **options):
-        began = time.perf_counter()
+        began = clocks()
         try:
             return function(*arguments, **options)
         finally:
-            seconds[phase] += time.perf_counter() - began
+            seconds[phase] += clocks() - began
 
     return call
 

@@ -19,6 +19,7 @@ RENAMED: dict[str, str] = {
     "connectivity/stuck-limit": "connectivity/limit",
     "connectivity/missed-limit": "connectivity/limit",
     "connectivity/sparse": "connectivity/other-shapes",
+    "landscapes/cross.corrected": "landscapes/at-each-temperature",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
@@ -32,7 +33,6 @@ DIFFERS: dict[str, str] = {
     "modular-transformer/decay-in-the-wide-toy": "merged into decay-and-dimension, judged seed by seed",
     "landscapes/*": "the library's sampler in place of Metropolis walkers, and other points in the box",
     "entangled-networks/*": "the one sampler of the library, in place of NUTS with its own draws",
-    "interacting-modules/*": "the one sampler of the library, in place of NUTS with its own draws",
     "free-directions/old-gates": "counts seeds in place of networks",
     "deep-linear-coefficients/*": "the one sampler of the library, in place of Langevin steps with Metropolis",
     "degeneracy-over-training/rectified-measured": "SciPy's Levenberg-Marquardt ends at other minima",
@@ -70,14 +70,13 @@ DIFFERS: dict[str, str] = {
     "masked-rank-one/zero-loss-generalises": "judges stuck runs too, and the larger of both deviations",
     "translation/stuck-loss": "judges besides that no loss lies below its bound",
     "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
-    "interacting-modules/linear-sum": "judges the larger deviation of linear modules and of modules of tanh",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
     "landscapes/by-volume": "a check of the closed form, which tests of theory/landscapes make",
     "landscapes/by-temperature": "`same-curve.corrected` judges the same sampled mean against the same closed form",
-    "landscapes/plane": "cannot fail alone: `cross.corrected` judges it beside the others",
-    "landscapes/partial": "`cross.corrected` judges it beside the others",
+    "landscapes/plane": "cannot fail alone: `at-each-temperature` judges it beside the others",
+    "landscapes/partial": "`at-each-temperature` judges it beside the others",
     "ridge-grokking/never": "predicted-steps judges it: the closed form says never of these runs",
     "image-grokking/usual-start": "merged into larger-start, judged seed by seed",
     "permutation-group/grows": "tests a sign; sooner has the trend with the samples",
@@ -224,7 +223,7 @@ DROPPED: dict[str, str] = {
         )
     },
     **{
-        f"modules/sampled-{id}": "in interacting-modules now, sampled by the library"
+        f"modules/sampled-{id}": "in planted-modules now, sampled by the library"
         for id in (
             *("additive", "one-each", "constrained-sum", "constrained-sum.corrected"),
             *("linear-sum", "smooth-sum"),
@@ -297,13 +296,13 @@ DROPPED: dict[str, str] = {
     "trained-fraction/connectivity": "repeats `connectivity-small-init` further from its limit; never holds at its seeds",
     "trained-fraction/never-trained": "follows from `trained-routes-alone`: without a gradient weights stay as they were",
     "trained-fraction/same-mask": "merged into `trained-routes-alone`, which judges the largest of all gaps",
-    "modules/one-each": "interacting-modules/one-each judges it by sampling",
+    "modules/one-each": "planted-modules/one-each judges it by sampling",
     "modules/smooth-sum": "linear-sum judges the larger deviation of both",
     "modules/secant-slope": "strengths-add judges the cost of one variable, too",
     "entangled-networks/rotation": "modular-is-lower.corrected and as-derived judge the pair",
     "entangled-networks/cancelling": "modular-is-lower.corrected and as-derived judge the pair",
     "entangled-networks/shared-once": "modular-is-lower.corrected and as-derived judge the pair",
-    "interacting-modules/smooth-sum": "linear-sum judges the larger deviation of both",
+    "interacting-modules/*": "in planted-modules now, as `one-each` and `sampled-...`, on other draws",
     "deep-linear-coefficients/fewer": "cannot fail: the closed form is below half the parameters at every shape",
 }
 # Parameters of before, as "study/parameter", to those of now.

@@ -185,13 +185,19 @@ def superposition(script, tmp_path):
     script.main(gradients=2000)
 
 
+def same_training(script, tmp_path):
+    script.STARTS, script.DRAWS, script.EVERY, script.NUMBERS = 8, 2, (10,), (3,)
+    script.NETWORKS = {"batches": script.NETWORKS["batches"]}
+    assert [len(row) for row in script.main()[1.0, "minibatches"]] == [2]
+
+
 def translation(script, tmp_path):
     script.SCALES, script.FRACTIONS = (0.1,), (1.0,)
     script.SEEDS, script.LANES, script.MOST = 1, 3, 40
     script.main(2, 2, 2)
 
 
-LONG = "explain_size gpu lanes grokking nuts own_networks side_by_side superposition".split()
+LONG = "explain_size gpu lanes grokking nuts own_networks same_training side_by_side superposition".split()
 LONG += ["estimates", "sampler_choice", "translation"]
 # `verdict_changes` holds words alone.
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"verdict_changes"})

@@ -90,11 +90,8 @@ def shaped(**shapes):
 
 def test_layers_are_in_the_one_order_in_which_they_chain():
     """Names alone would read `inp, body, head` as body, head, inp."""
-    assert adapters.order_of(shaped(body=(4, 4), head=(2, 4), inp=(4, 3))) == [
-        "inp",
-        "body",
-        "head",
-    ]
+    layers = shaped(body=(4, 4), head=(2, 4), inp=(4, 3))
+    assert adapters.order_of(layers) == ["inp", "body", "head"]
     numbered = {f"l{at}": (3, 3) for at in (10, 9, 2)}
     assert adapters.order_of(shaped(**numbered)) == ["l2", "l9", "l10"]
     square = shaped(inp=(3, 3), body=(3, 3), head=(2, 3))
@@ -168,10 +165,7 @@ def test_files_that_cannot_be_used_are_refused_in_a_line(tmp_path):
         ({"a.weight": np.ones((2, 3)), "b.weight": np.ones((2, 3))}, "a 2 x 3, b 2 x 3"),
         ({"a.weight": np.ones((2, 3)), "norm.weight": np.ones(2)}, r"norm.*model\.py:name"),
         ({"a.weight": np.full((2, 3), np.nan)}, "finite"),
-        (
-            {"a.weight": np.ones((2, 3)), "norm.scale": np.ones(2)},
-            r"has `norm.scale`.*model\.py:name",
-        ),
+        ({"a.weight": np.ones((2, 3)), "norm.scale": np.ones(2)}, r"has `norm.scale`.*py:name"),
         ({}, "no weight"),
     ):
         with pytest.raises(ArgumentError, match=says):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError, ForetrainError
+from foretrain.explain import own_network
 from foretrain.explain.own_network import batches, described, starts
 
 X = np.random.default_rng(0).standard_normal((10, 3))
@@ -50,11 +51,14 @@ def test_a_schedule_gives_the_rate_of_every_step():
         ({"batch_size": 11}, "`batch_size` must be between 1 and 10, but is 11"),
         ({"learning_rate": -1}, "`learning_rate` must be greater than 0"),
         ({"learning_rate": lambda step: np.nan}, "`learning_rate` must be finite"),
+        ({"learning_rate": np.ones(1)}, "`learning_rate` must be finite, .* for each of 2 steps"),
+        ({"order": np.array([[0, 1], [2, 10]])}, "`order` must hold whole numbers below 10, .* but has 2 rows up to 10"),
         ({"optimizer": "lion"}, "`optimizer` must be one of"),
         ({"loss": "hinge"}, "`loss` must be one of"),
         ({"loss": lambda outputs, y: outputs}, "`loss` must return one number"),
         ({"x_test": X}, "`x_test` must be given together"),
         ({"x_test": X[:, :2], "y_test": Y}, r"`x_test` must have examples of shape \(3,\)"),
+        ({"init": lambda key: {"params": init(key), "batch_stats": [Y[0]]}}, "Flax's parameters alone, but has batch_stats"),
         ({"init": lambda key: [np.arange(3)]}, "`init` must return a pytree of floating arrays"),
         ({"loss": "cross_entropy"}, "`y` must hold class numbers from 0 to 0"),
         ({"apply": lambda w, x: x @ w[0] @ w[1] @ w[1]}, r"test_own_network.py, line \d+: TypeError"),
@@ -64,6 +68,12 @@ def test_what_cannot_be_used_is_refused_in_one_line(change, words):
     whole = {"apply": apply, "init": init, "x": X, "y": Y, "learning_rate": 0.1, "steps": 2}
     with pytest.raises(ForetrainError, match=words):
         described(**whole | change)
+
+
+def test_random_numbers_in_a_network_are_named():
+    noisy = lambda w, x: apply(w, x) + jax.random.normal(jax.random.key(0), (len(x), 1))  # noqa: E731
+    training = described(noisy, init, X, Y, learning_rate=0.1, steps=2)
+    assert training.notes == (own_network._DRAWS,)
 
 
 def test_an_init_that_ignores_its_key_is_refused(x64):

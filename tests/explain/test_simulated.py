@@ -42,6 +42,7 @@ OPTIONS = {
     "decay in batches": {"batch_size": 5, "weight_decay": 0.03},
     "momentum": {"optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.03, "batch_size": 4},
     "schedule": {"learning_rate": lambda step: 0.2 / (1 + step / 9), "batch_size": 5},
+    "nesterov": {"optimizer": "nesterov", "learning_rate": np.geomspace(0.03, 0.01, 60)},
     "cross_entropy": {"loss": "cross_entropy", "y": np.arange(12) % 2, "y_test": np.arange(5) % 2},
 }
 
@@ -150,13 +151,13 @@ def test_sharpness_is_that_of_the_dense_hessian(x64):
     assert np.isclose(few, 3.0)
 
 
-def test_the_edge_of_descent_is_where_the_recursion_diverges(x64):
-    training, drawn, *_ = simulation()
+@pytest.mark.parametrize("options", [{}, {"optimizer": "nesterov", "momentum": 0.8}])
+def test_the_edge_of_descent_is_where_the_recursion_diverges(x64, options):
+    training, drawn, *_ = simulation(**options)
     share = Kernel(training, start_of(drawn, 0)).edge
     for factor, grows in ((0.98, False), (1.02, True)):
-        training, drawn, rows, simulator = simulation(
-            learning_rate=0.1 * factor / share, steps=2000
-        )
+        rate = 0.1 * factor / share
+        training, drawn, rows, simulator = simulation(learning_rate=rate, steps=2000, **options)
         kernel = Kernel(training, start_of(drawn, 0))
         assert np.isclose(kernel.edge, factor)
         assert diverged(kernel.predicted(rows[0], simulator.at).train) == grows

@@ -5,7 +5,7 @@ import pytest
 from legible import troubles
 from made_claims import sample
 
-from foretrain.figures import draw_cells
+from foretrain.figures.cells import draw_cells
 
 SCALES = [float(scale) for scale in np.geomspace(0.05, 1.2, 5)]
 

@@ -7,7 +7,7 @@ from legible import troubles
 
 import foretrain
 from foretrain.errors import ForetrainError
-from foretrain.figures import curves, draw_cells
+from foretrain.figures import cells, curves
 from foretrain.figures.style import style
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import rules
@@ -56,7 +56,7 @@ def test_every_figure_of_a_study_can_be_read(name, over, tmp_path, monkeypatch):
         options["steps"] = 8 * study.Parameters.__dataclass_fields__["observe_every"].default
     result = foretrain.run(name, seeds=2, workers=1, quiet=True, out=tmp_path / "out", **options)
     axes = {name: list(values) for name, values in result.grid.axes.items()}
-    drawings = draw_cells(list(result.claims), axes)
+    drawings = cells.draw_cells(list(result.claims), axes)
     if study.figures is None:
         drawings |= curves.draw(result.grid)
     with style():

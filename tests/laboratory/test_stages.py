@@ -16,15 +16,12 @@ JUDGING = Stage("Judging", 12, 36, "cells")
 RUNNING = Stage("Training", 12, 40, "runs", "9 converged, 3 took all steps", "at most 2 h 5 min")
 
 
-def test_a_bar_tells_what_is_known_of_a_stage():
+def test_a_bar_and_a_line_of_a_log_tell_what_is_known_of_a_stage():
     assert "".join(line(JUDGING, 60, 42.3)) == "Judging     ━━━━────────  12 of 36 cells, for 42 s"
     assert "".join(line(JUDGING, 60, 42.3, "ascii")).startswith("Judging     ####--------  12 of")
     assert "".join(line(Stage("Drawing"), 80, 3.0)) == "Drawing     for 3 s"
     message = line(RUNNING, 140, 60.0)[-1]
     assert message == "12 of 40 runs, at most 2 h 5 min left, 9 converged, 3 took all steps"
-
-
-def test_a_line_of_a_log_tells_what_is_known_of_a_stage():
     assert sentence(JUDGING) == "Judging: 12 of 36 cells."
     assert sentence(Stage("Drawing", 0, 1, "figures", "loss")) == "Drawing: 0 of 1 figure, loss."
     assert sentence(Stage("Reading", of="runs")) == "Reading."

@@ -23,39 +23,45 @@ HERE = {"symbols": (19,), "rate": (0.03, 0.3), "steps": (4000,)}
     ],
 )
 def test_a_size_differs_where_the_document_has_other_values(fields, differs):
-    assert [*size_of(sample(**fields), HERE, DOCUMENT)] == differs
+    assert [*size_of(sample(**fields), HERE, [DOCUMENT])] == differs
 
 
 def test_more_steps_and_more_values_along_an_axis_are_no_smaller_size():
     more = {"symbols": (53,), "rate": (0.001, 0.01, 0.03, 0.1), "steps": (4000,)}
-    assert size_of(sample(along={"rate": (0.001, 0.1)}), more, DOCUMENT) == {}
+    assert size_of(sample(along={"rate": (0.001, 0.1)}), more, [DOCUMENT]) == {}
     fewer = {**more, "steps": (1000,)}
-    assert size_of(sample(along={"rate": (0.001, 0.1)}), fewer, DOCUMENT) == {
+    assert size_of(sample(along={"rate": (0.001, 0.1)}), fewer, [DOCUMENT]) == {
         "steps": ("1000", "2000")
     }
 
 
 def test_of_a_long_list_of_texts_the_length_is_said_beside_that_of_the_document():
     networks, along = tuple("abcdefgh"), sample(along={"network": ("a", "c")})
-    size = size_of(along, {"network": networks[:3]}, {"network": networks})
+    size = size_of(along, {"network": networks[:3]}, [{"network": networks}])
     assert size == {"network": ("3 of the document's 8 values", "")}
     assert rows([sample(size=size)])[0].details["Size"] == "network 3 of the document's 8 values"
-    few = size_of(along, {"network": ("a",)}, {"network": ("a", "b")})
+    few = size_of(along, {"network": ("a",)}, [{"network": ("a", "b")}])
     assert few == {"network": ("a", "a, b")}
-    other = size_of(along, {"network": ("z",)}, {"network": networks})
+    other = size_of(along, {"network": ("z",)}, [{"network": networks}])
     assert other["network"][0] == "z"
 
 
 def test_without_a_document_no_size_is_known():
-    assert size_of(sample(), HERE, None) is None
+    assert size_of(sample(), HERE, []) is None
     assert "no preset `paper`" in rows([sample()])[0].details["Size"]
 
 
 def test_at_the_size_of_the_document_nothing_differs_and_symbols_tell_the_size_of_a_transformer():
     for name in ("modular-transformer", "routing", "bumps"):
-        document = document_values(catalogue.load(name))
-        assert size_of(sample(), document, document) == {}
-    assert next(iter(document_values(catalogue.load("modular-transformer")))) == "symbols"
+        (document,) = document_values(catalogue.load(name))
+        assert size_of(sample(), document, [document]) == {}
+    assert next(iter(document_values(catalogue.load("modular-transformer"))[0])) == "symbols"
+
+
+def test_a_claim_is_laid_beside_the_size_from_which_it_differs_least():
+    sizes = document_values(catalogue.load("planted-modules"))
+    here = {**sizes[0], "gradients": (1000,)}
+    assert size_of(sample(), here, sizes) == {"gradients": ("1000", "4000000")}
 
 
 def test_a_verdict_says_at_what_size_it_was_reached_unless_that_is_the_one_of_the_document():

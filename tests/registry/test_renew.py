@@ -14,8 +14,6 @@ from foretrain.registry.measure import command_of, measure
 from foretrain.registry.record import read, write
 from foretrain.registry.renew import renewable, renewed
 
-CHANGED = "makes the runs, predicts, judges"
-
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):

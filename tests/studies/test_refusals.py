@@ -58,6 +58,7 @@ REFUSED = {
         ),
     ],
     "pathway-race": [({"paths": 25}, "must be the square of a divisor of `domains` = 12")],
+    "planted-modules": [({"part": "both", "mediators": 3}, "must be at most 2 where a part is")],
     "routing": [
         ({"hidden_width": 6, "data": "digits"}, "must be at least 10, the number of modes"),
         ({"init_scale": -1.0}, "`init_scale` must be greater than 0, but is -1"),

@@ -6,6 +6,7 @@ names, so that a lambda is as good as the library's own. Pickled files are refus
 
 import itertools
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -253,27 +254,22 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _safetensors(path):
+    import jax.numpy as jnp
     from safetensors import SafetensorError, deserialize
 
     try:
         stored = deserialize(path.read_bytes())
     except (SafetensorError, OSError) as error:
-        raise argument_error(
-            "model", "be a whole safetensors file", f"{path.name}: {error}"
-        ) from None
+        rule = "be a whole safetensors file"
+        raise argument_error("model", rule, f"{path.name}: {error}") from None
+    kinds = _KINDS | {"BF16": jnp.bfloat16}
     arrays = {}
     for name, tensor in stored:
-        kind, raw = tensor["dtype"], tensor["data"]
-        if kind == "BF16":  # the upper half of a float32
-            array = (np.frombuffer(raw, "<u2").astype("<u4") << 16).view("<f4")
-        elif kind in _KINDS:
-            array = np.frombuffer(raw, _KINDS[kind])
-        else:
-            rule, got = "hold floats of 16, 32 or 64 bits", f"{path.name} has {kind}"
+        if tensor["dtype"] not in kinds:
+            rule, got = "hold floats of 16, 32 or 64 bits", f"{path.name} has {tensor['dtype']}"
             raise argument_error("model", rule, got, "Convert it: tensor.float().")
-        arrays[name] = (array.astype(np.float32) if kind == "F16" else array).reshape(
-            tensor["shape"]
-        )
+        array = np.frombuffer(tensor["data"], kinds[tensor["dtype"]]).reshape(tensor["shape"])
+        arrays[name] = array.astype(np.float32) if tensor["dtype"] in ("F16", "BF16") else array
     return arrays
 
 
@@ -306,3 +302,24 @@ def of_equinox(module: Any, x: Any) -> Function:
     except ArgumentError as error:
         return replace(function, notes=(f"No layers for an interaction basis: {error}",))
     return layered
+
+
+def check_collections(name: str, weights: Any) -> None:
+    """Refuse weights of Flax beside which other variables stand, such as the moments of BatchNorm.
+
+    Raises:
+        ArgumentError: They hold a collection beside ``params``, or a variable of `flax.nnx` other than a `Param`.
+    """
+    import jax
+
+    nnx, others = sys.modules.get("flax.nnx"), set()
+    if isinstance(weights, Mapping) and "params" in weights:
+        others = {str(key) for key in weights} - {"params"}
+    if nnx is not None:
+        nodes = jax.tree.leaves(weights, is_leaf=lambda node: isinstance(node, nnx.Variable))
+        variables = [node for node in nodes if isinstance(node, nnx.Variable)]
+        others |= {type(node).__name__ for node in variables if not isinstance(node, nnx.Param)}
+    if others:
+        got = f"has {', '.join(sorted(others))}, which descent would move"
+        repair = "Let `apply` hold it, in evaluation."
+        raise argument_error(name, "give Flax's parameters alone", got, repair)

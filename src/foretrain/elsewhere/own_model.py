@@ -61,6 +61,7 @@ class OwnModel:
         except Exception as error:
             rule, got = "draw weights from a key", f"raises at {place(error)}"
             raise argument_error("init", rule, got) from error
+        adapters.check_collections("init", first)
         return function_of(self.apply, first, x, notes=(_DRAWN,))
 
 
@@ -139,6 +140,7 @@ def function_from(model: Any, x: np.ndarray, layers: Sequence[str] | None = None
         model.check(x)
         return model
     if isinstance(model, tuple) and len(model) == 2 and callable(model[0]):
+        adapters.check_collections("params", model[1])
         return function_of(*model, x)
     if equinox is not None and isinstance(model, equinox.Module):
         return adapters.of_equinox(model, x)
@@ -188,7 +190,7 @@ def _of_functions(path, values, x) -> OwnModel:
     if callable(values.get("init")):
         return OwnModel(values["apply"], values["init"])
     if "params" in values:
-        return _single(function_of(values["apply"], values["params"], x))
+        return _single(function_from((values["apply"], values["params"]), x))
     raise argument_error("model", "define the function `init`, or `params`", f"`{path}` does not")
 
 
@@ -199,13 +201,13 @@ def _of_object(model, x, layers) -> OwnModel:
     if isinstance(model, tuple) and len(model) == 2 and all(map(callable, model)):
         return OwnModel(*model)
     if is_network(model) or not callable(model):
-        return _single(function_from(model, x, layers))
+        return _single(function_from(model, x, layers), _evaluation(model, x))
     by_key = _takes_key(model)
     first = _called(model, **({"key": stream_key(0, 0, "weights")} if by_key else {}))
     function = function_from(first, x, layers)
     is_module = torch is not None and isinstance(first, torch.nn.Module)
     if not (by_key or is_module):
-        return _single(function)
+        return _single(function, _evaluation(first, x))
     note = "Every start is made by calling the name again, " + (
         "with its key." if by_key else "PyTorch's seed drawn from its key."
     )
@@ -216,7 +218,7 @@ def _of_object(model, x, layers) -> OwnModel:
         with _seeded(torch, key):
             return _weights(_called(model))
 
-    notes = (*function.notes, note, *(_evaluation(torch, first) if is_module else ()))
+    notes = (*function.notes, note, *_evaluation(first, x))
     return OwnModel(function.apply, init, notes=notes, stored=function)
 
 
@@ -244,7 +246,7 @@ def _called(model, **key):
 def _drawn_anew(torch, module, x, layers) -> OwnModel:
     """Return a module with the starts that its layers draw by themselves."""
     function = function_from(module, x, layers)
-    evaluation = _evaluation(torch, module)
+    evaluation = _evaluation(module, x)
     owners = {name: module.get_submodule(name.rpartition(".")[0]) for name in function.params}
     kept = [name for name, owner in owners.items() if not hasattr(owner, "reset_parameters")]
     if len(kept) == len(owners):
@@ -268,17 +270,37 @@ def _drawn_anew(torch, module, x, layers) -> OwnModel:
     return OwnModel(function.apply, init, notes=(*notes, *evaluation), stored=function)
 
 
-def _evaluation(torch, module) -> tuple[str, ...]:
-    """Return a line that names the submodules which act otherwise while PyTorch trains them."""
-    named = list(module.named_modules())
-    dropout, norm = torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._BatchNorm
-    off = [name or "it" for name, layer in named if isinstance(layer, dropout) and layer.p]
-    still = [name or "it" for name, layer in named if isinstance(layer, norm)]
-    if not (off or still):
-        return ()
+def _evaluation(model, x) -> tuple[str, ...]:
+    """Return lines that name what of a module acts otherwise in training, and buffers that are no weights."""
+    torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
+    off, still, buffers = [], [], []
+    if torch is not None and isinstance(model, torch.nn.Module):
+        from foretrain.elsewhere.torch_reader import acts_otherwise
+
+        kind = torch.nn.modules.dropout._DropoutNd
+        for name, layer in model.named_modules():
+            share = getattr(layer, "p" if isinstance(layer, kind) else "dropout", 0.0)
+            if isinstance(share, float) and share:  # a child may be named dropout
+                off.append(name or "it")
+            if getattr(layer, "running_mean", None) is not None:
+                still.append(name or "it")
+        named = (name for name, _ in model.named_buffers())
+        buffers = [name for name in named if (name.rpartition(".")[0] or "it") not in still]
+        if not (off or still) and acts_otherwise(model, x):
+            off.append("by no layer that is known")
+    elif equinox is not None and isinstance(model, equinox.Module):
+        from jax.tree_util import keystr, tree_leaves_with_path
+
+        kind = equinox.nn.Dropout
+        nodes = tree_leaves_with_path(model, is_leaf=lambda node: isinstance(node, kind))
+        dropouts = [(path, node) for path, node in nodes if isinstance(node, kind) and node.p]
+        off = [keystr(path, simple=True, separator=".") or "it" for path, _ in dropouts]
     parts = [f"dropout is off ({', '.join(off)})"] * bool(off)
-    parts += [f"batch normalisation has its stored moments ({', '.join(still)})"] * bool(still)
-    return (f"Trained in evaluation: {', '.join(parts)}. In PyTorch's training both act.",)
+    parts += [f"normalisation has its stored moments, no batch's ({', '.join(still)})"] * bool(
+        still
+    )
+    lines = [f"Trained in evaluation: {', '.join(parts)}."] * bool(parts)
+    return (*lines, *[f"Buffers stay as they are: {', '.join(buffers)}."] * bool(buffers))
 
 
 def _single(function, notes=()) -> OwnModel:

@@ -51,12 +51,7 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
         rule += " where layers are named" * bool(moving)
         got = f"has {still:,} that do not"
         raise argument_error("model", rule, got, "Try model.requires_grad_(True).")
-    module = copy.deepcopy(module).cpu().eval()
-    if any(leaf.dtype.itemsize == 2 for leaf in (*module.parameters(), *module.buffers())):
-        module = module.float()  # bfloat16 and float16
-    kind = next((leaf.dtype for leaf in module.parameters()), torch.float32)
-    whole = x.dtype.kind != "f"
-    batch = torch.as_tensor(np.array(x), dtype=torch.int64 if whole else kind)
+    module, batch = _copied(module, x)
     try:
         with torch.no_grad():
             parts = [module(batch[at : at + _BLOCK]) for at in range(0, len(x), _BLOCK)]
@@ -82,6 +77,27 @@ def of_torch(module: Any, x: Any, layers: Sequence[str] | None = None) -> Functi
     function.check(x)
     check_outputs(function, x, torch.cat(parts).double().numpy())
     return function.part(*moving) if still else function
+
+
+def acts_otherwise(module: Any, x: Any) -> bool:
+    """Return True if a module answers otherwise in PyTorch's training: by chance, by the batch, or by a rule of its own."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    module, batch = _copied(module, np.asarray(x)[:_BLOCK])
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        still = module(batch)
+        return not torch.allclose(module.train()(batch), still, 1e-4, 1e-6)
+
+
+def _copied(module, x):
+    """Return a copy of a module in evaluation, half precisions widened, and its batch."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    module = copy.deepcopy(module).cpu().eval()
+    if any(leaf.dtype.itemsize == 2 for leaf in (*module.parameters(), *module.buffers())):
+        module = module.float()  # bfloat16 and float16
+    kind = next((leaf.dtype for leaf in module.parameters()), torch.float32)
+    return module, torch.as_tensor(np.array(x), dtype=kind if x.dtype.kind == "f" else torch.int64)
 
 
 class _Graph:
@@ -162,9 +178,6 @@ def _unread(node, name):
     short = kind.rsplit(".", 1)[-1]
     short = f"nn.{short}" if kind.startswith("torch.nn.") else short
     place = f"`{where}`" if where else "it"
-    return argument_error(
-        "model",
-        "be made of what is read",
-        f"{place} is a `{short}`, which is not read, for its `{name}`",
-        "Try apply(params, x) in JAX.",
-    )
+    rule, repair = "be made of what is read", "Try apply(params, x) in JAX."
+    got = f"{place} is a `{short}`, which is not read, for its `{name}`"
+    return argument_error("model", rule, got, repair)

@@ -1,21 +1,24 @@
-r"""Runs made elsewhere against curves of theories: their distance, in losses and in spreads over starts.
+r"""Runs made elsewhere against curves of theories: their distance, in losses and in spreads over starts, and its level.
 
 With n starts of a theory and k measured runs, the distance in spreads is
 
-    sqrt( sum_t (mean of the runs - mean of the starts)^2 / sum_t s^2(t) (1/k + 1/n) ),
+    sqrt( sum_t (mean of the runs - mean of the starts)^2 / sum_t [ s^2(t) (1/k + 1/n) + v(t) ] ),
 
-s^2 the variance over starts. Its square is a ratio whose parts have the same mean where the runs are more starts of that
-theory, whatever the curves are and however their times depend on each other. Each start has such a distance from all others.
+s^2 the variance over starts and v that of the noise of minibatches, a sixth of the squared second difference of neighbouring
+losses. Its square is a ratio whose parts have the same mean where the runs are more starts of that theory, whatever the curves
+are and however their times depend on each other. By Box (1954) it then has about the law F(f, f(n - 1)), where f is
+(tr S)^2 / tr S^2 of the starts' covariance S over times. The level is the chance of as large a ratio.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 
 import numpy as np
+from scipy.special import fdtrc
 
-from foretrain.elsewhere.curves import Measured, read_measured
+from foretrain.elsewhere.curves import Measured, between, read_measured
 from foretrain.errors import StoreError, argument_error, path_argument, real
 from foretrain.explain.shares import bounded
 from foretrain.report.answer import Finding
@@ -31,13 +34,13 @@ class Distance:
         miss: Largest difference of the means over log time, over the loss at the theory's start.
         step: The step where it is.
         spreads: The distance in spreads over starts; None of a single start.
-        farthest: Largest such distance of one start from all others; None of fewer than three.
+        level: Share of runs of that theory which would be at least as far off; None of a single start.
     """
 
     miss: float
     step: int
     spreads: float | None
-    farthest: float | None
+    level: float | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,13 +48,13 @@ class CurveComparison(Finding):
     """Measured runs and theories.
 
     Attributes:
-        measured: The runs, at the steps that are compared: about evenly spaced in log time.
+        measured: The runs at the steps that are compared, about evenly spaced in log time: means over what is nearest to each.
         later: Number of their steps after the last one that was predicted, which are not compared.
         at: Steps of the theories' curves, shape (time,).
         curves: Losses of every theory, shape (start, time); `distances` likewise one per theory.
         run: The theory that is the training itself, where it was trained.
         ratio: Measured loss at the first step over that of the first theory there.
-        outside: True if the measured loss there is none that a start has.
+        outside: True if the measured loss there is none that a start has, by more than twice the noise.
     """
 
     measured: Measured
@@ -90,9 +93,8 @@ def compare_curves(
         StoreError: The folder holds neither, or a record that cannot be read.
     """
     files = [curves] if isinstance(curves, str | PathLike) else curves
+    at, theories = _stored(path_argument("second", folder), learning_rate)
     measured = read_measured(*files, step_column=step_column, loss_column=loss_column)
-    folder = path_argument("second", folder)
-    at, theories = _stored(folder, learning_rate)
     return curve_comparison(measured, at, theories, RUN if RUN in theories else None)
 
 
@@ -106,28 +108,23 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         )
     try:
         record = json.loads(path.read_text("utf-8"))
-        if "losses" in record:
-            losses = {name: _array(rows) for name, rows in record["losses"].items()}
-            return np.array(record["steps"]), losses
-        if learning_rate is None:
-            rule = "be the learning rate of the measured runs"
-            got = "is not given, and the prediction's time is step x rate"
-            raise argument_error("learning_rate", rule, got)
-        pace = real("learning_rate", learning_rate, above=0)
-        if "candidates" in record:
-            raise argument_error("second", "hold one prediction", "ranks several candidates")
-        losses = {"the prediction": _array([record["loss"]])}
-        if "trained" in record:
-            losses["networks trained beside it"] = _array(record["trained"]["loss"])
-        return np.array(record["times"]) / pace, losses
-    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        at, losses = record.get("steps"), record.get("losses")
+        if losses is None:
+            if learning_rate is None:
+                got = "is not given, and the prediction's time is step x rate"
+                raise argument_error("learning_rate", "be that of the measured runs", got)
+            pace = real("learning_rate", learning_rate, above=0)
+            if "candidates" in record:
+                raise argument_error("second", "hold one prediction", "ranks several candidates")
+            at, losses = np.array(record["times"]) / pace, {"the prediction": [record["loss"]]}
+            if "trained" in record:
+                losses["networks trained beside it"] = record["trained"]["loss"]
+        curves = {name: np.array(rows, float) for name, rows in losses.items()}
+        return np.array(at), curves
+    except (OSError, AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise StoreError(
             f"The record of `{folder}` cannot be read: {type(error).__name__}. Make it again by foretrain explain or predict."
         ) from None
-
-
-def _array(rows):
-    return np.array([[np.inf if loss is None else loss for loss in row] for row in rows], float)
 
 
 def curve_comparison(
@@ -150,49 +147,49 @@ def curve_comparison(
     if len(steps) < 2:
         rule = f"hold at least two steps up to {at[-1]}, the last that is predicted"
         raise argument_error("measured", rule, f"has {len(steps)}")
-    chosen = np.unique(np.abs(steps[:, None] - at[None]).argmin(0))
-    losses = measured.losses[:, within][:, chosen]
+    losses = measured.losses[:, within]
     lowest = losses.min()
     if lowest < 0 and all(np.nanmin(curve) >= 0 for curve in curves.values()):
         rule = "hold losses of at least 0, as all expected ones are"
         repair = "Is another column the loss? `--loss-column` names it."
         raise argument_error("measured", rule, f"has {lowest}", repair)
-    points = Measured(measured.names, steps[chosen], losses, measured.dropped)
-    expected = next(iter(curves.values()))
+    middles = (np.log1p(at[1:]) + np.log1p(at[:-1])) / 2
+    nearest = np.searchsorted(middles, np.log1p(steps))
+    begins = np.flatnonzero(np.diff(nearest, prepend=-1))
+    sizes = np.diff(begins, append=len(steps))
+    mean = lambda values: np.add.reduceat(values, begins, axis=-1) / sizes  # noqa: E731
+    places, expected = np.round(mean(steps)).astype(int), next(iter(curves.values()))
     first = float(expected[:, 0].mean())
-    started = _at(points.steps[:1], at, expected)
+    distances, noise = {}, np.zeros(1)
+    for name, curve in curves.items():
+        theory = between(steps, at, bounded(curve, np.full(len(curve), first)))
+        off = bounded(losses, np.full(len(losses), first)).mean(0) - theory.mean(0)
+        noise = np.pad(np.diff(off, 2) ** 2 / 6, 1, "edge") if len(off) > 2 else 0 * off
+        spreads = _spreads(mean(off), mean(theory), len(losses), (mean(noise) / sizes).sum())
+        worst = int(np.abs(mean(off)).argmax())
+        distances[name] = Distance(float(abs(mean(off)[worst])), int(places[worst]), *spreads)
+    begun, started = mean(losses)[:, 0].mean(), mean(between(steps, at, expected))[:, 0]
+    slack = 2 * first * np.sqrt(noise.max())
     return CurveComparison(
-        points,
+        replace(measured, steps=places, losses=mean(losses)),
         int((~within).sum()),
         at,
         curves,
-        {name: _distance(points, at, curve, first) for name, curve in curves.items()},
+        distances,
         run,
-        float(losses[:, 0].mean() / started.mean()),
-        not started.min() <= losses[:, 0].mean() <= started.max(),
+        float(begun / started.mean()),
+        not started.min() - slack <= begun <= started.max() + slack,
     )
 
 
-def _at(steps, at, losses):
-    """Curves (start, time) at other steps."""
-    return np.stack([np.interp(np.log1p(steps), np.log1p(at), curve) for curve in losses])
-
-
-def _distance(measured, at, losses, first):
-    theory = _at(measured.steps, at, bounded(losses, np.full(len(losses), first)))
-    runs = bounded(measured.losses, np.full(len(measured.losses), first))
-    off = np.abs(runs.mean(0) - theory.mean(0))
-    worst = int(off.argmax())
-    farthest = None
-    if len(theory) > 2:
-        singles = [_spreads(curve[None], np.delete(theory, k, 0)) for k, curve in enumerate(theory)]
-        farthest = max((spreads for spreads in singles if spreads is not None), default=None)
-    return Distance(float(off[worst]), int(measured.steps[worst]), _spreads(runs, theory), farthest)
-
-
-def _spreads(runs, theory):
-    if len(theory) < 2:
-        return None
-    spread = theory.var(0, ddof=1).sum() * (1 / len(runs) + 1 / len(theory))
-    off = ((runs.mean(0) - theory.mean(0)) ** 2).sum()
-    return float(np.sqrt(off / spread)) if spread > 0 else None
+def _spreads(off, theory, runs, noise):
+    """Distance in spreads over starts, and its level."""
+    starts, centred = len(theory), theory - theory.mean(0)
+    products = centred @ centred.T
+    whole = np.trace(products)
+    if starts < 2 or whole == 0:
+        return None, None
+    square = (off**2).sum() / (whole / (starts - 1) * (1 / runs + 1 / starts) + noise)
+    freedom = whole**2 / (products**2).sum()
+    level = fdtrc(freedom, freedom * (starts - 1), square)
+    return float(np.sqrt(square)), float(level)

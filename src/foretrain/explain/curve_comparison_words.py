@@ -10,6 +10,7 @@ from foretrain.report.answer import Answer, Table
 from foretrain.words import count, number
 
 _SAME_START = 0.02  # of the loss at the first step, within which measured and expected are alike
+_RARE = 0.05  # level below which runs are those of another training
 
 
 def answer(comparison: CurveComparison) -> Answer:
@@ -39,12 +40,10 @@ def table(comparison: CurveComparison, notes: list[str] | None = None) -> Table:
     """Return the distances from every theory."""
     rows = []
     for name, distance in comparison.distances.items():
-        spreads = "" if distance.spreads is None else number(distance.spreads, 2)
-        if distance.farthest is not None:
-            spreads += f" (a start: up to {number(distance.farthest, 2)})"
-        rows.append((name, f"{number(distance.miss, 2)} at step {distance.step}", spreads))
+        spreads = ["" if x is None else number(x, 2) for x in (distance.spreads, distance.level)]
+        rows.append((name, f"{number(distance.miss, 2)} at step {distance.step}", *spreads))
     heading = "Largest difference from the measured run, over the loss at the start"
-    return Table(heading, ("", "miss", "in spreads over starts"), rows, notes=notes or ())
+    return Table(heading, ("", "miss", "in spreads over starts", "level"), rows, notes=notes or ())
 
 
 def sentences(comparison: CurveComparison) -> list[str]:
@@ -64,15 +63,11 @@ def sentences(comparison: CurveComparison) -> list[str]:
             "is it the same loss (the mean over examples; of half the squared error), of the same examples and start?"
         )
     lines += _same_training(comparison)
-    others = {
-        name: distance.miss
-        for name, distance in comparison.distances.items()
-        if name != comparison.run
-    }
+    others = [name for name in comparison.distances if name != comparison.run]
     if others:
-        name = min(others, key=lambda other: others[other])
+        name = min(others, key=lambda other: comparison.distances[other].miss)
         lines.append(
-            f"Nearest to it is `{name}`, off by up to {number(others[name], 2)} of the loss at the start."
+            f"Nearest to it is `{name}`, off by up to {number(comparison.distances[name].miss, 2)} of the loss at the start."
         )
     return lines
 
@@ -83,17 +78,15 @@ def _same_training(comparison):
         return []
     verdict = "The measured losses are those of another training than the one described"
     starts = comparison.curves[comparison.run]
-    if (
-        not np.isfinite(comparison.measured.losses).all()
-        and (starts < 2 * starts[:, 0].mean()).all()
-    ):
+    diverging = not np.isfinite(comparison.measured.losses).all()
+    if diverging and (starts < 2 * starts[:, 0].mean()).all():
         return [f"{verdict}: they diverge, and no start does."]
     distance = comparison.distances[comparison.run]
-    if distance.spreads is None or distance.farthest is None:
+    if distance.spreads is None or distance.level is None:
         return []
-    if distance.spreads <= distance.farthest:
+    if distance.level >= _RARE:
         verdict = "The measured losses can be those of such starts"
+    level = "less than 0.1%" if distance.level < 0.001 else f"{100 * distance.level:.2g}%"
     return [
-        f"{verdict}: they are {number(distance.spreads, 2)} spreads from the starts, of which the farthest is "
-        f"{number(distance.farthest, 2)} from the others."
+        f"{verdict}: {level} of the runs of this training would be as far off, {number(distance.spreads, 2)} spreads."
     ]

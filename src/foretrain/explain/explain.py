@@ -66,8 +66,7 @@ def explain(
         init: ``init(key)``: weights as a pytree of floating arrays.
         x: Training inputs, examples first.
         y: Targets, as the loss reads them.
-        **described_by: `learning_rate`, `steps` and all else that `foretrain.explain.own_network.described` takes. Adam's
-            steps have no flow: its step's size is not taken apart, and nothing is predicted before training.
+        **described_by: `learning_rate`, `steps` and all else that `foretrain.explain.own_network.described` takes.
         seeds, from_zero, tell, measured, out: As of `explained`, which says what is raised and what it costs.
 
     Example:
@@ -161,7 +160,7 @@ def explained(
             prediction, twins = kernel_prediction(kernels, rows, simulator.at, curves, along)
         planned = _planned(starts, wanted, prediction)
         if tell is not None and first:
-            before = _before(prediction, measured, simulator.at)
+            before = [*training.notes, *_before(prediction, measured, simulator.at)]
             for line in [*before, *runs.outlook(planned, time.process_time() - began_s, part[1])]:
                 tell(line)
         if part != (1, 1) and first and not runs.train_part(planned, part):
@@ -265,9 +264,8 @@ def _trained(starts, wanted, prediction, state, substeps, tell):
         for number in range(-(-starts.known // starts.together), len(blocks)):
             curves = starts.train(every, blocks[:number])
             tell(screen(training, {each.corner: curves[each].train for each in every}))
-    flow, corrected = [], _uncorrected(training, prediction, state)
-    if not corrected:
-        flow = [Simulation(Corner(True, True), substeps, corrected=True)]
+    corrected = _uncorrected(training, prediction, state)
+    flow = [] if corrected else [Simulation(Corner(True, True), substeps, corrected=True)]
     curves = starts.train([*every, *flow])
     if flow:
         losses = curves[flow[0]].train

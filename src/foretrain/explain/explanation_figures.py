@@ -122,7 +122,7 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
             losses = comparison.curves[name]
             line = theory_line(colours[place % 6], linestyle=_THEORIES[place % 3])
             top = 2 * losses[:, 0].mean()
-            curve = np.minimum(losses.mean(0), top)
+            curve = np.fmin(losses.mean(0), top)
             ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)
         measured_line(ax, comparison)
         ax.set(xlabel="Step", ylabel="Loss, training", xscale="log", ylim=(0, None))

@@ -100,7 +100,7 @@ def head_lines(explanation: Explanation) -> list[str]:
     if explanation.test is not None:
         losses += f", of the test from {_ends(explanation.test[run])}"
     prediction = explanation.prediction
-    before = "nothing, for Adam's steps are no recursion of the kernel."
+    before = "nothing, for Adam's steps are no recursion of the kernel: explained, not predicted."
     movement, edge = plus_minus(regime.movement), plus_minus(regime.edge)
     gates = "" if regime.gates is None else f", {regime.gates.measured:.1%} of gates changed"
     if (twin := regime.twin) is not None:
@@ -114,6 +114,7 @@ def head_lines(explanation: Explanation) -> list[str]:
         f"Said before training: {before if prediction is None else prediction_words(prediction)}",
         f"Regime: {regime.name}, {_REGIMES[regime.name]}. The kernel moved by {movement}, rate times sharpness over two "
         f"ended at {edge}{gates}.",
+        *training.notes,
     ]
 
 
@@ -191,9 +192,7 @@ def trust_lines(explanation: Explanation) -> list[str]:
         substeps = f"{explanation.substeps:g}"
         lines.append(f"The flow is small steps, {substeps} x 4 gradients in a step{note}.")
         if explanation.single:
-            lines.append(
-                "Small steps on all examples are in single precision, own steps in double."
-            )
+            lines.append("Small steps on all examples are in single precision, own in double.")
     some, examples = explanation.kernel_examples, count(len(training.x), "example")
     if some is not None and some < len(training.x):
         lines.append(f"How far the kernel moved is read off {some} of {examples}.")
@@ -202,13 +201,13 @@ def trust_lines(explanation: Explanation) -> list[str]:
     if away := int(lost(explanation.train[explanation.run]).sum()):
         others = "the network itself diverges; the regime is that of the others."
         lines.append(f"From {count(away, 'start')} {others}")
-    if explanation.starts < 2 and not training.notes:
+    if explanation.starts < 2 and not training.single:
         lines.append("One start has no interval.")
     lines.append(
         "Shares are of the largest sizes of all parts; with interactions they lie between what a cause changes alone and "
         "last, both over the loss at the start; `beyond` is more than that."
     )
-    return [*lines, *training.notes, f"Took {duration(explanation.seconds)}."]
+    return [*lines, f"Took {duration(explanation.seconds)}."]
 
 
 def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[str, Any]:
@@ -237,8 +236,8 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
 
 
 def _gap(prefix: str, shares: Shares) -> Mapping[str, Any]:
-    words = {c.name: (_interval(c.share), c.alone, c.last) for c in shares.causes}
-    causes = {n: dict(zip(("share", "alone", "last"), w, strict=True)) for n, w in words.items()}
+    sizes = {c.name: {"alone": c.alone, "last": c.last} for c in shares.causes}
+    causes = {c.name: {"share": _interval(c.share)} | sizes[c.name] for c in shares.causes}
     return {f"{prefix}gap": _interval(shares.range), f"{prefix}causes": causes}
 
 

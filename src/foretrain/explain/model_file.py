@@ -9,10 +9,11 @@ from typing import Any
 from foretrain.elsewhere.curves import read_measured
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
-from foretrain.errors import argument_error, nearest
+from foretrain.errors import argument_error, nearest, path_argument
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
+from foretrain.tasks.array_files import read_npy
 
 _EXPLAINED = ("seeds", "from_zero", "tell", "out", "cores", "shard")  # options of `explained`
 
@@ -64,8 +65,8 @@ def described_files(
         data: An .npz file of ``x``, ``y``, and perhaps ``x_test`` and ``y_test``; or an .npy file of ``x``.
         labels: An .npy file of ``y``, beside an .npy file of ``x``.
         loss: By default the file's, else ``mse``.
-        learning_rate: By default the file's.
-        **options: Of `foretrain.explain.own_network.described`.
+        learning_rate: By default the file's; an .npy file holds those of every step.
+        **options: `order`, an .npy file, and others of `foretrain.explain.own_network.described`.
     """
     arrays = read_examples(data, labels)
     if "y" not in arrays:
@@ -78,6 +79,10 @@ def described_files(
         repair = nearest("rate", ["learning_rate"]) if "rate" in functions else ""
         raise argument_error("learning_rate", "be given", got, repair)
     rate = functions["learning_rate"] if learning_rate is None else learning_rate
+    rate = read_npy(rate) if isinstance(rate, str) and rate.endswith(".npy") else rate
+    if options.get("order") is not None:
+        options["order"] = read_npy(path_argument("order", options["order"]))
     options |= {"learning_rate": rate, "loss": loss or functions.get("loss", "mse")}
     training = described(network.apply, network.init, **arrays, **options)
-    return replace(training, notes=network.notes, single=network.single)
+    notes = training.notes + network.notes
+    return replace(training, notes=notes, single=network.single)

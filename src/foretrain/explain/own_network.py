@@ -11,8 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from foretrain.dynamics import descent
+from foretrain.elsewhere.adapters import check_collections
 from foretrain.errors import (
     ForetrainError,
     argument_error,
@@ -25,25 +27,22 @@ from foretrain.errors import (
 from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
+OPTIMIZERS = (*descent.OPTIMIZERS, "nesterov")
+_HEAVY = ("momentum", "nesterov")
 _ROOT = 0
+_DRAWS = "The network draws random numbers by a key of its own: they are the same in every step."
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A training as it is described.
+    """A training as it is described: what `described` is given, checked, and these.
 
     Attributes:
-        apply: ``apply(weights, x)``: outputs, examples first.
-        init: ``init(key)``: weights, any pytree of floating arrays.
-        loss: ``loss(outputs, y)``: one number, the mean over examples.
-        loss_name: ``mse``, half the squared error; ``cross_entropy``, of the outputs as logits; or ``own``.
-        x, y: Training examples, the first axis that of examples.
-        x_test, y_test: Test examples, or None.
-        optimizer: One of `foretrain.dynamics.descent.OPTIMIZERS`.
+        loss: ``loss(outputs, y)``: one number, the mean over examples; its `loss_name` is ``own`` where it is the user's.
         learning_rates: Learning rate of every step, shape (step,).
         batch_size: Examples in a minibatch; all of them if there are none.
-        momentum: Of the optimizer ``momentum``, 0 of every other.
-        weight_decay: As of `foretrain.dynamics.descent.optimizer`.
+        momentum: Of ``momentum`` and ``nesterov``, 0 of every other.
+        order: Examples of every minibatch, (step, example), or None.
         notes: Lines that a reader of its results must know, such as how its starts are drawn.
         single: True if there is one start alone.
     """
@@ -61,6 +60,7 @@ class Training:
     batch_size: int
     momentum: float
     weight_decay: float
+    order: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     single: bool = False
 
@@ -74,6 +74,14 @@ class Training:
         """True of Adam and AdamW, whose step is no multiple of the gradient."""
         return self.optimizer.startswith("adam")
 
+    def rule(self, learning_rate: Any) -> optax.GradientTransformation:
+        """The optimizer, as in PyTorch."""
+        if self.optimizer != "nesterov":
+            options = {"momentum": self.momentum}
+            return descent.optimizer(self.optimizer, learning_rate, self.weight_decay, **options)
+        decay = optax.add_decayed_weights(self.weight_decay)
+        return optax.chain(decay, optax.sgd(learning_rate, self.momentum, nesterov=True))
+
     @property
     def in_batches(self) -> bool:
         """True if a step sees a part of the examples."""
@@ -86,13 +94,14 @@ def described(
     x,
     y,
     *,
-    learning_rate: float | str | Callable,
+    learning_rate: float | str | Callable | np.ndarray,
     steps: int,
     batch_size: int | None = None,
     loss: str | Callable = "mse",
     optimizer: str = "sgd",
     momentum: float | str = 0.9,
     weight_decay: float | str = 0.0,
+    order=None,
     x_test=None,
     y_test=None,
 ) -> Training:
@@ -103,14 +112,16 @@ def described(
         init: ``init(key)``, a function of its key alone.
         x: Training inputs, examples first.
         y: Targets: of the shape of the outputs for ``mse``, class numbers (example,) for ``cross_entropy``.
-        learning_rate: One number, or a schedule ``learning_rate(step)`` with steps from 0.
+        learning_rate: One number, those of every step (step,), or a schedule ``learning_rate(step)`` with steps from 0.
         steps: Number of steps.
         batch_size: Examples in a minibatch; by default all.
         loss: ``mse``, the mean over examples of half the squared error, ``cross_entropy``, or ``loss(outputs, y)`` that gives
             the mean over the examples it is given.
-        optimizer: ``sgd``, ``momentum``, ``adam`` or ``adamw``.
-        momentum: Of ``momentum``.
+        optimizer: ``sgd``, ``momentum``, ``nesterov``, ``adam`` or ``adamw``.
+        momentum: Of ``momentum`` and ``nesterov``.
         weight_decay: Added to the gradient; of ``adamw`` decoupled.
+        order: Numbers of the examples of every minibatch, (step, example), the same from every start; by default a
+            permutation of all for every epoch and start.
         x_test: Test inputs.
         y_test: Test targets, with `x_test`.
 
@@ -118,7 +129,7 @@ def described(
         ArgumentError: An argument breaks its rule.
         ForetrainError: A function of the user raises; the text has its file and line.
     """
-    one_of("optimizer", optimizer, descent.OPTIMIZERS)
+    one_of("optimizer", optimizer, OPTIMIZERS)
     for name, function in (("apply", apply), ("init", init)):
         if not callable(function):
             raise argument_error(name, "be a function", f"is {function!r}")
@@ -135,24 +146,21 @@ def described(
                 raise argument_error(name, rule, f"has {array.shape[1:]}")
     steps = integer("steps", steps, minimum=1)
     size = examples if batch_size is None else batch_size
+    if order is not None:
+        order = finite_array("order", order, ndim=2)[:steps]
+        if len(order) < steps or not np.isin(order, np.arange(examples)).all():
+            rule = f"hold whole numbers below {examples}, a row for each of {steps} steps"
+            raise argument_error("order", rule, f"has {len(order)} rows up to {order.max()}")
+        size = order.shape[1]
     mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
-    training = Training(
-        apply,
-        init,
-        mean,
-        loss if isinstance(loss, str) else "own",
-        x,
-        y,
-        x_test,
-        y_test,
-        optimizer,
-        _learning_rates(learning_rate, steps),
-        integer("batch_size", size, minimum=1, maximum=examples),
-        real("momentum", momentum, minimum=0, maximum=0.999) if optimizer == "momentum" else 0.0,
-        real("weight_decay", weight_decay, minimum=0),
-    )
-    _check_functions(training)
-    return training
+    functions = apply, init, mean, loss if isinstance(loss, str) else "own"
+    rates = _learning_rates(learning_rate, steps)
+    size = integer("batch_size", size, minimum=1, maximum=examples)
+    momentum = real("momentum", momentum, minimum=0, maximum=0.999) if optimizer in _HEAVY else 0.0
+    decay = real("weight_decay", weight_decay, minimum=0)
+    rules = optimizer, rates, size, momentum, decay, order
+    training = Training(*functions, x, y, x_test, y_test, *rules)
+    return replace(training, notes=_checked(training))
 
 
 def starts(training: Training, number: int) -> Any:
@@ -173,6 +181,8 @@ def start_of(weights: Any, number: int) -> Any:
 
 def batches(training: Training, number: int) -> np.ndarray:
     """Examples of every minibatch, shape (start, step, example), one permutation of all examples per epoch."""
+    if training.order is not None:
+        return np.repeat(training.order[None].astype(np.int32), number, 0)
     examples, size = len(training.x), training.batch_size
     per_epoch = examples // size
     epochs = -(-training.steps // per_epoch)
@@ -216,11 +226,14 @@ def _data(name, value):
 
 
 def _learning_rates(schedule, steps):
-    if not callable(schedule):
+    if callable(schedule):
+        schedule = [float(_called("learning_rate", schedule, step)) for step in range(steps)]
+    if np.ndim(schedule) == 0:
         return np.full(steps, real("learning_rate", schedule, above=0))
-    rates = np.array([float(_called("learning_rate", schedule, step)) for step in range(steps)])
-    if not (np.isfinite(rates).all() and (rates >= 0).all() and rates.any()):
-        rule = "be finite, never negative and not always 0"
+    rates = np.asarray(schedule, float)[:steps]
+    right = np.isfinite(rates).all() and (rates >= 0).all() and rates.any()
+    if rates.shape != (steps,) or not right:
+        rule = f"be finite, never negative and not always 0, for each of {steps} steps"
         raise argument_error("learning_rate", rule, f"is {rates}")
     return rates
 
@@ -233,20 +246,24 @@ def _called(name, function, *arguments) -> Any:
         raise ForetrainError(f"Function `{name}` cannot be used: {place(error)}") from error
 
 
-def _check_functions(training):
+def _checked(training) -> tuple[str, ...]:
+    """Call the functions of a training once, and return what a reader must know of them."""
     with jax.enable_x64(True):
         weights = _called("init", training.init, key(_ROOT, 0, "weights"))
+        check_collections("init", weights)
         leaves = jax.tree.leaves(weights)
         kinds = {str(getattr(leaf, "dtype", type(leaf).__name__)) for leaf in leaves}
         if not leaves or any("float" not in kind for kind in kinds):
             rule = "return a pytree of floating arrays"
             raise argument_error("init", rule, f"returns leaves of {', '.join(kinds) or 'none'}")
         weights = jax.tree.map(lambda leaf: np.asarray(leaf, float), weights)
-        outputs = _called("apply", jax.eval_shape, training.apply, weights, training.x)
+        traced = jax.make_jaxpr(training.apply, return_shape=True)
+        program, outputs = _called("apply", traced, weights, training.x)
         _check_outputs(training, outputs)
         loss = _called("loss", jax.eval_shape, training.loss, outputs, training.y)
         if getattr(loss, "shape", None) != ():
             raise argument_error("loss", "return one number", f"returns {loss}")
+    return (_DRAWS,) * ("random_bits" in str(program))
 
 
 def _check_outputs(training, outputs):
@@ -283,18 +300,13 @@ def plain_run(training: Training, start, rows, learning_rates=None) -> tuple[Any
 
     @jax.jit
     def step(state, inputs):
-        rate, seen = inputs
-        w, memory = state
-        gradient = jax.grad(loss)(w, seen)
-        moved = descent.step(
-            training.optimizer, w, gradient, memory, rate, training.weight_decay,
-            momentum=training.momentum,
-        )  # fmt: skip
-        return moved, loss(moved[0], np.arange(len(training.x)))
+        (w, memory), (rate, seen) = state, inputs
+        change, memory = training.rule(rate).update(jax.grad(loss)(w, seen), memory, w)
+        w = optax.apply_updates(w, change)
+        return (w, memory), loss(w, np.arange(len(training.x)))
 
     before = jax.jit(loss)(start, np.arange(len(training.x)))
-    state = start, descent.start(training.optimizer, start)
-    (end, _), after = jax.lax.scan(
-        step, state, (training.learning_rates if learning_rates is None else learning_rates, rows)
-    )
+    state = start, training.rule(0.0).init(start)
+    rates = training.learning_rates if learning_rates is None else learning_rates
+    (end, _), after = jax.lax.scan(step, state, (rates, rows))
     return end, jnp.append(before, after)

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
-from foretrain.dynamics import descent
 from foretrain.errors import ForetrainError
 from foretrain.explain.corners import corner
 from foretrain.explain.own_network import Training, batches, observed, plain_run, start_of, starts
@@ -188,9 +188,6 @@ class Simulator:
     def run(self, corner: Corner, substeps: float = 1, *, corrected: bool = False) -> Curves:
         """Curves of a corner; only small steps of plain descent may be `corrected`, and Adam has none.
 
-        Raises:
-            ForetrainError: The network cannot be held to first order, or raises; the text has the line.
-
         Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
         """
         small = not corner.step
@@ -339,9 +336,8 @@ def _trained(
         seen = None if rows is None else rows[number]
         rate, own = rates[number], rates[number] / lengths[number]
         if training.adaptive:
-            return descent.step(
-                training.optimizer, w, gradient(w, seen, rate), memory, rate, training.weight_decay
-            )
+            change, memory = training.rule(rate).update(gradient(w, seen, rate), memory, w)
+            return optax.apply_updates(w, change), memory
 
         def stage(at, carry):
             w, base, whole, _ = carry
@@ -350,15 +346,16 @@ def _trained(
                 lambda g, w, m: g + training.weight_decay * w + momentum * m,
                 gradient(w, seen, own), w, memory,
             )  # fmt: skip
+            way = moved
+            if training.optimizer == "nesterov":  # of a flow momentum is 0
+                way = jax.tree.map(lambda v, m: v + momentum * (v - m), moved, memory)
             reach, weight = jnp.asarray(_REACH)[at % stages], jnp.asarray(_WEIGHTS)[at % stages]
             weight, size = jnp.where(stages == 1, 1.0, weight), rate / substeps
             base = jax.tree.map(lambda new, old: jnp.where(first, new, old), w, base)
-            whole = jax.tree.map(
-                lambda old, m: jnp.where(first, 0.0, old) + weight * m, whole, moved
-            )
+            whole = jax.tree.map(lambda old, m: jnp.where(first, 0.0, old) + weight * m, whole, way)
             w = jax.tree.map(
                 lambda w, m, mean: w - size * jnp.where(last, mean, reach * m),
-                base, moved, whole,
+                base, way, whole,
             )  # fmt: skip
             return w, base, whole, moved
 
@@ -373,7 +370,7 @@ def _trained(
 
     memory = jax.tree.map(jnp.zeros_like, start)
     if training.adaptive:
-        memory = descent.start(training.optimizer, start)
+        memory = training.rule(0.0).init(start)
     (w, _), (train, test) = observed(step, lambda state: losses(state[0]), (start, memory), at)
     return train, test, w
 

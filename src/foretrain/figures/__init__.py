@@ -5,17 +5,15 @@ A figure draws what is in the grid: it never trains, computes theory or reads fi
 """
 
 import csv
-import importlib
 import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foretrain.claims.claim import Claim
 from foretrain.figures import headless
 from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
 from foretrain.figures.short_svg import short_svg
@@ -46,12 +44,6 @@ def finished(figure: Any, title: str, caption: str, columns: int = 2) -> Drawing
     if any(ax.get_legend_handles_labels()[1] for ax in board):
         legend_below(figure, columns)
     return Drawing(figure, title, caption)
-
-
-def draw_cells(claims: Sequence[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
-    """Draw what was measured for the claims over the axes of a grid, in the common style; see `foretrain.figures.cells`."""
-    with style():
-        return importlib.import_module(f"{__name__}.cells").draw(list(claims), dict(axes))
 
 
 def points(drawing: Drawing) -> str:
@@ -89,11 +81,11 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
     paths = {}
     for name, drawing in drawings.items():
         FigureCanvasAgg(drawing.figure)
-        with style():
-            drawing.figure.draw_without_rendering()
         _lighten(drawing.figure)
         with style(), rc_context({"figure.constrained_layout.use": False}):
             # Laid out once: with an engine, be it one that does nothing, matplotlib draws every file twice.
+            if engine := drawing.figure.get_layout_engine():
+                engine.execute(drawing.figure)
             drawing.figure.set_layout_engine(None)
             for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
                 data = io.BytesIO()  # drawn whole before the file is touched

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 from foretrain.claims.cells import gather, over_axes
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, legend_below, panels
+from foretrain.figures.style import INK, PALETTE, legend_below, panels, style
 
 _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6
@@ -46,7 +46,7 @@ class _Panel:
         return all(claim.verdict in (HOLDS, NOT_CLAIMED) for claim in self.claims.values())
 
 
-def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
+def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
     """Claims that were judged along an axis of numbers: a curve over one such axis, a map over two.
 
     Returns:
@@ -60,14 +60,16 @@ def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing
     drawn = [shown[n] for n in sorted(chosen)]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure, grid = panels(rows, columns, squeeze=False, height=3.7 * rows + 0.4)
-    for ax in grid.ravel()[len(drawn) :]:
-        ax.set_visible(False)
-    for ax, panel in zip(grid.ravel(), drawn, strict=False):
-        (_map if len(panel.along) == 2 else _curve)(ax, panel)
-        ax.set_title(_title(panel, 33 if columns == 2 else 66), loc="left", fontsize=10.5, pad=9)
-    if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
-        legend_below(figure)
+    with style():
+        figure, grid = panels(rows, columns, squeeze=False, height=3.7 * rows + 0.4)
+        for ax in grid.ravel()[len(drawn) :]:
+            ax.set_visible(False)
+        for ax, panel in zip(grid.ravel(), drawn, strict=False):
+            (_map if len(panel.along) == 2 else _curve)(ax, panel)
+            title = _title(panel, 33 if columns == 2 else 66)
+            ax.set_title(title, loc="left", fontsize=10.5, pad=9)
+        if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
+            legend_below(figure)
     return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown)))}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -115,8 +116,15 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     title, caption = (
         str(words(cell) if callable(words) else words) for words in (row.title, row.caption)
     )
-    places = dict.fromkeys(board.words for board in evaluated if board.words)
-    drawing = finished(figure, title, caption + "".join(places), row.legend)
+    places: dict[str, str] = {}
+    for letter, board in zip(ascii_lowercase, evaluated, strict=False):
+        if board.words:
+            places[board.words] = ", ".join(filter(None, (places.get(board.words), letter)))
+    where = "".join(places)
+    if len(places) > 1:  # said once, with the panels of each place
+        where = "; ".join(f"{letters} at{words[9:-1]}" for words, letters in places.items())
+        where = f" Drawn: {where}."
+    drawing = finished(figure, title, caption + where, row.legend)
     reads = frozenset().union(*(board.reads for board in evaluated))
     return replace(drawing, reads=reads)
 

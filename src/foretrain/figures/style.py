@@ -306,7 +306,10 @@ def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
     statistics = dict.fromkeys(label.split(" of the ")[1].split(" over ")[0] for label in bands)
     counts = [int(word) for label in bands for word in label.split() if word.isdigit()]
     others = {label: handle for label, handle in entries.items() if label not in bands}
-    return {**others, band_label(counts, " or ".join(statistics)): next(iter(bands.values()))}
+    words = band_label(counts, " or ".join(statistics))
+    if len(bands) == len(counts) == 2:  # each band has one number of seeds at all x
+        words = words.replace(" to ", " or ")
+    return {**others, words: next(iter(bands.values()))}
 
 
 def few_log_ticks(ax: Axes) -> None:

@@ -16,7 +16,7 @@ from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.judge import Problem, judged
-from foretrain.laboratory.labelled import labelled
+from foretrain.laboratory.labelled import TheoryOf, labelled, theory_of
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, Tell, silent
@@ -38,7 +38,13 @@ from foretrain.vocabulary import MISSING, OUTCOMES
 
 
 def conclude(
-    folder: Path, plan: Plan, device: str, wall_time_s: float, *, tell: Tell = silent
+    folder: Path,
+    plan: Plan,
+    device: str,
+    wall_time_s: float,
+    *,
+    tell: Tell = silent,
+    theory: TheoryOf = theory_of,
 ) -> Result:
     """Fold what was run, predict, judge, and write store, summary, figures and page.
 
@@ -50,7 +56,7 @@ def conclude(
     problems: list[Problem] = []
     tell(Stage("Reading", of="runs"))
     journal = scan(folder)
-    whole = labelled(folder, plan, problems, journal, tell=tell)
+    whole = labelled(folder, plan, problems, journal, tell=tell, theory=theory)
     _refuse_to_lose(folder, whole)
     _protect(whole)
     for name in altered(folder):
@@ -78,7 +84,7 @@ def conclude(
         write_summary(folder, done.summary(claims, problems))
         for problem in problems:
             append_log(folder, problem.trace)
-    return opened(folder)
+    return opened(folder, strict=False)  # written just now
 
 
 def _refuse_to_lose(folder: Path, whole: Grid) -> None:

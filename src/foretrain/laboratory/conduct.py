@@ -24,6 +24,7 @@ from foretrain.errors import (
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.elsewhere import take
+from foretrain.laboratory.labelled import predicted_ahead
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, stages, training
@@ -170,29 +171,30 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             device = next((shard.device for shard in shards if shard.device), "")
             return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:
-            execution = execute(
-                plan,
-                folder,
-                workers=options.workers,
-                shard=part,
-                **how,
-                claimed=claimed,
-                progress=None if quiet else training(tell),
-            )
+            with predicted_ahead(plan, options.workers != 0 and part[1] == 1) as theory:
+                shard = execute(
+                    plan,
+                    folder,
+                    workers=options.workers,
+                    shard=part,
+                    **how,
+                    claimed=claimed,
+                    progress=None if quiet else training(tell),
+                )
         except TooLarge:
             home.take_back(folder, plan, before[0])
             raise
         home.refuse_without_plan(folder)
-        if execution.stored:
-            added = f"{execution.ran} were added" if execution.ran else "nothing was trained"
-            tell_user(f"{count(execution.stored, 'run was', 'runs were')} found done, {added}.")
-        others = [name for name in journal.backends if name and name not in execution.backends]
-        if others and execution.backends:
-            old, new = ", ".join(others), ", ".join(execution.backends)
+        if shard.stored:
+            added = f"{shard.ran} were added" if shard.ran else "nothing was trained"
+            tell_user(f"{count(shard.stored, 'run was', 'runs were')} found done, {added}.")
+        others = [name for name in journal.backends if name and name not in shard.backends]
+        if others and shard.backends:
+            old, new = ", ".join(others), ", ".join(shard.backends)
             say(f"{folder} holds runs made on {old}, which rounds otherwise than {new}.")
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
-        return conclude(folder, plan, execution.device, execution.wall_time_s, tell=tell)
+        return conclude(folder, plan, shard.device, shard.wall_time_s, tell=tell, theory=theory)
 
 
 def execution_options(options: Options) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def judged(
     total = sum(math.prod(sizes[name] for name in sizes if name not in along) for along in groups)
     claims: dict[str, list[Claim]] = {sentence.id: [] for sentence in study.sentences}
     problems: dict[str, Problem] = {}
-    document = document_values(study)
+    documents = document_values(study)
     p = grid.parameters
     here = {field.name: (getattr(p, field.name),) for field in fields(p)} | grid.axes
     reads: dict[str, str] = {}
@@ -70,7 +70,7 @@ def judged(
                     problems.setdefault(sentence.id, raised)
                     continue
                 if claim is not None:
-                    size = size_of(claim, here, document)
+                    size = size_of(claim, here, documents)
                     if not claim.reads and sentence.id not in reads:
                         reads[sentence.id] = _reads(sentence, laid)
                     seen = claim.reads or reads[sentence.id]

@@ -1,7 +1,9 @@
 """The runs of a folder as a labelled grid, with theory and fits beside them."""
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +27,25 @@ from foretrain.results.journal import Scan
 from foretrain.results.labels import annotate, labels, lengths
 from foretrain.vocabulary import VocabularyError, lookup, positions
 
+TheoryOf = Callable[[Study, Grid], xr.Dataset]
+
+
+def theory_of(study: Study, cell: Grid) -> xr.Dataset:
+    """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
+    p = cell.parameters
+    step = study.stored_steps(p)
+    if not step.size:  # of what is measured without labels of its own
+        step = np.asarray(cell.simulation.coords.get("step", step))
+    seeds = range(cell.seeds if study.predicts_by_seed else 1)
+    predicted = [study.predict(p, step, cell.seed(number)) for number in seeds]
+    if not step.size:
+        arrays = {name: np.asarray(values) for name, values in predicted[0].items()}
+        step, *_ = by_step(arrays, positions("step"), step)
+    if study.predicts_by_seed:
+        arrays = {name: _by_seed(name, [of.get(name) for of in predicted]) for name in predicted[0]}
+        return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
+    return dataset(predicted[0], study.labels(p, step), step)
+
 
 def labelled(
     folder: Path,
@@ -34,6 +55,7 @@ def labelled(
     journal: Scan | None = None,  # what the journal holds, if it has been read before
     *,
     tell: Tell = silent,  # told of how many cells there is theory
+    theory: TheoryOf = theory_of,  # predicts a cell
 ) -> Grid:
     """Fold the journal of a folder into labelled runs and put theory and fits beside them.
 
@@ -67,29 +89,44 @@ def labelled(
         folded = fold_all(folder, layouts, journal=journal)
         simulation, none = folded.pop(""), xr.Dataset()
         whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-        predict = partial(_over_cells, whole, partial(theory_of, study), "Predicting", tell)
-        theory = guarded("theory", problems, predict, none) if study.predicts else none
-        whole = replace(whole, theory=theory)
+        predict = partial(_over_cells, whole, partial(theory, study), "Predicting", tell)
+        predicted = guarded("theory", problems, predict, none) if study.predicts else none
+        whole = replace(whole, theory=predicted)
         fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
         fits = guarded("fits", problems, fit, none) if study.fits else none
         return replace(whole, fits=fits)
 
 
-def theory_of(study: Study, cell: Grid) -> xr.Dataset:
-    """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
-    p = cell.parameters
-    step = study.stored_steps(p)
-    if not step.size:  # of what is measured without labels of its own
-        step = np.asarray(cell.simulation.coords.get("step", step))
-    seeds = range(cell.seeds if study.predicts_by_seed else 1)
-    predicted = [study.predict(p, step, cell.seed(number)) for number in seeds]
-    if not step.size:
-        arrays = {name: np.asarray(values) for name, values in predicted[0].items()}
-        step, *_ = by_step(arrays, positions("step"), step)
-    if study.predicts_by_seed:
-        arrays = {name: _by_seed(name, [of.get(name) for of in predicted]) for name in predicted[0]}
-        return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
-    return dataset(predicted[0], study.labels(p, step), step)
+@contextlib.contextmanager
+def predicted_ahead(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
+    """Predict a plan cell by cell in a thread, as long as the context lasts, where this process is idle.
+
+    Yields what then takes the place of `theory_of`: asked first, it waits for the cell under way, which is the last. Whatever
+    raises ends the thread, and is met again by who asks for that cell.
+    """
+    known: dict[Any, xr.Dataset] = {}
+    ended = threading.Event()
+
+    def predict() -> None:
+        with contextlib.suppress(Exception, SystemExit), words(plan.study):
+            for cell in Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells():
+                if ended.is_set():
+                    return
+                known[cell.parameters] = theory_of(plan.study, cell)
+
+    def of(study: Study, cell: Grid) -> xr.Dataset:
+        ended.set()
+        thread.join()
+        return known[cell.parameters] if cell.parameters in known else theory_of(study, cell)
+
+    thread = threading.Thread(target=predict, daemon=True)
+    if not (idle and plan.study.trains and plan.study.predicts):
+        ended.set()
+    thread.start()
+    try:
+        yield of
+    finally:
+        ended.set()
 
 
 def _by_seed(name: str, values: list[Any]) -> np.ndarray:

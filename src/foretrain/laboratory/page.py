@@ -11,11 +11,11 @@ import numpy as np
 from foretrain import figures, references
 from foretrain.claims.claim import HOLDS, Claim
 from foretrain.claims.judge import measured
-from foretrain.figures import curves
+from foretrain.figures import curves, pictures
+from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
-from foretrain.laboratory import pictures
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
@@ -59,7 +59,7 @@ def write_page(
         drawn = guarded("figures", problems, lambda: drawings(plan.study, runs, lost), {})
     elif runs is not None:
         drawn = guarded("curves", problems, lambda: curves.draw(runs), {})
-    draw_claims = partial(figures.draw_cells, summary.claims, summary.axes)
+    draw_claims = partial(draw_cells, summary.claims, summary.axes)
     drawn |= guarded("figure of the claims", problems, draw_claims, {})
     numbers: dict[str, Any] = {}
     if runs is not None:

@@ -133,6 +133,8 @@ class _Shown:
     def __init__(self):
         self._began = self._since = time.monotonic()
         self._now: Stage | None = None
+        self._ends = contextlib.ExitStack()
+        self.close = self._ends.close
 
     def start(self) -> None:
         """Begin to show, at the first stage."""
@@ -149,28 +151,26 @@ class _Lines(_Shown):
     """Lines for a log."""
 
     def start(self) -> None:
-        self._pace, self._closed = Pace(), threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
+        closed = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(closed, Pace()), daemon=True)
+        thread.start()
+        self._ends.callback(thread.join)
+        self._ends.callback(closed.set)
 
-    def _watch(self):
-        while not self._closed.wait(0.5):
+    def _watch(self, closed, pace):
+        while not closed.wait(0.5):
             now, at = self._now, time.monotonic()
-            if now and self._pace.due(at - self._began, now.name, at - self._since):
+            if now and pace.due(at - self._began, now.name, at - self._since):
                 say(sentence(now))
-
-    def close(self) -> None:
-        if self._now is not None:
-            self._closed.set()
-            self._thread.join()
 
 
 class _Bar(_Shown):
     """A line at the foot of a terminal, above which everything else is printed."""
 
     def start(self) -> None:
-        self._live = _live(self._drawn)
-        self._live.start()
+        live = _live(self._drawn)
+        live.start()
+        self._ends.callback(live.stop)
 
     def _drawn(self, console):
         from rich.text import Text
@@ -183,10 +183,6 @@ class _Bar(_Shown):
         text = Text.assemble(*zip(parts, styles, strict=True), no_wrap=True)
         text.truncate(max(0, console.width - _SPARE))
         return text
-
-    def close(self) -> None:
-        if self._now is not None:
-            self._live.stop()
 
 
 def _live(draw: Callable[[Any], Any]) -> Any:

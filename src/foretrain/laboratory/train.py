@@ -10,7 +10,6 @@ import xarray as xr
 from foretrain.dynamics.program import Program
 from foretrain.errors import ForetrainError, argument_error
 from foretrain.laboratory.conduct import conduct, troubles
-from foretrain.laboratory.labelled import labelled
 from foretrain.plans.blocks import Run
 from foretrain.plans.define import define
 from foretrain.plans.options import documented, only
@@ -101,4 +100,4 @@ def train(
         raise ForetrainError(lines[-1])
     for line in lines:
         say(line)
-    return labelled(result.path, plan).simulation
+    return result.simulation

@@ -1,7 +1,8 @@
 """The size of a run beside that of its document: in which parameters a claim was judged at other values than there.
 
-The preset ``paper`` of a study says the size of its document. Fewer seeds are no smaller size, since the interval of a claim
-knows them, and neither are other steps of observation or more steps of training.
+The preset ``paper`` of a study says the size of its document, and ``paper-x`` that of its preset ``x``: a claim is laid beside
+the one from which it differs least. Fewer seeds are no smaller size, since the interval of a claim knows them, and neither are
+other steps of observation or more steps of training.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,45 +20,43 @@ Values = Mapping[str, tuple[Any, ...]]
 _LISTED = 6  # texts, at most, that are listed one by one
 
 
-def document_values(study: Study) -> dict[str, tuple[Any, ...]] | None:
-    """Return the values of every parameter at the document's size, of an axis several; None without a preset ``paper``.
+def document_values(study: Study) -> list[Values]:
+    """Return for each size of the document the values of every parameter, those that the preset names first, steps last."""
+    names = [*(f"{PAPER}-{name}" for name in study.presets), PAPER]
+    return [_values(study, study.presets[name]) for name in names if name in study.presets]
 
-    Parameters that tell sizes apart best come first: those that ``paper`` names, in its order, and steps last.
-    """
-    preset = study.presets.get(PAPER)
-    if preset is None:
-        return None
-    parameters, axes, _ = laid_out(study, preset)
-    values = {
-        name: axes.get(name, (getattr(parameters, name),)) for name in rules(type(parameters))
-    }
-    first = [name for name in preset if name in values]
-    order = sorted(dict.fromkeys([*first, *values]), key=lambda name: name == _STEPS)
+
+def _values(study: Study, preset: dict[str, Any]) -> Values:
+    p, axes, _ = laid_out(study, preset)
+    values = {name: axes.get(name, (getattr(p, name),)) for name in rules(type(p))}
+    known = dict.fromkeys(name for name in (*preset, *values) if name in values)
+    order = sorted(known, key=lambda name: name == _STEPS)
     return {name: values[name] for name in order if name != _OBSERVED}
 
 
-def size_of(claim: Claim, here: Values, document: Values | None) -> Size:
+def size_of(claim: Claim, here: Values, documents: Sequence[Values]) -> Size:
     """Return in which parameters a claim was judged at another size than its document's.
 
     Args:
         claim: The claim, with its cell and the axes along which its sentence looks.
         here: Parameter to its values in the run, of an axis several.
-        document: The same at the document's size, see `document_values`.
+        documents: The same at each size of the document, see `document_values`.
 
     Returns:
         Parameter to its value here and in the document, in words, the second "" where the first says both; None where the
         document's size is not known. A cell has the document's size where its value is one of the document's, a sentence
         that looks along an axis where all of the document's values are there.
     """
-    if document is None:
-        return None
+    return min((_differences(claim, here, values) for values in documents), key=len, default=None)
+
+
+def _differences(claim: Claim, here: Values, document: Values) -> dict[str, tuple[str, str]]:
     differences = {}
     for name, theirs in document.items():
         ours = (claim.cell[name],) if name in claim.cell else here[name]
         same = set(ours) >= set(theirs) if name in claim.along else set(ours) <= set(theirs)
-        if same or (name == _STEPS and min(ours) >= max(theirs)):
-            continue
-        differences[name] = _in_words(ours, theirs)
+        if not same and not (name == _STEPS and min(ours) >= max(theirs)):
+            differences[name] = _in_words(ours, theirs)
     return dict(sorted(differences.items(), key=lambda item: len(here[item[0]]) > 1))
 
 

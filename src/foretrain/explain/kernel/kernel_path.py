@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from foretrain.explain.corners import corner
 from foretrain.explain.own_network import Training, observed
@@ -38,25 +39,21 @@ def _program(training, at):
 def _followed(training, at, start, rows):
     """Losses at the steps `at`."""
     x, y, rates = map(jnp.asarray, (training.x, training.y, training.learning_rates))
-    decay, momentum = training.weight_decay, training.momentum
     network = lambda w: training.apply(w, x)  # noqa: E731
     linear = corner(training.apply, layers=False, gates=False)
     outputs, shrinking = jax.jvp(network, (start,), (start,))
 
     def step(number, state):
-        w, memory, f, alpha, a, b, beta = state
+        moved, memory, f = state
+        w, *_ = moved
         seen = slice(None) if rows is None else rows[number]
         slopes = jax.grad(lambda w: training.loss(linear(w, start, x[seen]), y[seen]))(w)
         pull = jax.grad(lambda f: training.loss(f[seen], y[seen]))(f)
-        a = momentum * a + pull + decay * alpha
-        b = momentum * b + decay * (1 + beta)
-        image = jax.jvp(network, (w,), jax.vjp(network, w)[1](a))[1]
-        memory = jax.tree.map(lambda m, g, w: momentum * m + g + decay * w, memory, slopes, w)
-        rate = rates[number]
-        w = jax.tree.map(lambda w, m: w - rate * m, w, memory)
-        f = f - rate * (image + b * shrinking)
-        return w, memory, f, alpha - rate * a, a, b, beta - rate * b
+        pulls = slopes, pull, jnp.asarray(training.weight_decay)
+        changes, memory = training.rule(rates[number]).update(pulls, memory, moved)
+        image = jax.jvp(network, (w,), jax.vjp(network, w)[1](changes[1]))[1]
+        return optax.apply_updates(moved, changes), memory, f + image + changes[2] * shrinking
 
-    memory, zeros = jax.tree.map(jnp.zeros_like, (start, outputs))
-    state = start, memory, outputs, zeros, zeros, jnp.zeros(()), jnp.zeros(())
+    moved = start, jnp.zeros_like(outputs), jnp.zeros(())
+    state = moved, training.rule(0.0).init(moved), outputs
     return observed(step, lambda state: training.loss(state[2], y), state, at)[1]

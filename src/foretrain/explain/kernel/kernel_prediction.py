@@ -87,8 +87,5 @@ def verdict(correction: Interval) -> str:
     """The verdict of a correction: the kernel will do if its whole interval is below the threshold; one start has none."""
     if correction.measured > WILL_NOT:
         return "not to be trusted"
-    return (
-        "will do"
-        if max(correction.measured, np.nan_to_num(correction.high)) < WILL_DO
-        else "cannot be said"
-    )
+    high = max(correction.measured, np.nan_to_num(correction.high))
+    return "will do" if high < WILL_DO else "cannot be said"

@@ -6,7 +6,7 @@ weight decay shrinks the start itself. A step of rate eta on a minibatch B with 
     a <- mu a + dl/df on B + lambda alpha,  alpha <- alpha - eta a;  b <- mu b + lambda (1 + beta),  beta <- beta - eta b
 
 with the outputs f = f(u) + K alpha + beta J u, K = J J^T. Of squared error it is linear; every other loss is a function of the
-outputs, too. The flow of squared error has the closed form e^{-K t/n}.
+outputs, too. The flow of squared error has the closed form e^{-K t/n}. Any rule that is linear in gradients acts likewise.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jax.flatten_util import ravel_pytree
 
 from foretrain.errors import ForetrainError, TooLarge
@@ -73,10 +74,8 @@ class Kernel:
         with jax.enable_x64(True):
             seen = rows if self.training.in_batches else None
             program = _program(self.training, self.tail, tuple(at))
-            (alpha, beta, *_), (train, test) = program(
-                self.values, self.outputs, self.shrinking, seen
-            )
-            weights = _mover(self.training)(self.start, alpha, beta)
+            (moved, _), (train, test) = program(self.values, self.outputs, self.shrinking, seen)
+            weights = _mover(self.training)(self.start, *moved)
         return Curves(np.asarray(train), None if test is None else np.asarray(test), weights)
 
     def values_at(self, weights: Any) -> np.ndarray:
@@ -120,13 +119,15 @@ def _part(training, number):
 def edge_share(
     training: Training, start: Any, weights: Any, *, linearised: bool, learning_rate: float
 ) -> float:
-    """Return the learning rate times the sharpness of the training loss, over two (1 + momentum): 1 is the edge of stability.
+    """Return the learning rate times the sharpness of the training loss, over the largest product that is stable.
 
-    The sharpness is that of the network at `weights`, or of the network linearised at `start` if `linearised`.
+    That is two (1 + momentum), of Nesterov's rule over 1 + 2 momentum, too. The sharpness is that of the network at
+    `weights`, or of the network linearised at `start` if `linearised`.
     """
     with jax.enable_x64(True):
         top = float(_top(training, linearised)(start, weights))
-    return float(learning_rate) * top / 2 / (1 + training.momentum)
+    ahead = 2 * training.momentum * (training.optimizer == "nesterov")
+    return float(learning_rate) * top / 2 / (1 + training.momentum) * (1 + ahead)
 
 
 def diverged(train: np.ndarray) -> bool:
@@ -152,36 +153,35 @@ def _program(training, tail, at):
 
 
 def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
-    """The last alpha and beta among others, and losses at the steps `at`."""
+    """The last alpha and beta with the memory of the optimizer, and losses at the steps `at`."""
     examples, width = len(training.x), int(np.prod(tail))
     y, rates = jnp.asarray(training.y), jnp.asarray(training.learning_rates)
-    decay, momentum = training.weight_decay, training.momentum
     by_example = kernel.reshape(-1, width, kernel.shape[1])
     first, shrinking = outputs.reshape(-1, width), shrinking.reshape(-1, width)
 
-    def outputs_at(alpha, beta, seen):
+    def outputs_at(moved, seen):
+        alpha, beta = moved
         return first[seen] + by_example[seen] @ alpha + beta * shrinking[seen]
 
     def step(number, state):
-        alpha, beta, a, b = state
+        moved, memory = state
         seen = np.arange(examples) if rows is None else rows[number]
         loss = lambda f: training.loss(f.reshape(-1, *tail), y[seen])  # noqa: E731
-        slopes = jax.grad(loss)(outputs_at(alpha, beta, seen))
+        slopes = jax.grad(loss)(outputs_at(moved, seen))
         pull = jnp.zeros((examples, width)).at[seen].add(slopes).ravel()
-        a = momentum * a + pull + decay * alpha
-        b = momentum * b + decay * (1 + beta)
-        return alpha - rates[number] * a, beta - rates[number] * b, a, b
+        pulls = pull, jnp.asarray(training.weight_decay)
+        changes, memory = training.rule(rates[number]).update(pulls, memory, moved)
+        return optax.apply_updates(moved, changes), memory
 
     def read(state):
-        alpha, beta, *_ = state
-        outputs = outputs_at(alpha, beta, slice(None)).reshape(-1, *tail)
+        outputs = outputs_at(state[0], slice(None)).reshape(-1, *tail)
         train, test = training.loss(outputs[:examples], y), None
         if training.x_test is not None:
             test = training.loss(outputs[examples:], jnp.asarray(training.y_test))
         return train, test
 
-    zeros, zero = jnp.zeros(kernel.shape[1]), jnp.zeros(())
-    return observed(step, read, (zeros, zero, zeros, zero), at)
+    zeros = jnp.zeros(kernel.shape[1]), jnp.zeros(())
+    return observed(step, read, (zeros, training.rule(0.0).init(zeros)), at)
 
 
 @lru_cache(maxsize=2)

@@ -98,11 +98,7 @@ def law(c):
 
 
 def missed_pairs(c):
-    """Return which pairs within components lack half a mode or more.
-
-    A pair across a reflection lacks one mode or has it reversed, at an error of 1/(2 D) or more, whatever error a pair that
-    is said to generalise may have.
-    """
+    """Return which pairs within components lack half a mode or more."""
     return shared.within_components(c) & (c.pair_error > 0.25 / c.p.words)
 
 
@@ -132,10 +128,7 @@ def rate(c):
 
 
 def limit(c):
-    """Return a lower and an upper bound of a share in the limit of small weights, of each seed.
-
-    Straight lines in the law and in sigma, see ``docs/theory/connectivity.md``, raised to zero where they end below.
-    """
+    """Return a lower and an upper bound of a share in the limit of small weights, of each seed."""
     small, large = shares(c)
     (near, far), (low, high) = decade(c), law(c)
     lines = []

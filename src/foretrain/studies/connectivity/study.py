@@ -62,11 +62,7 @@ program, estimate = translation.program, translation.estimate
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Masks that are not square, and sparse ones of many languages, at H = 2D and from the scale to the power 3/2.
-
-    ``rectangular``: three times as many languages are read as are written into. ``sparse``: four times as many languages
-    and pairs, so that each language still has as many. Their frames agree slowly, which asks for smaller weights.
-    """
+    """Masks that are not square, and sparse ones of many languages, see ``docs/studies/connectivity.md``."""
     if p.hidden_width != 2 * p.words or p.init_scale > BESIDE or p.diagonal or p.output_languages:
         return {}
     small = {"init_scale": p.init_scale**1.5, "seeds": 5}

@@ -12,7 +12,8 @@ from foretrain.degeneracy.interactions.interaction_graph import interaction_grap
 from foretrain.study import generator
 from foretrain.training.modules import joined, of_first_layer, owners, rank
 
-from .study import HIDDEN, INPUTS, OUTPUTS
+from .chains import part
+from .study import COUNTS, HIDDEN, INPUTS, OUTPUTS
 
 WIDTHS = (INPUTS, HIDDEN, HIDDEN, OUTPUTS)
 COUNTED = 150  # examples on which ranks are taken: twice as many equations as a module has parameters, and more
@@ -20,6 +21,9 @@ COUNTED = 150  # examples on which ranks are taken: twice as many equations as a
 
 def measure(p, seed):
     """Counts of free directions; of rectified modules also volumes along one, and the modules that a search finds."""
+    if p.part != COUNTS:
+        *_, slopes, moving = part(p, seed)
+        return {"constrained_rank": rank(slopes[..., moving])}
     random, data = generator(seed, "weights"), generator(seed, "data")
     pair = [module(random) for _ in range(2)]
     left, right = data.standard_normal((2, p.examples, INPUTS))

@@ -115,8 +115,8 @@ def limit_gap(c) -> xr.DataArray:
     ratio = lambda end: 1 - layer_ratio(end).mean("mode", skipna=False) / np.sqrt(c.p.domains)  # noqa: E731
     runs, ends = (c.end, c["small-init"].end), []
     for by in (1, SMALLER):
-        p = replace(c.p, init_scale=c.p.init_scale / by, steps=by * c.p.steps)
-        race = theory.predict(p, np.array([0, p.steps]), c.seed(0))
+        p = replace(c.p, init_scale=c.p.init_scale / by, steps=c.p.observe_every)
+        race = theory.of_run(p, c.seed(0), (0, by * c.p.steps))
         variables = {
             "similarity": (("sample", "sample_other"), race["similarity"]),
             "singular_values": (("layer", "mode"), race["singular_values"][-1]),

@@ -23,7 +23,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
     Orthogonal weights and biregular masks have a closed form, decoupled weights the reduction; nan stands for all others.
     """
-    run = _of_run(p, seed, step)
+    same = p.data == "hierarchy" and p.mask == "circulant"  # all seeds have one mask and data
+    run = of_run(p, Seed(seed.root, 0) if same else seed, tuple(step))
     if p.data != "hierarchy":
         return run
     changes = {name: value for name, value in variants(p)["disagreeing"].items() if name != "seeds"}
@@ -42,14 +43,13 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     first = np.einsum("ihd,idm->ihm", drawn.encoders, data.input_modes)
     last = np.einsum("joh,om->jhm", drawn.decoders, data.output_modes)
     own = part_planes(first, drawn.hidden, last, pairs)
-    time = step * paper_rate(p, data.targets.shape[1])
-    return part_flow(own, time, *modes)
+    return part_flow(own, step * paper_rate(p, data.targets.shape[1]), *modes)
 
 
-def _of_run(p, seed, step):
+@lru_cache(maxsize=64)
+def of_run(p, seed, step):
     """Return the reduction for decoupled starts, the race for others, nan where there is neither."""
-    same = p.data == "hierarchy" and p.mask == "circulant"  # all seeds have one mask and data
-    reduction = _reduction(_of_seed(p), Seed(seed.root, 0) if same else seed)
+    reduction = _reduction(_of_seed(p), seed)
     unknown = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
     if p.disagreement:
         reduction = unknown
@@ -58,7 +58,7 @@ def _of_run(p, seed, step):
     predicted = unknown | {name: reduction[name] for name in _OF_REDUCTION}
     data, pairs = task(p, seed), mask(p, seed)
     modes = data.singular_values, data.variances
-    time = step * paper_rate(p, data.targets.shape[1])
+    time = np.array(step) * paper_rate(p, data.targets.shape[1])
     if not _has_race(p, pairs) or (p.disagreement and not pairs.all()):
         return predicted
     if p.disagreement:
@@ -84,7 +84,7 @@ def _of_run(p, seed, step):
 
 @lru_cache(maxsize=64)
 def _alike(p, seed):
-    run = _of_run(p, seed, np.arange(0, p.steps + 1, p.observe_every))
+    run = of_run(p, seed, tuple(range(0, p.steps + 1, p.observe_every)))
     return {f"split_{name}": run[f"alike_{name}"] for name in ("within", "between")}
 
 

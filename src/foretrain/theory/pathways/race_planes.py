@@ -153,13 +153,13 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> np.ndar
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
     state, split = _flattened([start])
 
-    def missing(state):
+    def terms(state):
         ((b, n, c),) = split(state)
-        return signal - (rate * (c.mT @ (n @ b))).sum(0) * variance
+        ahead = n @ b
+        return b, n, c, ahead, signal - (rate * (c.mT @ ahead)).sum(0) * variance
 
     def velocity(state):
-        ((b, n, c),) = split(state)
-        ahead, error = n @ b, missing(state)
+        b, n, c, ahead, error = terms(state)
         driven = rate * (c @ error)
         change = n.mT @ driven, driven @ b.mT, rate * (ahead @ error.T)
         return np.concatenate([part.ravel() for part in change])
@@ -169,18 +169,18 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> np.ndar
         hidden = np.sort(np.linalg.svd(n, compute_uv=False).ravel())[::-1][: len(variance)]
         return _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
 
-    miss = lambda state: abs(missing(state)).max() / signal.max()  # noqa: E731
+    miss = lambda state: abs(terms(state)[-1]).max() / signal.max()  # noqa: E731
     return np.array(observed_flow(velocity, state, times, layers, miss, relative=1e-5))
 
 
 def _flattened(start: Sequence[Planes]):
     """The start as one vector, and a function of such a vector to (B, N, C) of every scheme."""
     parts = [part for factor in start for part in (factor.encoders, factor.hidden, factor.decoders)]
-    cuts = np.cumsum([part.size for part in parts])[:-1]
+    ends = np.cumsum([part.size for part in parts]).tolist()
+    places = [slice(end - part.size, end) for end, part in zip(ends, parts, strict=True)]
 
     def split(state):
-        blocks = zip(np.split(state, cuts), parts, strict=True)
-        shaped = [block.reshape(part.shape) for block, part in blocks]
+        shaped = [state[at].reshape(part.shape) for at, part in zip(places, parts, strict=True)]
         return [shaped[at : at + 3] for at in range(0, len(shaped), 3)]
 
     return np.concatenate([part.ravel() for part in parts]), split

@@ -73,6 +73,7 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "connectivity/untrained-error": "means of the errors that pair-errors judges pair by pair",
     "landscapes/by-volume": "a check of the closed form, which tests of theory/landscapes make",
     "landscapes/by-temperature": "`same-curve.corrected` judges the same sampled mean against the same closed form",
     "landscapes/plane": "cannot fail alone: `at-each-temperature` judges it beside the others",

@@ -14,7 +14,7 @@ from foretrain.training.translation import GRAPH
 SOURCE = GRAPH
 COST = "2 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
-SEEDS = 60
+SEEDS = 100
 AXES = {
     "hidden_width": (4, 8),
     "init_scale": (0.3, 0.1, 0.03, 0.01, 0.003),
@@ -27,7 +27,7 @@ PRESETS = {
         "words": 8,
         "hidden_width": (8, 16),
         "trained_count": (14, 18, 22, 26, 30, 34, 40, 50),
-        "seeds": 70,
+        "seeds": 100,
     }
 }
 declare(kind="bool", connected="Whether all domains lie in one component.")

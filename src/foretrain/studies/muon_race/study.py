@@ -11,6 +11,7 @@ from foretrain.theory.pathways import spectral as theory
 SOURCE = "docs/studies/muon-race.md"
 COST = "2 min"
 REFERENCES = ("rhee2026", "jordan2024", "edelman1988")
+EXPLORE = ("singular_value", "decay")
 SEEDS = 20
 AXES = {"depth": (2, 3, 4), "paths": (3, 1), "init_scale": (0.01, 0.1, 0.0001)}
 PRESETS = {"paper": {"seeds": 50, "width": 12, "decay": 0.8}}

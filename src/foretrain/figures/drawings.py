@@ -48,7 +48,6 @@ def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Dr
 
     Raises:
         StudyError: a figure is declared in a way that cannot be drawn.
-        Exception: whatever a study's function raises.
     """
     if study.figures is None:
         drawn, row = curves.draw(grid), measurements(grid) if study.computes else None
@@ -160,7 +159,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ax.set_xlim(-0.5, len(columns) - 0.5)
     elif len(places) == 1:
         ax.set_xticks([*places], [f"{place:g}" for place in places])
-    elif ax.get_xscale() == "linear" and all(_whole(line.x) for line in board.lines):
+    elif ax.get_xscale() == "linear" and all(x % 1 == 0 for x in places if np.isfinite(x)):
         ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
@@ -193,10 +192,6 @@ def _label_abscissas(axes: np.ndarray, boards: list[Board]) -> None:
         for place, ax in enumerate(shown):
             if place != len(shown) // 2:
                 ax.set_xlabel("")
-
-
-def _whole(x: np.ndarray) -> bool:
-    return bool((x[np.isfinite(x)] % 1 == 0).all())
 
 
 def _reach(line: Line) -> float:

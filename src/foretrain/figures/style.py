@@ -37,6 +37,7 @@ PALETTE = {
     "sky": "#56b4e9",
     "black": "#000000",
 }
+COLOURS = list(PALETTE.values())[:-1]  # of lines among each other: all but black
 OPTIMISER_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
 # Of a second theory in one panel, told apart without colour, too.
 SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))
@@ -283,6 +284,8 @@ def legend_below(figure: Any, columns: int = 3):
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    if not entries:
+        return None
     entries = _one_band(entries)
     last = sorted(entries, key=lambda label: label.startswith("band: "))
     numbers = range(min(columns, max(1, len(entries))), 0, -1)

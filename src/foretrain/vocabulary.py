@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foretrain.errors import ForetrainError, argument_error, one_of
+from foretrain.errors import ForetrainError, argument_error, nearest, one_of
 
 TIME_UNIT = "step × learning rate"
 MISSING = -1  # the outcome of a run that is not there
@@ -123,16 +123,15 @@ def declare(
 
 
 def lookup(name: str) -> Variable:
-    """The declared variable of that name; raises `VocabularyError` if there is none.
-
-    A leaf of a stored state needs no declaration.
-    """
+    """Return the variable that is declared, or the leaf of a stored state, by name; raises `VocabularyError` if none is."""
     if name.startswith(STATE):
         meaning = "Leaf of the state of a run, which holds the parameters; see the study's program."
         return Variable(name, None, meaning=meaning)
     first, second = (_own, _declared) if _own_first.get() else (_declared, _own)
     if name not in first and name not in second:
-        raise VocabularyError(f"Variable `{name}` is not declared in the vocabulary.")
+        close = nearest(name, {*first, *second})
+        close = close if close.startswith("Did") else ""  # not a list of hundreds
+        raise VocabularyError(f"Variable `{name}` is not declared. {close}".rstrip())
     return first.get(name) or second[name]
 
 

@@ -288,7 +288,7 @@ MEASURED = {"distance": 0.5, "parts": np.zeros(2)}
     [
         (lambda p, seed: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda p, seed: None, "`measure` must be a dictionary, but is NoneType"),
-        (lambda p, seed: {"other": 1.0}, "Variable `other` is not declared in the vocabulary."),
+        (lambda p, seed: {"other": 1.0}, "Variable `other` is not declared."),
         (lambda p, seed: {"parts": np.zeros((2, 1))}, "Variable `parts` must have dims ('half',)"),
         (lambda p, seed: {"distance": np.nan}, "Variable `distance` must be finite, but is nan."),
         (lambda p, seed: {"distance": "far"}, "`distance` must hold numbers, but has dtype <U3."),

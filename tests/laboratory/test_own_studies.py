@@ -173,6 +173,9 @@ def test_a_mended_program_is_trained_without_being_asked_to(mine, tmp_path):
     assert (mended.simulation["outcome"].values == 4).all()
 
 
+NEAR, INSIDE = "        near=1,\n", "        inside=(0.5, 1),\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -180,18 +183,18 @@ def test_a_mended_program_is_trained_without_being_asked_to(mine, tmp_path):
         ("class Parameters(Training):", "class Params(Training):", "must define `Parameters`"),
         ('"strength": jnp.diagonal(passed_on(weights))', '"force": jnp.zeros(3)', "`force` is not declared"),
         ('"strength": jnp.diagonal(passed_on(weights))', '"strength": jnp.zeros(())', "must have dims"),
-        ("inside=lambda c: (0, 2 *", "inside=lambda c: (1, 2 *", "low <= high"),
         ("        return first, first.T", "        return first", "line"),
-        ("(p.hidden_width, 3)", "(p.hidden_width + seed.number, 3)", "one shape in all seeds"),
+        ("(p.hidden_width, 3)", "(p.hidden_width + seed.number, 3)", "must have the same shape and dtype in all runs"),
         ('return {"strength": strength, "loss"', 'return {"force": strength, "power"', "not declared"),
         ("def program(p):", "def program(p:", "SyntaxError"),
+        ("c.strength - c.theory", "c.strenght - c.theory", "no variable `strenght`. Did you mean `strength`?"),
+        ('"strength": jnp.diagonal', '"strenght": jnp.diagonal', "not declared. Did you mean `strength`?"),
+        ("    strength = 1 / (1", "    strength = np.nan / (1", "predicts nan for 303 of 303 values of `strength`"),
+        ('.all("mode"),', ",", "must measure one number per seed, but has dims ('seed', 'mode')"),
+        ("default(0.01)", "default(5.0)", "first run: The run must stay finite, but diverged after"),
         ('hidden_width: int = parameter(8, "width', 'hidden_width: int = max(8, "width', "line"),
         ("        near=1,\n", "        near=1,\n        where=True,\n", "`where` must be a function"),
-        (
-            "        near=1,\n",
-            "        near=1,\n        where=lambda cell: cell.simulation['loss'].min() < 1,\n",
-            "cannot look at what was trained",
-        ),
+        (NEAR, NEAR + "        where=lambda cell: cell.loss.min() < 1,\n", "cannot look at what was trained"),
         ("        near=1,\n", "        near=1,\n        corrects='nothing',\n", "names `nothing`"),
         ("    strength = 1 / (1", "    return {'strength': 'much'}\n    strength = 1 / (1", "real numbers"),
         ("    strength = 1 / (1", "    return {'loss': [[1], [2, 3]]}\n    strength = 1 / (1", "real numbers"),
@@ -247,27 +250,17 @@ def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
 
 
 def test_what_a_sentence_allows_is_only_asked_where_it_speaks(mine):
-    edited(mine, "        inside=(0.5, 1),\n", "        inside=lambda cell: (1, 0),\n")
+    edited(mine, INSIDE, "        inside=lambda cell: (1, 0),\n")
     assert "low <= high" in check(mine)[0]
-    edited(
-        mine,
-        "        near=1,\n",
-        "        near=1,\n        where=lambda cell: cell.parameters.steps < 5,\n",
-    )
+    edited(mine, NEAR, NEAR + "        where=lambda cell: cell.parameters.steps < 5,\n")
     assert check(mine) == []
 
 
 def test_what_needs_several_values_of_a_swept_axis_is_no_mistake_at_one_but_a_look_at_runs_is(mine):
     gap = "lambda cell: (0, np.diff(cell.values('init_scale')).min())"
-    edited(
-        mine, "        inside=(0.5, 1),\n", f"        inside={gap},\n        along='init_scale',\n"
-    )
+    edited(mine, INSIDE, f"        inside={gap},\n        along='init_scale',\n")
     assert "zero-size array" in check(mine)[0]
-    edited(
-        mine,
-        "def inputs(p, seed):",
-        "AXES = {'init_scale': (0.01, 0.02)}\n\n\ndef inputs(p, seed):",
-    )
+    edited(mine, "@dataclass", "AXES = {'init_scale': (0.01, 0.02)}\n\n\n@dataclass")
     assert check(mine) == []
     edited(mine, gap, "lambda cell: (0, cell.fits['rate'])")
     assert "cannot look at what was trained" in check(mine)[0]
@@ -275,11 +268,7 @@ def test_what_needs_several_values_of_a_swept_axis_is_no_mistake_at_one_but_a_lo
 
 def test_a_theory_may_be_padded_behind_what_the_program_observes(mine):
     longer = "np.pad(strength, ((0, 0), (0, 1)), constant_values={})"
-    edited(
-        mine,
-        '{"strength": strength, "loss"',
-        '{"strength": ' + longer.format("np.nan") + ', "loss"',
-    )
+    edited(mine, '{"strength": strength', '{"strength": ' + longer.format("np.nan"))
     assert check(mine) == []
     edited(mine, "constant_values=np.nan", "constant_values=0")
     assert "as long along `mode` as what a run holds, 3, but is 4" in check(mine)[0]

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from made_claims import sample
 from matplotlib.image import imread
-from visited import find, troubles, until
+from visited import SIZES, find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.registry.publish import publish
+from foretrain.registry.sizes import shipped
 from foretrain.report.answer import Answer, Table
 from foretrain.report.page import write
 
@@ -286,6 +288,19 @@ def test_a_link_opens_what_it_points_into_and_printing_shows_all(open_page, tmp_
     assert browser.execute_script(shut) == 0
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert browser.execute_script(shut) == folded - 2
+
+
+def test_the_site_of_the_registry_is_short_and_its_search_opens_folds(open_page, tmp_path):
+    publish(shipped(), tmp_path)
+    for width in SIZES:
+        browser = open_page(tmp_path / "routing.html", width=width)
+        assert troubles(browser, width) == []
+    browser = open_page(tmp_path / "index.html", width=1400)
+    assert troubles(browser, 1400) == []
+    assert browser.execute_script("return document.documentElement.scrollHeight") <= 5000
+    find(browser, "input[type=search]")[0].send_keys("routing/half-times ")
+    links = find(browser, ".verdicts tr[data-verdict]:not([hidden]) a")
+    assert {link.text.removesuffix("-digits") for link in links} == {"routing/half-times"}
 
 
 def test_script_that_slipped_in_would_not_run(open_page, page):

@@ -92,12 +92,12 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
-    """Count sentences by verdict, and write out the first that fail: "21 hold, 1 fails (The last layer has a circle)"."""
+    """Count sentences by verdict, and name `most` of those that fail: "21 hold, 1 fails (The last layer has a circle)"."""
     parts = []
     for verdict in VERDICTS:
         here = [_words_of(row) for row in rows if row.verdict == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
-        parts += [f"{words} ({named(here, most)})" if verdict == FAILS else words] if here else []
+        parts += here and [f"{words} ({named(here, most)})" if most and verdict == FAILS else words]
     return ", ".join(parts)
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from foretrain.arithmetic import arithmetic
+from foretrain.claims.judge import NOTHING, judge
 from foretrain.claims.sentence import Sentence, SentenceError
-from foretrain.dynamics.program import Program, completed
+from foretrain.dynamics.program import completed
 from foretrain.engine.host import by_step, computed
+from foretrain.engine.traced import traced
 from foretrain.errors import ForetrainError
-from foretrain.laboratory.labelled import theory_of
+from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans.author import loaded, words
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid, WithheldError
@@ -23,11 +25,11 @@ from foretrain.plans.parameters import clean, rules
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
-from foretrain.quantities.cell import Cell
+from foretrain.quantities.cell import THEORY, Cell
 from foretrain.quantities.measured import NotApplicable
 from foretrain.results.arrays import storable
 from foretrain.streams import Seed
-from foretrain.vocabulary import lookup, positions
+from foretrain.vocabulary import CONVERGED, DIVERGED, lookup, positions
 
 
 class Problems(list[str]):
@@ -43,10 +45,11 @@ class Problems(list[str]):
 def check(study: str | Path | Study) -> Problems:
     """Everything that is wrong with a study, a line each; empty if it can be run and judged.
 
-    The program is traced, not run: a missing part, a variable that is not declared or has other dims, inputs that differ
+    The program is traced: a missing part, a variable that is not declared or has other dims, inputs that differ
     in shape from seed to seed, a state that changes its shape, a sentence that allows everything or leaves out its own
-    prediction are found in seconds. Of a study that measures or samples one run is computed, the first seed at the first
-    value of every axis: an error in it, or a variable that is not finite, is found, too.
+    prediction are found in seconds. Sentences are judged on a made-up run: so a name that is none, a value for each mode, a
+    theory that is nan are found. The first seed at the first value of every axis is computed, or trained for two seconds: an
+    error in it, a variable that is not finite, or divergence is found, too.
     """
     try:
         known = loaded(study)
@@ -77,7 +80,7 @@ def _lacks(study: Study, plan: Plan) -> Problems:
         return None
 
     attempt("variants", lambda: _variants(study, p))
-    observed = attempt("program", lambda: _traced(study, p)) or {}
+    observed = attempt("program", lambda: traced(study, p, partial(_inputs, study, p, 0))) or {}
     sizes: dict[str, int] = {}
     for name, shape in observed.items():
         sizes |= attempt("program", partial(_fits, name, shape)) or {}
@@ -109,10 +112,53 @@ def _lacks(study: Study, plan: Plan) -> Problems:
         attempt("predict", partial(_as_long, name, theory[name], sizes))
     cell = dataclasses.replace(cell, theory=theory)
     swept = {name for name, values in plan.axes.items() if len(values) > 1}
+    cell = dataclasses.replace(cell, simulation=xr.Dataset())
+    if not lines:
+        made_up = _made_up(study, p, observed, arrays)
+        networks = dict.fromkeys(study.variants(p), made_up)
+        cell = dataclasses.replace(cell, simulation=made_up, variants=networks)
     for sentence in sentences:
-        attempt(f"The sentence `{sentence.id}`", partial(_interval, sentence, cell, swept))
+        attempt(f"The sentence `{sentence.id}`", partial(_judged, sentence, cell, swept))
+    if study.trains and not lines:
+        attempt("first run", lambda: _short_run(study, p))
     lines[:] = dict.fromkeys(lines)
     return lines
+
+
+def _made_up(study: Study, p: Any, shapes: dict[str, tuple[int, ...]], known: Any) -> xr.Dataset:
+    """Return a run that no network made, of which every number falls from one to a tenth, but for what was computed."""
+    step, values = study.stored_steps(p), {"outcome": np.full(1, CONVERGED)}
+    values["steps_taken"] = step[-1:] if step.size else np.zeros(1, int)
+    for name, shape in shapes.items():
+        random = np.random.default_rng(0).uniform(
+            0.1, 1, [len(step) if n < 0 else n for n in shape]
+        )
+        falling = -np.sort(-random, axis=0) if shape else random
+        values[name] = np.asarray(known.get(name, falling))[np.newaxis]
+    return dataset(values, study.labels(p, step), step, seeds=1)
+
+
+def _short_run(study: Study, p: Any) -> None:
+    """Raise where the first run diverges within two seconds of training, compilation left out."""
+    from foretrain.engine.lanes import FEWEST, Lanes, Passenger
+
+    program, shared = completed(study.program(p), p), study.shared(p)
+    lanes = Lanes(program, shared, FEWEST)
+    for number in range(2):
+        inputs = _inputs(study, p, number)
+        lanes.board([Passenger("", {name: inputs[name] for name in inputs.keys() - shared})])
+    finished, until = lanes.advance(), time.monotonic() + 2
+    while lanes.busy and time.monotonic() < until:
+        finished += lanes.advance()
+    for run in finished:
+        if run.outcome == DIVERGED:
+            got = f"diverged after {run.steps_taken} steps"
+            raise StudyError(f"The run must stay finite, but {got}. Try smaller steps.")
+
+
+def _inputs(study: Study, p: Any, number: int) -> dict[str, Any]:
+    numbers = {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
+    return {**study.inputs(p, Seed(0, number)), **study.shared(p), **numbers}
 
 
 def _variants(study: Study, p: Any) -> None:
@@ -131,7 +177,9 @@ def _labelled(study: Study, p: Any, sizes: dict[str, int], step: np.ndarray | No
         for overrides in study.variants(p).values():
             other = dataclasses.replace(p, **{k: v for k, v in overrides.items() if k != "seeds"})
             host = {name: array.shape for name, array in computed(study, other, Seed(0, 0)).items()}
-            for name, shape in (_traced(study, other) | host).items():
+            for name, shape in (
+                traced(study, other, partial(_inputs, study, other, 0)) | host
+            ).items():
                 for dim, size in _fits(name, shape).items():
                     largest[dim] = max(size, largest.get(dim, size))
     for name, (dim, length) in lengths.items():
@@ -153,11 +201,20 @@ def _as_long(name: str, predicted: xr.DataArray, sizes: dict[str, int]) -> None:
             )
 
 
-def _interval(sentence: Sentence, cell: Grid, swept: set[str]) -> None:
-    laid = Cell(cell.along(*sentence.along)).blind()
+def _judged(sentence: Sentence, cell: Grid, swept: set[str]) -> None:
+    """Raise where a sentence cannot be judged: by what it allows, a name, its shape, or a theory that is nan."""
+    laid, claim = cell.along(*sentence.along), None
+    blind = Cell(laid).blind()
     try:
-        if sentence.where is None or sentence.where(laid):
-            sentence.fixed(laid)
+        if sentence.where is None or sentence.where(blind):
+            sentence.fixed(blind)
+            with suppress(LookupError, ValueError, ArithmeticError):  # the numbers are made up
+                claim = judge(sentence, laid) if cell.simulation.data_vars else None
+        reads = claim.reads.split(", ") if claim is not None and claim.reason == NOTHING else []
+        for name, values in cell.theory.items():
+            if f"{THEORY}/{name}" in reads and (lost := int(values.isnull().sum())):
+                got = f"predicts nan for {lost} of {values.size} values of `{name}`"
+                raise SentenceError(f"It measures nothing, since the theory {got}.")
     except (KeyError, IndexError, NotApplicable):
         return  # what it takes from the theory is only there where the theory of the whole grid is
     except WithheldError:
@@ -165,41 +222,6 @@ def _interval(sentence: Sentence, cell: Grid, swept: set[str]) -> None:
     except (SentenceError, ValueError, ArithmeticError):
         if not swept & set(sentence.along):
             raise  # along a swept axis one value is not what it speaks of
-
-
-def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
-    """Name of all that a program observes or ends with to its shape, ``step`` in front of what is observed."""
-    import jax
-
-    def shapes(tree: Any) -> list[str]:
-        return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
-
-    bare = study.program(p)
-    if bare is None and study.computes:
-        return {}
-    if not isinstance(bare, Program):
-        raise StudyError(f"It must return a Program, but returns {type(bare).__name__}.")
-    program = completed(bare, p)
-    with arithmetic(program.precision):
-        inputs = [_inputs(study, p, number, program.precision) for number in range(2)]
-        here, there = [{name: value.shape for name, value in arrays.items()} for arrays in inputs]
-        for name in here | there:
-            if (shape := here.get(name)) != (other := there.get(name)):
-                raise StudyError(
-                    f"Input `{name}` must have one shape in all seeds, but has {shape} and {other}."
-                )
-        state = jax.eval_shape(program.init, inputs[0])
-        later = jax.eval_shape(program.step, inputs[0], state)
-        if shapes(state) != shapes(later):
-            raise StudyError(
-                "A step must return a state of the shapes and dtypes that `init` gives, but does not: "
-                f"{shapes(state)} becomes {shapes(later)}."
-            )
-        seen = jax.eval_shape(program.observe, inputs[0], state)
-        jax.eval_shape(program.done, inputs[0], state, seen)
-        end = jax.eval_shape(program.finish, inputs[0], state)
-    curves = {name: (-1, *leaf.shape) for name, leaf in seen.items()}
-    return curves | {name: tuple(leaf.shape) for name, leaf in end.items()}
 
 
 def _holds(name: str, array: np.ndarray) -> dict[str, int]:
@@ -210,13 +232,6 @@ def _holds(name: str, array: np.ndarray) -> dict[str, int]:
     if array.size and not np.isfinite(array).any():
         raise StudyError(f"Variable `{name}` must be finite, but is {array.flat[0]}.")
     return sizes
-
-
-def _inputs(study: Study, p: Any, number: int, precision: str) -> dict[str, np.ndarray]:
-    values = {**study.inputs(p, Seed(0, number)), **study.shared(p)}
-    values |= {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
-    arrays = {name: np.asarray(value) for name, value in values.items()}
-    return {n: v.astype(precision) if v.dtype.kind == "f" else v for n, v in arrays.items()}
 
 
 def _fits(name: str, shape: tuple[int, ...], *, measured: bool = False) -> dict[str, int]:

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from foretrain.claims.claim import DETAIL, FAILS, VERDICTS
+from foretrain.claims.claim import FAILS, HEADLINE, VERDICTS
+from foretrain.claims.rows import tally as counts
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans.card import Card
 from foretrain.registry.present import study_of
 from foretrain.registry.record import Record
-from foretrain.registry.sizes import notes
-from foretrain.registry.table import DOCS, OWN, Line, document_of, facts, lines
-from foretrain.report.derivation import derivations, documentation, html, pages
+from foretrain.registry.table import OWN, Line, document_of, facts, lines, tally
+from foretrain.report.derivation import derivations, documentation, html, pages, questions
 from foretrain.report.document import document, write_document
+from foretrain.report.sections import verdicts
 from foretrain.results.files import disk_errors
-from foretrain.words import duration
 
 _PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./images/([\w-]+\.png)\)")
 _MADE = "Made by foretrain from its registry"  # at the foot of every page
@@ -42,43 +42,40 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     known: dict[str, list[Record]] = {}
     for record in records:
         known.setdefault(record.study, []).append(record)
-    derived = {study: derivations(study, pages()) for study in known}
-    sizes = {
-        study: [(record, facts(record), lines(record, derived[study])) for record in own]
-        for study, own in known.items()
-    }
-    table = [line for tables in sizes.values() for *_, rows in tables for line in rows]
+    table = [line for record in records for line in lines(record)]
     pictures = {study: _pictures(study, out) for study in known}
-    names = sorted({line.document for line in table}, key=lambda name: (name == OWN, name))
+    cards = {study: _card(study, own[0].document) for study, own in known.items()}
+    groups = questions()
+    groups["Others"] = tuple(known.keys() - {name for names in groups.values() for name in names})
     texts = {
         "index": document(
             "report/site.html",
-            **{**_COMMON, "scripts": ("site.js",)},
+            **{**_COMMON, "scripts": ("fold.js", "site.js")},
             title="Verdicts",
-            lines=sorted(table, key=lambda line: names.index(line.document)),
-            documents=names,
+            lead=tally(records),
+            errata=_errata(table),
+            questions={q: [name for name in names if name in known] for q, names in groups.items()},
+            lines=table,
+            documents=sorted(
+                {line.document for line in table}, key=lambda name: (name == OWN, name)
+            ),
             verdicts=VERDICTS,
-            detail=DETAIL,
+            counts=lambda lines: counts([line.row for line in lines], 0),
+            firsts={study: lines(own[0]) for study, own in known.items()},
+            cards=cards,
             pictures=pictures,
-            studies=[(study, study in known, size) for study, size in notes(records).items()],
-            duration=duration,
         ),
-        "errata": document(
-            "report/errata.html",
-            **_COMMON,
-            title="Errata",
-            printed=_printed(),
-            documents=_errata(table, names),
-        ),
+        "errata": document("report/errata.html", **_COMMON, title="Errata", printed=_printed()),
     }
-    for study in known:
+    for study, own in known.items():
+        derived = derivations(study, pages())
         texts[study] = document(
             "report/site_study.html",
             **_COMMON,
             title=study,
-            card=_card(study, known[study][0].document),
-            sizes=sizes[study],
-            derivations=[(section, ()) for section in derived[study]],
+            card=cards[study],
+            sizes=[(r, facts(r), verdicts({"claims": r.claims}, (), derived, r.size)) for r in own],
+            derivations=[(section, ()) for section in derived],
             pictures=pictures[study],
         )
     return [write_document(out / f"{name}.html", text) for name, text in texts.items()]
@@ -92,17 +89,15 @@ def _card(study: str, document: str) -> Card:
         return Card(study, source=document)
 
 
-def _errata(
-    table: Sequence[Line], documents: Sequence[str]
-) -> list[tuple[str, list[tuple[Line, Line]]]]:
-    """Return document to its sentences that fail, each with the corrected form that stands beside it."""
-    known = {(id(line.record), line.row.id): line for line in table}
-    errata: dict[str, list[tuple[Line, Line]]] = {name: [] for name in documents}
-    for line in table:
-        wrong = known.get((id(line.record), line.row.corrects))
-        if wrong is not None and wrong.row.verdict == FAILS and not wrong.place.startswith(DOCS):
-            errata.setdefault(document_of(wrong.place), []).append((wrong, line))
-    return [(name, pairs) for name, pairs in errata.items() if pairs]
+def _errata(table: Sequence[Line]) -> dict[str, list[tuple[Line, Line | None]]]:
+    """Return document to its sentences that fail, headlines first, each with the corrected form beside it, if there is one."""
+    corrected = {(id(line.record), line.row.corrects): line for line in table}
+    errata: dict[str, list[tuple[Line, Line | None]]] = {}
+    for line in sorted(table, key=lambda line: line.row.rank != HEADLINE):
+        if line.row.verdict == FAILS:
+            pair = line, corrected.get((id(line.record), line.row.id))
+            errata.setdefault(document_of(line.place), []).append(pair)
+    return errata
 
 
 def _printed() -> Any:

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim, size_text
@@ -13,9 +12,6 @@ from foretrain.claims.family import summary, uncounted
 from foretrain.claims.rows import Row, rows
 from foretrain.plans import catalogue
 from foretrain.registry.record import Record
-from foretrain.report.derivation import Derivation
-from foretrain.report.forest import Forest, forest
-from foretrain.report.sections import first
 from foretrain.words import count, duration
 
 OWN = "Derived here"
@@ -34,17 +30,11 @@ class Line:
     document: str  # the document that its study speaks of
     place: str  # place in the document, or the page that derives it
     size: str  # size at which it was judged: "document", "other" or "unknown"
-    among: str  # the runs of which it speaks; "" for all
-    anchor: str  # id of the line on the page of its study
-    # Number and title of the section that derives it; None without one.
-    derivation: tuple[int, Any] | None
-    forest: Forest | None  # measured against allowed; None where nothing finite was measured
 
 
-def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
-    """Return the table of a record, given the sections that derive its sentences."""
+def lines(record: Record) -> list[Line]:
+    """Return the table of a record."""
     groups = {group.id: group.claims for group in gather(record.claims)}
-    known = first((section.claims, at, section.title) for at, section in enumerate(sections, 1))
     return [
         Line(
             record=record,
@@ -53,10 +43,6 @@ def lines(record: Record, sections: Sequence[Derivation] = ()) -> list[Line]:
             document=document_of(record.document),
             place=claims[0].source,
             size="unknown" if record.differs is None else "other" if row.at else "document",
-            among=claims[0].among,
-            anchor=f"{record.size}-{row.id}",
-            derivation=known.get(row.id, known.get(row.corrects)),
-            forest=forest(claims),
         )
         for row in rows(record.claims)
     ]

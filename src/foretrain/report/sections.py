@@ -90,7 +90,7 @@ class Entry:
     forest: Forest | None
     # Its verdicts on the axes of the grid; None where it was judged in one cell.
     map: CellMap | None
-    place: int  # its number on the page
+    place: int | str  # its number on the page, or size and id on one of several sizes
     # Number and title of the first figure that shows it; None where none does.
     figure: tuple[int, str] | None = None
     # Number and title of the first section that derives it; None where none does.
@@ -120,8 +120,8 @@ class Verdicts:
         return sorted(entries, key=lambda entry: WORST_FIRST.index(entry.row.verdict))
 
     @property
-    def places(self) -> dict[str, int]:
-        """Id of each sentence to its number on the page."""
+    def places(self) -> dict[str, int | str]:
+        """Id of each sentence to its place on the page."""
         return {entry.row.id: entry.place for entry in self.entries}
 
     def derived(self, names: Sequence[str]) -> list[Entry]:
@@ -132,7 +132,10 @@ class Verdicts:
 
 
 def verdicts(
-    summary: Mapping, figures: Sequence[PageFigure] = (), derived: Sequence[Derivation] = ()
+    summary: Mapping,
+    figures: Sequence[PageFigure] = (),
+    derived: Sequence[Derivation] = (),
+    at: str = "",  # size of which the verdicts are, on a page of several
 ) -> Verdicts | None:
     """The sentences of a summary, None where none was judged; with the first figure and the first section that are theirs."""
     if not summary.get("claims"):
@@ -154,7 +157,7 @@ def verdicts(
             row,
             forest(judged, summary.get("by_seed")),
             cell_map(groups[row.id], axes) if row.cells else None,
-            next(place),
+            f"{at}-{row.id}" if at else next(place),
             shown.get(row.id),
             # A corrected form has the derivation of what it corrects, unless it has its own.
             proofs.get(row.id) or proofs.get(row.corrects),

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain import figures
+from foretrain.figures.cells import draw_cells
 from foretrain.laboratory.judge import judged
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans.grid import Grid
@@ -56,7 +57,7 @@ def main():
     assert not problems, problems
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        figures.save(figures.draw_cells(claims, plan.axes), Path(folder))
+        figures.save(draw_cells(claims, plan.axes), Path(folder))
     drawing = time.perf_counter() - began
     print(f"{cells} cells, {len(claims)} claims")
     print(f"cutting {cutting:.1f} s, judging {judging:.1f} s, drawing the claims {drawing:.1f} s")

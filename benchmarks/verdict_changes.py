@@ -19,6 +19,7 @@ RENAMED: dict[str, str] = {
     "connectivity/stuck-limit": "connectivity/limit",
     "connectivity/missed-limit": "connectivity/limit",
     "connectivity/sparse": "connectivity/other-shapes",
+    "landscapes/cross.corrected": "landscapes/at-each-temperature",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
@@ -72,10 +73,11 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "connectivity/untrained-error": "means of the errors that pair-errors judges pair by pair",
     "landscapes/by-volume": "a check of the closed form, which tests of theory/landscapes make",
     "landscapes/by-temperature": "`same-curve.corrected` judges the same sampled mean against the same closed form",
-    "landscapes/plane": "cannot fail alone: `cross.corrected` judges it beside the others",
-    "landscapes/partial": "`cross.corrected` judges it beside the others",
+    "landscapes/plane": "cannot fail alone: `at-each-temperature` judges it beside the others",
+    "landscapes/partial": "`at-each-temperature` judges it beside the others",
     "ridge-grokking/never": "predicted-steps judges it: the closed form says never of these runs",
     "image-grokking/usual-start": "merged into larger-start, judged seed by seed",
     "permutation-group/grows": "tests a sign; sooner has the trend with the samples",

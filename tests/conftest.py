@@ -151,19 +151,15 @@ def save_names(drawings, folder):
 def programs_are_dropped_where_they_are_many():
     """Compiled programs and figures are not kept to the end: a process would grow to several gigabytes."""
     yield
-    if sys.platform == "linux" and _resident() < 0.8e9:
-        return
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        if pages * os.sysconf("SC_PAGE_SIZE") < 0.8e9:
+            return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     gc.collect()
     if sys.platform == "linux":  # what has been freed goes back to the system
         ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
-def _resident() -> int:
-    """Bytes of memory that this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 # How often a figure was looked at in this process, by study and name.

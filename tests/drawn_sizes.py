@@ -47,7 +47,8 @@ def judged(study: str, out: Path) -> list[tuple[dict[str, Any], Claim]]:
     for number, parameters in enumerate(draws(study)):
         place = out / f"{study}-{number}"
         fixed = {name: value for name, value in SIZES[study].items() if name != "ranges"}
-        result = foretrain.run(study, **fixed, **parameters, out=place, workers=0, quiet=True)
+        options = {**fixed, **parameters, "out": place, "workers": 0, "quiet": True}
+        result = foretrain.run(study.split()[0], **options)
         corrected = {claim.corrects for claim in result.claims}
         claims += [(parameters, item) for item in result.claims if derived(item, corrected)]
     return claims

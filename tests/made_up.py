@@ -241,10 +241,7 @@ def check(
     and a change of it, see `changed`. A list of grids stands for several, on each of which the sentence fails.
 
     Args:
-        study: Name of the study.
-        good: Makes the grid on which all sentences hold but those of `exceptions`.
-        spoilt: Id of every sentence to a grid on which it fails.
-        exceptions: Id of some sentences to a grid on which these hold.
+        spoilt, exceptions: Id of every sentence to a grid on which it fails; of some to one on which these hold.
         drawn: Whether the good grid has all that the study's figures draw.
         of_diverged: Ids of sentences that may hold where all runs diverged, since diverged runs are what they speak of.
     """

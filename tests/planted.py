@@ -29,13 +29,10 @@ def data(examples, inputs, seed=0) -> np.ndarray:
 
 
 def blocks(spans, sizes, outputs, examples=400, seed=0):
-    """One hidden layer in which block a has `sizes[a]` neurons whose preactivations span `spans[a]` dimensions.
+    """One hidden layer, and data, in which block a has `sizes[a]` neurons whose preactivations span `spans[a]` dimensions.
 
     Block a reads `spans[a]` inputs of its own, which share one random sign, with positive weights: all its neurons are on
     as that sign is positive.
-
-    Returns:
-        The network and its data.
     """
     random = np.random.default_rng(seed)
     x, first = [], np.zeros((sum(sizes), sum(spans)))

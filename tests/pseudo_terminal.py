@@ -46,17 +46,9 @@ def in_terminal(
     environment: dict[str, str] | None = None,
     timeout_s: float = 120.0,
 ) -> tuple[int, Screen, str]:
-    """Run Python with some arguments in a terminal of so many columns.
+    """Run Python with some arguments in a terminal of so many columns: exit code, the screen at the end, and all output.
 
-    Args:
-        arguments: What follows ``python``.
-        columns: Width of the terminal.
-        then: Called on what is shown until it returns something true, whose bytes are pressed as keys.
-        environment: Variables beside those of this process.
-        timeout_s: After so many seconds it is killed.
-
-    Returns:
-        Exit code, the screen at the end, and all that was written.
+    `then` is called on what is shown until it returns something true, whose bytes are pressed as keys.
     """
     import fcntl
     import pty

@@ -38,15 +38,10 @@ _ROUND = 1 + 1e-9  # a value in the middle between two texts may be written as e
 
 
 def typed(text: str, study: str, records: Sequence[Record]) -> Iterator[tuple[str, str]]:
-    """Yield each number of a page that must stand before a reference, with one reference that it may stand before.
-
-    Args:
-        text: The page.
-        study: Name of the study that the page is of, or "".
-        records: All records.
-    """
+    """Yield each number of a page, of a study or of "", that must stand before a reference, with one that it may have."""
     own = [item for item in records if item.study == study]
-    for paragraph in _paragraphs(_NO_PROSE.sub(" ", BLOCK.sub(" ", text))):
+    whole = _NO_PROSE.sub(" ", BLOCK.sub(" ", text))
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:- |\* |\d+\. ))", whole):
         named = {(name or study, id) for name, id in _NAME.findall(paragraph)}
         neighbour = [*_values(records, named)]
         everywhere = [*_values(own, None)]
@@ -84,11 +79,6 @@ def _intervals(prose: str, own: Sequence[Record]) -> Iterator[tuple[str, str]]:
             whole = three[1][0] == f"{three[0][0]}:low"
             if whole and all(map(_is, numbers, percents, (value for _, value in three))):
                 yield numbers[0] + percents[0], three[0][0]
-
-
-def _paragraphs(text: str) -> list[str]:
-    """Return paragraphs and items of lists, each for itself."""
-    return re.split(r"\n\s*\n|\n(?=\s*(?:- |\* |\d+\. ))", text)
 
 
 def _values(

@@ -95,7 +95,7 @@ for (const option of choice ? choice.options : [{ value: "0", text: "the only on
 }
 return found;
 """
-_SET = """const [e, value, event] = arguments;
+SET = """const [e, value, event] = arguments;
 if (typeof value === "boolean") { if (e.checked !== value) e.click(); return; }
 e.value = value; e.dispatchEvent(new Event(event, { bubbles: true }));"""
 
@@ -212,11 +212,11 @@ def _curves(browser):
     if not any(any(letter.isdigit() for letter in value) for value in values[1:]):
         yield f"no value is under the pointer: {values}"
     yield from browser.execute_script(_SWITCHES)
-    for slider in board.find_elements("css selector", "[data-axis]"):
+    for slider in board.find_elements("css selector", "[data-axis], [data-explore]"):
         seen = set()
         last = int(slider.get_attribute("max"))
         for place in [*range(last + 1), 0]:
-            browser.execute_script(_SET, slider, str(place), "input")
+            browser.execute_script(SET, slider, str(place), "input")
             seen.add(slider.find_element("xpath", "following-sibling::output").text)
         if len(seen) != last + 1:
             yield f"a slider of {last + 1} values says {sorted(seen)}"

@@ -77,7 +77,6 @@ _LONG = re.compile(r"([`'])(?:([^`'/]{80})[^`'/]+|([^`']{300})[^`']+)\1")  # of 
 # Names that are usual elsewhere, too unlike those here to be found by their letters.
 _USUAL = {
     "rate": "learning_rate",
-    "--rate": "--learning-rate",
     "lr": "learning_rate",
     "squared": "mse",
 }
@@ -86,7 +85,8 @@ _USUAL = {
 def nearest(name: str, known: Iterable[str]) -> str:
     """A sentence that suggests the known name closest to `name`, hyphens in front left out, or lists them all."""
     bare = {each.lstrip("-"): each for each in sorted(known)}
-    usual = _USUAL.get(name, "").lstrip("-")
+    usual = _USUAL.get(name.lstrip("-"), "")
+    usual = usual.replace("_", "-") if name.startswith("-") else usual
     close = [usual] if usual in bare else difflib.get_close_matches(name.lstrip("-"), bare, 1, 0.5)
     return f"Did you mean `{bare[close[0]]}`?" if close else f"Known: {', '.join(bare.values())}."
 

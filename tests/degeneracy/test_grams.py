@@ -11,11 +11,6 @@ from foretrain.degeneracy.counts import grams
 from foretrain.degeneracy.derivatives import passed
 
 
-def opaque(net):
-    """The same network, its nonlinearities not named: differentiated by JAX."""
-    return replace(net, sections=tuple(replace(s, activation=None) for s in net.sections))
-
-
 @pytest.fixture(scope="module")
 def nets():
     net = planted.drawn((3, 4, 3, 2), activation="gelu", bias=True)
@@ -23,7 +18,9 @@ def nets():
         [p["weight"] for p in net.params], [net.params[0]["bias"], None, net.params[2]["bias"]],
         ("leaky_relu", "gelu", "tanh"),
     )  # fmt: skip
-    return mixed, opaque(mixed), planted.data(24, 3)
+    # The same network, its nonlinearities not named: differentiated by JAX.
+    opaque = replace(mixed, sections=tuple(replace(s, activation=None) for s in mixed.sections))
+    return mixed, opaque, planted.data(24, 3)
 
 
 def test_derivatives_by_hand_are_those_of_jax(nets):

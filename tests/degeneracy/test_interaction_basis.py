@@ -1,5 +1,6 @@
 import dataclasses
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,13 +17,7 @@ KINDS, CENTRED = ("global", "local"), (False, True)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def _turned(params, f):
-    import jax.numpy as jnp
-
-    return params["turn"] @ jnp.tanh(params["weight"] @ f + params["bias"])
-
-
-TURNED = Section(_turned, "weight", "bias")
+TURNED = Section(lambda p, f: p["turn"] @ jnp.tanh(p["weight"] @ f + p["bias"]), "weight", "bias")
 
 
 def map_in_basis(network, basis, at):

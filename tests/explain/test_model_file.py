@@ -106,6 +106,7 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         ("model.py data.npz --labels half.npz --steps 2", "`--labels` must be left out where"),
         ("model.py data.npz", "--steps"),
         ("model.py data.npz --steps 2 --rate 1", "`--rate`. Did you mean `--learning-rate`?"),
+        ("model.py data.npz --steps 2 --lr 1", "`--lr`. Did you mean `--learning-rate`?"),
         ("model.py data.npz --steps 2 --loss cross-entropy", "Did you mean `cross_entropy`?"),
         ("usual.py data.npz --steps 2", "`model` gives it. Did you mean `learning_rate`?"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),

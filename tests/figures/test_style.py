@@ -181,6 +181,12 @@ def test_bands_over_different_numbers_of_seeds_are_one_entry(samples):
         (text,) = legend_below(figure).get_texts()
     words = " ".join(text.get_text().split())
     assert words == "band: 95% interval of the mean or median or fraction over 3 to 12 seeds"
+    with style():
+        figure, ax = panels()
+        seed_band(ax, range(5), samples)
+        seed_band(ax, range(5), samples[:3])
+        (text,) = legend_below(figure).get_texts()
+    assert text.get_text() == "band: 95% interval of the mean over 3 or 12 seeds"
 
 
 def test_a_legend_below_stays_within_the_figure_whatever_it_says():

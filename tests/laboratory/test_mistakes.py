@@ -25,6 +25,11 @@ def test_the_study_itself_lacks_nothing(study, tmp_path):
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["problems"] == []
 
 
+def test_a_slider_of_no_parameter_is_found_by_check_with_the_nearest(study):
+    (line,) = check(study('SOURCE = "own"', 'SOURCE = "own"\nEXPLORE = ("scael",)'))
+    assert line.endswith("but names `scael`. Did you mean `scale`?")
+
+
 FIELD = "    scale: float"
 
 

@@ -40,10 +40,6 @@ def random_network(seed: int, samples: int = 9):
     return GatedData(graph, inputs, targets, gates), weights
 
 
-def data_loss(data, weights):
-    return example_loss(data.graph, weights, data.inputs, data.targets, data.gates).mean()
-
-
 @pytest.mark.slow
 @few
 @given(seeds)
@@ -51,7 +47,9 @@ def test_path_sum_gradient_is_the_gradient_of_the_loss_of_the_examples(seed):
     data, weights = random_network(seed)
     statistics = gather_statistics(data)
     with jax.enable_x64(True):
-        gradient = jax.jit(jax.grad(lambda w: data_loss(data, w)))(weights)
+        parts = data.inputs, data.targets, data.gates
+        loss = lambda weights: example_loss(data.graph, weights, *parts).mean()  # noqa: E731
+        gradient = jax.jit(jax.grad(loss))(weights)
     result = statistics_gradient(statistics, weights)
     scale = max(float(np.abs(g).max()) for g in gradient.values())
     assert result.keys() == gradient.keys()

@@ -10,7 +10,8 @@ from made_claims import sample
 from foretrain.claims.claim import claim_from_dict
 from foretrain.claims.rows import rows
 from foretrain.errors import FolderError
-from foretrain.report.page import PageFigure, render, write
+from foretrain.report.document import write_document
+from foretrain.report.page import PageFigure, render
 
 VOID = {"meta", "link", "img", "br"}
 
@@ -242,17 +243,17 @@ def test_runs_of_several_versions_of_the_code_are_named(summary):
 
 
 def test_writing_replaces_the_old_page_and_leaves_nothing_beside_it(tmp_path, summary):
-    folder = tmp_path / "new" / "run"
-    path = write(folder, {})
-    assert write(folder, summary) == path == folder / "report.html"
-    assert path.read_text(encoding="utf-8") == render(summary)
-    assert [item.name for item in folder.iterdir()] == ["report.html"]
+    path = tmp_path / "new" / "run" / "report.html"
+    for content in ({}, summary):
+        assert write_document(path, render(content)) == path
+        assert path.read_text(encoding="utf-8") == render(content)
+    assert [*path.parent.iterdir()] == [path]
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(FolderError, match=r"Cannot write .*taken"):
-        write(tmp_path / "taken", {})
+        write_document(tmp_path / "taken" / "report.html", "")
 
 
 def test_svgs_with_the_same_ids_stay_apart(page_figures, summary):

@@ -5,16 +5,23 @@ import numpy as np
 import pytest
 from made_claims import sample
 from matplotlib.image import imread
-from visited import SIZES, find, troubles, until
+from tiny_study import RUN, TINY
+from visited import SET, SIZES, find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.cli import main
 from foretrain.registry.publish import publish
 from foretrain.registry.sizes import shipped
 from foretrain.report.answer import Answer, Table
-from foretrain.report.page import write
+from foretrain.report.document import write_document
+from foretrain.report.page import render
 
 # As on the page: those that fail first, corrected forms beneath what they correct.
 ORDER = ("winner", "gap", "lone", "doubling-time", "doubling-time.corrected", "balance")
+
+
+def write(folder, *content):
+    return write_document(folder / "report.html", render(*content))
 
 
 @pytest.fixture
@@ -91,7 +98,7 @@ def test_a_figure_opens_by_click_and_closes_by_button_and_escape(open_page, page
     assert viewer.size == {"width": 1280, "height": 900}
     assert until(lambda: image_width(browser) > 600)
     find(browser, "#viewer [data-act=close]")[0].click()
-    assert until(lambda: "viewing" not in find(browser, "html")[0].get_attribute("class"))
+    assert until(lambda: not viewer.is_displayed())
     first.send_keys("\ue007")  # Enter: the button works without a pointer
     assert until(viewer.is_displayed)
     browser.switch_to.active_element.send_keys("\ue00c")  # Escape
@@ -174,43 +181,45 @@ def test_a_forest_plot_stands_where_the_numbers_say(open_page, page):
     assert not any(inside for verdict, inside in result if verdict == FAILS)
 
 
-LIVE = {
-    "axes": [["init_scale", ["0.1", "0.2"]]],
-    "variables": [
-        {"name": "loss", "label": "Loss </script>", "lines": [""]},
-        {"name": "strength", "label": "Strength", "lines": ["mode 0", "mode 1"]},
-    ],
-    "cells": {
-        str(place): {
-            "xlabel": "Step",
-            "x": [0, 1, 2, 3],
-            "curves": [
-                [{"mean": [4, 3, 2, 1 + place], "seeds": [[4, 3, 2, 1], [4, 3, 2, None]]}],
-                [{"mean": [1, 2, 3, 4], "theory": [1, 2, 3, 4]}, {"mean": [4, 3, 2, 1]}],
-            ],
-        }
-        for place in (0, 1)
-    },
-}
+EXPLORING = TINY.replace("SOURCE = ", 'EXPLORE = ("scale", "learning_rate")\nSOURCE = ').replace(
+    "near=1, inside=(0, 9), ",
+    'near=lambda c: c.p.scale, inside=(0, 99), rank="headline", domain=lambda c: "large" * (c.p.scale > 5), ',
+)
 
 
-def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path, summary):
-    browser = open_page(write(tmp_path, summary, (), LIVE))
-    names = "return [...document.querySelectorAll('.u-series:not([hidden]) .u-label')].map(e => e.innerText)"
-    assert until(lambda: browser.execute_script(names)) == ["Step", "loss, mean"]
-    change = """const e = document.querySelector(arguments[0]); e.value = arguments[1];
-        e.dispatchEvent(new Event(arguments[2]));"""
-    browser.execute_script(change, "[data-act=variable]", "1", "change")
-    assert browser.execute_script(names) == ["Step", "mode 0", "mode 0, theory", "mode 1"]
-    find(browser, "[data-act=theory]")[0].click()
-    assert browser.execute_script(names) == ["Step", "mode 0", "mode 1"]
-    browser.execute_script(change, "[data-axis='0']", "1", "input")
-    assert find(browser, ".controls output")[0].text == "0.2"
-    for name in ("logx", "logy", "seeds"):
-        find(browser, f"[data-act={name}]")[0].click()
-        assert find(browser, ".curves-plot canvas")
-    root = "document.documentElement"
-    assert browser.execute_script(f"return {root}.scrollWidth") <= 1280
+def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
+    (tmp_path / "tiny.py").write_text(EXPLORING)
+    words = [str(tmp_path / "tiny.py"), *RUN, "--learning-rate", "0.1", "0.2"]
+    assert main(["run", *words, "--out", str(tmp_path / "out")]) == 0
+    names = "return [...document.querySelectorAll('.u-series:not([hidden]) .u-label')].map(e => e.innerText).slice(1)"
+    took = "const t = performance.now(); arguments[0].dispatchEvent(new Event('input')); return performance.now() - t"
+    for width in SIZES:
+        browser = open_page(tmp_path / "out" / "report.html", width=width)
+        (variable,), (axis,) = find(browser, "[data-act=variable]"), find(browser, "[data-axis]")
+        browser.execute_script(SET, variable, "1", "change")
+        find(browser, "[data-act=theory]")[0].click()
+        assert browser.execute_script(names) == ["mode 0, mean", "mode 1, mean"]
+        find(browser, "[data-act=theory]")[0].click()
+        browser.execute_script(SET, variable, "0", "change")
+        browser.execute_script(SET, axis, "1", "input")
+        assert axis.get_attribute("aria-valuetext") == "learning_rate 0.2"
+        # A slider of theory: at once, by keyboard, in the first cell, with words where the domain ends.
+        scale, rate = find(browser, "[data-explore]")
+        (value,), (status,) = find(browser, ".predicted output"), find(browser, "[role=status]")
+        assert (value.text, status.text) == ("1", "")
+        assert np.median([browser.execute_script(took, scale) for _ in range(9)]) < 50
+        scale.send_keys("\ue010")  # End
+        assert browser.execute_script(names) == ["loss, mean", "loss, theory at scale 10"]
+        assert (value.text, axis.get_attribute("value")) == ("10", "0")
+        assert status.text == "Not claimed here (large): Bigger."
+        stored = "return JSON.parse(document.getElementById('curves-data').textContent)"
+        board = browser.execute_script(stored)
+        first, *_, last = (curves[0][0] for curves in board["explore"]["sliders"][0]["theory"][12:])
+        assert first == board["cells"]["0"]["curves"][0][0]["theory"]
+        assert np.allclose(last, 100 * np.array(first), rtol=2e-3)
+        rate.send_keys("\ue011")  # Home
+        assert (value.text, scale.get_attribute("value")) == ("1", "12")
+        assert not troubles(browser, width)
 
 
 def test_curves_of_any_size_are_drawn_on_either_scale(open_page, tmp_path, summary):
@@ -236,7 +245,8 @@ def test_curves_of_any_size_are_drawn_on_either_scale(open_page, tmp_path, summa
 
 def test_a_switch_that_would_change_nothing_is_not_shown(open_page, tmp_path, summary):
     bare = {"xlabel": "Step", "x": [0, 1], "curves": [[{"mean": [4, 3]}]]}
-    live = {"axes": [], "variables": LIVE["variables"][:1], "cells": {"": bare}}
+    variables = [{"name": "loss", "label": "Loss </script>", "lines": [""]}]
+    live = {"axes": [], "variables": variables, "cells": {"": bare}}
     browser = open_page(write(tmp_path, summary, (), live))
     shown = [box.is_displayed() for box in find(browser, ".controls input")]
     assert shown == [False, False, True, True]

@@ -26,13 +26,7 @@ EQUAL = np.array([1000.0, 900.0, 900.0, 900.0])
 
 
 def grown(circle=1.0, early=0.0, start_circle=0.0):
-    """Embeddings of every seed at every snapshot, (seed, snapshot, symbol, coordinate).
-
-    Args:
-        circle: Size of one frequency at the end.
-        early: Size of one frequency when the training set is fitted.
-        start_circle: Size of one frequency at the start, on the axes of the end.
-    """
+    """Embeddings (seed, snapshot, symbol, coordinate); sizes of one frequency at the end, when fitted, and at the start."""
     random = np.random.default_rng(0)
     start = random.standard_normal((SEEDS, P.symbols, P.embedding_dim))
     angle = 2 * np.pi * 3 * np.arange(P.symbols) / P.symbols

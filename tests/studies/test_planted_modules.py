@@ -4,7 +4,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from made_up import check, grid, runs, survives
+from made_up import check, grid, runs, survives, verdicts
 
 from foretrain.streams import Seed
 from foretrain.studies.planted_modules import chains, measurement, study
@@ -96,7 +96,7 @@ def sampled(relu=2, identity=6, tanh=0, each=1, distance=0.0):
     whole = [20, 20 + 2 * each, 30, 50 + 2 * each, 28, 48 + distance]
     table = np.subtract.outer(whole, np.zeros(3))
     table[3] -= (relu, identity, tanh)
-    own = {"": {"learning_coefficient": (table[..., None] + noise) / 2}}
+    own = {"": counts(excess=0) | {"learning_coefficient": (table[..., None] + noise) / 2}}
     axes = {"part": tuple(study.PARTS), "activation": study.ACTIVATIONS}
     return grid(study.Parameters(part="first"), axes, SEEDS, own)
 
@@ -127,3 +127,4 @@ def test_every_sentence_can_hold_and_fail():
     corrected = dict.fromkeys([*spoilt][-5:], sampled)
     check("planted-modules", build, spoilt, corrected | as_the_document_says)
     survives("planted-modules", sampled(), True, ())
+    assert verdicts("planted-modules", sampled()).keys() == corrected.keys()

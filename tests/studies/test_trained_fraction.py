@@ -41,11 +41,7 @@ def _predicted():
 
 
 def build(changes=None) -> Grid:
-    """Networks with the errors that their graphs predict.
-
-    `changes` are functions of an array, by variable, or by network and variable as in ``small-init/outputs`` or
-    ``theory/pair_error``.
-    """
+    """Networks with the errors that their graphs predict; `changes` are those of `grid`."""
     predicted = dict(_predicted())
     pairs, hair = predicted.pop("trained_pairs"), 1e-6 * (1 + np.arange(SEEDS))
     errors = np.where(pairs == 1, 1e-4, predicted["pair_error"]) * (1 + hair[:, None, None])
@@ -94,10 +90,6 @@ def spread(similarity):
     return similarity * np.kron(np.eye(5), np.ones((4, 4)))
 
 
-def opposite(errors):
-    return np.where(errors < 3, 60.0, 0.0)
-
-
 SPOILT = {
     "trained-routes-alone": [
         ("gradient_gap", add(0.05)),
@@ -115,7 +107,7 @@ SPOILT = {
         ("theory/converged_untrained_error", times(1.05)),
     ],
     "connectivity-small-init": [
-        ("small-init/pair_error", opposite),
+        ("small-init/pair_error", lambda errors: np.where(errors < 3, 60.0, 0.0)),
         ("theory/pair_error", set_to(0.0)),
         ("theory/pair_error", set_to(60.0)),
     ],

@@ -18,16 +18,12 @@ def _outputs(parameters):
     return outputs(Weights(*parameters), INPUTS[None])
 
 
-def _jacobian(weights):
-    parts = jax.jacobian(_outputs)(tuple(weights))
-    size = parts[0].shape[:4]
-    return np.concatenate([np.asarray(p).reshape(int(np.prod(size)), -1) for p in parts], axis=1)
-
-
 def test_errors_are_those_of_descent_on_the_linearised_network(x64):
     scale, rate, steps = 1.3, 0.05, 40
     weights = [scale * w for w in START]
-    jacobian, start = _jacobian(weights), np.asarray(_outputs(weights)).ravel()
+    start = np.asarray(_outputs(weights)).ravel()
+    parts = jax.jacobian(_outputs)(tuple(weights))
+    jacobian = np.concatenate([np.asarray(p).reshape(start.size, -1) for p in parts], axis=1)
     target = np.broadcast_to(TARGETS, (3, 3, 3, 2)).ravel()
     trained = np.broadcast_to((PAIRS == 1)[:, :, None, None], (3, 3, 3, 2)).ravel()
     moved = np.zeros(jacobian.shape[1])

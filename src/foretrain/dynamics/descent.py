@@ -50,14 +50,7 @@ def step(
     *,
     momentum: float = 0.9,
 ) -> tuple[Any, Any]:
-    """Weights and memory after one step.
-
-    `name` and `momentum` are those of `optimizer`.
-
-    Args:
-        gradient: Gradient of the loss at `weights`, of their structure and dtypes.
-        memory: What `start` or the step before gave.
-    """
+    """Weights and memory after one step of `optimizer`; `memory` is what `start` or the step before gave."""
     rule = optimizer(name, learning_rate, weight_decay, momentum=momentum)
     change, memory = rule.update(gradient, memory, weights)
     return optax.apply_updates(weights, change), memory

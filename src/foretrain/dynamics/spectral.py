@@ -15,10 +15,7 @@ _GROWTH, _POLISH = 16, 7
 
 
 def orthogonalised(matrices: jax.Array, steps: int = ITERATIONS) -> jax.Array:
-    """Return matrices (..., n, n) with singular values brought near 1 by Muon's iteration; zero stays zero.
-
-    Values of at least .003 of the root of their sum of squares are between .68 and 1.2 after five iterations.
-    """
+    """Return matrices (..., n, n) with singular values brought near 1 by Muon's iteration; zero stays zero."""
     size = jnp.sqrt((matrices**2).sum((-2, -1), keepdims=True))
     a, b, c = COEFFICIENTS
 

@@ -7,17 +7,8 @@ import numpy as np
 from foretrain.explain.curve_comparison import CurveComparison
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.simulated import Corner, cause_name, corner_name
-from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    INK,
-    PALETTE,
-    legend_below,
-    panel_letters,
-    panels,
-    seed_band,
-    style,
-    theory_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.style import COLOURS, INK, PALETTE, panels, seed_band, style, theory_line
 
 _THEORIES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 1.8, 1.2, 1.8)))  # dashes
 _DASHES = ["-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5))]  # equal curves are all seen
@@ -42,9 +33,7 @@ def run_and_parts(explanation: Explanation, measured: CurveComparison | None) ->
         for ax, name in zip(axes[0], ("training", "test"), strict=False):
             ax.set(ylabel=f"Loss, {name}")
         axes[1, 0].set(ylabel="Part of the gap,\nover the loss at the start")
-        panel_letters(axes)
-        legend_below(figure, 2)
-    return Drawing(figure, "The run, and the parts of its gap", _caption(explanation))
+        return finished(figure, "The run, and the parts of its gap", _caption(explanation))
 
 
 def every_corner(explanation: Explanation) -> Drawing:
@@ -67,8 +56,7 @@ def every_corner(explanation: Explanation) -> Drawing:
             ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))
         for ax in axes.flat[len(kinds) :]:
             ax.remove()
-        legend_below(figure, 4)
-    return Drawing(figure, "Every corner", _CORNERS)
+        return finished(figure, "Every corner", _CORNERS, 4)
 
 
 def _losses(ax, explanation, curves, column):
@@ -112,7 +100,6 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
     """Draw the measured runs over the theories."""
     with style():
         figure, ax = panels(height=4.4)
-        colours = [colour for name, colour in PALETTE.items() if name != "black"]
         shown = [
             name
             for name in comparison.curves
@@ -120,15 +107,14 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
         ]
         for place, name in enumerate(shown):
             losses = comparison.curves[name]
-            line = theory_line(colours[place % 6], linestyle=_THEORIES[place % 3])
+            line = theory_line(COLOURS[place % 6], linestyle=_THEORIES[place % 3])
             top = 2 * losses[:, 0].mean()
             curve = np.fmin(losses.mean(0), top)
             ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)
         measured_line(ax, comparison)
         ax.set(xlabel="Step", ylabel="Loss, training", xscale="log", ylim=(0, None))
-        legend_below(figure, 2)
-    caption = "Measured runs, and means over starts of what was predicted, the training itself, and the nearest theory."
-    return Drawing(figure, "Measured and expected", caption)
+        caption = "Measured runs, and means over starts of what was predicted, the training itself, and the nearest theory."
+        return finished(figure, "Measured and expected", caption)
 
 
 def measured_line(ax: Any, comparison: CurveComparison) -> None:

@@ -41,8 +41,7 @@ def finished(figure: Any, title: str, caption: str, columns: int = 2) -> Drawing
     board = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     if len(board) > 1:
         panel_letters(board)
-    if any(ax.get_legend_handles_labels()[1] for ax in board):
-        legend_below(figure, columns)
+    legend_below(figure, columns)
     return Drawing(figure, title, caption)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.colors import to_hex
 
-from foretrain.figures.style import PALETTE, shades
+from foretrain.figures.style import COLOURS, shades
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
@@ -18,8 +18,6 @@ from foretrain.quantities.cell import THEORY, Cell
 from foretrain.quantities.measured import NotApplicable, PerSeed
 from foretrain.quantities.panels import Panel
 from foretrain.words import told_apart
-
-_COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
 
 
 @dataclass
@@ -93,7 +91,7 @@ def _board(panel, part, chosen, at, title, words) -> Board:
         values = list(curves.some(part.values(panel.by), panel.most).values())
     names = [""] if values == [None] else _named(part, panel.by, values)
     ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
-    ramp = [to_hex(shade) for shade in shades(len(values))] if ordered else _COLOURS
+    ramp = [to_hex(shade) for shade in shades(len(values))] if ordered else COLOURS
     every = product(panel.quantities.items(), networks.items())
     for turn, ((label, quantity), (of_label, network)) in enumerate(every):
         for place, (value, named) in enumerate(zip(values, names, strict=True)):
@@ -102,7 +100,7 @@ def _board(panel, part, chosen, at, title, words) -> Board:
             prefix = ", ".join(filter(None, (label, of_label, named)))
             new = _lines(panel, quantity, network, part, here, at, prefix, reads, labels)
             for offset, line in enumerate(new):
-                line.colour = colour if len(new) == 1 else _COLOURS[offset % len(_COLOURS)]
+                line.colour = colour if len(new) == 1 else COLOURS[offset % len(COLOURS)]
             lines += new
     cell = Cell(part.at(chosen))
     xlabel = panel.xlabel or labels["x"]
@@ -265,8 +263,5 @@ def _mathematical(symbol: str) -> str:
 
 
 def _ordinate(values: xr.DataArray) -> str:
-    return (
-        curves.axis_label(values)
-        if values.name is not None and "description" in values.attrs
-        else ""
-    )
+    described = values.name is not None and "description" in values.attrs
+    return curves.axis_label(values) if described else ""

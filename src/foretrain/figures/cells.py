@@ -41,10 +41,6 @@ class _Panel:
     claims: dict[tuple[int, ...], Claim]  # index per drawn axis to claim
     fixed: tuple[str, ...]  # axes that the claim's cells name and that are not drawn
 
-    @property
-    def holds(self) -> bool:
-        return all(claim.verdict in (HOLDS, NOT_CLAIMED) for claim in self.claims.values())
-
 
 def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
     """Claims that were judged along an axis of numbers: a curve over one such axis, a map over two.
@@ -56,7 +52,8 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
     if not shown:
         return {}
     # Those that do not hold everywhere say more than those that do.
-    chosen = sorted(range(len(shown)), key=lambda n: shown[n].holds)[:_PANELS]
+    fine = [{c.verdict for c in panel.claims.values()} <= {HOLDS, NOT_CLAIMED} for panel in shown]
+    chosen = sorted(range(len(shown)), key=fine.__getitem__)[:_PANELS]
     drawn = [shown[n] for n in sorted(chosen)]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
@@ -66,23 +63,21 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
             ax.set_visible(False)
         for ax, panel in zip(grid.ravel(), drawn, strict=False):
             (_map if len(panel.along) == 2 else _curve)(ax, panel)
-            title = _title(panel, 33 if columns == 2 else 66)
+            wide = 33 if columns == 2 else 66
+            statement = next(iter(panel.claims.values())).statement
+            words = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
+            title = "\n".join([*textwrap.wrap(panel.id, wide), *words]).replace("$", r"\$")
             ax.set_title(title, loc="left", fontsize=10.5, pad=9)
-        if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
-            legend_below(figure)
+        legend_below(figure)
     return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown)))}
-
-
-def _title(panel, wide) -> str:
-    statement = next(iter(panel.claims.values())).statement
-    lines = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
-    return "\n".join([*textwrap.wrap(panel.id, wide), *lines]).replace("$", r"\$")
 
 
 def _panel(group, axes):
     """The claims of a group along its longest axes of numbers; None if it has no such axis."""
     along, places = over_axes(group, axes)
-    names = sorted(filter(lambda n: _is_drawn(along[n]), along), key=lambda n: -len(along[n]))[:2]
+    numeric = [name for name in along if all(type(value) in (int, float) for value in along[name])]
+    names = [name for name in numeric if len(along[name]) >= _FEWEST]
+    names = sorted(names, key=lambda name: -len(along[name]))[:2]
     order = list(along)
     drawn = [order.index(name) for name in names]
     fixed = [position for position in range(len(order)) if position not in drawn]
@@ -95,11 +90,6 @@ def _panel(group, axes):
     if sum(np.isfinite(claim.measured) for claim in shown.values()) == 1 or len(shown) < 2:
         return None  # a panel with one dot says nothing
     return _Panel(group.id, {n: list(along[n]) for n in names}, shown, at(order, fixed))
-
-
-def _is_drawn(values) -> bool:
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-    return all(numbers) and len(values) >= _FEWEST
 
 
 def _curve(ax, panel):
@@ -219,7 +209,6 @@ def _edges(values) -> np.ndarray:
 
 
 def _is_geometric(values) -> bool:
-    values = np.sort(np.asarray(values, float))
     if len(values) < 3 or values[0] <= 0:
         return False
     steps, ratios = np.diff(values), np.diff(np.log(values))

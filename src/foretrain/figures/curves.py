@@ -110,8 +110,7 @@ def _figure(grid, name: str) -> Drawing:
             ax.set_xlabel("")
     for row in board:
         row[0].set_ylabel(axis_label(variable))
-    if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
-        legend_below(figure, columns=2)
+    legend_below(figure, columns=2)
     title = name.replace("_", " ").capitalize()
     caption = _caption(grid, variable, theory, axes, own, len(lines)) + cut
     return Drawing(figure, title, caption, frozenset((name, f"{THEORY}/{name}")))

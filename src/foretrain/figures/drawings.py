@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,6 @@ def drawings(study: Study, grid: Grid, lost: Lost | None = None) -> dict[str, Dr
 
     Raises:
         StudyError: a figure is declared in a way that cannot be drawn.
-        Exception: whatever a study's function raises.
     """
     if study.figures is None:
         drawn, row = curves.draw(grid), measurements(grid) if study.computes else None
@@ -115,8 +115,15 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     title, caption = (
         str(words(cell) if callable(words) else words) for words in (row.title, row.caption)
     )
-    places = dict.fromkeys(board.words for board in evaluated if board.words)
-    drawing = finished(figure, title, caption + "".join(places), row.legend)
+    places: dict[str, str] = {}
+    for letter, board in zip(ascii_lowercase, evaluated, strict=False):
+        if board.words:
+            places[board.words] = ", ".join(filter(None, (places.get(board.words), letter)))
+    where = "".join(places)
+    if len(places) > 1:  # said once, with the panels of each place
+        where = "; ".join(f"{letters} at{words[9:-1]}" for words, letters in places.items())
+        where = f" Drawn: {where}."
+    drawing = finished(figure, title, caption + where, row.legend)
     reads = frozenset().union(*(board.reads for board in evaluated))
     return replace(drawing, reads=reads)
 
@@ -152,7 +159,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ax.set_xlim(-0.5, len(columns) - 0.5)
     elif len(places) == 1:
         ax.set_xticks([*places], [f"{place:g}" for place in places])
-    elif ax.get_xscale() == "linear" and all(_whole(line.x) for line in board.lines):
+    elif ax.get_xscale() == "linear" and all(x % 1 == 0 for x in places if np.isfinite(x)):
         ax.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
@@ -185,10 +192,6 @@ def _label_abscissas(axes: np.ndarray, boards: list[Board]) -> None:
         for place, ax in enumerate(shown):
             if place != len(shown) // 2:
                 ax.set_xlabel("")
-
-
-def _whole(x: np.ndarray) -> bool:
-    return bool((x[np.isfinite(x)] % 1 == 0).all())
 
 
 def _reach(line: Line) -> float:

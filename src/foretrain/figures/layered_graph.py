@@ -7,13 +7,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, legend_below, panels
+from foretrain.figures.style import COLOURS, INK, legend_below, panels
 from foretrain.words import number
 
 MOST = 10_000  # edges; more are not told apart
 _BETWEEN, _ALONE = "#9aa0a6", "#d5d9dd"
-_COLOURS = [colour for name, colour in PALETTE.items() if name != "black"]
-_COLOURS += ["#8c6d31", "#5254a3", "#637939", "#ad494a"]  # further modules come round again
+# Further modules come round again.
+_COLOURS = [*COLOURS, "#8c6d31", "#5254a3", "#637939", "#ad494a"]
 
 
 def drawn_edges(
@@ -82,8 +82,7 @@ def layered_graph(
     ax.set_xticks(range(len(sizes)), words)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, colors=INK)
-    if ax.get_legend_handles_labels()[1]:
-        legend_below(figure, 4)
+    legend_below(figure, 4)
     total = sum(part.size for part in strengths)
     caption = (
         "Columns are layers, most important directions of a module at its top; an edge is as thick as it is strong, the root "

@@ -8,7 +8,7 @@ from foretrain.quantities import curves
 from foretrain.words import told_apart
 
 _NUMBERS = 60_000  # in all, some seven characters each
-_VARIABLES, _VALUES, _LINES, _SEEDS = 8, 12, 6, 5
+_VARIABLES, _VALUES, LINES, _SEEDS = 8, 12, 6, 5
 _POINTS = (40, 200)  # fewest and most of a curve
 
 
@@ -32,7 +32,7 @@ def live(grid: Any) -> dict | None:
         for number, (name, values) in enumerate(grid.axes.items())
     }
     variables = {
-        name: curves.lines_along(grid.simulation[name], list(grid.axes), _LINES) for name in names
+        name: curves.lines_along(grid.simulation[name], list(grid.axes), LINES) for name in names
     }
     sizes = [len(places) for places in axes.values()]
     seeds = min(_SEEDS, int(grid.simulation.sizes.get("seed", 1)))
@@ -68,22 +68,23 @@ def _cell(grid, variables, place, points) -> dict | None:
     kept = curves.thinned(there, points)
     if not kept.size:
         return None
-    cell: dict[str, Any] = {"xlabel": label, "x": _numbers(x[kept], 6), "curves": []}
+    cell: dict[str, Any] = {"xlabel": label, "x": numbers(x[kept], 6), "curves": []}
     for name, lines in variables.items():
         theory, rows = grid.theory.get(name), []
         for words, spot in lines.items():
             losses = runs[name, words][:, kept]
-            curve: dict[str, Any] = {"mean": _numbers(curves.mean_of_known(losses))}
+            curve: dict[str, Any] = {"mean": numbers(curves.mean_of_known(losses))}
             if len(losses) > 1:
-                curve["seeds"] = [_numbers(run) for run in losses[:_SEEDS]]
+                curve["seeds"] = [numbers(run) for run in losses[:_SEEDS]]
             if theory is not None:
                 predicted = curves.prediction(theory, grid.simulation[name], {**place, **spot})
                 if predicted is not None and np.isfinite(predicted[kept]).any():
-                    curve["theory"] = _numbers(predicted[kept])
+                    curve["theory"] = numbers(predicted[kept])
             rows.append(curve)
         cell["curves"].append(rows)
     return cell
 
 
-def _numbers(values, digits: int = 4) -> list[float | None]:
+def numbers(values, digits: int = 4) -> list[float | None]:
+    """Return numbers in so many digits, None in place of what is not finite."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]

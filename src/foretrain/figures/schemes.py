@@ -30,7 +30,8 @@ def draw_scheme(
     ax, inputs: Sequence[str], pathways: Sequence[Pathway], outputs: Sequence[str]
 ) -> None:
     """Draw nodes in three columns, each from the top, with a line for every matrix of weights; the axes' frame goes."""
-    left, middle, right = (_heights(len(column)) for column in (inputs, pathways, outputs))
+    sizes = map(len, (inputs, pathways, outputs))
+    left, middle, right = (np.linspace(1, 0, n) if n > 1 else np.array([0.5]) for n in sizes)
     size = 15 if len(pathways) < 6 else 7
     for pathway, height in zip(pathways, middle, strict=True):
         colour = pathway.colour
@@ -51,7 +52,3 @@ def draw_scheme(
             ax.annotate(name, (x, height), (-11 if x == 0 else 11, 0), **place)
     ax.set(xlim=(-0.3, 1.3), ylim=(-0.15, 1.15))
     ax.set_axis_off()
-
-
-def _heights(number):
-    return np.linspace(1, 0, number) if number > 1 else np.array([0.5])

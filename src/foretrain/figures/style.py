@@ -37,6 +37,7 @@ PALETTE = {
     "sky": "#56b4e9",
     "black": "#000000",
 }
+COLOURS = list(PALETTE.values())[:-1]  # of lines among each other: all but black
 OPTIMISER_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
 # Of a second theory in one panel, told apart without colour, too.
 SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))
@@ -283,6 +284,8 @@ def legend_below(figure: Any, columns: int = 3):
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    if not entries:
+        return None
     entries = _one_band(entries)
     last = sorted(entries, key=lambda label: label.startswith("band: "))
     numbers = range(min(columns, max(1, len(entries))), 0, -1)
@@ -306,7 +309,10 @@ def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
     statistics = dict.fromkeys(label.split(" of the ")[1].split(" over ")[0] for label in bands)
     counts = [int(word) for label in bands for word in label.split() if word.isdigit()]
     others = {label: handle for label, handle in entries.items() if label not in bands}
-    return {**others, band_label(counts, " or ".join(statistics)): next(iter(bands.values()))}
+    words = band_label(counts, " or ".join(statistics))
+    if len(bands) == len(counts) == 2:  # each band has one number of seeds at all x
+        words = words.replace(" to ", " or ")
+    return {**others, words: next(iter(bands.values()))}
 
 
 def few_log_ticks(ax: Axes) -> None:

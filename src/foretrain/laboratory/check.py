@@ -16,12 +16,12 @@ from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import completed
 from foretrain.engine.host import by_step, computed
 from foretrain.engine.traced import traced
-from foretrain.errors import ForetrainError
+from foretrain.errors import ForetrainError, nearest
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans.author import loaded, words
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid, WithheldError
-from foretrain.plans.parameters import clean, rules
+from foretrain.plans.parameters import clean, rules, types
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
@@ -79,6 +79,12 @@ def _lacks(study: Study, plan: Plan) -> Problems:
             lines.append(f"{what}: {error if whole else place(error)}")
         return None
 
+    for name in (study.part("study") or {}).get("EXPLORE", ()):
+        if types(study.Parameters).get(name) not in (int, float):
+            repair = nearest(name, rules(study.Parameters))
+            lines.append(
+                f"`EXPLORE` must name numbers of `Parameters`, but names `{name}`. {repair}"
+            )
     attempt("variants", lambda: _variants(study, p))
     observed = attempt("program", lambda: traced(study, p, partial(_inputs, study, p, 0))) or {}
     sizes: dict[str, int] = {}

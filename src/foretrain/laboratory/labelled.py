@@ -89,12 +89,18 @@ def labelled(
         folded = fold_all(folder, layouts, journal=journal)
         simulation, none = folded.pop(""), xr.Dataset()
         whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-        predict = partial(_over_cells, whole, partial(theory, study), "Predicting", tell)
-        predicted = guarded("theory", problems, predict, none) if study.predicts else none
-        whole = replace(whole, theory=predicted)
+        predict = partial(predicted, study, tell, whole, theory)
+        prediction = guarded("theory", problems, predict, none) if study.predicts else none
+        whole = replace(whole, theory=prediction)
         fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
         fits = guarded("fits", problems, fit, none) if study.fits else none
         return replace(whole, fits=fits)
+
+
+def predicted(study: Study, tell: Tell, whole: Grid, theory: TheoryOf = theory_of) -> xr.Dataset:
+    """The theory of every cell of a grid."""
+    with words(study):
+        return _over_cells(whole, partial(theory, study), "Predicting", tell)
 
 
 @contextlib.contextmanager

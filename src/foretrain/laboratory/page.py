@@ -14,9 +14,11 @@ from foretrain.claims.judge import measured
 from foretrain.figures import curves, pictures
 from foretrain.figures.cells import draw_cells
 from foretrain.figures.drawings import drawings
+from foretrain.figures.explore import explore
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
+from foretrain.laboratory.labelled import predicted
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
@@ -25,7 +27,8 @@ from foretrain.provenance.reading import MOST_TEXT, read_file
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import PerSeed
 from foretrain.report.derivation import Derivation, derivations, pages
-from foretrain.report.page import PageFigure, write
+from foretrain.report.document import write_document
+from foretrain.report.page import FILE_NAME, PageFigure, render
 from foretrain.results.files import write_atomic
 from foretrain.results.summary import Summary, read_summary
 from foretrain.words import cell_label
@@ -64,6 +67,10 @@ def write_page(
     numbers: dict[str, Any] = {}
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
+    if numbers and runs is not None and plan is not None and plan.study.predicts:
+        predict = partial(predicted, plan.study, silent)
+        of_sliders = partial(explore, plan.study, predict, runs, numbers)
+        numbers["explore"] = guarded("sliders", problems, of_sliders, {})
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
     stored = {} if plan is not None else pictures.stored(folder)
     shown = [PageFigure(n, n, "", svg, "", ()) for n, svg in stored.items() if n not in drawn]
@@ -94,7 +101,8 @@ def write_page(
     derived = guarded("pages of theory", problems, make, [])
     ready()
     fields = _fields(read_summary(folder), problems) | {"by_seed": by_seed}
-    return write(target, fields, shown, numbers or None, derived)
+    page = render(fields, shown, numbers or None, derived)
+    return write_document(target / FILE_NAME, page)
 
 
 def per_seed(

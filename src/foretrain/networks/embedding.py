@@ -84,11 +84,7 @@ def slopes(decoder: Decoder, joined, first, second, back):
 
 
 def joined_sums(embedding, counts):
-    """E_a + E_b of every sample, (sample, coordinate).
-
-    Args:
-        counts: (sample, symbol): how often each symbol stands in each sample. As a product, its gradient needs no scatter.
-    """
+    """E_a + E_b (sample, coordinate) from how often each symbol stands in a sample; its gradient needs no scatter."""
     return counts @ embedding
 
 

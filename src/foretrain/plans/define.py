@@ -40,6 +40,6 @@ def define(name: str, *, Parameters: type, **parts: Any) -> Study:
 
 _WORK = {"program", "measure", "posterior"}
 _PARTS = _WORK | set(
-    "SOURCE COST REFERENCES AXES PRESETS CONDITIONAL_DEFAULTS SEEDS REVISION check variants reads estimate labels time "
-    "inputs shared predict fit CLAIMS FIGURES".split()
+    "SOURCE COST REFERENCES AXES PRESETS EXPLORE CONDITIONAL_DEFAULTS SEEDS REVISION check variants reads estimate labels "
+    "time inputs shared predict fit CLAIMS FIGURES".split()
 )

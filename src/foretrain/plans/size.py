@@ -26,7 +26,7 @@ def document_values(study: Study) -> list[Values]:
     return [_values(study, study.presets[name]) for name in names if name in study.presets]
 
 
-def _values(study: Study, preset: Mapping[str, Any]) -> Values:
+def _values(study: Study, preset: dict[str, Any]) -> Values:
     p, axes, _ = laid_out(study, preset)
     values = {name: axes.get(name, (getattr(p, name),)) for name in rules(type(p))}
     known = dict.fromkeys(name for name in (*preset, *values) if name in values)

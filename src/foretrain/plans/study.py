@@ -10,7 +10,7 @@ What a study may define, `p` being its ``Parameters`` and `seed` a `foretrain.st
 name                                   file         default
 =====================================  ===========  ==============================================================
 docstring, ``SOURCE``, ``COST``        study.py     its first line is the summary
-``REFERENCES``                         study.py     ()
+``REFERENCES``, ``EXPLORE``            study.py     ()
 ``Parameters``                         study.py     required: a frozen dataclass of `parameter` and `default` fields
 ``AXES``, ``PRESETS``                  study.py     {}
 ``CONDITIONAL_DEFAULTS``               study.py     {}: ``{(field, value): {field: default, ...}}``

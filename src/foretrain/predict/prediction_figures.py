@@ -6,6 +6,7 @@ import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import (
+    COLOURS,
     INK,
     PALETTE,
     panel_letters,
@@ -18,7 +19,6 @@ from foretrain.graph import Graph
 from foretrain.predict.prediction import DECOUPLED, Prediction, Ranking
 
 _UNIT = "Time (step × learning rate)"
-_COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
 _DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]  # equal curves are all seen
 _MOST = 20  # modes drawn as bars; more cannot be read
 _MOST_NODES = 40  # nodes; the names of more run into each other
@@ -74,7 +74,7 @@ def _prediction(prediction: Prediction) -> Drawing:
     modes.hlines(place, 0, [mode.half_learning_time for mode in learned], color="#c9ced3")
     for y, mode in zip(place, learned, strict=True):
         faded = mode.outcome == "loses"
-        colour = _COLOURS[(mode.mode - 1) % len(_COLOURS)]
+        colour = COLOURS[(mode.mode - 1) % len(COLOURS)]
         face = "white" if faded else colour
         first, last = mode.earliest, mode.latest
         if first is not None and last is not None and np.isfinite(last):
@@ -140,7 +140,7 @@ def _ranking(ranking: Ranking) -> Drawing:
         # Beyond its horizon nothing changes any more.
         times, losses = np.append(times, max(end, times[-1])), np.append(losses, losses[-1])
         inside = times <= end
-        style = {"color": _COLOURS[place % len(_COLOURS)], "linestyle": _DASHES[place % 3]}
+        style = {"color": COLOURS[place % len(COLOURS)], "linestyle": _DASHES[place % 3]}
         ax.plot(times[inside], losses[inside], label=f"{place + 1}. {prediction.label}", **style)
     ax.axhline(ranking.target_loss, color=INK, linewidth=0.8, linestyle=":")
     ax.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, end))

@@ -23,7 +23,7 @@ from typing import Any
 
 from foretrain.claims import markup
 from foretrain.report.document import document, write_document
-from foretrain.results.files import json_bytes, refused, write_atomic
+from foretrain.results.files import disk_errors, json_bytes, write_atomic
 from foretrain.words import count, fold, laid, print_json, print_text, room, say
 
 _FOLDED = 12  # rows of a table from which on a page shows it folded
@@ -151,7 +151,7 @@ class Answer:
 
         folder = Path(folder)
         drawings = {name: draw() for name, draw in self._drawn().items()}
-        try:
+        with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             for name in self.drawings.keys() - drawings.keys():
                 for ending in ("csv", "png", "svg"):
@@ -159,8 +159,6 @@ class Answer:
             record = write_atomic(folder / f"{self.name}.json", json_bytes(self.as_dict()))
             pictures = [*figures.save(drawings, folder).values()]
             vectors = [b64encode(path.read_bytes()).decode() for path in pictures]
-        except OSError as error:
-            raise refused(folder, error) from error
         words = [(drawing.title, drawing.caption) for drawing in drawings.values()]
         text = document(
             "report/answer.html",
@@ -242,9 +240,7 @@ def check_folder(folder: str | PathLike) -> None:
         FolderError: It cannot.
     """
     path = Path(folder)
-    try:
+    with disk_errors(path):
         parent = next(place for place in (path, *path.absolute().parents) if place.exists())
         with TemporaryDirectory(dir=parent):
             pass
-    except OSError as error:
-        raise refused(path, error) from error

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from foretrain.claims.cells import CellClaims, over_axes
+from foretrain.quantities.curves import some
 from foretrain.words import cell_words, number, span
 
 _SIDE, _GAP = 15, 2  # pixels of a square and between two
@@ -38,10 +39,7 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
         return None
     across = max(along, key=lambda name: len(along[name]))
     down = [name for name in along if name != across]
-    order = {}
-    for name, values in along.items():
-        numbers = all(isinstance(value, int | float) for value in values)
-        order[name] = sorted(range(len(values)), key=values.__getitem__ if numbers else None)
+    order = {name: list(some(values, len(values))) for name, values in along.items()}
     squares = []
     for y, fixed in enumerate(product(*(order[name] for name in down))):
         for x, at in enumerate(order[across]):

@@ -4,7 +4,8 @@
   if (!box) return;
   const data = JSON.parse(document.getElementById("curves-data").textContent);
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
-  const chosen = { variable: 0, place: data.axes.map(() => 0), seeds: true, theory: true, logx: false, logy: false };
+  const sliders = data.explore?.sliders ?? [], inputs = box.querySelectorAll("[data-explore]"), axes = box.querySelectorAll("[data-axis]");
+  const chosen = { moved: null, variable: 0, place: data.axes.map(() => 0), seeds: true, theory: true, logx: false, logy: false };
   const find = (name) => box.querySelector(`[data-act="${name}"]`);
   const plotArea = box.querySelector(".curves-plot");
   let plot = null;
@@ -23,6 +24,12 @@
     const variable = data.variables[chosen.variable];
     const found = [];
     // Of two results the first is drawn wide and pale, to be seen where the second lies on it.
+    const [slider, at] = chosen.moved ?? [];
+    function theoryOf(curve, n) {
+      if (!slider) return curve.theory;
+      const moved = new Map(slider.theory[at][chosen.variable][n].map((value, k) => [data.explore.places[k], value]));
+      return cell.x.map((_, k) => moved.get(k) ?? null);
+    }
     const half = data.joined ? variable.lines.length / 2 : 0;
     variable.lines.forEach((words, n) => {
       const curve = cell.curves[chosen.variable][n];
@@ -33,7 +40,8 @@
       }
       const many = curve.seeds ? ", mean" : "";
       found.push({ name: `${name}${many}`, values: curve.mean, colour, kind: "mean", below: n < half });
-      if (chosen.theory && curve.theory) found.push({ name: `${name}, theory`, values: curve.theory, colour, kind: "theory" });
+      const values = theoryOf(curve, n), there = slider ? ` at ${slider.name} ${slider.values[at]}` : "";
+      if (chosen.theory && values) found.push({ name: `${name}, theory${there}`, values, colour, kind: "theory" });
     });
     return { x: cell.x, xlabel: cell.xlabel, ylabel: variable.label, series: found };
   }
@@ -84,7 +92,7 @@
           dash: one.kind === "theory" ? [6, 4] : undefined,
           alpha: one.kind === "seed" || one.below ? 0.5 : 1,
           points: { show: false },
-          spanGaps: Boolean(data.joined),
+          spanGaps: Boolean(data.joined || (chosen.moved && one.kind === "theory")),
           value: (_, value) => text(meant(value, logy)),
         })),
       ],
@@ -106,13 +114,31 @@
   for (const name of ["seeds", "theory", "logx", "logy"]) {
     find(name)?.addEventListener("change", (event) => { chosen[name] = event.target.checked; draw(); });
   }
-  box.querySelectorAll("[data-axis]").forEach((slider) => slider.addEventListener("input", () => {
-    const number = Number(slider.dataset.axis), [name, values] = data.axes[number];
-    chosen.place[number] = Number(slider.value);
-    slider.parentElement.querySelector("output").textContent = values[chosen.place[number]];
-    slider.setAttribute("aria-valuetext", `${name} ${values[chosen.place[number]]}`);
+  function tell(input, name, text) {
+    input.nextElementSibling.textContent = text;
+    input.setAttribute("aria-valuetext", `${name} ${text}`);
+  }
+  function move(moved) {
+    // Theory is moved by one slider at a time, in the first cell.
+    chosen.moved = moved;
+    for (const slider of axes) {
+      const number = Number(slider.dataset.axis), [name, values] = data.axes[number];
+      if (moved) slider.value = 0;
+      chosen.place[number] = Number(slider.value);
+      tell(slider, name, values[slider.value]);
+    }
+    inputs.forEach((input, n) => {
+      const { name, values, start, texts, notes } = sliders[n];
+      if (sliders[n] !== moved?.[0]) input.value = start;
+      tell(input, name, values[input.value]);
+      if (sliders[n] !== (moved?.[0] ?? sliders[0])) return;
+      box.querySelectorAll(".predicted output").forEach((output, k) => (output.textContent = texts[input.value][k]));
+      box.querySelector("[role=status]").textContent = notes[input.value];
+    });
     draw();
-  }));
+  }
+  for (const slider of axes) slider.addEventListener("input", () => move(null));
+  inputs.forEach((input, n) => input.addEventListener("input", () => move([sliders[n], Number(input.value)])));
   find("csv").addEventListener("click", () => foretrainSave(`${data.variables[chosen.variable].name}.csv`, "text/csv", csv()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   const curves = Object.values(data.cells).flatMap((cell) => cell.curves.flat());
@@ -123,4 +149,5 @@
     if (Math.abs(plotArea.clientWidth - width) > 1) { width = plotArea.clientWidth; draw(); }
   }).observe(plotArea);
   box.hidden = false;
+  if (inputs.length) move(null);
 })();

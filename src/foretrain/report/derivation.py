@@ -93,14 +93,11 @@ def derivations(
             )
             continue
         mistakes: list[str] = []
-        if _JUDGED in text and study in {_hyphened(name) for name, _ in _NAMED.findall(text)}:
+        named = {name.replace("_", "-") for name, _ in _NAMED.findall(text)}
+        if _JUDGED in text and study in named:
             sections += _sections(study, text, mistakes)
         lines += [f"{file}: {line}" for line in dict.fromkeys(mistakes)]
     return sections
-
-
-def _hyphened(study: str) -> str:
-    return study.replace("_", "-")
 
 
 def mathml(formula: str, display: str) -> str:
@@ -215,7 +212,7 @@ def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
             pictured = _PICTURES.fullmatch(words) is not None
             if block[0].level == 0 and words.startswith(_JUDGED):
                 named_here = _NAMED.findall(words)
-                claims += [claim for name, claim in named_here if _hyphened(name) == study]
+                claims += [claim for name, claim in named_here if name.replace("_", "-") == study]
             elif pictured or captioned:
                 continue
             elif not (block[0].type == "fence" and block[0].info.startswith("{")):

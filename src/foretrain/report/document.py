@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims import markup
-from foretrain.results.files import refused, write_atomic
+from foretrain.results.files import disk_errors, write_atomic
 
-LIVE_STYLE, LIVE_SCRIPTS = "uplot.css", ("save.js", "uplot.js", "curves.js")
+_LIVE = ("save.js", "uplot.js", "curves.js")
 
 
 def document(
@@ -24,11 +24,17 @@ def document(
     **values: Any,  # what else the template asks for
 ) -> str:
     """Fill a template with style, script, policy and values."""
-    names = list(dict.fromkeys([*scripts, *(LIVE_SCRIPTS if live else ())]))
-    script = "\n".join(markup.source(f"report/{name}").strip() for name in names)
-    names = ["page.css", *sheets, *([LIVE_STYLE] if live else ())]
-    style = "\n".join(markup.source(f"report/{name}").strip() for name in names)
-    policy = _policy(style, script, images)
+    styles, names = ["page.css", *sheets, *["uplot.css"] * live], [*scripts, *_LIVE * live]
+    style, script = (
+        "\n".join(markup.source(f"report/{name}").strip() for name in dict.fromkeys(several))
+        for several in (styles, names)
+    )
+    # The browser hashes all between the tags, so the line breaks of the template count.
+    rules = ["default-src 'none'", f"img-src {images}"]
+    for kind, text in (("style-src", style), ("script-src", script)):
+        digest = hashlib.sha256(f"\n{text}\n".encode()).digest()
+        rules.append(f"{kind} 'sha256-{base64.b64encode(digest).decode()}'")
+    policy = "; ".join(rules)
     return markup.render(template, policy=policy, style=style, script=script, **values)
 
 
@@ -38,19 +44,7 @@ def write_document(path: Path, text: str) -> Path:
     Raises:
         FolderError: the folder cannot be made or written.
     """
-    try:
+    with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(path, error) from error
     # What UTF-8 cannot hold becomes a question mark, so that any text can stand on a page.
     return write_atomic(path, text.encode("utf-8", "replace"))
-
-
-def _policy(style: str, script: str, images: str) -> str:
-    """Content security policy: this style, this script, pictures from there, nothing else."""
-    allowed = {"style-src": style, "script-src": script}
-    # The browser hashes all between the tags, so the line breaks of the template count.
-    hashes = [hashlib.sha256(f"\n{text}\n".encode()).digest() for text in allowed.values()]
-    digests = [base64.b64encode(digest).decode() for digest in hashes]
-    rules = [f"{kind} 'sha256-{text}'" for kind, text in zip(allowed, digests, strict=True)]
-    return "; ".join(["default-src 'none'", f"img-src {images}", *rules])

@@ -59,12 +59,12 @@ def forest(
     shared = {claim.allowed for claim in claims}
     bounds = next(iter(shared)) if len(shared) == 1 else None
     predicted = sorted({claim.predicted for claim in finite if math.isfinite(claim.predicted)})
-    ends = [_ends(claim) for claim in finite]
-    single = {} if len(finite) > _STACKED else dict(seeds or {})
-    single = {
-        name: [value for value in some if math.isfinite(value)] for name, some in single.items()
-    }
-    single = [single.get(claim.label, []) for claim in finite]
+    ends = [
+        [end if math.isfinite(end) else c.measured for end in c.uncertainty or [math.nan] * 2]
+        for c in finite
+    ]
+    known = seeds if seeds and len(finite) <= _STACKED else {}
+    single = [[*filter(math.isfinite, known.get(claim.label, ()))] for claim in finite]
     values = [value for pair in (*ends, *single) for value in pair] + predicted
     values += [end for claim in finite for end in claim.allowed if math.isfinite(end)]
     # Zero as a bound of a deviation says nothing of the scale, and would keep a logarithmic one from it.
@@ -93,6 +93,9 @@ def forest(
         for end, is_far in zip(bounds or (), sides, strict=False)
         if not is_far
     ]
+    if len(ticks) == 2 and ticks[1][0] - ticks[0][0] <= _APART:
+        (low, first), (high, last) = ticks
+        ticks = [((low + high) / 2, first if first == last else f"{first} to {last}")]
     marks = []
     for claim, (low, high), some in zip(finite, ends, single, strict=True):
         differs = len(predicted) > 1 and math.isfinite(claim.predicted)
@@ -107,24 +110,9 @@ def forest(
         tuple(place(value) for value in predicted),
         tuple(marks),
         len(marks) <= _STACKED,
-        _ticks(ticks),
+        tuple(ticks),
         logarithmic,
     )
-
-
-def _ticks(ticks):
-    if len(ticks) < 2 or ticks[1][0] - ticks[0][0] > _APART:
-        return tuple(ticks)
-    (low, first), (high, last) = ticks
-    return (((low + high) / 2, first if first == last else f"{first} to {last}"),)
-
-
-def _ends(claim: Claim) -> tuple[float, float]:
-    low, high = (
-        end if math.isfinite(end) else claim.measured
-        for end in claim.uncertainty or (math.nan, math.nan)
-    )
-    return low, high
 
 
 def _scale(values, logarithmic):

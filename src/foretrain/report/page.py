@@ -1,8 +1,5 @@
 """The page a person reads: claims, figures, runs, parameters, provenance, command, citations.
 
-The page is one file. Style, script and pictures stand in it, and its content security policy
-forbids the browser to fetch anything, so that it opens offline, from a mail or in ten years.
-
 It is made from the entries of `foretrain.results.summary.Summary` as a mapping, claims as they are or as their `as_dict`, with
 ``meanings`` (parameter to one sentence), ``by_seed`` (label of a claim to the values of its seeds, which are then drawn),
 ``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing;
@@ -10,10 +7,9 @@ what it feeds is then left out.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from foretrain.report.derivation import Derivation
-from foretrain.report.document import document, write_document
+from foretrain.report.document import document
 from foretrain.report.sections import PageFigure as PageFigure
 from foretrain.report.sections import picture, sections, verdicts
 
@@ -29,11 +25,7 @@ def render(
     # Sections that derive sentences, see `foretrain.report.derivation`.
     derived: Sequence[Derivation] = (),
 ) -> str:
-    """Compose the page.
-
-    Returns:
-        A whole HTML document. Equal arguments give equal text.
-    """
+    """Compose the page, a whole HTML document; equal arguments give equal text."""
     claims = verdicts(summary, figures, derived)
     shown = sections(summary, claims, figures, derived, live)
     return document(
@@ -48,14 +40,3 @@ def render(
         sections=shown,
         version=(summary.get("versions") or {}).get("foretrain"),
     )
-
-
-def write(
-    folder: str | Path,
-    summary: Mapping,
-    figures: Sequence[PageFigure] = (),
-    live: Mapping | None = None,
-    derived: Sequence[Derivation] = (),
-) -> Path:
-    """Write the page to ``<folder>/report.html`` and return that path, see `foretrain.report.document.write_document`."""
-    return write_document(Path(folder) / FILE_NAME, render(summary, figures, live, derived))

@@ -66,6 +66,7 @@ def sections(
     runs = _runs(summary)
     citations = (str(entry).strip() for entry in summary.get("citations") or ())
     proofs = [(section, claims.derived(section.claims)) for section in derived] if claims else []
+    early = ("problems", "curves") if live and live.get("explore") else ()
     parts = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary, claims)),
@@ -78,7 +79,8 @@ def sections(
         Section("reproduce", "Reproduce", summary.get("command")),
         Section("cite", "Cite", "\n\n".join(citations), True),
     ]
-    return [section for section in parts if section.content]
+    shown = [section for section in parts if section.content]
+    return sorted(shown, key=lambda section: section.name not in early)
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,6 @@ class Entry:
     figure: tuple[int, str] | None = None
     # Number and title of the first section that derives it; None where none does.
     derivation: tuple[int, Any] | None = None
-
-    @property
-    def anchor(self) -> str:
-        """Id of its row on the page."""
-        return f"claim-{self.place}"
 
 
 @dataclass(frozen=True)
@@ -185,11 +182,9 @@ def _claims(summary: Mapping, claims: Verdicts | None) -> dict:
     if summary.get("claims") is None:
         return {}
     return {
-        "groups": claims.groups if claims else [],
-        "places": claims.places if claims else {},
+        "verdicts": claims,
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
-        "together": f"{claims.tally}. {claims.size} {claims.together}" if claims else "",
         "seeds": bool(summary.get("by_seed")),
     }
 
@@ -197,20 +192,16 @@ def _claims(summary: Mapping, claims: Verdicts | None) -> dict:
 def curves(live: Mapping) -> dict:
     """The curves with their data as JSON that no tag can end."""
     text = json.dumps(live, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    joined = bool(live.get("joined"))
-    return {"variables": live["variables"], "axes": live["axes"], "joined": joined, "json": text}
+    return {"joined": False, "explore": {}, **live, "json": text}
 
 
 def picture(figure: PageFigure, claims: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
     entries = claims.entries if claims else []
-    return figure, _bare(figure.svg), [entry for entry in entries if entry.row.id in figure.shows]
-
-
-def _bare(svg: str) -> str:
-    svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", svg, count=1)
+    svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", figure.svg, count=1)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
-    return base64.b64encode(svg.encode()).decode()
+    shown = [entry for entry in entries if entry.row.id in figure.shows]
+    return figure, base64.b64encode(svg.encode()).decode(), shown
 
 
 def _runs(summary: Mapping) -> dict:

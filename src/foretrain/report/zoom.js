@@ -54,7 +54,6 @@
     image.alt = picture.alt;
     title.textContent = button.dataset.title;
     viewer.showModal();
-    document.documentElement.classList.add("viewing");
     image.decode().then(fit, fit);
   }
 
@@ -71,10 +70,7 @@
   for (const button of viewer.querySelectorAll("[data-act]")) {
     button.addEventListener("click", () => acts[button.dataset.act]());
   }
-  viewer.addEventListener("close", () => {
-    pointers.clear();
-    document.documentElement.classList.remove("viewing");
-  });
+  viewer.addEventListener("close", () => pointers.clear());
   viewer.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     event.preventDefault();
@@ -119,7 +115,6 @@
     zoom(distance(now) / distance(before), (now.x + other.x) / 2, (now.y + other.y) / 2);
   });
 
-  for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) {
-    stage.addEventListener(name, (event) => pointers.delete(event.pointerId));
-  }
+  // Whatever ends a pointer's stay, its capture is lost.
+  stage.addEventListener("lostpointercapture", (event) => pointers.delete(event.pointerId));
 })();

@@ -10,7 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from foretrain.errors import FolderError, not_installed, one_of, path_argument
-from foretrain.results.files import refused
+from foretrain.results.files import disk_errors
 from foretrain.results.result import open_result
 
 FORMATS = ("netcdf", "csv", "parquet")
@@ -50,16 +50,15 @@ def export_folder(folder: str | Path, to: str, out: str | Path | None = None) ->
     result = open_result(folder)
     temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if to == "netcdf":
-            groups = {node.path: node.to_dataset(inherit=False) for node in result.tree.subtree}
-            plain = {name: _plain(dataset) for name, dataset in groups.items()}
-            xr.DataTree.from_dict(plain).to_netcdf(temporary, engine="h5netcdf")
-        else:
-            _write_tables(result, to, temporary)
-        os.rename(temporary, path)
-    except OSError as error:
-        raise refused(path, error) from error
+        with disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if to == "netcdf":
+                groups = {node.path: node.to_dataset(inherit=False) for node in result.tree.subtree}
+                plain = {name: _plain(dataset) for name, dataset in groups.items()}
+                xr.DataTree.from_dict(plain).to_netcdf(temporary, engine="h5netcdf")
+            else:
+                _write_tables(result, to, temporary)
+            os.rename(temporary, path)
     finally:
         temporary.unlink(missing_ok=True) if to == "netcdf" else shutil.rmtree(temporary, True)
     return sorted(path.iterdir()) if path.is_dir() else [path]

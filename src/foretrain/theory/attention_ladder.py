@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.integrate import quad, solve_ivp
 
+# Of a head's weight over that at the end, u, where half of the fall is over; then the time until there in 1 / (rate u), after
+# a head that nothing stops would be infinite: x' = x^2 (1 - x^3), and (1 - x^3)^2 of the fall is left.
+HALF = (1 - 0.5**0.5) ** (1 / 3)
+HALF_WAY = quad(lambda x: x / (1 - x**3), 0, HALF)[0] - 1 / HALF
 FAR = 1e4  # value weight at which a head that nothing stops counts as gone; one that has learned a mode has about one
 
 
@@ -68,15 +72,6 @@ def coupling(eigenvalues: np.ndarray, context: int) -> float:
     return float((settling(eigenvalues, context) * eigenvalues[1:] ** 2).sum())
 
 
-def half_way() -> float:
-    """Return when half of a fall is over, after a head that nothing stops would be infinite, in units of 1 / (rate u).
-
-    With x its weight over that at the end, u, x' = x^2 (1 - x^3) in these units, and (1 - x^3)^2 is left.
-    """
-    half = (1 - 0.5**0.5) ** (1 / 3)
-    return quad(lambda x: x / (1 - x**3), 0, half)[0] - 1 / half
-
-
 def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queries) -> np.ndarray:
     """Tell from small weights when half of the fall to each mode is over, and which head learns it.
 
@@ -84,13 +79,8 @@ def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queri
     q_d' = v l_d^2 k_d over the modes that none has learned, and is infinite after a finite time. For the heads that wait
     a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
 
-    Args:
-        eigenvalues, context: As above.
-        most: Time of the flow at which to stop.
-        value, keys, queries: Initial weights, shapes (head,), (head, mode), (head, mode), along the modes of the inputs.
-
-    Returns:
-        Times and numbers of heads, (2, mode); nan for a mode that is not learned.
+    Initial weights `value` (head,), `keys` and `queries` (head, mode) are along the modes of the inputs; the flow is followed
+    to the time `most`. Times and numbers of heads, (2, mode), are nan for a mode that is not learned.
     """
     size, rates = len(eigenvalues), eigenvalues**2
     units = 1 / (rates * strengths(eigenvalues, context) ** (1 / 3))
@@ -119,7 +109,7 @@ def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queri
         place = int(abs(heads[:, 0]).argmax())
         mode = int((abs(heads[place, 1 : 1 + size]) * left).argmax())
         infinite = way.t_events[0][0] + 1 / (rates[mode] * FAR)
-        carriers[:, mode] = infinite + half_way() * units[mode], waiting[place]
+        carriers[:, mode] = infinite + HALF_WAY * units[mode], waiting[place]
         time = max(time, infinite - units[mode])
         state[waiting] = way.sol(time).reshape(len(waiting), -1)
         left[mode] = 0

@@ -12,10 +12,6 @@ FINEST = 4 * np.finfo(np.float64).eps
 def bracketed_root(
     function: Callable[[float], float], low: float, high: float, *, relative: float = FINEST
 ) -> float:
-    """The zero of a continuous function between two numbers at which it has opposite signs, by Brent's method.
-
-    Args:
-        relative: Tolerance relative to the zero, at least `FINEST`.
-    """
+    """The zero of a continuous function between numbers of opposite signs, by Brent, to `relative`, at least `FINEST`."""
     root: Any = scipy.optimize.brentq(function, low, high, xtol=1e-300, rtol=np.float64(relative))
     return float(root)

@@ -6,37 +6,21 @@ from foretrain.quantities.allowed import tolerance
 from foretrain.study import claim, slope
 from foretrain.theory import attention_ladder as theory
 
-from .study import PAPER, SOURCE, eigenvalues
+from .study import SOURCE, eigenvalues
 
 NEAR = 0.02  # relative distance within which a loss is on a level
 MOST = (0.8, 1.0)  # of twenty that agree the share is at least .83
 
 
-def predicted(c):
-    """Return where a fall of the loss is told, (seed, mode)."""
-    return np.isfinite(c.theory.drop_time)
-
-
-def seen(c):
-    """Return where a level is told to be seen, (seed, mode)."""
-    return predicted(c) & (c.theory.visible == 1)
-
-
 def share(c, right):
     """Return per seed the share of the falls that are told of which it is right; nan for a seed of which none is told."""
-    return right.where(predicted(c)).mean("mode")
+    return right.where(c.theory.drop_time.notnull()).mean("mode")
 
 
-def hidden(c):
-    """Return in words why no level is claimed to be seen; "" where one is in half of the runs or more."""
-    often = seen(c).any("mode").mean() >= 0.5
-    return "" if often else "falls follow one another too soon for a level to be seen in most runs"
-
-
-def among_seen(c, off):
-    """Return what levels are off, nan where none is told to be seen, infinite where none came; runs with some alone."""
-    some = seen(c)
-    return off.fillna(np.inf).where(some)[some.any("mode").values]
+def off_levels(c):
+    """Return the largest relative distance of a run from levels that are told, infinite where one of them never came."""
+    off, seen = abs(c.level / c.theory.level - 1).fillna(np.inf), c.theory.level.notnull()
+    return off.where(seen)[seen.any("mode").values].max("mode")
 
 
 def room(c):
@@ -51,9 +35,8 @@ def crowded(c):
 
 def at_the_end(c):
     rungs = min(c.p.heads, c.p.dimension)
-    last = theory.levels(eigenvalues(c.p), c.p.context)[rungs]
-    right = abs(c.ladder_end / last - 1) <= NEAR / 2
-    return right.where(predicted(c).sum("mode") == rungs)
+    right = abs(c.end.loss / theory.levels(eigenvalues(c.p), c.p.context)[rungs] - 1) <= NEAR / 2
+    return right.where(c.theory.drop_time.notnull().sum("mode") == rungs)
 
 
 def fall_time(runs):
@@ -63,15 +46,16 @@ def fall_time(runs):
 
 ROW = {"source": SOURCE, "rank": "headline"}
 SHARE = {"near": 1, "inside": MOST, "within": (0, 1)}
-SEEN = {"domain": hidden, "among": "runs of which a level is told to last"}
+SEEN = {"where": lambda c: c.theory.level.notnull().any("mode").mean() >= 0.5}
 CLAIMS = [
     claim(
         "levels",
         "The loss of separate heads waits on every level that the spectrum of the inputs tells, in descending order.",
-        lambda c: among_seen(c, abs(c.level / c.theory.level - 1)).max("mode"),
+        off_levels,
         at_most=NEAR,
         why="Two percent for what is still on its way where the loss falls most slowly; a level that is skipped is off by 40.",
         note="Largest relative distance over the levels that are told to last ten settling times.",
+        among="runs of which a level is told to last",
         **SEEN,
         **ROW,
     ),
@@ -82,7 +66,6 @@ CLAIMS = [
         domain=crowded,
         why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that, "
         "and one fall in five by a head that was about to turn.",
-        note="Share of the falls that are told which come in time.",
         **SHARE,
         **ROW,
     ),
@@ -92,7 +75,6 @@ CLAIMS = [
         lambda c: share(c, c.learner == c.theory.learner),
         domain=lambda c: crowded(c) if room(c) < 0.5 else "heads leave within each other's error",
         why="Two heads that leave within each other's error may change places, a share of twice that, or one mode in five.",
-        note="Share of the modes that are told which have their head.",
         **SHARE | {"inside": lambda c: (min(MOST[0], 1 - 2 * room(c)), 1.0)},
         **ROW,
     ),
@@ -121,21 +103,12 @@ CLAIMS = [
     claim(
         "sampled",
         "Separate heads that see 5,000 sequences wait on the same levels.",
-        lambda c: (c["sampled"].level / c.theory.level).where(seen(c)).mean("mode"),
+        lambda c: (c["sampled"].level / c.theory.level).mean("mode"),
+        among="runs of which a level is told to last",
         **SEEN,
         **tolerance(1, 0.05),
         why="The mean of y^2 over 5,000 sequences has a standard deviation of 3 percent; those of higher levels are larger.",
         note="Loss on a level over that of the distribution, mean over levels.",
         **ROW,
-    ),
-    claim(
-        "regression",
-        "On a level attention is regression in context on the principal components that have been learned.",
-        lambda c: among_seen(c, c.level_gap).mean("mode"),
-        **SEEN,
-        at_most=0.05,
-        source=PAPER,
-        why="Five percent of its matrix for what is still on its way.",
-        note="Distance of A from it, over its size, mean over levels.",
     ),
 ]

@@ -9,7 +9,7 @@ from foretrain.quantities.allowed import around
 from foretrain.quantities.zero_modes import zero_modes
 from foretrain.study import claim
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import CONVERGE, has_converged, is_square
+from foretrain.training.translation_claims import CONVERGE, has_converged
 
 from .study import is_square as is_square_mask
 
@@ -26,20 +26,12 @@ def rotations(c) -> float:
     return 1 / (c.p.words * np.sqrt(c.seeds * len(c.values("trained_count"))))
 
 
-def slope_of(measured, predicted, over):
-    """Return the slope through zero of measured against predicted values, over some dims."""
-    predicted = predicted.where(measured.notnull())
-    return (measured * predicted).sum(over) / (predicted**2).sum(over)
-
-
 def pair_slope(c):
-    untrained = smallest(c.pair_error.where((c.trained_pairs == 0) & has_converged(c)))
-    return slope_of(untrained, smallest(c.theory.predicted_pair_error), (*MASKS, *PAIR))
-
-
-def untrained_slope(c):
-    measured = smallest(c.end.untrained_error.where(has_converged(c)))
-    return slope_of(measured, smallest(c.theory.predicted_untrained_error), MASKS)
+    """Return the slope through zero of measured against predicted errors of untrained pairs."""
+    measured = smallest(c.pair_error.where((c.trained_pairs == 0) & has_converged(c)))
+    predicted = smallest(c.theory.predicted_pair_error).where(measured.notnull())
+    over = (*MASKS, *PAIR)
+    return (measured * predicted).sum(over) / (predicted**2).sum(over)
 
 
 def chance_gap(c):
@@ -112,17 +104,6 @@ GRAPH_CLAIMS = [
         why="An error across is 1 - tr O/D, of a random rotation O: six standard errors of as many rotations as there are "
         "masks, four for the mean and two for its interval.",
         note="Slope through zero of measured against predicted errors of untrained pairs, over masks, smallest scale.",
-        **OF_RUNS,
-    ),
-    claim(
-        "untrained-error",
-        "At H = D the graph predicts the mean error on the untrained pairs of a mask.",
-        untrained_slope,
-        near=1,
-        inside=lambda c: around(1, 6 * rotations(c)),
-        why="The same of means over pairs; within components a run that converged has no error.",
-        note="Slope through zero of measured against predicted mean errors, over masks, smallest scale.",
-        where=is_square,
         **OF_RUNS,
     ),
 ]

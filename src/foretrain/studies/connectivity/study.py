@@ -14,7 +14,7 @@ from foretrain.training.translation import GRAPH
 SOURCE = GRAPH
 COST = "2 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
-SEEDS = 60
+SEEDS = 100
 AXES = {
     "hidden_width": (4, 8),
     "init_scale": (0.3, 0.1, 0.03, 0.01, 0.003),
@@ -27,7 +27,7 @@ PRESETS = {
         "words": 8,
         "hidden_width": (8, 16),
         "trained_count": (14, 18, 22, 26, 30, 34, 40, 50),
-        "seeds": 70,
+        "seeds": 100,
     }
 }
 declare(kind="bool", connected="Whether all domains lie in one component.")
@@ -62,11 +62,7 @@ program, estimate = translation.program, translation.estimate
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Masks that are not square, and sparse ones of many languages, at H = 2D and from the scale to the power 3/2.
-
-    ``rectangular``: three times as many languages are read as are written into. ``sparse``: four times as many languages
-    and pairs, so that each language still has as many. Their frames agree slowly, which asks for smaller weights.
-    """
+    """Masks that are not square, and sparse ones of many languages, see ``docs/studies/connectivity.md``."""
     if p.hidden_width != 2 * p.words or p.init_scale > BESIDE or p.diagonal or p.output_languages:
         return {}
     small = {"init_scale": p.init_scale**1.5, "seeds": 5}

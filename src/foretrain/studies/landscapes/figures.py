@@ -21,8 +21,7 @@ def draw_curves(grid):
         p, betas = cell.parameters, np.array(cell.values("beta"))
         landscape, ax = landscape_of(p.landscape, p.c), panel_of[p.landscape]
         eps = np.geomspace(SCALES[0], min(landscape.below, 1) * 0.999, 400)
-        look = theory_line(blue, label="volume, exact")
-        ax.semilogx(eps, 2 * landscape.by_volume(eps), **look)
+        ax.semilogx(eps, 2 * landscape.by_volume(eps), **theory_line(blue, label="volume, exact"))
         fine = np.geomspace(max(1, betas.min() / 3), betas.max() * 3, 200)
         tempered = landscape.by_temperature(fine)
         look = theory_line(orange, label="temperature, exact", linestyle=SECOND_DASHES)

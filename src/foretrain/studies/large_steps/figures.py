@@ -15,8 +15,7 @@ def draw_window(grid):
     picture, axes = panels(1, 2, height=4.6)
     fine = np.linspace(0.9 * steps.min(), 1.05 * steps.max(), 300)
     for depth, colour in zip(sorted(cells.values("depth")), [*PALETTE.values()] * 2, strict=False):
-        end = min(theory.window(paths, depth), fine[-1])
-        runs = cells.simulation.sel(depth=depth)
+        runs, end = cells.simulation.sel(depth=depth), min(theory.window(paths, depth), fine[-1])
         stopped = runs["participation"].where((runs["early_edge"] > 1) | (depth == 2))
         edge = runs["edge"].where(runs["relative_step"] < end)
         for ax, values in zip(axes, (stopped, edge), strict=True):
@@ -24,20 +23,14 @@ def draw_window(grid):
             dots = {"color": colour, "linestyle": "", "marker": "o", "alpha": 0.5}
             ax.plot(np.tile(steps, len(values)), values.ravel(), label=f"L = {depth}", **dots)
             ax.axvspan(1, end, color=colour, alpha=0.08, linewidth=0)
-        if depth > 2:
-            law = [theory.least_participation(step, paths, depth) for step in fine]
-            axes[0].plot(fine, law, **theory_line(colour))
+        law = [theory.least_participation(step, paths, depth) for step in fine]
+        axes[0].plot(fine, law if depth > 2 else np.nan * fine, **theory_line(colour))
     axes[1].plot(fine, np.minimum(fine, 1), **theory_line(label="predicted"))
     axes[0].set(ylabel="Paths that carry the mode", xlabel="Relative step f")
     axes[1].set(ylabel="Step x curvature / 2", xlabel="Relative step f")
-    return finished(
-        picture,
-        "Where runs stop",
-        "Left: runs above the edge when the step is raised, and of depth two; dashed, balanced paths at the edge. Right: "
-        "runs whose equal paths are stable at the step; dashed, one path, then the edge. Shaded: the window of each depth, "
-        f"1 < f < M^(1-2/L); the shallower end first.{where}",
-        5,
-    )
+    words = "Left: runs above the edge when the step is raised, and of depth two; dashed, balanced paths at the edge. Right: "
+    words += "runs whose equal paths are stable; dashed, one path, then the edge. Shaded: the windows 1 < f < M^(1-2/L)."
+    return finished(picture, "Where runs stop", words + where, 5)
 
 
 FIGURES = {
@@ -47,9 +40,9 @@ FIGURES = {
         "Shares, a colour for each path, and loss of the first run. Under the small step one path wins, as flow tells; "
         "when the step is raised the loss oscillates, and the winner gives back until its minimum is stable.",
         panel(
-            lambda c: c.share.isel(seed=0) / c.p.singular_value,
+            lambda c: c.share.isel(seed=0),
             by="path",
-            theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0) / c.p.singular_value,
+            theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0),
             theory_label="flow, predicted",
             label="Share of the mode",
             x="step",

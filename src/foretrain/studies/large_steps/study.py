@@ -8,7 +8,6 @@ from foretrain import study as lab
 from foretrain.theory.pathways import large_steps as theory
 
 SOURCE = "docs/studies/large-steps.md"
-PAPER = "Kim & Lee (2026), abstract"
 COST = "1 min"
 REFERENCES = ("kim2026",)
 SEEDS = 20
@@ -16,6 +15,7 @@ AXES = {"depth": (4, 2, 3, 6), "paths": (2, 4), "relative_step": (1.3, 0.8, 1.1,
 PRESETS = {"paper": {"relative_step": (1.3, 0.5, 0.8, 0.95, 1.1, 1.2, 1.4, 1.6, 1.8), "seeds": 50}}
 WIDE_DEPTH = 4  # of matrices at most; deeper ones take long to leave their initial weights
 MODES = 3  # of a wide network; each has half the strength of the one before
+SPREAD = 0.2  # deviation of paths' initial weights, over them; at most three such are drawn
 lab.declare("step path", share="Strength u^T W v of the largest mode that each path carries.")
 lab.declare("path", early_share="The same when the step is raised.")
 lab.declare(
@@ -29,54 +29,42 @@ lab.declare(
 
 @dataclass(frozen=True)
 class Parameters(lab.Run):
-    """Paths that add up to a target; a small step until they have learned it, then a larger one."""
+    """Paths that add up to a target of strength 1; a small step until they have learned it, then a larger one."""
 
     depth: int = lab.size(4, "layers of a path", 12, minimum=2, symbol="L")
     paths: int = lab.size(2, "paths that add up", 64, minimum=2, symbol="M")
     hidden_width: int = lab.size(1, "width of all layers", 64)
-    singular_value: float = lab.parameter(3.0, "largest of the target", symbol="s", above=0)
-    init_scale: float = lab.parameter(0.3, "typical initial weight", above=0)
-    spread: float = lab.parameter(
-        0.2, "deviation of paths' initial weights, over them", minimum=0, maximum=0.25
-    )
-    relative_step: float = lab.parameter(
-        1.3, "step over the largest that one path can bear", symbol="f", above=0
-    )
-    warm_step: float = lab.parameter(0.1, "the same before it is raised", above=0, maximum=0.9)
-    warm_loss: float = lab.parameter(1e-6, "loss at which the step is raised", above=0)
+    init_scale: float = lab.parameter(0.23, "typical initial weight", above=0)
+    relative_step: float = lab.parameter(1.3, "step over one path's largest", symbol="f", above=0)
+    warm_step: float = lab.parameter(0.1, "the same in the beginning", above=0, maximum=0.9)
+    warm_loss: float = lab.parameter(1e-7, "loss at which the step is changed", above=0)
     steps: int = lab.default(20000)
     observe_every: int = lab.default(15)
     precision: str = lab.default("float64")
 
 
 def check(p):
-    largest = p.init_scale * (1 + 3 * p.spread)
-    if p.hidden_width == 1 and p.paths * largest**p.depth >= p.singular_value:
-        rule = "be so small that all paths together start below `singular_value`"
+    if p.hidden_width == 1 and p.paths * (p.init_scale * (1 + 3 * SPREAD)) ** p.depth >= 1:
+        rule = "be so small that all paths together start below 1"
         raise lab.argument_error("init_scale", rule, f"is {p.init_scale:g}")
 
 
 def variants(p):
     """Return paths of matrices from independent normal weights."""
-    wide = {"hidden_width": 8, "init_scale": 0.8, "warm_step": 0.3, "warm_loss": 1e-3, "seeds": 10}
-    return {"matrices": wide} if p.hidden_width == 1 and p.depth <= WIDE_DEPTH else {}
-
-
-def edge_step(p):
-    """Return the largest stable step where one path carries the largest mode, 2 / (L s^(2-2/L))."""
-    return 2 / theory.sharpness(np.array([p.singular_value]), p.depth)
+    wide = {"hidden_width": 8, "init_scale": 0.6, "warm_step": 0.3, "warm_loss": 1e-4, "seeds": 10}
+    return {"matrices": wide} if p.hidden_width == 1 and 2 < p.depth <= WIDE_DEPTH else {}
 
 
 def inputs(p, seed):
     """Draw weights: equal layers of each path at width one, normal ones of deviation init_scale / width^(1/2) beyond."""
-    random = lab.generator(seed, "weights")
+    random, modes = lab.generator(seed, "weights"), np.arange(p.hidden_width)
     shape = p.paths, p.depth, p.hidden_width, p.hidden_width
     if p.hidden_width == 1:
-        path = 1 + p.spread * np.clip(random.standard_normal(p.paths), -3, 3)
+        path = 1 + SPREAD * np.clip(random.standard_normal(p.paths), -3, 3)
         weights = np.broadcast_to(path[:, None, None, None], shape)
     else:
         weights = random.standard_normal(shape) / p.hidden_width**0.5
-    return {"weights": p.init_scale * weights, "edge_step": edge_step(p)}
+    return {"weights": p.init_scale * weights, "strengths": 0.5**modes * (modes < MODES)}
 
 
 def program(p):
@@ -86,26 +74,19 @@ def program(p):
 
     from foretrain.networks import linear_paths as network
 
-    strengths = 0.5 ** jnp.arange(p.hidden_width) * (jnp.arange(p.hidden_width) < MODES)
-
     def loss(weights, inputs):
-        target = inputs["singular_value"] * jnp.diag(strengths.astype(weights.dtype))
-        return network.loss(weights, target)
+        return network.loss(weights, jnp.diag(inputs["strengths"]))
 
     def shares(weights):
         return network.products(weights)[:, 0, 0]
 
     def largest_curvature(weights, inputs):
-        def image(vector):
-            return jax.jvp(lambda w: jax.grad(loss)(w, inputs), (weights,), (vector,))[1]
-
         def turn(_, vector):
-            ahead = image(vector)
-            return ahead / jnp.sqrt((ahead**2).sum())
+            unit = vector / jnp.linalg.norm(vector)
+            return jax.jvp(lambda w: jax.grad(loss)(w, inputs), (weights,), (unit,))[1]
 
         begin = jnp.ones_like(weights) + jax.grad(lambda w: shares(w).sum())(weights)
-        vector = jax.lax.fori_loop(0, 200, turn, begin)
-        return (vector * image(vector)).sum() / (vector**2).sum()
+        return jnp.linalg.norm(jax.lax.fori_loop(0, 200, turn, begin))
 
     def init(inputs):
         zero = jnp.zeros((), inputs["weights"].dtype)
@@ -116,22 +97,21 @@ def program(p):
         value, slope = jax.value_and_grad(loss)(weights, inputs)
         early = jnp.where(raised, early, weights)
         raised |= value <= inputs["warm_loss"]
-        relative = inputs["relative_step"]
-        relative = jnp.where(raised, relative, jnp.minimum(inputs["warm_step"], relative))
+        relative = jnp.where(raised, inputs["relative_step"], inputs["warm_step"])
         late = jnp.where(count < 0.9 * inputs["max_steps"], -1, jnp.maximum(late, value))
-        return weights - relative * inputs["edge_step"] * slope, early, raised, count + 1, late
+        return weights - relative * 2 / p.depth * slope, early, raised, count + 1, late
 
     def observe(inputs, state):
         return {"loss": loss(state[0], inputs), "share": shares(state[0])}
 
     def finish(inputs, state):
         weights, early, raised, _, late = state
-        share, half = shares(weights), inputs["relative_step"] * inputs["edge_step"] / 2
+        share, over_edge = shares(weights), inputs["relative_step"] / p.depth
         values = {
             "participation": share.sum() ** 2 / (share**2).sum(),
             "early_share": shares(early),
-            "edge": half * largest_curvature(weights, inputs),
-            "early_edge": half * largest_curvature(early, inputs),
+            "edge": over_edge * largest_curvature(weights, inputs),
+            "early_edge": over_edge * largest_curvature(early, inputs),
             "last_loss": late,
         }
         known = jnp.where(raised & (late >= 0), 1, jnp.nan)
@@ -144,12 +124,11 @@ def predict(p, step, seed):
     """Return where the race of flow and the slide to the edge end, from what a run draws; nothing for matrices."""
     if p.hidden_width > 1:
         return {}
-    drawn, half = inputs(p, seed)["weights"][:, 0, 0, 0], p.relative_step * edge_step(p) / 2
-    flow = theory.shares_of_flow(drawn, p.singular_value, p.depth)
-    left = theory.slide(flow, p.depth, 1 / half)
+    flow = theory.shares_of_flow(inputs(p, seed)["weights"][:, 0, 0, 0], p.depth)
+    left = theory.slide(flow, p.depth, p.depth / p.relative_step)
     return {
         "participation": theory.participation(left),
         "early_share": flow,
-        "early_edge": half * theory.sharpness(flow, p.depth),
+        "early_edge": p.relative_step / p.depth * theory.sharpness(flow, p.depth),
         "return_steps": theory.return_steps(flow, p.relative_step, p.depth),
     }

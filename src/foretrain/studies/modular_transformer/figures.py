@@ -28,8 +28,7 @@ def draw_circles(grid):
         return None
     symbols, frequency = len(end), int(frequency_shares(end).argmax()) + 1
     wave = np.exp(2j * np.pi * frequency * np.arange(symbols) / symbols) @ (end - end.mean(0))
-    waves = np.stack([wave.real, wave.imag])
-    along = np.linalg.svd(waves, full_matrices=False)[2]
+    along = np.linalg.svd(np.stack([wave.real, wave.imag]), full_matrices=False)[2]
     shown = [(name, values, principal_axes(values, 2)) for name, values in moments.items()]
     shown.append((f"end, frequency {frequency}", end, along))
     shown.append(("start, axes of the end", start, principal_axes(end, 2)))

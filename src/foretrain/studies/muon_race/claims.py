@@ -2,65 +2,82 @@
 
 import numpy as np
 
-from foretrain.study import PerSeed, claim, larger_first
+from foretrain.study import claim, crossing, larger_first
 from foretrain.theory.pathways import spectral as theory
 
-from .study import EARLY, PAPER, SOURCE, carrying, strengths, variants
+from .study import SOURCE, carrying, strengths, variants
 
 ROOM = 0.03  # relative error of times that a start may bring
 STEPS = 4  # of a start, in steps, from which on no layer changes sign with all others
 AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
-# Singular values of Muon's steps, of modes up to a hundred times weaker than the strongest.
-SHORTEST, LONGEST = 0.68, 1.14
+
+
+def due(p):
+    return theory.learning_time(strengths(p), p.share, p.paths, p.depth)
 
 
 def domain(c):
     """Return in words why a start is too large for the law, or too small for even depth; "" where it is neither."""
-    p = c.p
-    grown = theory.learning_time(strengths(p)[-1], p.share, p.paths, p.depth)
-    if p.init_scale > ROOM * grown:
-        return f"the start is {p.init_scale / grown:.2g} of what layers grow to, above {ROOM:g}"
-    if p.depth % 2 == 0 and p.init_scale < STEPS * p.learning_rate:
+    start = c.p.init_scale / due(c.p)[-1]
+    if start > ROOM:
+        return f"the start is {start:.2g} of what layers grow to, above {ROOM:g}"
+    if c.p.depth % 2 == 0 and c.p.init_scale < STEPS * c.p.learning_rate:
         return "the start is smaller than four steps, and at even depth paths may lose a direction"
     return ""
 
 
+def muon_domain(c):
+    """Return the same of Muon, which may also lose the weakest mode."""
+    margin = theory.muon_margin(strengths(c.p), c.p.share, c.p.depth)
+    weak = f"Muon may lose the weakest mode, {margin:.2g} of what it reaches" if margin < 1 else ""
+    return domain(c) or weak
+
+
+def times(runs, p):
+    """Return the step at which modes first reach their share, with the dims seed and mode; infinite for never."""
+    return crossing(runs.carried / strengths(p), p.share, "step").fillna(np.inf)
+
+
 def over_law(c, network=""):
-    """Return measured times over those of the law, shape (seed, mode); infinite where a mode is not learned."""
-    ratio = c[network].arrival / c.theory.arrival.mean("seed")
-    return ratio.fillna(np.inf).transpose("seed", "mode").values
+    return times(c[network], c.p) / times(c.theory, c.p)
 
 
-def smaller_first(runs, c):
-    return larger_first(runs.arrival, 1 / c.theory.arrival.mean("seed"))
+def smaller_first(c, network="", ratio=1.1):
+    return larger_first(times(c[network], c.p), 1 / times(c.theory, c.p), ratio)
 
 
-def race(c):
-    return c.p.paths > 1 and c.p.rule == "spectral"
+def band(c):
+    return theory.muon_band(c.p.learning_rate, c.p.init_scale, due(c.p)[-1])
 
 
-OURS = {"source": SOURCE, "rank": "headline", "near": 1}
-ORDER = OURS | {"inside": AGREE, "within": (0, 1), "domain": domain}
+def overshoot(c):
+    """Return how far layers grow beyond the largest mode under Muon, over 18 steps."""
+    most = c["muon"].carried.isel(mode=0).max("step").clip(0)
+    root = [(size / c.p.paths) ** (1 / c.p.depth) for size in (most, c.p.singular_value)]
+    return (root[0] - root[1]) / (theory.LAG * c.p.learning_rate)
+
+
+OURS = {"source": SOURCE, "rank": "headline", "near": 1, "domain": domain}
+MUON = {"source": SOURCE, "domain": muon_domain}
+ORDER = {"inside": AGREE, "within": (0, 1)}
 ORDER["note"] = "Share of pairs of modes of which the smaller one is learned first."
-PATHS = OURS | {"statistic": "median", "domain": domain, "where": race}
+PATHS = {"where": lambda c: c.p.paths > 1 and c.p.rule == "spectral", "statistic": "median"}
 PATHS["note"] = "Paths that carry a mode, over all; the least of all modes."
 CLAIMS = [
     claim(
         "order",
         "Under spectral descent smaller modes are learned before larger ones.",
-        lambda c: smaller_first(c.simulation, c),
+        smaller_first,
         why="A layer grows alike in all modes, and smaller ones have less far to go; a lost direction may change a pair.",
-        **ORDER | {"source": f"{PAPER}; {SOURCE}"},
+        **OURS | ORDER | {"source": f"Rhee, Simon & Karkada (2026), abstract; {SOURCE}"},
     ),
     claim(
         "times",
         "Under spectral descent a share q of a mode s is learned in (q s / M)^(1/L) over the rate steps, from any start.",
-        lambda c: abs(over_law(c) - 1).max(1),
+        lambda c: abs(over_law(c) - 1).max("mode"),
         inside=(0, ROOM),
         statistic="median",
-        domain=domain,
         why="A start of typical value sigma is worth sigma of (q s / M)^(1/L), three percent where it is claimed.",
-        note="Largest |measured over told time - 1| of all modes.",
         **OURS | {"near": 0},
     ),
     claim(
@@ -69,52 +86,62 @@ CLAIMS = [
         lambda c: carrying(c.simulation).min("mode") / c.p.paths,
         inside=(0.97, 1),
         why="All paths grow by the same; a start of three percent of it leaves a difference of its square.",
-        **PATHS,
+        **OURS | PATHS,
     ),
     claim(
         "lost-direction",
-        "Far below a step a path of two layers loses a direction under spectral descent if and only if the "
-        "determinant of its start is negative.",
-        lambda c: ((c.smallest_direction > 0.5) != c.theory.negative).mean("path"),
+        "From far below a step two layers learn every mode in time by spectral descent, if their determinants have one sign.",
+        lambda c: (over_law(c).max("mode") < 1 + ROOM) | c.theory.negative.isel(path=0),
         inside=AGREE,
-        within=(0, 1),
-        where=lambda c: c.p.depth == 2 and c.p.init_scale <= 0.1 * c.p.learning_rate,
-        why="In a lost direction the start decides what grows: one path in five may find it again.",
-        note=f"Share of paths of which it is so when {EARLY:g} of the smallest mode is due.",
-        **OURS,
+        where=lambda c: (
+            (c.p.depth, c.p.paths) == (2, 1) and c.p.init_scale <= 0.1 * c.p.learning_rate
+        ),
+        why="Two steps leave such layers of full rank; a start whose determinants differ in sign counts as one in time.",
+        **OURS | {"domain": None},
     ),
     claim(
         "muon",
-        "Muon with momentum and five Newton-Schulz steps also learns smaller modes before larger ones.",
-        lambda c: smaller_first(c["muon"], c),
-        why="Its steps differ by up to 1.7, times of neighbours by 1.2 to 1.4: one pair in five may change places.",
-        **ORDER,
+        "Muon with momentum and five Newton-Schulz steps learns smaller modes before those whose bands of time are later.",
+        lambda c: smaller_first(c, "muon", band(c)[1] / band(c)[0]),
+        where=lambda c: due(c.p)[0] / due(c.p)[-1] > band(c)[1] / band(c)[0],
+        why="Times of other pairs are not told apart; a start that has lost its weakest direction changes pairs of one mode.",
+        **OURS | ORDER | MUON,
     ),
     claim(
         "muon-times",
-        "Muon learns every mode at the time of spectral descent over .68 to 1.14.",
-        lambda c: PerSeed(over_law(c, "muon").min(1), upto=over_law(c, "muon").max(1)),
-        inside=(1 / LONGEST - ROOM, 1 / SHORTEST + ROOM),
-        domain=domain,
-        source=SOURCE,
-        why="Between these lie what five Newton-Schulz steps make of singular values that are at least .01; 3% for the start.",
-        note="Measured over told time, from the least to the largest of all modes.",
+        "Muon learns every mode at the time of spectral descent over .68 to 1.2, but for its start and its memory.",
+        lambda c: abs(2 * over_law(c, "muon") - sum(band(c))).max("mode") / np.ptp(band(c)),
+        inside=(0, 1),
+        statistic="median",
+        why="Singular values of its steps lie between the critical values of its iteration; start and memory are added.",
+        note="Largest distance of a mode's time from the middle of the band, over half its width.",
+        **MUON,
+    ),
+    claim(
+        "muon-overshoot",
+        "Under Muon layers grow beyond the largest mode by .68 to 1.2 times 18 steps, the mean age of its gradients.",
+        overshoot,
+        inside=(0.29, 1.26),
+        statistic="median",
+        where=lambda c: c.p.observe_every <= 10,
+        why="What momentum follows changes sign so late; five steps of 1.2 that are not seen, and one of crossing, are added.",
+        **MUON | {"rank": "headline"},
     ),
     claim(
         "muon-equal",
-        "Under Muon nearly all paths carry every mode.",
+        "Under Muon paths share every mode: at least 4 k / (1 + k)^2 of them carry it, k = (1.2 / .68)^L.",
         lambda c: carrying(c["muon"]).min("mode") / c.p.paths,
-        inside=(0.9, 1),
-        why="Paths grow apart only by what five Newton-Schulz steps leave; a tenth for that.",
-        **PATHS | {"rank": "detail"},
+        inside=lambda c: (theory.muon_paths(c.p.depth), 1),
+        why="Of paths that differ by up to k so few are the least participation, at k : 1 in number.",
+        **MUON | PATHS | {"near": 1},
     ),
     claim(
         "descent-race",
         "Descent from the same starts lets one of all paths take the largest mode from depth three on.",
         lambda c: carrying(c["descent"]).isel(mode=0) < 1.5,
         inside=AGREE,
-        where=lambda c: c.p.depth > 2 and race(c) and "descent" in variants(c.p),
+        where=lambda c: c.p.depth > 2 and c.p.paths > 1 and "descent" in variants(c.p),
         why="The path that overlaps most takes all in the limit of small starts; fewer than 1.5 paths carry it.",
-        **OURS | {"rank": "control"},
+        **OURS | {"rank": "control", "domain": None},
     ),
 ]

@@ -7,20 +7,15 @@ import numpy as np
 from foretrain import study as lab
 from foretrain.study import figure, panel
 from foretrain.theory.pathways import spectral as theory
-from foretrain.theory.pathways.large_steps import participation
 
 SOURCE = "docs/studies/muon-race.md"
-PAPER = "Rhee, Simon & Karkada (2026), abstract"
 COST = "2 min"
-REFERENCES = ("rhee2026", "jordan2024")
+REFERENCES = ("rhee2026", "jordan2024", "edelman1988")
 SEEDS = 20
 AXES = {"depth": (2, 3, 4), "paths": (3, 1), "init_scale": (0.01, 0.1, 0.0001)}
 PRESETS = {"paper": {"seeds": 50, "width": 12, "decay": 0.8}}
-EARLY = 0.1  # share of the smallest mode when directions that paths have lost are looked for
 lab.declare("step mode", carried="u^T W v of each mode, all paths together.")
-lab.declare("mode", arrival="Time at which a mode has first reached its share.", unit=lab.TIME_UNIT)
 lab.declare("path mode", path_part="u^T W v of each mode in each path at the end.")
-lab.declare("path", smallest_direction="Smallest singular value of a path early on, over t^L.")
 lab.declare("path", kind="bool", negative="Whether the determinant of its start is negative.")
 
 
@@ -28,11 +23,7 @@ lab.declare("path", kind="bool", negative="Whether the determinant of its start 
 class Parameters(lab.Training):
     """Paths of square layers that add up to a target with modes of falling strengths."""
 
-    rule: str = lab.choice(
-        "step: polar factor of the gradient, Muon's approximation with momentum, or the gradient",
-        ("spectral", "muon", "descent"),
-        sweepable=False,
-    )
+    rule: str = lab.choice("along the gradient", ("spectral", "muon", "descent"), sweepable=False)
     depth: int = lab.size(2, "layers", 12, minimum=2, symbol="L")
     paths: int = lab.size(3, "paths", 32, symbol="M")
     width: int = lab.size(4, "width of layers", 32, minimum=2)
@@ -66,9 +57,7 @@ def inputs(p, seed):
     weights = random.standard_normal((p.paths, p.depth, p.width, p.width)) / p.width**0.5
     places = np.arange(p.paths) - (p.paths - 1) / 2
     weights *= p.init_scale * (1 + p.lead) ** places[:, None, None, None]
-    due = theory.learning_time(strengths(p)[-1], EARLY, p.paths, p.depth)
-    early = np.ceil(due / p.learning_rate)
-    return {"weights": weights, "strengths": strengths(p), "early": early}
+    return {"weights": weights, "strengths": strengths(p)}
 
 
 def program(p):
@@ -78,7 +67,6 @@ def program(p):
 
     from foretrain.dynamics import spectral
     from foretrain.networks import linear_paths as network
-    from foretrain.networks.singular_values import singular_values
 
     def modes(weights):
         return jnp.diagonal(network.products(weights), axis1=-2, axis2=-1)
@@ -87,60 +75,39 @@ def program(p):
         return network.loss(weights, jnp.diag(inputs["strengths"]))
 
     def init(inputs):
-        weights = inputs["weights"]
-        arrival = jnp.full(p.width, -1.0, weights.dtype)
-        return weights, jnp.zeros_like(weights), weights, arrival, jnp.zeros_like(arrival[0])
+        return inputs["weights"], jnp.zeros_like(inputs["weights"])
 
     def step(inputs, state):
-        weights, memory, early, arrival, count = state
+        weights, memory = state
         direction = -jax.grad(loss)(weights, inputs)
         if p.rule == "spectral":
             direction = spectral.polar(direction)
         elif p.rule == "muon":
             direction, memory = spectral.muon(direction, memory)
-        learned = modes(weights).sum(0) >= inputs["share"] * inputs["strengths"]
-        early = jnp.where(count == inputs["early"], weights, early)
-        arrival = jnp.where((arrival < 0) & learned, count * inputs["learning_rate"], arrival)
-        weights = weights + inputs["learning_rate"] * direction
-        return weights, memory, early, arrival, count + 1
+        return weights + inputs["learning_rate"] * direction, memory
 
     def observe(inputs, state):
         return {"loss": loss(state[0], inputs), "carried": modes(state[0]).sum(0)}
 
-    def finish(inputs, state):
-        weights, _, early, arrival, _ = state
-        size = (inputs["early"] * inputs["learning_rate"]) ** p.depth
-        return {
-            "arrival": jnp.where(arrival < 0, jnp.nan, arrival),
-            "path_part": modes(weights),
-            "smallest_direction": singular_values(network.products(early))[:, -1] / size,
-        }
-
-    return lab.Program(init, step, observe, finish=finish)
+    return lab.Program(init, step, observe, finish=lambda _, state: {"path_part": modes(state[0])})
 
 
 def predict(p, step, seed):
-    """Return when spectral descent from zero learns each mode, its course, and signs of the paths' determinants."""
+    """Return the course of spectral descent from zero, and signs of the paths' determinants."""
     if p.rule != "spectral":
         return {}
-    s, time = strengths(p), step * p.learning_rate
-    return {
-        "arrival": theory.learning_time(s, p.share, p.paths, p.depth),
-        "carried": theory.strength(time, s, p.paths, p.depth),
-        "negative": theory.negative(inputs(p, seed)["weights"]),
-    }
+    carried = theory.strength(step * p.learning_rate, strengths(p), p.paths, p.depth)
+    return {"carried": carried, "negative": theory.negative(inputs(p, seed)["weights"])}
 
 
 def carrying(runs):
     """Return how many paths carry each mode at the end, with the dims seed and mode."""
-    parts = runs.path_part.transpose("seed", "mode", "path")
-    return parts.isel(path=0, drop=True).copy(data=participation(parts.values))
+    return runs.path_part.sum("path") ** 2 / (runs.path_part**2).sum("path")
 
 
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
-DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False}
-PATHS = {"x": "init_scale", "by": "depth", "theory": False, "scale": "semilogx"}
-PATHS |= {"label": "Paths carrying a mode"}
+DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "scale": "semilogx"}
+PATHS = {"x": "init_scale", "by": "depth", "scale": "semilogx", "label": "Paths carrying a mode"}
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",

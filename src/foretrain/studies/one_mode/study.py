@@ -11,6 +11,7 @@ from foretrain.theory.gated.deep_linear import balanced_start, mode_strength
 SOURCE = "Saxe, McClelland & Ganguli (2014); Saxe, Sodhani & Lewallen (2022), eq. (21)"
 COST = "5 s"
 REFERENCES = ("saxe2014", "saxe2022", "domine2025")
+EXPLORE = ("init_scale", "singular_value")
 PRESETS = {"paper": {"learning_rate": 0.001, "steps": 20000, "observe_every": 100}}
 lab.declare("step", strength="Product of the weights.", imbalance="Difference of their squares.")
 

@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.quantities.allowed import around
 from foretrain.study import claim, skip_if
 
-from .study import INPUTS, SOURCE
+from .study import COUNTS, INPUTS, SOURCE
 
 COUNT = "Both sides are whole numbers, ranks of matrices whose singular values leave a wide gap."
 PAGE = "docs/studies/planted-modules.md"
@@ -13,7 +13,7 @@ MOST = 0.01  # ten times eps^(1/2)
 
 
 def rectified(c):
-    return c.p.activation == "relu"
+    return c.p.part == COUNTS and c.p.activation == "relu"
 
 
 def excess(c):
@@ -74,7 +74,7 @@ def others(c):
     return np.maximum(abs(linear), abs(surplus(c, "tanh")) / 0.25)
 
 
-NONE = {"near": 0, "inside": (0, 0), "why": COUNT}
+NONE = {"near": 0, "inside": (0, 0), "why": COUNT, "where": lambda c: c.p.part == COUNTS}
 ALL = {"along": ("part", "activation")}
 TENTH = {"near": 0, "inside": (-0.1, 0.1), "where": rectified}
 CLAIMS = [

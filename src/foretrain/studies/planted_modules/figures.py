@@ -48,7 +48,7 @@ FIGURES = {
         ),
         panel(lambda c: c.search_agreement, title="Modules found", **_FOUND),
         panel(lambda c: c.plain_agreement, title="Modules by the plain cut", **_FOUND),
-        where=lambda c: rectified(c) and c.p.part == COUNTS,
+        where=rectified,
         columns=2,
     ),
 }

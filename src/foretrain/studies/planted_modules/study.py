@@ -76,7 +76,7 @@ class Parameters(Sampling):
 def check(p):
     if p.part != COUNTS and p.mediators > SAMPLED_WIDTH:
         rule = f"be at most {SAMPLED_WIDTH} where a part is sampled"
-        raise argument_error("mediators", rule, f"is {p.mediators}", "Try counts alone.")
+        raise argument_error("mediators", rule, f"is {p.mediators}", "Try --mediators 1 2.")
 
 
 def variants(p):

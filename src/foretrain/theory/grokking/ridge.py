@@ -101,13 +101,9 @@ def descent(
     teacher: np.ndarray,
     weight_decay: float,
 ) -> Descent:
-    """Descent of |X w - y|²/(2n) + decay |w|²/2 from `start`.
+    """Descent of |X w - y|²/(2n) + decay |w|²/2 from `start` (d,), X (n, d) being the data.
 
-    Args:
-        start: Shape (d,).
-        data: X, shape (n, d).
-        targets: y, shape (n,).
-        teacher: w*, shape (d,); validation inputs are isotropic, so that the error is |w - w*|².
+    Validation inputs are isotropic, so that the error is |w - w*|², w* (d,) being the teacher.
     """
     n, d = data.shape
     left, singular, right = np.linalg.svd(data, full_matrices=True)

@@ -1,8 +1,8 @@
 """Paths of a deep linear network under large steps: minima that steps can end on, and the split that is left at their edge.
 
-M paths of L layers add up to a mode of strength s; path m carries the share p_m. On a minimum the largest curvature of
-1/2 (s - sum_m p_m)^2 along balanced layers is L sum_m p_m^(2-2/L). Steps of size eta can stay where it is at most 2/eta.
-Below, `depth` is L, at least 2, and `relative_step` is f, the step over the largest that one path can bear.
+M paths of L layers add up to a mode of strength 1; path m carries the share p_m. On a minimum the largest curvature of
+1/2 (1 - sum_m p_m)^2 along balanced layers is L sum_m p_m^(2-2/L). Steps of size eta can stay where it is at most 2/eta.
+Below, `depth` is L, at least 2, and `relative_step` is f = eta L / 2, the step over the largest that one path can bear.
 Derived here; the effect is that of Kim & Lee (2026), arXiv 2606.05219, of which the abstract alone was read.
 """
 
@@ -51,15 +51,14 @@ def least_participation(relative_step: float, paths: int, depth: int) -> float:
 
 
 @cache
-def pull(paths: int, relative_step: float, strength: float, depth: int) -> float:
+def pull(paths: int, relative_step: float, depth: int) -> float:
     """Return the mean of step times error while equal paths oscillate about a mode; infinity where that has no bound."""
-    step = 2 * relative_step / (depth * strength ** (2 - 2 / depth))
-    weight, total = 1.01 * (strength / paths) ** (1 / depth), 0.0
+    weight, total = 1.01 * paths ** (-1 / depth), 0.0
     for turn in range(2 * TURNS):
-        change = step * (strength - paths * weight**depth)
+        change = 2 * relative_step / depth * (1 - paths * weight**depth)
         weight += change * weight ** (depth - 1)
         total += change * (turn >= TURNS)
-        if abs(weight) > 100 * strength + 100:
+        if abs(weight) > 200:
             return np.inf
     return total / TURNS
 
@@ -73,30 +72,25 @@ def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
     if relative_step >= window(len(shares), depth):
         return np.inf
     inverse = np.sort(shares ** ((2 - depth) / depth))
-    strength = float(shares.sum())
     waits = (
-        (inverse[k] - inverse[k - 1]) / ((depth - 2) * pull(k, relative_step, strength, depth))
+        (inverse[k] - inverse[k - 1]) / ((depth - 2) * pull(k, relative_step, depth))
         for k in range(1, len(shares))
         if relative_step >= window(k, depth)
     )
     return float(sum(waits))
 
 
-def shares_of_flow(start: np.ndarray, strength: float, depth: int) -> np.ndarray:
+def shares_of_flow(start: np.ndarray, depth: int) -> np.ndarray:
     """Return the shares on which gradient flow ends from paths of equal layers.
 
-    A layer of path m grows as da/dt = a^(L-1) e(t): a^(2-L) falls by the same amount in all paths, or ln a rises by it.
-
-    Args:
-        start: (M,), weight of each layer of each path, above 0.
-        strength: s, above sum of start^L.
-        depth: L.
+    A layer of path m grows as da/dt = a^(L-1) e(t): a^(2-L) falls by the same amount in all paths, or ln a rises by it. The
+    weights of a layer of each path are `start` (M,), above 0, and paths start below 1 together.
     """
     if depth == 2:
-        return start**2 * strength / (start**2).sum()
+        return start**2 / (start**2).sum()
     inverse, power = start ** (2.0 - depth), -depth / (depth - 2)
     most = inverse.min() * (1 - 1e-12)
-    fallen: Any = brentq(lambda x: ((inverse - x) ** power).sum() - strength, 0, most)
+    fallen: Any = brentq(lambda x: ((inverse - x) ** power).sum() - 1, 0, most)
     return (inverse - fallen) ** power
 
 
@@ -105,26 +99,21 @@ def slide(shares: np.ndarray, depth: int, most: float) -> np.ndarray:
 
     An oscillation across the minima moves weights down the slope of the sharpness within them: a layer of path m by
     -(2 (L-1) a^(2L-3) - k a^(L-1)), where k leaves sum_m a^L as it is. Followers keep their order, the leader gives.
-
-    Args:
-        shares: (M,), shares to begin with, above 0; they are returned where they are flat enough.
-        depth: L; at 2 all minima are alike, and nothing slides.
-        most: Sharpness to reach; that of equal shares where it lies below, nan for none.
+    The `shares` (M,) to begin with, above 0, are returned where they are flat enough, where `most` is nan, and at depth two,
+    where all minima are alike; equal shares are where `most` lies below their sharpness.
     """
     if depth == 2 or not sharpness(shares, depth) > most:
         return shares
-    strength = shares.sum()
-    equal = np.full(shares.shape, strength / len(shares))
+    equal = np.full_like(shares, shares.mean())
     if sharpness(equal, depth) >= most:
         return equal
-    weights = shares ** (1 / depth)
+    before = weights = shares ** (1 / depth)
     pace = (weights.max() - equal[0] ** (1 / depth)) / SLIDES
-    before = weights
     while sharpness(weights**depth, depth) > most:
         before, across = weights, weights ** (depth - 1)
         slope = 2 * weights ** (2 * depth - 3)
         down = (slope @ across) / (across @ across) * across - slope
         weights = weights + pace * down / abs(down).max()
-        weights *= (strength / (weights**depth).sum()) ** (1 / depth)
+        weights *= (shares.sum() / (weights**depth).sum()) ** (1 / depth)
     high, low = (sharpness(x**depth, depth) for x in (before, weights))
     return (before + (high - most) / (high - low) * (weights - before)) ** depth

@@ -1,29 +1,53 @@
 """Spectral descent of deep linear paths: every singular value of every layer grows by the same amount a step.
 
 M paths of L layers add up to modes of strengths s. Where layers are aligned the gradient of each is (s - p) a^(L-1) per mode,
-of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times the learning rate. Derived in
-``docs/studies/muon-race.md``; that smaller modes converge first, and the conserved difference of roots of Gram matrices,
-are results of Rhee, Simon & Karkada (2026), arXiv 2606.30509, of which the abstract alone was read.
+of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times the learning rate. Derived, with what Muon
+does, in ``docs/studies/muon-race.md``; that smaller modes converge first is a result of Rhee, Simon & Karkada (2026),
+arXiv 2606.30509, of which the abstract alone was read.
 """
 
 from typing import Any
 
 import numpy as np
 
+#: Critical values of Muon's x -> 3.4445 x - 4.775 x^3 + 2.0315 x^5, at 1.050 and .5545: the iteration stays between them.
+SHORTEST, LONGEST = 0.68183, 1.20237
+#: Five iterations bring there what is at least `LEAST`; what is far smaller they multiply by `GAIN`, 3.4445^5.
+LEAST, GAIN = 0.0015052, 484.88
+#: In steps: 1 / (1 - .95) that the momentum remembers, and .95^2 / (1 - .95), the mean age of what Nesterov's form follows.
+MEMORY, LAG = 20.0, 18.05
+
 
 def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
-    """Return when modes are learned to a fraction from a start at zero, (fraction s / M)^(1/L): smaller ones first.
-
-    Args:
-        strengths: (..., mode), s of each mode, above 0.
-        fraction: Part of s, between 0 and 1; broadcasts with strengths.
-        paths: M.
-        depth: L.
-
-    Returns:
-        (..., mode), in steps times the learning rate; a start at a_0 is ahead by a_0.
-    """
+    """Return when modes (..., mode) are learned to a fraction, (fraction s / M)^(1/L); a start at a_0 is ahead by a_0."""
     return (fraction * strengths / paths) ** (1 / depth)
+
+
+def muon_band(learning_rate: float, init_scale: float, shortest: float) -> tuple[float, float]:
+    """Return the least and the largest time of Muon over that of spectral descent, of which `shortest` is the least.
+
+    From layers of typical singular value `init_scale`; holds where `muon_margin` is at least 1.
+    """
+    start, memory = init_scale / shortest, MEMORY * learning_rate / shortest
+    return (1 - start) / LONGEST, (1 + start) / SHORTEST + memory
+
+
+def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
+    """Return by what factor all modes of square layers are within reach of Muon, below 1 where the weakest may be lost.
+
+    Of the gradient's norm the weakest mode has r = s_n / |s|. Growth by SHORTEST beside LONGEST leaves, when the mode is
+    nearly learned, r (1 - fraction) (SHORTEST / LONGEST)^(L-1), to be LEAST. A direction of y of the others grows as fast
+    as they from GAIN r y^(L-1) = y on; half of all random layers have one below .5447 / n (Edelman 1988).
+    """
+    r = strengths.min() / np.linalg.norm(strengths)
+    late = r * (1 - fraction) * (SHORTEST / LONGEST) ** (depth - 1) / LEAST
+    return float(min(late, GAIN * r * (0.5447 / len(strengths)) ** (depth - 2)))
+
+
+def muon_paths(depth: int) -> float:
+    """Return the least share of all paths, (sum p)^2 / M sum p^2, that carry a mode where layers grow within Muon's bounds."""
+    most = (LONGEST / SHORTEST) ** depth
+    return 4 * most / (1 + most) ** 2
 
 
 def strength(time: np.ndarray, strengths: np.ndarray, paths: int, depth: int) -> np.ndarray:
@@ -32,13 +56,10 @@ def strength(time: np.ndarray, strengths: np.ndarray, paths: int, depth: int) ->
 
 
 def negative(layers: np.ndarray) -> np.ndarray:
-    """Return whether the product of a path's layers has a negative determinant; at depth two it loses a direction.
+    """Return whether the product of layers (..., L, n, n) has a negative determinant, (...); if not, two lose no direction.
 
     From a start far smaller than a step the first step makes two layers orthogonal matrices Q_1 and Q_2 times the rate, the
     second adds each other's transpose: W_1 = W_2^T = Q_1 + Q_2^T is singular if -1 is an eigenvalue of Q_2 Q_1, as it is for a
-    determinant of -1. W_1 = W_2^T, and with it the rank, stays. At odd depth the first step makes all paths positive.
-
-    Args:
-        layers: (..., L, n, n), the start, for a target of positive determinant; the answer has shape (...).
+    determinant of -1. At odd depth the first step makes all paths positive, for a target of positive determinant.
     """
     return np.linalg.det(layers).prod(-1) < 0

@@ -39,6 +39,7 @@ def run(capsys, *arguments):
         (["--init-scale", "nan"], "Argument `--init-scale` must be finite, but is nan."),
         (["--init-scale", "small"], "Argument `--init-scale` must be a number, but is `small`."),
         (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
+        (["--loss", "mse"], "has `--loss`. Did you mean `--loss-function`?"),
         (["--mask", "circlant"], "Did you mean `circulant`?"),
         (["--shard", "3/2"], "Argument `--shard` must be between 1 and 2, but is 3."),
         (["--shard", "half"], "Argument `--shard` must be i/n, such as 2/8, but is `half`."),

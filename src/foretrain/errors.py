@@ -75,11 +75,7 @@ def not_installed(what: str, package: str, extra: str) -> ForetrainError:
 
 _LONG = re.compile(r"([`'])(?:([^`'/]{80})[^`'/]+|([^`']{300})[^`']+)\1")  # of a path more is said
 # Names that are usual elsewhere, too unlike those here to be found by their letters.
-_USUAL = {
-    "rate": "learning_rate",
-    "lr": "learning_rate",
-    "squared": "mse",
-}
+_USUAL = {"rate": "learning_rate", "lr": "learning_rate", "loss": "loss_function", "squared": "mse"}
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -94,7 +94,7 @@ def measure_classifier(p, seed):
     x, targets = examples(p)
     widths = (x.shape[1], p.hidden_width, p.hidden_width, int(targets.max()) + 1)
     start, random = draw_layers(generator(seed, "weights"), widths), generator(seed, "batch")
-    rows = np.array([random.permutation(len(x))[: p.batch] for _ in range(p.updates)])
+    rows = np.array([random.permutation(len(x))[: p.batch_size] for _ in range(p.updates)])
     numbers = p.learning_rate, p.weight_decay
     with jax.enable_x64(True):
         params = jax.tree.map(np.asarray, _adamw()(start, numbers, (x, targets), rows))

@@ -86,7 +86,7 @@ class Parameters:
         0.8, "share of all pairs that the transformer is trained on", above=0, maximum=1
     )
     updates: int = parameter(400, "steps of Adam", minimum=1, maximum=10**5)
-    batch: int = parameter(256, "examples of a step", minimum=1, maximum=10**4)
+    batch_size: int = parameter(256, "examples of a step", minimum=1, maximum=10**4)
     learning_rate: float = parameter(0.003, "learning rate of Adam", above=0)
     weight_decay: float = parameter(0.01, "decoupled decay of all parameters", minimum=0)
     points: int = parameter(5, "points of the integral of an edge", minimum=1, maximum=100)

@@ -64,7 +64,7 @@ def inputs(p, seed):
         weights = np.broadcast_to(path[:, None, None, None], shape)
     else:
         weights = random.standard_normal(shape) / p.hidden_width**0.5
-    return {"weights": p.init_scale * weights, "strengths": 0.5**modes * (modes < MODES)}
+    return {"weights": p.init_scale * weights, "target": np.diag(0.5**modes * (modes < MODES))}
 
 
 def program(p):
@@ -74,16 +74,13 @@ def program(p):
 
     from foretrain.networks import linear_paths as network
 
-    def loss(weights, inputs):
-        return network.loss(weights, jnp.diag(inputs["strengths"]))
-
     def shares(weights):
         return network.products(weights)[:, 0, 0]
 
-    def largest_curvature(weights, inputs):
+    def largest_curvature(weights, target):
         def turn(_, vector):
             unit = vector / jnp.linalg.norm(vector)
-            return jax.jvp(lambda w: jax.grad(loss)(w, inputs), (weights,), (unit,))[1]
+            return jax.jvp(lambda w: jax.grad(network.loss)(w, target), (weights,), (unit,))[1]
 
         begin = jnp.ones_like(weights) + jax.grad(lambda w: shares(w).sum())(weights)
         return jnp.linalg.norm(jax.lax.fori_loop(0, 200, turn, begin))
@@ -94,7 +91,7 @@ def program(p):
 
     def step(inputs, state):
         weights, early, raised, count, late = state
-        value, slope = jax.value_and_grad(loss)(weights, inputs)
+        value, slope = jax.value_and_grad(network.loss)(weights, inputs["target"])
         early = jnp.where(raised, early, weights)
         raised |= value <= inputs["warm_loss"]
         relative = jnp.where(raised, inputs["relative_step"], inputs["warm_step"])
@@ -102,7 +99,7 @@ def program(p):
         return weights - relative * 2 / p.depth * slope, early, raised, count + 1, late
 
     def observe(inputs, state):
-        return {"loss": loss(state[0], inputs), "share": shares(state[0])}
+        return {"loss": network.loss(state[0], inputs["target"]), "share": shares(state[0])}
 
     def finish(inputs, state):
         weights, early, raised, _, late = state
@@ -110,8 +107,8 @@ def program(p):
         values = {
             "participation": share.sum() ** 2 / (share**2).sum(),
             "early_share": shares(early),
-            "edge": over_edge * largest_curvature(weights, inputs),
-            "early_edge": over_edge * largest_curvature(early, inputs),
+            "edge": over_edge * largest_curvature(weights, inputs["target"]),
+            "early_edge": over_edge * largest_curvature(early, inputs["target"]),
             "last_loss": late,
         }
         known = jnp.where(raised & (late >= 0), 1, jnp.nan)

@@ -11,6 +11,7 @@ from foretrain.theory.pathways import spectral as theory
 SOURCE = "docs/studies/muon-race.md"
 COST = "2 min"
 REFERENCES = ("rhee2026", "jordan2024", "edelman1988")
+EXPLORE = ("singular_value", "decay")
 SEEDS = 20
 AXES = {"depth": (2, 3, 4), "paths": (3, 1), "init_scale": (0.01, 0.1, 0.0001)}
 PRESETS = {"paper": {"seeds": 50, "width": 12, "decay": 0.8}}
@@ -57,7 +58,7 @@ def inputs(p, seed):
     weights = random.standard_normal((p.paths, p.depth, p.width, p.width)) / p.width**0.5
     places = np.arange(p.paths) - (p.paths - 1) / 2
     weights *= p.init_scale * (1 + p.lead) ** places[:, None, None, None]
-    return {"weights": weights, "strengths": strengths(p)}
+    return {"weights": weights, "target": np.diag(strengths(p))}
 
 
 def program(p):
@@ -71,15 +72,12 @@ def program(p):
     def modes(weights):
         return jnp.diagonal(network.products(weights), axis1=-2, axis2=-1)
 
-    def loss(weights, inputs):
-        return network.loss(weights, jnp.diag(inputs["strengths"]))
-
     def init(inputs):
         return inputs["weights"], jnp.zeros_like(inputs["weights"])
 
     def step(inputs, state):
         weights, memory = state
-        direction = -jax.grad(loss)(weights, inputs)
+        direction = -jax.grad(network.loss)(weights, inputs["target"])
         if p.rule == "spectral":
             direction = spectral.polar(direction)
         elif p.rule == "muon":
@@ -87,7 +85,8 @@ def program(p):
         return weights + inputs["learning_rate"] * direction, memory
 
     def observe(inputs, state):
-        return {"loss": loss(state[0], inputs), "carried": modes(state[0]).sum(0)}
+        loss = network.loss(state[0], inputs["target"])
+        return {"loss": loss, "carried": modes(state[0]).sum(0)}
 
     return lab.Program(init, step, observe, finish=lambda _, state: {"path_part": modes(state[0])})
 

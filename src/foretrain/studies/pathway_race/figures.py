@@ -4,7 +4,7 @@ import itertools
 
 from foretrain.figures import finished
 from foretrain.figures.schemes import Pathway, draw_scheme
-from foretrain.figures.style import PALETTE, shades, simulation_line, theory_line, titled_panels
+from foretrain.figures.style import COLOURS, shades, simulation_line, theory_line, titled_panels
 from foretrain.study import TIME_UNIT, drawn, figure, panel
 from foretrain.training.routing import items_task
 
@@ -16,12 +16,11 @@ from .theory import half_times
 def draw_schemes(grid):
     sizes, names = (1, 2, 4), ("1", "2", "3", "4")
     figure, axes = titled_panels([f"P = {size**2}" for size in sizes], 3.6)
-    colours = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
     for ax, size in zip(axes, sizes, strict=True):
         groups = [range(first, first + size) for first in range(0, 4, size)]
         modules = list(itertools.product(groups, groups))  # each colour for a fourth of them
         pathways = [
-            Pathway(*ends, colours[4 * k // len(modules)]) for k, ends in enumerate(modules)
+            Pathway(*ends, COLOURS[4 * k // len(modules)]) for k, ends in enumerate(modules)
         ]
         draw_scheme(ax, names, pathways, names)
     return finished(

@@ -69,9 +69,8 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
         read_measured(tmp_path / "a.parquet")
 
 
-FILES = (
-    Path(__file__).parents[1] / "curve_files"
-)  # made by the tools: benchmarks/curve_files/make.py
+# Made by the tools: benchmarks/curve_files/make.py.
+FILES = Path(__file__).parents[1] / "curve_files"
 EPOCHS = "`epoch`, each of 8 steps"
 READ = [
     ("keras.csv", EPOCHS, 44), ("keras.tsv", EPOCHS, 44), ("keras_semicolon.csv", EPOCHS, 44), ("lightning.csv", "`step`", 39),

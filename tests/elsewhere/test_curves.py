@@ -1,15 +1,18 @@
 """Curves from elsewhere: their files, and their distance from curves of a theory."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from legible import troubles
 from scipy.special import stdtr
 
 from foretrain.elsewhere.curves import Measured, read_measured
 from foretrain.errors import ForetrainError
 from foretrain.explain.curve_comparison import compare_curves, curve_comparison
 from foretrain.explain.curve_comparison_words import sentences
+from foretrain.figures.style import style
 
 EXPORT = (
     '"Step","a - train_loss","a - train_loss__MIN","a - train_loss__MAX","b - train_loss","b - _step"\n'
@@ -53,7 +56,6 @@ def test_runs_stand_in_one_column_in_several_files_and_in_parquet(tmp_path):
         ("step,loss\n0,1\n1,1\n", {"loss_column": "los"}, "Did you mean `loss`|Try `loss`|`loss`"),
         ("", {}, "cannot be read"),
         ("step,loss\ninf,1\n1,1\n", {}, "whole numbers of steps, but .* has inf"),
-        ("step,loss\n1e300,1\n1,1\n", {}, "whole numbers of steps, but .* has 1e"),
         ("step,loss\n7,0,1\n8,1,1\n", {}, "a name for every column"),
         ("0,1\n1,1\n", {}, "the columns are `0`, `1`"),
     ],
@@ -71,33 +73,17 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
 
 # Made by the tools: benchmarks/curve_files/make.py.
 FILES = Path(__file__).parents[1] / "curve_files"
-EPOCHS = "`epoch`, each of 8 steps"
-READ = [
-    ("keras.csv", EPOCHS, 44), ("keras.tsv", EPOCHS, 44), ("keras_semicolon.csv", EPOCHS, 44), ("lightning.csv", "`step`", 39),
-    ("log_history.json", "`step`", 40), ("mlflow.csv", "`step`", 55), ("mlflow.json", "`step`", 55),
-    ("mlflow_two.csv", "`step`", 55), ("own.jsonl", "`iter`", 55), ("own_epochs.csv", EPOCHS, 60),
-    ("tensorboard.csv", "`Step`", 39), ("tensorboard.json", "`step`", 39), ("trackio.json", "`step`", 55),
-    ("trainer_state.json", "`step`", 40), ("wandb_history.csv", "`_step`", 55), ("wandb_panel.csv", "`Step`", 55),
-    ("wandb_panel_steps.csv", "`train/global_step`", 55),
-]  # fmt: skip
-ASKED = {
-    "keras_history.json": "--step-column loss",
-    "lightning_both.csv": "--loss-column train_loss_epoch or --loss-column train_loss_step",
-    "wandb_history_epochs.csv": "--step-column _step or --step-column epoch",
-    "wandb_history_transformers.csv": "--step-column _step or --step-column train/global_step",
-    "wandb_panel_calls.csv": "--step-column Step or --step-column train/global_step",
-}
+EXPECTED = tomllib.loads(FILES.with_suffix(".toml").read_text("utf-8"))
 
 
 def test_files_as_tools_write_them_are_read_on_the_right_axis_or_asked_about():
-    for name, axis, last in READ:
+    for name, axis in EXPECTED["read"].items():
         result = read_measured(FILES / name, epoch_steps=8)
-        assert (result.axis, result.steps[-1]) == (axis, last), name
-        assert np.isfinite(result.losses).all(), name
-    for name, option in ASKED.items():
+        assert [result.axis, result.steps[-1], np.isfinite(result.losses).all()] == [*axis, True]
+    for name, option in EXPECTED["asked"].items():
         with pytest.raises(ForetrainError, match=f"Try {option}"):
             read_measured(FILES / name, epoch_steps=8)
-    assert {*ASKED, *(name for name, *_ in READ)} == {path.name for path in FILES.iterdir()}
+    assert {*EXPECTED["read"], *EXPECTED["asked"]} == {path.name for path in FILES.iterdir()}
     calls = read_measured(FILES / "wandb_panel_calls.csv", step_column="train/global_step")
     assert calls.steps[-1] == 55
     first, other = FILES / "own.jsonl", FILES / "lightning.csv"
@@ -124,10 +110,7 @@ def test_another_training_is_farther_than_starts_or_diverges_alone_and_negative_
     near = np.c_[np.ones(6), 0.5 + 0.01 * np.arange(6)]
     wide = np.c_[np.ones(3), [0.1, 0.5, 0.9]]  # so far that no distance in spreads says it
     wild = np.vstack([wide, [1, np.inf]])
-    same, other = (
-        "can be those of such starts: ",
-        "those of another training than the one described",
-    )
+    same, other = "can be those of such starts: ", "those of another training than the one"
     for starts, last, words in (
         (near, 0.52, same), (near, 0.6, other), (wide, np.inf, other), (wild, np.inf, same)
     ):  # fmt: skip
@@ -178,10 +161,6 @@ def test_a_prediction_of_a_graph_is_compared_at_a_rate(tmp_path):
 
 
 def test_the_figure_of_a_comparison_is_legible():
-    from legible import troubles
-
-    from foretrain.figures.style import style
-
     theory = np.array([[1.0, 0.4, 0.4], [1.0, 0.6, 0.6]])
     runs = measured([1, 0.8, 0.8], [1, 0.7, 0.8])
     result = curve_comparison(runs, np.arange(3), {"theory": theory})

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from foretrain.claims.cells import CellClaims, over_axes
-from foretrain.quantities.curves import some
 from foretrain.words import cell_words, number, span
 
 _SIDE, _GAP = 15, 2  # pixels of a square and between two
@@ -14,9 +13,8 @@ _MOST = 400  # squares: of more cells the figure of the claims over the grid sho
 
 @dataclass(frozen=True)
 class CellMap:
-    """A small map."""
+    """A small map, its lengths in pixels."""
 
-    # In pixels.
     width: int
     height: int
     # Left and upper end in pixels, verdict and cell in words.
@@ -39,6 +37,8 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
         return None
     across = max(along, key=lambda name: len(along[name]))
     down = [name for name in along if name != across]
+    from foretrain.quantities.curves import some  # reads xarray, which is slow
+
     order = {name: list(some(values, len(values))) for name, values in along.items()}
     squares = []
     for y, fixed in enumerate(product(*(order[name] for name in down))):

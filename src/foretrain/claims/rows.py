@@ -97,7 +97,8 @@ def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
     for verdict in VERDICTS:
         here = [_words_of(row) for row in rows if row.verdict == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
-        parts += here and [f"{words} ({named(here, most)})" if most and verdict == FAILS else words]
+        if here:
+            parts.append(f"{words} ({named(here, most)})" if most and verdict == FAILS else words)
     return ", ".join(parts)
 
 

@@ -50,7 +50,10 @@ def step(
     *,
     momentum: float = 0.9,
 ) -> tuple[Any, Any]:
-    """Weights and memory after one step of `optimizer`; `memory` is what `start` or the step before gave."""
+    """Weights and memory after one step of `optimizer`, which has the same `name` and `momentum`.
+
+    The gradient is of the structure and dtypes of `weights`; the memory is what `start` or the step before gave.
+    """
     rule = optimizer(name, learning_rate, weight_decay, momentum=momentum)
     change, memory = rule.update(gradient, memory, weights)
     return optax.apply_updates(weights, change), memory

@@ -55,6 +55,10 @@ def _divided(a, b, rounding_mode=None):
     return {None: lambda q: q, "floor": jnp.floor, "trunc": jnp.trunc}[rounding_mode](quotient)
 
 
+def _elu(x, alpha=1, scale=1, input_scale=1):
+    return scale * jnp.where(x > 0, x, alpha * jnp.expm1(input_scale * jnp.minimum(x, 0)))
+
+
 def _var(x, dim=None, correction=1, keepdim=False):
     return jnp.var(x, _axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
@@ -85,6 +89,15 @@ def _group_norm(x, weight, bias, n, channels, inner, groups, eps):
 def _batch_norm(x, weight, bias, mean, var, momentum, eps):
     normalised = (x - _by_channel(mean, x)) / jnp.sqrt(_by_channel(var, x) + eps)
     return (_scaled(normalised, _by_channel(weight, x), _by_channel(bias, x)),)
+
+
+def _own_batch_norm(x, weight, bias, training, momentum, eps):
+    """Normalise by the moments of the batch, which is one example: instance normalisation."""
+    return _group_norm(x, weight, bias, 1, 0, 0, x.shape[1], eps)
+
+
+def _norm(x, order=2, dim=None, keepdim=False, dtype=None):
+    return jnp.linalg.vector_norm(x, axis=_axes(dim), keepdims=keepdim, ord=order)
 
 
 def _extreme(function):
@@ -194,8 +207,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     **{f"avg_pool{dims}d": _avg_pool for dims in (1, 2, 3)},
     **{f"max_pool{dims}d_with_indices": _max_pool for dims in (2, 3)},
     "_log_softmax": lambda x, dim, _: jax.nn.log_softmax(x, dim),
-    # Moments of the batch, which is one example.
-    "_native_batch_norm_legit": lambda x, w, b, _, __, eps: _group_norm(x, w, b, 1, 0, 0, x.shape[1], eps),
+    "_native_batch_norm_legit": _own_batch_norm,
     "_native_batch_norm_legit_no_training": _batch_norm,
     "_softmax": lambda x, dim, _: jax.nn.softmax(x, dim),
     "_to_copy": lambda x, dtype=None, **_: _kind(x, dtype),
@@ -214,8 +226,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "convolution": _convolution,
     "cumsum": lambda x, dim, dtype=None: jnp.cumsum(_kind(x, dtype), dim),
     "div": _divided,
-    "elu": lambda x, alpha=1, scale=1, input_scale=1: scale
-    * jnp.where(x > 0, x, alpha * jnp.expm1(input_scale * jnp.minimum(x, 0))),
+    "elu": _elu,
     "embedding": _embedded,
     "erf": jax.scipy.special.erf,
     "expand": _expand,
@@ -226,9 +237,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "hardtanh": lambda x, low=-1, high=1: jnp.clip(x, low, high),
     "index": lambda x, places: x[tuple(slice(None) if place is None else place for place in places)],
     "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, slope * x),
-    "linalg_vector_norm": lambda x, order=2, dim=None, keepdim=False, dtype=None: jnp.linalg.vector_norm(
-        x, axis=_axes(dim), keepdims=keepdim, ord=order
-    ),
+    "linalg_vector_norm": _norm,
     "max": _extreme(jnp.max),
     "mean": _reduced(jnp.mean),
     "min": _extreme(jnp.min),
@@ -245,7 +254,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "slice": lambda x, dim=0, start=None, end=None, step=1: _at(dim, slice(start, end, step))(x),
     "split_with_sizes": _split,
     "squeeze": lambda x, dims=None: x.squeeze(
-        tuple(d for d in range(x.ndim) if x.shape[d] == 1 and (dims is None or d in {at % x.ndim for at in _axes(dims) or ()}))
+        tuple(d for d in range(x.ndim) if x.shape[d] == 1 and (dims is None or d in _places(dims, x)))
     ),
     "stack": lambda parts, dim=0: jnp.stack(parts, dim),
     "sub": lambda a, b, alpha=1: a - alpha * b,
@@ -253,3 +262,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "unsqueeze": jnp.expand_dims,
     "var": _var,
 }  # fmt: skip
+
+
+def _places(dims, x):
+    return {d % x.ndim for d in _axes(dims) or ()}

@@ -123,7 +123,12 @@ class CornerRuns:
         return training_hash(self.simulator)
 
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
-        """Curves of simulations; those that the folder lacks are trained."""
+        """Curves of simulations; those that the folder lacks are trained.
+
+        Raises:
+            ForetrainError: The network raises, or cannot be held to first order; the text has the line.
+            FolderError: The folder is in use, or holds another training.
+        """
         missing = [simulation for simulation in simulations if simulation not in self._curves]
         if missing:
             self.train_part(missing)

@@ -153,18 +153,30 @@ def described(
     size = examples if batch_size is None else batch_size
     if order is not None:
         order = finite_array("order", order, ndim=2)[:steps]
-        if len(order) < steps or not np.isin(order, np.arange(examples)).all():
+        others = np.setdiff1d(order, np.arange(examples))
+        if len(order) < steps or not order.size or others.size:
             rule = f"hold whole numbers below {examples}, a row for each of {steps} steps"
-            raise argument_error("order", rule, f"has {len(order)} rows up to {order.max()}")
+            got = f"has {others[0]:g}" if others.size else f"has the shape {order.shape}"
+            raise argument_error("order", rule, got)
         size = order.shape[1]
     mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
-    functions = apply, init, mean, loss if isinstance(loss, str) else "own"
-    rates = _learning_rates(learning_rate, steps)
-    size = integer("batch_size", size, minimum=1, maximum=examples)
-    momentum = real("momentum", momentum, minimum=0, maximum=0.999) if optimizer in _HEAVY else 0.0
-    decay = real("weight_decay", weight_decay, minimum=0)
-    rules = optimizer, rates, size, momentum, decay, order
-    training = Training(*functions, x, y, x_test, y_test, *rules)
+    heavy = optimizer in _HEAVY
+    training = Training(
+        apply,
+        init,
+        mean,
+        loss if isinstance(loss, str) else "own",
+        x,
+        y,
+        x_test,
+        y_test,
+        optimizer,
+        _learning_rates(learning_rate, steps),
+        integer("batch_size", size, minimum=1, maximum=examples),
+        real("momentum", momentum, minimum=0, maximum=0.999) if heavy else 0.0,
+        real("weight_decay", weight_decay, minimum=0),
+        order,
+    )
     return replace(training, notes=_checked(training))
 
 
@@ -234,10 +246,9 @@ def _learning_rates(schedule, steps):
         schedule = [float(_called("learning_rate", schedule, step)) for step in range(steps)]
     if np.ndim(schedule) == 0:
         return np.full(steps, real("learning_rate", schedule, above=0))
-    rates = np.asarray(schedule, float)[:steps]
-    right = np.isfinite(rates).all() and (rates >= 0).all() and rates.any()
-    if rates.shape != (steps,) or not right:
-        rule = f"be finite, never negative and not always 0, for each of {steps} steps"
+    rates = finite_array("learning_rate", schedule, ndim=1).astype(float)[:steps]
+    if len(rates) < steps or (rates < 0).any() or not rates.any():
+        rule = f"be never negative and not always 0, for each of {steps} steps"
         raise argument_error("learning_rate", rule, f"is {rates}")
     return rates
 

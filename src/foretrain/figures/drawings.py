@@ -121,8 +121,8 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
             places[board.words] = ", ".join(filter(None, (places.get(board.words), letter)))
     where = "".join(places)
     if len(places) > 1:  # said once, with the panels of each place
-        where = "; ".join(f"{letters} at{words[9:-1]}" for words, letters in places.items())
-        where = f" Drawn: {where}."
+        parts = [f"{letters}{at.removeprefix(' Drawn')[:-1]}" for at, letters in places.items()]
+        where = f" Drawn: {'; '.join(parts)}."
     drawing = finished(figure, title, caption + where, row.legend)
     reads = frozenset().union(*(board.reads for board in evaluated))
     return replace(drawing, reads=reads)

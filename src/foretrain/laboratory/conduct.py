@@ -24,7 +24,7 @@ from foretrain.errors import (
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.elsewhere import take
-from foretrain.laboratory.labelled import predicted_ahead
+from foretrain.laboratory.labelled import early_theory
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, stages, training
@@ -171,7 +171,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             device = next((shard.device for shard in shards if shard.device), "")
             return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:
-            with predicted_ahead(plan, options.workers != 0 and part[1] == 1) as theory:
+            with early_theory(plan, options.workers != 0 and part[1] == 1) as theory:
                 shard = execute(
                     plan,
                     folder,

@@ -89,7 +89,7 @@ def labelled(
         folded = fold_all(folder, layouts, journal=journal)
         simulation, none = folded.pop(""), xr.Dataset()
         whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-        predict = partial(predicted, study, tell, whole, theory)
+        predict = partial(theory_over, study, tell, whole, theory)
         prediction = guarded("theory", problems, predict, none) if study.predicts else none
         whole = replace(whole, theory=prediction)
         fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
@@ -97,14 +97,14 @@ def labelled(
         return replace(whole, fits=fits)
 
 
-def predicted(study: Study, tell: Tell, whole: Grid, theory: TheoryOf = theory_of) -> xr.Dataset:
+def theory_over(study: Study, tell: Tell, whole: Grid, theory: TheoryOf = theory_of) -> xr.Dataset:
     """The theory of every cell of a grid."""
     with words(study):
         return _over_cells(whole, partial(theory, study), "Predicting", tell)
 
 
 @contextlib.contextmanager
-def predicted_ahead(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
+def early_theory(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
     """Predict a plan cell by cell in a thread, as long as the context lasts, where this process is idle.
 
     Yields what then takes the place of `theory_of`: asked first, it waits for the cell under way, which is the last. Whatever
@@ -120,7 +120,7 @@ def predicted_ahead(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
                     return
                 known[cell.parameters] = theory_of(plan.study, cell)
 
-    def of(study: Study, cell: Grid) -> xr.Dataset:
+    def theory(study: Study, cell: Grid) -> xr.Dataset:
         ended.set()
         thread.join()
         return known[cell.parameters] if cell.parameters in known else theory_of(study, cell)
@@ -130,7 +130,7 @@ def predicted_ahead(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
         ended.set()
     thread.start()
     try:
-        yield of
+        yield theory
     finally:
         ended.set()
 

@@ -35,10 +35,20 @@ class Parameters(lab.Run):
     dimension: int = lab.size(4, "dimension of the inputs", 16, minimum=2, symbol="D")
     context: int = lab.parameter(31, "pairs in a context", symbol="N", minimum=1, maximum=10**6)
     heads: int = lab.size(8, "heads", 64, symbol="H")
-    attention: str = lab.choice("keys and queries", tuple(WEIGHTS), sweepable=False)
-    sequences: int = lab.size(0, "sequences seen, 0 for all", 10**6, minimum=0, sweepable=False)
-    init_scale: float = lab.parameter(0.003, "typical start", symbol="σ", above=0, maximum=1)
-    horizon: float = lab.parameter(250.0, "steps of a run times init_scale, at most", above=0)
+    attention: str = lab.choice(
+        "keys and queries of rank one a head, or one full matrix in place of both",
+        tuple(WEIGHTS),
+        sweepable=False,
+    )
+    sequences: int = lab.size(
+        0, "sequences trained on, 0 for the distribution itself", 10**6, minimum=0, sweepable=False
+    )
+    init_scale: float = lab.parameter(
+        0.003, "standard deviation of initial weights", symbol="σ", above=0, maximum=1
+    )
+    horizon: float = lab.parameter(
+        250.0, "largest product of a run's steps and the scale of its weights", above=0
+    )
     steps: int = lab.default(300_000)
     observe_every: int = lab.default(50)
     precision: str = lab.default("float64")
@@ -46,6 +56,8 @@ class Parameters(lab.Run):
 
 def variants(p):
     """Return heads of a full matrix, and heads that see 5,000 sequences."""
+    if p.attention == "merged" or p.sequences:
+        return {}
     return {"merged": {"attention": "merged"}, "sampled": {"sequences": 5000}}
 
 

@@ -24,15 +24,19 @@ lab.declare("path", kind="bool", negative="Whether the determinant of its start 
 class Parameters(lab.Training):
     """Paths of square layers that add up to a target with modes of falling strengths."""
 
-    rule: str = lab.choice("along the gradient", ("spectral", "muon", "descent"), sweepable=False)
+    rule: str = lab.choice("rule of a step", ("spectral", "muon", "descent"), sweepable=False)
     depth: int = lab.size(2, "layers", 12, minimum=2, symbol="L")
     paths: int = lab.size(3, "paths", 32, symbol="M")
     width: int = lab.size(4, "width of layers", 32, minimum=2)
     singular_value: float = lab.parameter(4.0, "largest of the target", symbol="s", above=0)
     decay: float = lab.parameter(0.5, "strength of a mode over the one before", above=0, maximum=1)
-    init_scale: float = lab.parameter(0.01, "typical start", symbol="σ", above=0, maximum=0.3)
+    init_scale: float = lab.parameter(
+        0.01, "typical initial singular value", symbol="σ", above=0, maximum=0.3
+    )
     lead: float = lab.parameter(0.3, "by how much each path starts larger", minimum=0)
-    share: float = lab.parameter(0.9, "part that counts as learned", above=0, maximum=0.98)
+    share: float = lab.parameter(
+        0.9, "part of a mode that counts as learned", above=0, maximum=0.98
+    )
     learning_rate: float = lab.default(0.001, "step", symbol="η")
     steps: int = lab.default(3000)
     precision: str = lab.default("float64")

@@ -30,6 +30,7 @@ class Routes:
         decoders: B3, shape (step, ..., output_kind, mode).
         input_kind, output_kind: Kind of each domain, shape (domain,).
         fraction: Share of the trained routes that joins two kinds, shape (input_kind, output_kind).
+        singular_values, input_variances: S and D, shape (mode,).
     """
 
     encoders: np.ndarray

@@ -58,13 +58,7 @@ def clear(c):
 
 
 def settles_as_told(c):
-    wait, last = clear(c), c.last_loss
-    return ((last < SETTLED) == (wait < 1)).where(wait.notnull() & last.notnull())
-
-
-def all_agree(c):
-    """Return a share a little below the least one, .025^(1/n), that n runs show which all agree."""
-    return 0.02 ** (1 / max(1, int(clear(c).count()))), 1
+    return ((c.last_loss < SETTLED) == (clear(c) < 1)).where((clear(c) + c.last_loss).notnull())
 
 
 def below_least(c):
@@ -101,7 +95,6 @@ CLAIMS = [
         "From depth three on a run that ends above the edge slides along its minima and stops at step x curvature = 2.",
         lambda c: c.edge.where(slides(c)),
         why="Above it no minimum is stable; a slide ends when its oscillation dies, within a few percent below.",
-        note="Step x largest curvature of the network / 2.",
         **SLIDES,
         **TO_EDGE,
         **OURS,
@@ -122,7 +115,7 @@ CLAIMS = [
         settles_as_told,
         statistic="fraction",
         near=1,
-        inside=all_agree,
+        inside=lambda c: (0.02 ** (1 / max(1, clear(c).count().item())), 1),  # .025^(1/n) is shown
         why="Every run does: .82 of twenty that all agree, .68 of ten. Within 5% of the border nothing is claimed.",
         where=outside_border,
         among="runs whose paths are told to be back within half of the steps, or not within twice as many",

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from foretrain.quantities.allowed import tolerance
 from foretrain.study import claim, crossing, larger_first
 from foretrain.theory.pathways import spectral as theory
 
@@ -10,7 +9,6 @@ from .study import SOURCE, carrying, strengths, variants
 
 ROOM = 0.03  # relative error of times that a start may bring
 STEPS = 4  # of a start, in steps, from which on no layer changes sign with all others
-ALONE = (0.6, 0.8)  # shares of the largest mode between which others, of half of it, are learned
 AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
 
 
@@ -54,20 +52,12 @@ def band(c):
 
 
 def overshoot(c):
-    """Return how far layers grow beyond the largest mode under Muon, over 18 steps; nan where it comes too late to turn."""
+    """Return how far layers grow beyond the largest mode under Muon, over 18 steps; nan where it comes in the last 36."""
     carried = c["muon"].carried.isel(mode=0)
     early = carried.where(carried.step <= c.p.steps - 2 * theory.LAG).max("step")
     most = carried.max("step").where(early >= c.p.singular_value)
     root = [(size / c.p.paths) ** (1 / c.p.depth) for size in (most, c.p.singular_value)]
     return (root[0] - root[1]) / (theory.LAG * c.p.learning_rate)
-
-
-def alone(c):
-    """Return by how many rates a step of Muon lets layers grow while the largest mode alone is learned."""
-    share = c["muon"].carried.isel(mode=0) / c.p.singular_value
-    begin, end = (crossing(share, part, "step") for part in ALONE)
-    layers = theory.learning_time(c.p.singular_value, np.array(ALONE), c.p.paths, c.p.depth)
-    return np.ptp(layers) / (c.p.learning_rate * (end - begin))
 
 
 OURS = {"source": SOURCE, "rank": "headline", "near": 1, "domain": domain}
@@ -137,22 +127,8 @@ CLAIMS = [
         inside=(0.29, 1.26),
         statistic="median",
         where=lambda c: c.p.observe_every <= 10,
-        among="runs that reach the mode twice as early before they end",
+        among="runs that reach the mode 36 steps before they end",
         why="What momentum follows changes sign so late; five steps of 1.2 that are not seen, and one of crossing, are added.",
-        **MUON | {"rank": "headline"},
-    ),
-    claim(
-        "muon-alone",
-        "Muon learns a largest mode that is left alone by .696 of spectral descent's steps, which its iteration makes of 1.",
-        alone,
-        **tolerance(theory.ALONE, ROOM),
-        statistic="median",
-        where=lambda c: (
-            c.p.observe_every <= 10
-            and c.p.decay <= 0.5
-            and theory.MEMORY * c.p.learning_rate <= ROOM * due(c.p)[0]
-        ),
-        why="Smaller modes, learned by then, swing on: a quarter of the gradient, which takes three percent of what is 1.",
         **MUON | {"rank": "headline"},
     ),
     claim(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 #: Critical values of Muon's x -> 3.4445 x - 4.775 x^3 + 2.0315 x^5, at 1.050 and .5545: the iteration stays between them.
-SHORTEST, LONGEST, ALONE = 0.68183, 1.20237, 0.69644  # and what it makes of 1 in five steps
+SHORTEST, LONGEST = 0.68183, 1.20237
 #: Five iterations bring there what is at least `LEAST`; what is far smaller they multiply by `GAIN`, 3.4445^5.
 LEAST, GAIN = 0.0015052, 484.88
 #: In steps: 1 / (1 - .95) that the momentum remembers, and .95^2 / (1 - .95), the mean age of what Nesterov's form follows.

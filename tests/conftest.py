@@ -168,10 +168,7 @@ LOOKS = collections.Counter()
 
 @pytest.fixture(autouse=True)
 def every_figure_of_a_study_can_be_read(monkeypatch, request):
-    """Look at the figures that a study draws in a test: nothing clipped, no text on another, no legend on a curve.
-
-    Layout takes most of the time of a drawing, so that the fast suite looks once at each figure.
-    """
+    """Look once, as layout is slow, at each figure of a test: nothing clipped, no text on another, no legend on a curve."""
     from legible import troubles
 
     from foretrain.figures import drawings as pictures

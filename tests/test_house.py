@@ -77,7 +77,7 @@ LINES = {
     "plans, claims, quantities": (6_122, 6_122),
     "report, figures": (4_276, 4_276),
     "ground floor": (1_450, 1_450),
-    "all rooms": (66_443, 66_443),
+    "all rooms": (66_650, 66_650),
     "tests": (37_000, 37_000),
 }
 

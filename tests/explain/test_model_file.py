@@ -111,7 +111,7 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         ("usual.py data.npz --steps 2", "`model` gives it. Did you mean `learning_rate`?"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),
         ("raises.py data.npz --steps 2 --learning-rate 1", "raises.py, line 5: ValueError: of"),
-        ("model.py data.npz --steps 2 --measured broken.py", "`--measured` must be a .csv or"),
+        ("model.py data.npz --steps 2 --measured broken.py", "`--measured` must be a file that"),
         ("bare.py data.npz --steps 2 --learning-rate 1", "`model` must define the function `init`"),
     ],
 )

@@ -71,10 +71,7 @@ def verdicts(study: Study, grid: Grid, among: Collection[str]) -> dict[str, str]
 
 
 def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed]:
-    """Plant each mutation alone, and judge the sentences that read what it changes.
-
-    One that changes a single variable of runs is left out if no sentence that holds reads this variable.
-    """
+    """Plant each mutation alone, and judge the sentences that read what it changes, where one that holds does."""
     known = catalogue.load(study)
     before, reading, holding = {}, {}, set()
     for text in known.sentences:

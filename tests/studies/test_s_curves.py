@@ -42,10 +42,7 @@ LEARNED = np.where(STEP[:, None] >= HALVES, 1.0, 0.0).astype(np.float32)
 
 
 def build(curve=ONE, *, by=None, end=1.0, flow=np.positive, outside=DECAYS, order=HALVES, **more):
-    """A grid in which every cell has this curve, or that of `by` where it names a value of a cell.
-
-    What is predicted is made of what was trained: `flow` of the loss, `order` for the modes.
-    """
+    """A grid of cells with this curve, or that of `by`; theory is that of the runs: `flow` of the loss, `order` of modes."""
     named = by or {}
     shape = tuple(len(values) for values in AXES.values())
     loss = np.empty((*shape, SEEDS, STEP.size))

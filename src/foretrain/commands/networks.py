@@ -132,7 +132,7 @@ ARGUMENTS = {
         "--order": "npy file of the examples in every minibatch, (step, example)",
         "--weight-decay": "default 0",
         "--seeds": "number of starts; default four, and more up to 16 while an interval leaves the answer open",
-        "--measured": "runs of this training made elsewhere: .csv or .parquet files of curves",
+        "--measured": "runs of this training made elsewhere: files .csv, .json, .jsonl or .parquet",
         **_COLUMNS,
         "--from-zero": "compare with a theory of a network that begins at zero: the output at the start becomes a cause",
         "--out": "folder of results and the page; default runs/explain-<hash>",
@@ -160,7 +160,7 @@ ARGUMENTS = {
         "--quiet": "no progress",
     },
     "compare": {
-        "first": "first folder of results, or a .csv or .parquet file of curves",
+        "first": "first folder of results, or a file of curves: .csv, .json, .jsonl, .parquet",
         "second": "second folder of results, or one of predict or explain",
         "--learning-rate": "that of the curves, beside a folder of predict",
         **_COLUMNS,

@@ -93,13 +93,15 @@ def compare_curves(
         StoreError: The folder holds neither, or a record that cannot be read.
     """
     files = [curves] if isinstance(curves, str | PathLike) else curves
-    at, theories = _stored(path_argument("second", folder), learning_rate)
-    measured = read_measured(*files, step_column=step_column, loss_column=loss_column)
+    at, theories, epoch = _stored(path_argument("second", folder), learning_rate)
+    measured = read_measured(
+        *files, step_column=step_column, loss_column=loss_column, epoch_steps=epoch
+    )
     return curve_comparison(measured, at, theories, RUN if RUN in theories else None)
 
 
-def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Steps and the losses of every theory that a folder holds."""
+def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray], int | None]:
+    """Steps and the losses of every theory that a folder holds, and the steps of an epoch where it tells them."""
     names = "explanation.json", "prediction.json"
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
@@ -108,7 +110,7 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         )
     try:
         record = json.loads(path.read_text("utf-8"))
-        at, losses = record.get("steps"), record.get("losses")
+        at, losses, epoch = record.get("steps"), record.get("losses"), record.get("epoch_steps")
         if losses is None:
             if learning_rate is None:
                 got = "is not given, and the prediction's time is step x rate"
@@ -120,7 +122,7 @@ def _stored(folder, learning_rate) -> tuple[np.ndarray, dict[str, np.ndarray]]:
             if "trained" in record:
                 losses["networks trained beside it"] = record["trained"]["loss"]
         curves = {name: np.array(rows, float) for name, rows in losses.items()}
-        return np.array(at), curves
+        return np.array(at), curves, epoch
     except (OSError, AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise StoreError(
             f"The record of `{folder}` cannot be read: {type(error).__name__}. Make it again by foretrain explain or predict."

@@ -51,11 +51,12 @@ def sentences(comparison: CurveComparison) -> list[str]:
     runs, steps = comparison.measured.names, comparison.measured.steps
     later = f"; {comparison.later} later ones have no prediction" if comparison.later else ""
     lines = [
-        f"Measured: {count(len(runs), 'run')}, compared at {count(len(steps), 'step')} from {steps[0]} to {steps[-1]}{later}."
+        f"Measured: {count(len(runs), 'run')}, compared at {count(len(steps), 'step')} of {comparison.measured.axis} from "
+        f"{steps[0]} to {steps[-1]}{later}."
     ]
     if comparison.measured.dropped:
         some = count(comparison.measured.dropped, "step")
-        lines.append(f"Left out: {some} at which only some runs have a loss.")
+        lines.append(f"Left out: {some} that not all runs reach.")
     if comparison.outside and abs(comparison.ratio - 1) > _SAME_START:
         lines.append(
             f"At step {steps[0]} the measured loss is {number(comparison.ratio, 3)} times the expected one, "

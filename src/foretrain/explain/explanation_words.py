@@ -226,6 +226,7 @@ def numbers(explanation: Explanation, measured: CurveComparison | None) -> dict[
             if corner != explanation.run
         },
         "steps": explanation.at,
+        "epoch_steps": training.epoch_steps,
         "losses": {name: explanation.train[corner] for name, corner in named.items()},
         "seconds": explanation.seconds,
     }

@@ -40,12 +40,13 @@ def explain_files(
         ForetrainError: The file raises; the text has its line. Also as of `foretrain.explain.explain.explained`.
         StoreError: The data cannot be read.
     """
-    runs = None
-    if measured:
-        runs = read_measured(*measured, step_column=step_column, loss_column=loss_column)
     own = {name: options.pop(name) for name in _EXPLAINED if name in options}
     source = partial(described_files, model, data, **options)
-    return explained(source(), measured=runs, source=source, **own)
+    training, runs = source(), None
+    if measured:
+        columns = {"step_column": step_column, "loss_column": loss_column}
+        runs = read_measured(*measured, **columns, epoch_steps=training.epoch_steps)
+    return explained(training, measured=runs, source=source, **own)
 
 
 def described_files(

@@ -70,6 +70,11 @@ class Training:
         return len(self.learning_rates)
 
     @property
+    def epoch_steps(self) -> int:
+        """Number of steps in an epoch."""
+        return len(self.x) // self.batch_size
+
+    @property
     def adaptive(self) -> bool:
         """True of Adam and AdamW, whose step is no multiple of the gradient."""
         return self.optimizer.startswith("adam")
@@ -183,8 +188,7 @@ def batches(training: Training, number: int) -> np.ndarray:
     """Examples of every minibatch, shape (start, step, example), one permutation of all examples per epoch."""
     if training.order is not None:
         return np.repeat(training.order[None].astype(np.int32), number, 0)
-    examples, size = len(training.x), training.batch_size
-    per_epoch = examples // size
+    examples, size, per_epoch = len(training.x), training.batch_size, training.epoch_steps
     epochs = -(-training.steps // per_epoch)
     rows = np.empty((number, epochs * per_epoch, size), np.int32)
     for k in range(number):

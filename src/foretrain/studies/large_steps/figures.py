@@ -43,12 +43,10 @@ FIGURES = {
             lambda c: c.share.isel(seed=0),
             by="path",
             theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0),
-            label="Share of the mode",
             x="step",
             scale="semilogx",
         ),
         panel(lambda c: c.loss.isel(seed=0), x="step", scale="loglog"),
         columns=1,
-        legend=3,
     ),
 }

@@ -8,7 +8,6 @@ from foretrain.theory.pathways import spectral as theory
 from .study import SOURCE, carrying, strengths, variants
 
 ROOM = 0.03  # relative error of times that a start may bring
-STEPS = 4  # of a start, in steps, from which on no layer changes sign with all others
 AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
 
 
@@ -21,7 +20,7 @@ def domain(c):
     start = c.p.init_scale / due(c.p)[-1]
     if start > ROOM:
         return f"the start is {start:.2g} of what layers grow to, above {ROOM:g}"
-    if c.p.depth % 2 == 0 and c.p.init_scale < STEPS * c.p.learning_rate:
+    if c.p.depth % 2 == 0 and c.p.init_scale < 4 * c.p.learning_rate:
         return "the start is smaller than four steps, and at even depth paths may lose a direction"
     return ""
 
@@ -53,11 +52,10 @@ def band(c):
 
 def overshoot(c):
     """Return how far layers grow beyond the largest mode under Muon, over 18 steps; nan where it comes in the last 36."""
-    carried = c["muon"].carried.isel(mode=0)
-    early = carried.where(carried.step <= c.p.steps - 2 * theory.LAG).max("step")
-    most = carried.max("step").where(early >= c.p.singular_value)
-    root = [(size / c.p.paths) ** (1 / c.p.depth) for size in (most, c.p.singular_value)]
-    return (root[0] - root[1]) / (theory.LAG * c.p.learning_rate)
+    layers = (c["muon"].carried.isel(mode=0).clip(0) / c.p.paths) ** (1 / c.p.depth)
+    mode = (c.p.singular_value / c.p.paths) ** (1 / c.p.depth)
+    in_time = crossing(layers, mode, "step") <= c.p.steps - 2 * theory.LAG
+    return (layers.max("step").where(in_time) - mode) / (theory.LAG * c.p.learning_rate)
 
 
 OURS = {"source": SOURCE, "rank": "headline", "near": 1, "domain": domain}

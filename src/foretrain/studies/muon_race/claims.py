@@ -52,7 +52,8 @@ def band(c):
 
 def overshoot(c):
     """Return how far layers grow beyond the largest mode under Muon, over 18 steps; nan where it comes in the last 36."""
-    layers = (c["muon"].carried.isel(mode=0).clip(0) / c.p.paths) ** (1 / c.p.depth)
+    ended = c["muon"].carried.where(c["muon"].path_part.notnull().all("path")).isel(mode=0)
+    layers = (ended.clip(0) / c.p.paths) ** (1 / c.p.depth)
     mode = (c.p.singular_value / c.p.paths) ** (1 / c.p.depth)
     in_time = crossing(layers, mode, "step") <= c.p.steps - 2 * theory.LAG
     return (layers.max("step").where(in_time) - mode) / (theory.LAG * c.p.learning_rate)

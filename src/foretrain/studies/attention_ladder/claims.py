@@ -33,15 +33,15 @@ def crowded(c):
     return "" if room(c) < 1 else "from so large a start heads feel each other as much as the data"
 
 
+def least_share(c):
+    """Return the share of modes of which the head is told right at least, no less than that of a guess."""
+    return max(1 / c.p.heads, min(MOST[0], 1 - 2 * room(c)))
+
+
 def at_the_end(c):
     rungs = min(c.p.heads, c.p.dimension)
     right = abs(c.end.loss / theory.levels(eigenvalues(c.p), c.p.context)[rungs] - 1) <= NEAR / 2
     return right.where(c.theory.drop_time.notnull().sum("mode") == rungs)
-
-
-def fall_time(runs):
-    """Return the time from half-way to the first level to half-way to the last."""
-    return runs.drop_time.isel(mode=-1) - runs.drop_time.isel(mode=0)
 
 
 ROW = {"source": SOURCE, "rank": "headline"}
@@ -73,9 +73,10 @@ CLAIMS = [
         "heads",
         "Which head learns which mode is told before training from the initial weights.",
         lambda c: share(c, c.learner == c.theory.learner),
-        domain=lambda c: crowded(c) if room(c) < 0.5 else "heads leave within each other's error",
+        where=lambda c: c.p.heads > 1,
+        domain=lambda c: "" if least_share(c) > 1 / c.p.heads else "its error allows a guess",
         why="Two heads that leave within each other's error may change places, a share of twice that, or one mode in five.",
-        **SHARE | {"inside": lambda c: (min(MOST[0], 1 - 2 * room(c)), 1.0)},
+        **SHARE | {"inside": lambda c: (least_share(c), 1.0)},
         **ROW,
     ),
     claim(
@@ -93,7 +94,7 @@ CLAIMS = [
     claim(
         "merged-once",
         "Merged heads fall once: from any start they take one and the same time from the first level to the last.",
-        lambda c: slope(fall_time(c["merged"]), "init_scale"),
+        lambda c: slope(c["merged"].drop_time.diff("mode").sum("mode", skipna=False), "init_scale"),
         why="All modes grow in one direction, up to the scale of the start; separate heads take a time inverse in it.",
         **tolerance(0, 0.05),
         along="init_scale",

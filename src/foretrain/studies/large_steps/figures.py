@@ -37,8 +37,7 @@ FIGURES = {
     "window": drawn(draw_window),
     "run": figure(
         "A race that is undone",
-        "Shares, a colour for each path, and loss of the first run. Under the small step one path wins, as flow tells; "
-        "when the step is raised the loss oscillates, and the winner gives back until its minimum is stable.",
+        "Shares of paths and loss, first run. One path wins under the small step, as flow tells; under the larger it gives back.",
         panel(
             lambda c: c.share.isel(seed=0),
             by="path",

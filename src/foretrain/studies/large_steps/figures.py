@@ -37,7 +37,7 @@ FIGURES = {
     "window": drawn(draw_window),
     "run": figure(
         "A race that is undone",
-        "Shares of paths and loss, first run. One path wins under the small step, as flow tells; under the larger it gives back.",
+        "Shares of paths and loss, first run. One path wins under the small step, as flow tells; later it gives back.",
         panel(
             lambda c: c.share.isel(seed=0),
             by="path",

@@ -111,6 +111,7 @@ def carrying(runs):
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
 DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "scale": "semilogx"}
 PATHS = {"x": "init_scale", "by": "depth", "scale": "semilogx", "label": "Paths carrying a mode"}
+PATHS["ylim"] = lambda c: (0.95, 1.05 * c.p.paths)
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",
@@ -118,7 +119,6 @@ FIGURES = {
         panel(lambda c: c.carried, title="Spectral descent", **CURVES),
         panel(lambda c: c.carried, of="muon", title="Muon", **CURVES),
         panel(lambda c: c.carried, of="descent", title="Descent", **DESCENT),
-        legend=4,
     ),
     "paths": figure(
         "No race is left under Muon",
@@ -127,6 +127,5 @@ FIGURES = {
             panel(lambda c: carrying(c.simulation).mean("mode"), of=name, title=title, **PATHS)
             for title, name in (("Spectral descent", ""), ("Muon", "muon"), ("Descent", "descent"))
         ),
-        legend=3,
     ),
 }

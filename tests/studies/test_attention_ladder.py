@@ -133,6 +133,7 @@ def signs(before, after):
 SMALL = {"dimension": 3, "heads": 3, "init_scale": 0.01, "horizon": 120.0, "steps": 12_000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "change", "verdict", "ids"),
     [

@@ -125,9 +125,8 @@ class CornerRuns:
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
         """Curves of simulations; those that the folder lacks are trained.
 
-        Raises:
-            ForetrainError: The network raises, or cannot be held to first order; the text has the line.
-            FolderError: The folder is in use, or holds another training.
+        Raises `ForetrainError` where the network raises or cannot be held to first order, with the line in the text, and
+        `FolderError` where the folder is in use or holds another training.
         """
         missing = [simulation for simulation in simulations if simulation not in self._curves]
         if missing:

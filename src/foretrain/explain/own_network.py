@@ -160,7 +160,6 @@ def described(
             raise argument_error("order", rule, got)
         size = order.shape[1]
     mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
-    heavy = optimizer in _HEAVY
     training = Training(
         apply,
         init,
@@ -173,7 +172,7 @@ def described(
         optimizer,
         _learning_rates(learning_rate, steps),
         integer("batch_size", size, minimum=1, maximum=examples),
-        real("momentum", momentum, minimum=0, maximum=0.999) if heavy else 0.0,
+        real("momentum", momentum, minimum=0, maximum=0.999) if optimizer in _HEAVY else 0.0,
         real("weight_decay", weight_decay, minimum=0),
         order,
     )

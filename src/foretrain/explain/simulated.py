@@ -188,9 +188,7 @@ class Simulator:
     def run(self, corner: Corner, substeps: float = 1, *, corrected: bool = False) -> Curves:
         """Curves of a corner; only small steps of plain descent may be `corrected`, and Adam has none.
 
-        Raises:
-            ForetrainError: The network cannot be held to first order, or raises; the text has the line.
-
+        Raises `ForetrainError` where the network raises or cannot be held to first order, with the line in the text.
         Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
         """
         small = not corner.step

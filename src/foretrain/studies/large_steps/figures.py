@@ -37,15 +37,20 @@ FIGURES = {
     "window": drawn(draw_window),
     "run": figure(
         "A race that is undone",
-        "Shares of paths and loss, first run. One path wins under the small step, as flow tells; later it gives back.",
+        "Shares, a colour for each path, and loss of the first run. Under the small step one path wins, as flow tells; "
+        "when the step is raised the loss oscillates, and the winner gives back until its minimum is stable.",
         panel(
             lambda c: c.share.isel(seed=0),
             by="path",
             theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0),
+            theory_label="flow, predicted",
+            label="Share of the mode",
             x="step",
             scale="semilogx",
         ),
         panel(lambda c: c.loss.isel(seed=0), x="step", scale="loglog"),
         columns=1,
+        height=5.4,
+        legend=3,
     ),
 }

@@ -119,6 +119,7 @@ FIGURES = {
         panel(lambda c: c.carried, title="Spectral descent", **CURVES),
         panel(lambda c: c.carried, of="muon", title="Muon", **CURVES),
         panel(lambda c: c.carried, of="descent", title="Descent", **DESCENT),
+        legend=4,
     ),
     "paths": figure(
         "No race is left under Muon",
@@ -127,5 +128,6 @@ FIGURES = {
             panel(lambda c: carrying(c.simulation).mean("mode"), of=name, title=title, **PATHS)
             for title, name in (("Spectral descent", ""), ("Muon", "muon"), ("Descent", "descent"))
         ),
+        legend=3,
     ),
 }

@@ -247,7 +247,7 @@ def _learning_rates(schedule, steps):
         return np.full(steps, real("learning_rate", schedule, above=0))
     rates = finite_array("learning_rate", schedule, ndim=1).astype(float)[:steps]
     if len(rates) < steps or (rates < 0).any() or not rates.any():
-        rule = f"be never negative and not always 0, for each of {steps} steps"
+        rule = f"be finite, never negative and not always 0, for each of {steps} steps"
         raise argument_error("learning_rate", rule, f"is {rates}")
     return rates
 

@@ -86,8 +86,8 @@ def test_files_as_tools_write_them_are_read_on_the_right_axis_or_asked_about():
     assert {*EXPECTED["read"], *EXPECTED["asked"]} == {path.name for path in FILES.iterdir()}
     calls = read_measured(FILES / "wandb_panel_calls.csv", step_column="train/global_step")
     assert calls.steps[-1] == 55
-    first, other = FILES / "own.jsonl", FILES / "lightning.csv"
-    both = read_measured(first, other)  # to 55 in steps of 5, and from 3 to 39 in steps of 4
+    first = FILES / "own.jsonl"  # to 55 in steps of 5, the other from 3 to 39 in steps of 4
+    both = read_measured(first, FILES / "lightning.csv")
     assert both.steps.tolist() == [5, 10, 15, 20, 25, 30, 35]
     assert both.losses[0].tolist() == read_measured(first).losses[0, 1:8].tolist()
 

@@ -51,7 +51,7 @@ def test_cells_of_one_grid_have_the_same_variants(study):
     for name, rule in rules(result.Parameters).items():
         values = (True, False) if isinstance(getattr(default, name), bool) else rule.choices
         cells = [dataclasses.replace(default, **{name: value}) for value in values]
-        # Beside the parts of planted modules that are sampled nothing is counted: a preset has them alone.
         same = len({tuple(result.variants(cell)) for cell in cells}) <= 1
+        # Beside sampled parts of modules nothing is counted: a preset has them alone.
         exempt = study == "planted-modules" and name in ("part", "activation")
         assert same or not rule.sweepable or exempt, name

@@ -41,9 +41,8 @@ def test_a_weak_interaction_is_cut_and_volumes_follow_their_law():
 
 def test_ranks_of_constrained_losses_are_those_of_what_the_second_module_can_undo():
     for activation, excess in {"relu": 2, "identity": 6, "tanh": 0}.items():
-        ranks = {}
-        for part in study.PARTS:
-            ranks |= {part: measured(part=part, activation=activation)["constrained_rank"]}
+        parts = {part: measured(part=part, activation=activation) for part in study.PARTS}
+        ranks = {part: result["constrained_rank"] for part, result in parts.items()}
         assert ranks["first, held"] + ranks["second"] - ranks["both"] == excess
         assert ranks["both, apart"] == ranks["first"] + ranks["second, apart"]
 
@@ -124,7 +123,7 @@ def test_every_sentence_can_hold_and_fail():
         "search": {"plain": 0.97},
         "sampled-sum": partial(sampled, relu=0),
     }
-    corrected = dict.fromkeys([*spoilt][-5:], sampled)
-    check("planted-modules", build, spoilt, corrected | as_the_document_says)
+    sampled_ones = dict.fromkeys([*spoilt][-5:], sampled)
+    check("planted-modules", build, spoilt, sampled_ones | as_the_document_says)
     survives("planted-modules", sampled(), True, ())
     assert verdicts("planted-modules", sampled()).keys() == corrected.keys()

@@ -148,7 +148,9 @@ def _short_run(study: Study, p: Any) -> None:
     """Raise where the first run diverges within two seconds of training, compilation left out."""
     from foretrain.engine.lanes import FEWEST, Lanes, Passenger
 
-    program, shared = completed(study.program(p), p), study.shared(p)
+    if (bare := study.program(p)) is None:  # at these parameters all is measured
+        return
+    program, shared = completed(bare, p), study.shared(p)
     lanes = Lanes(program, shared, FEWEST)
     for number in range(2):
         inputs = _inputs(study, p, number)

@@ -126,4 +126,4 @@ def test_every_sentence_can_hold_and_fail():
     sampled_ones = dict.fromkeys([*spoilt][-5:], sampled)
     check("planted-modules", build, spoilt, sampled_ones | as_the_document_says)
     survives("planted-modules", sampled(), True, ())
-    assert verdicts("planted-modules", sampled()).keys() == corrected.keys()
+    assert verdicts("planted-modules", sampled()).keys() == sampled_ones.keys()

@@ -111,7 +111,7 @@ def carrying(runs):
 CURVES = {"by": "mode", "ylim": (-0.1, None), "label": "Carried", "xlabel": "Time"}
 DESCENT = CURVES | {"x": "step", "xlabel": "Step", "theory": False, "scale": "semilogx"}
 PATHS = {"x": "init_scale", "by": "depth", "scale": "semilogx", "label": "Paths carrying a mode"}
-PATHS["ylim"] = lambda c: (0.95, 1.05 * c.p.paths)
+PATHS |= {"ylim": lambda c: (0.95, 1.05 * c.p.paths)}
 FIGURES = {
     "order": figure(
         "Muon learns smaller modes first, descent larger ones",

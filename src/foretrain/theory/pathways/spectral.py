@@ -16,6 +16,8 @@ SHORTEST, LONGEST = 0.68183, 1.20237
 LEAST, GAIN = 0.0015052, 484.88
 #: In steps: 1 / (1 - .95) that the momentum remembers, and .95^2 / (1 - .95), the mean age of what Nesterov's form follows.
 MEMORY, LAG = 20.0, 18.05
+#: Least and most that five iterations leave of .9 to 1 of the norm, which is left of 1 beside others of `REST`; .6964 of 1.
+ALONE, REST = (SHORTEST, 0.75309), 0.4843
 
 
 def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
@@ -42,6 +44,18 @@ def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
     r = strengths.min() / np.linalg.norm(strengths)
     late = r * (1 - fraction) * (SHORTEST / LONGEST) ** (depth - 1) / LEAST
     return float(min(late, GAIN * r * (0.5447 / len(strengths)) ** (depth - 2)))
+
+
+def muon_rest(learning_rate: float, strengths: np.ndarray, fraction: float, depth: int) -> float:
+    """Return how large the gradient of learned modes is at most beside that of the first one, up to its fraction, under Muon.
+
+    Of strengths over the number of paths. Learned layers a are off by LONGEST times LAG steps at most, and for the first mode
+    1 - fraction of A^L is missing: the gradients are L a^(2L-2) times the former, and (1 - fraction) fraction^(1-1/L) A^(2L-1).
+    """
+    layers = strengths ** (1 / depth)
+    off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))
+    left = (1 - fraction) * fraction ** (1 - 1 / depth) * layers[0] ** (2 * depth - 1)
+    return float(off / left)
 
 
 def muon_paths(depth: int) -> float:

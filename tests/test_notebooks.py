@@ -1,7 +1,4 @@
-"""The cells of the tutorial and of every page of theory run in order and say what the page says.
-
-Building the documentation runs them in a kernel each; here they run as plain Python, without Sphinx.
-"""
+"""The cells of the tutorial and of every page of theory run in order and say what the page says."""
 
 import ast
 import re

@@ -1,7 +1,4 @@
-"""Which mutations of a study are noticed: a sentence that held fails now, or the prediction is not the stored one.
-
-``python -m mutations`` (in ``tests``) plants them in studies at the sizes of ``sizes.toml``.
-"""
+"""Which mutations of a study are noticed: a sentence that held fails now, or the prediction is not the stored one."""
 
 import contextlib
 import copy

@@ -1,7 +1,4 @@
-"""Mutations planted in the runs and the theory of a study that was run once: what a slip in its code would have made of them.
-
-A mutation that changes an array by less than `LEAST` of its norm is none, and is not planted.
-"""
+"""Mutations planted in the runs and the theory of a study that was run once: what a slip in its code would make of them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +9,7 @@ import xarray as xr
 
 from foretrain.plans.grid import Grid
 
-LEAST = 0.05  # of the norm of an array
+LEAST = 0.05  # of the norm of an array; a smaller change is no mutation
 ROUNDING = 1e-12  # a variable that stays below is rounding, and none of its changes are looked at
 FACTORS = (1.05, 0.9)
 CLOCK = 1.1

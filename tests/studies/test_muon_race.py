@@ -92,16 +92,14 @@ def test_five_iterations_and_the_momentum_are_as_the_bands_of_muon_have_them():
     critical = np.sqrt(squares) * (a + b * squares + c * squares**2)
     np.testing.assert_allclose(np.sort(critical), (theory.SHORTEST, theory.LONGEST), rtol=1e-5)
     small = np.array([1e-9, theory.LEAST / (1 + 1e-4)])
-    x = np.concatenate([small, np.geomspace(theory.LEAST, 1, 5000)])
+    x = before = np.concatenate([small, np.geomspace(theory.LEAST, 1, 5000)])
     for _ in range(steps.ITERATIONS):
         x = a * x + b * x**3 + c * x**5
     np.testing.assert_allclose(x[:2], (1e-9 * theory.GAIN, theory.SHORTEST), rtol=2e-4)
     assert x[1] < theory.SHORTEST <= x[2:].min() <= x[2:].max() <= theory.LONGEST * (1 + 1e-5)
-    alone = np.linspace(0.9, 1, 1001)
-    rest = np.sqrt(1 / alone[0] ** 2 - 1)
-    for _ in range(steps.ITERATIONS):
-        alone = a * alone + b * alone**3 + c * alone**5
-    np.testing.assert_allclose((alone.min(), alone.max(), rest), (*theory.ALONE, theory.REST), 1e-4)
+    alone = x[before >= 0.9]
+    np.testing.assert_allclose((alone.min(), alone.max()), theory.ALONE, 1e-4)
+    assert pytest.approx(0.9**-2, rel=1e-4) == 1 + theory.REST**2
     age = np.arange(2000)
     weight = steps.MOMENTUM ** (age + 1) + (age == 0)
     assert theory.LAG == pytest.approx(age @ weight / weight.sum())
@@ -126,11 +124,9 @@ def test_muon_learns_within_its_bands_and_goes_on_for_the_mean_age_of_its_gradie
     turn = theory.LAG * rate * np.array([theory.SHORTEST, theory.LONGEST])
     assert turn[0] - rate < beyond < turn[1] + rate
     begin, end = ((seen[:, 0] >= share * modes[0]).argmax() for share in (0.6, 0.9))
-    assert (seen[begin, 1:] > 0.9 * modes[1:]).all()
+    growth = np.diff((seen[[begin, end], 0] / paths) ** (1 / depth)) / (end - begin) / rate
+    assert 0.68 < growth < 0.71 < (seen[begin, 1:] / modes[1:]).min()
     assert theory.muon_rest(rate, modes / paths, 0.9, depth) < theory.REST
-    assert (
-        0.68 < np.diff((seen[[begin, end], 0] / paths) ** (1 / depth)) / (end - begin) / rate < 0.71
-    )
     shares = parts[-1].sum(0) ** 2 / (parts[-1] ** 2).sum(0) / paths
     assert (shares >= theory.muon_paths(depth)).all()
 
@@ -195,10 +191,7 @@ def test_every_sentence_can_hold_and_fail():
         "muon": ("muon/carried", backwards),
         "muon-times": [("muon/carried", shifted(steps)) for steps in (-40, 40)],
         "muon-overshoot": ("muon/carried", lambda carried: np.minimum(carried, strengths(P))),
-        "muon-alone": (
-            "muon/carried",
-            lambda carried: np.minimum(2.5 * carried, 1.02 * strengths(P)),
-        ),
+        "muon-alone": ("muon/carried", times(2.5)),
         "muon-equal": ("muon/path_part", alone),
         "descent-race": ("descent/path_part", times(np.array([[18], [18], [1]]))),
     }
@@ -219,13 +212,8 @@ def test_a_run_is_that_of_a_program_in_numpy_under_every_rule(tmp_path):
         np.testing.assert_allclose(at, np.diagonal(seen[[0, 20, 40]], axis1=1, axis2=2), atol=1e-9)
 
 
-def exact(matrices, _=5):
-    left, _, right = jnp.linalg.svd(matrices)
-    return left @ right
-
-
 ERRORS = [
-    ("muon-alone", steps, "orthogonalised", exact),
+    ("muon-alone", steps, "orthogonalised", lambda x, _=5: (svd := jnp.linalg.svd(x))[0] @ svd[2]),
     ("muon-alone", steps, "orthogonalised", lambda x, n=6, same=steps.orthogonalised: same(x, n)),
     ("muon-overshoot", steps, "MOMENTUM", 0.5),
     ("times", network, "products", lambda w, products=network.products: products(w) / len(w)),

@@ -53,22 +53,14 @@ def levels(eigenvalues: np.ndarray, context: int) -> np.ndarray:
 
 
 def settling(eigenvalues: np.ndarray, context: int) -> np.ndarray:
-    """Return the time (mode - 1,) in which a head on a mode forgets the next one, the slowest that it does on a level.
-
-    Its key and query, off by (e, d), move as e' = u l^2 (d - e), d' = u l (l e - L d), L and l being the two eigenvalues and
-    u^3 the strength of the mode: at u l^2 (L - l) / (L + l), for a long context.
-    """
+    """Return the time (mode - 1,) in which a head on a mode forgets the next one, the slowest that it does on a level."""
     first, second = eigenvalues[:-1], eigenvalues[1:]
     weight = strengths(eigenvalues, context)[:-1] ** (1 / 3)
     return (first + second) / (weight * second**2 * (first - second))
 
 
 def coupling(eigenvalues: np.ndarray, context: int) -> float:
-    """Return what waiting heads feel of those that leave, relatively, over the scale of the initial weights.
-
-    A head of weights sigma moves by sigma lambda^2 a time, and of each mode but the last it feels for about
-    (L + l) / ((L - l) u l^2) that the head on it is not aligned yet.
-    """
+    """Return what waiting heads feel of those that leave, relatively, over the scale of the initial weights."""
     return float((settling(eigenvalues, context) * eigenvalues[1:] ** 2).sum())
 
 

@@ -57,15 +57,11 @@ def clear(c):
     return wait.where((wait < 0.5) | (wait > 2))
 
 
-def settles_as_told(c):
-    return ((c.last_loss < SETTLED) == (clear(c) < 1)).where((clear(c) + c.last_loss).notnull())
-
-
 def below_least(c):
     """Return by how much matrices that settled fall short of the least participation."""
-    runs = c["matrices"]
     least = theory.least_participation(c.p.relative_step, c.p.paths, c.p.depth)
-    return np.maximum(1 - runs.participation / least, 0).where(runs.last_loss < SETTLED)
+    short = np.maximum(1 - c["matrices"].participation / least, 0)
+    return short.where(c["matrices"].last_loss < SETTLED)
 
 
 OURS = {"source": SOURCE, "rank": "headline"}
@@ -112,7 +108,9 @@ CLAIMS = [
     claim(
         "settles",
         "The loss settles if and only if equal paths are stable at the step, and those needed are told to return in time.",
-        settles_as_told,
+        lambda c: ((c.last_loss < SETTLED) == (clear(c) < 1)).where(
+            (clear(c) + c.last_loss).notnull()
+        ),
         statistic="fraction",
         near=1,
         inside=lambda c: (0.02 ** (1 / max(1, clear(c).count().item())), 1),  # .025^(1/n) is shown

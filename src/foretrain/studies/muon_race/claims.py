@@ -8,11 +8,12 @@ from foretrain.theory.pathways import spectral as theory
 from .study import SOURCE, carrying, strengths, variants
 
 ROOM = 0.03  # relative error of times that a start may bring
+LATE = 0.6  # of the largest mode, from which on it is alone
 AGREE = (0.8, 1.0)  # twenty runs that all agree show a share of at least .83
 
 
-def due(p):
-    return theory.learning_time(strengths(p), p.share, p.paths, p.depth)
+def due(p, part=None):
+    return theory.learning_time(strengths(p), part or p.share, p.paths, p.depth)
 
 
 def domain(c):
@@ -35,11 +36,9 @@ def muon_domain(c):
 
 def alone_domain(c):
     """Return the same of the largest mode alone, beside which others may be left."""
-    p = c.p
-    rest = theory.muon_rest(p.learning_rate, strengths(p) / p.paths, p.share, p.depth)
-    left = rest > theory.REST or p.decay > 0.5 or p.share <= 0.6
-    many = "other modes may be left when .6 of the largest is learned"
-    return muon_domain(c) or (many if left else "")
+    rest = theory.muon_rest(c.p.learning_rate, strengths(c.p) / c.p.paths, c.p.share, c.p.depth)
+    few = rest < theory.REST and c.p.decay <= 0.5 and c.p.share > LATE
+    return muon_domain(c) or ("" if few else "other modes may be left beside the largest")
 
 
 def times(runs, p):
@@ -59,32 +58,25 @@ def band(c):
     return theory.muon_band(c.p.learning_rate, c.p.init_scale, due(c.p)[-1])
 
 
-def layers(c):
-    """Return the layers of the largest mode under Muon, in steps, if all paths are equal; and those that have learned it."""
-    runs = c["muon"].isel(mode=0)
-    ended = runs.carried.clip(0).where(runs.path_part.notnull().all("path"))
-    return [
-        theory.learning_time(s, 1, c.p.paths, c.p.depth) / c.p.learning_rate
-        for s in (ended, c.p.singular_value)
-    ]
+def muon_shares(c):
+    """Return what part of each mode is carried under Muon, nan in runs that diverged."""
+    return (c["muon"].carried / strengths(c.p)).where(c["muon"].path_part.notnull().all("path"))
 
 
 def overshoot(c):
     """Return how far layers grow beyond the largest mode, over 18 steps; nan for a run that ends within 36 of reaching it."""
-    grown, learned = layers(c)
-    last = grown.step.where(grown.notnull()).max("step")
-    in_time = crossing(grown, learned, "step") <= last - 2 * theory.LAG
-    return (grown.max("step").where(in_time) - learned) / theory.LAG
+    largest = muon_shares(c).isel(mode=0)
+    last = largest.step.where(largest.notnull()).max("step")
+    most = largest.max("step").where(crossing(largest, 1, "step") <= last - 2 * theory.LAG)
+    return due(c.p, 1)[0] * (most ** (1 / c.p.depth) - 1) / (theory.LAG * c.p.learning_rate)
 
 
 def alone(c):
-    """Return the growth of layers in the largest mode from .6 of it on, in steps a step; nan where others are not over."""
-    shares = (c["muon"].carried / strengths(c.p)).isel(mode=slice(1, None))
-    grown, learned = layers(c)
-    ends = [learned * share ** (1 / c.p.depth) for share in (0.6, c.p.share)]
-    begin, end = (crossing(grown, size, "step") for size in ends)
-    over = crossing(shares, 1, "step").max("mode", skipna=False) < begin
-    return ((ends[1] - ends[0]) / (end - begin)).where(over)
+    """Return the growth of layers in the largest mode from LATE on, in steps a step; nan where others are not over."""
+    shares, growth = muon_shares(c), (due(c.p) - due(c.p, LATE))[0] / c.p.learning_rate
+    begin, end = (crossing(shares.isel(mode=0), part, "step") for part in (LATE, c.p.share))
+    others = crossing(shares.isel(mode=slice(1, None)), 1, "step").max("mode", skipna=False)
+    return (growth / (end - begin)).where(others < begin)
 
 
 OURS = {"source": SOURCE, "rank": "headline", "near": 1, "domain": domain}

@@ -37,9 +37,7 @@ def muon_band(learning_rate: float, init_scale: float, shortest: float) -> tuple
 def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
     """Return by what factor all modes of square layers are within reach of Muon, below 1 where the weakest may be lost.
 
-    Of the gradient's norm the weakest mode has r = s_n / |s|. Growth by SHORTEST beside LONGEST leaves, when the mode is
-    nearly learned, r (1 - fraction) (SHORTEST / LONGEST)^(L-1), to be LEAST. A direction of y of the others grows as fast
-    as they from GAIN r y^(L-1) = y on; half of all random layers have one below .5447 / n (Edelman 1988).
+    The lesser of two: when it is nearly learned, and of the weakest direction that half of all random layers have.
     """
     r = strengths.min() / np.linalg.norm(strengths)
     late = r * (1 - fraction) * (SHORTEST / LONGEST) ** (depth - 1) / LEAST
@@ -49,8 +47,7 @@ def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
 def muon_rest(learning_rate: float, strengths: np.ndarray, fraction: float, depth: int) -> float:
     """Return how large the gradient of learned modes is at most beside that of the first one, up to its fraction, under Muon.
 
-    Of strengths over the number of paths. Learned layers a are off by LONGEST times LAG steps at most, and for the first mode
-    1 - fraction of A^L is missing: the gradients are L a^(2L-2) times the former, and (1 - fraction) fraction^(1-1/L) A^(2L-1).
+    Strengths are those over the number of paths; learned layers are off by LONGEST times LAG steps at most.
     """
     layers = strengths ** (1 / depth)
     off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))
@@ -70,10 +67,5 @@ def strength(time: np.ndarray, strengths: np.ndarray, paths: int, depth: int) ->
 
 
 def negative(layers: np.ndarray) -> np.ndarray:
-    """Return whether the product of layers (..., L, n, n) has a negative determinant, (...); if not, two lose no direction.
-
-    From a start far smaller than a step the first step makes two layers orthogonal matrices Q_1 and Q_2 times the rate, the
-    second adds each other's transpose: W_1 = W_2^T = Q_1 + Q_2^T is singular if -1 is an eigenvalue of Q_2 Q_1, as it is for a
-    determinant of -1. At odd depth the first step makes all paths positive, for a target of positive determinant.
-    """
+    """Return whether the product of layers (..., L, n, n) has a negative determinant, (...); if not, two lose no direction."""
     return np.linalg.det(layers).prod(-1) < 0

@@ -74,10 +74,10 @@ LINES = {
     "engine": (3_200, 3_200),
     "results, provenance": (3_900, 3_900),
     "laboratory, registry": (4_000, 4_000),
-    "plans, claims, quantities": (6_122, 6_122),
+    "plans, claims, quantities": (6_120, 6_120),
     "report, figures": (4_276, 4_276),
     "ground floor": (1_450, 1_450),
-    "all rooms": (66_588, 66_588),
+    "all rooms": (66_586, 66_586),
     "tests": (36_995, 36_995),
 }
 

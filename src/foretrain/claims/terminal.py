@@ -18,13 +18,10 @@ _MOST_REASONS = 3
 
 
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
-    """Verdict, sentence and numbers of every headline; below them how many others there are, and why claims are open.
+    """Yield for `rich` verdict, sentence and numbers of every headline; below them how many others there are, why some are open.
 
     What differs from the document's size is said once, above. A corrected form is part of the row of what it corrects, where
     both are headlines. A claim that fails is written out whatever its rank, and an inconclusive one has its reason.
-
-    Yields:
-        What `rich` prints, from top to bottom.
     """
     judged = facts.rows(claims)
     size, every = facts.alike(judged)
@@ -42,7 +39,8 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
         corrected = next((other for other in first if other.id == row.corrects), None)
         yield _row(row, column, width, fit, *own, corrected=corrected)
     if others or not first:
-        rest = f"{len(others)} more: {facts.tally(others)}" if others else "No claims."
+        none = "No claims: no sentence of the study speaks of these parameters."
+        rest = f"{len(others)} more: {facts.tally(others)}" if others else none
         yield _hung(rest, width, fit)
     for reason, sentences in list(shared.items())[:_MOST_REASONS]:
         yield _hung(f"Inconclusive ({facts.named(sentences)}): {reason}.", width, fit)

@@ -18,7 +18,7 @@ _MOST_REASONS = 3
 
 
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
-    """Yield for `rich` verdict, sentence and numbers of every headline; below them how many others there are, why some are open.
+    """Yield for `rich` verdict, sentence and numbers of every headline; then the number of others, and why claims are open.
 
     What differs from the document's size is said once, above. A corrected form is part of the row of what it corrects, where
     both are headlines. A claim that fails is written out whatever its rank, and an inconclusive one has its reason.

@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """From now on look for what nobody holds any more, but seldom, and not among what was there before: a fifth of all."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
     gc.enable()
 
 
@@ -147,19 +147,28 @@ def save_names(drawings, folder):
     return {name: folder / f"{name}.svg" for name in drawings}
 
 
+LEFT = [0.65e9]  # bytes of this process after programs were last dropped
+
+
 @pytest.fixture(autouse=True, scope="module")
 def programs_are_dropped_where_they_are_many():
     """Compiled programs and figures are not kept to the end: a process would grow to several gigabytes."""
     yield
-    if sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        if pages * os.sysconf("SC_PAGE_SIZE") < 0.8e9:
-            return
+    if memory() < LEFT[0] + 0.15e9:
+        return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     gc.collect()
     if sys.platform == "linux":  # what has been freed goes back to the system
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+    LEFT[0] = memory()
+
+
+def memory():
+    """Return the bytes of this process that are in memory; many where the system does not tell them."""
+    if sys.platform != "linux":
+        return float("inf")
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 # How often a figure was looked at in this process, by study and name.

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from pathlib import Path
 
 import annotated
 import processor
@@ -27,6 +26,7 @@ if os.environ.get("FORETRAIN_CHECK_TYPES") != "0":
 from small_routing import SMALL_ROUTING
 
 from foretrain.engine.cores import pin_to_one_core
+from foretrain.machine import _own
 
 
 def pytest_configure(config):
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """From now on look for what nobody holds any more, but seldom, and not among what was there before: a fifth of all."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
     gc.enable()
 
 
@@ -123,12 +123,13 @@ DRAWN = set(
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_synced_or_rendered(request):
-    """Leave out what a file does not look at: syncs of the disk, pictures of figures."""
+    """Leave out what a file does not look at: syncs of the disk, pictures of figures, sliders."""
     place, monkeypatch = {request.path.parent.name, request.path.stem}, pytest.MonkeyPatch()
     if not place & DURABLE:
         monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     if not place & DRAWN:
         monkeypatch.setattr("foretrain.figures.save", save_names)
+        monkeypatch.setattr("foretrain.laboratory.page.explore", lambda *_: {})
     yield
     monkeypatch.undo()
 
@@ -147,19 +148,21 @@ def save_names(drawings, folder):
     return {name: folder / f"{name}.svg" for name in drawings}
 
 
+LEFT = [0.65e9]  # bytes of this process after programs were last dropped
+
+
 @pytest.fixture(autouse=True, scope="module")
 def programs_are_dropped_where_they_are_many():
     """Compiled programs and figures are not kept to the end: a process would grow to several gigabytes."""
     yield
-    if sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        if pages * os.sysconf("SC_PAGE_SIZE") < 0.8e9:
-            return
+    if 0 < _own("VmRSS") < LEFT[0] + 0.15e9:
+        return
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     gc.collect()
     if sys.platform == "linux":  # what has been freed goes back to the system
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+    LEFT[0] = _own("VmRSS")
 
 
 # How often a figure was looked at in this process, by study and name.

@@ -91,9 +91,8 @@ def test_a_sentence_speaks_of_the_cells_it_names_and_sees_nothing_trained_when_i
 
 
 def test_one_seed_proves_nothing_and_none_less():
-    assert (
-        judged(lambda cell: spread(1.0, 1), cell(1)).reason == "one seed says nothing of the spread"
-    )
+    single = judged(lambda cell: spread(1.0, 1), cell(1))
+    assert single.reason == "one seed says nothing of the spread"
     none = judged(lambda cell: np.full(10, np.nan))
     assert (none.verdict, none.reason, none.left_out) == (
         "inconclusive",

@@ -109,9 +109,8 @@ def test_inputs_that_do_not_fit_into_memory_are_one_line_and_no_lost_runs(study,
     file = study(line, f"    np.empty(2**50)\n{line}")
     assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 2
     one_line(capsys.readouterr().err, "The inputs of a run do not fit into memory: Unable to")
-    assert (
-        not {"plan", "seal"} & json.loads((tmp_path / "out" / "manifest.json").read_text()).keys()
-    )
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert not {"plan", "seal"} & manifest.keys()
 
 
 @pytest.mark.slow

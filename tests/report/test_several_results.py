@@ -124,10 +124,8 @@ def test_an_index_has_a_card_per_result_and_names_what_it_could_not_read(
     assert len(cards) == 3
     assert "steps 5, 4 seeds" in cards[1].text
     (image,) = browser.find_elements("css selector", ".card img")
-    assert (
-        browser.execute_script("return arguments[0].complete && arguments[0].naturalWidth", image)
-        > 100
-    )
+    width = "return arguments[0].complete && arguments[0].naturalWidth"
+    assert browser.execute_script(width, image) > 100
     assert "broken" in browser.find_element("css selector", "section").text
     with pytest.raises(FolderError, match="must hold results"):
         write_index(tmp_path / "a" / "nothing")

@@ -12,7 +12,7 @@ import xarray as xr
 
 from foretrain.cli import main
 from foretrain.errors import FolderError
-from foretrain.laboratory import conduct
+from foretrain.laboratory import conduct, stored_page  # noqa: F401 (of which the other user may not read the file)
 from foretrain.plans.plan import make_plan
 from foretrain.results.journal import Writer, scan
 from foretrain.results.manifest import write_manifest

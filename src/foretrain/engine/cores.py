@@ -14,6 +14,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from foretrain.machine import available_cores
 
 CPU, GPU = "cpu", "gpu"
@@ -26,8 +28,7 @@ class Place:
 
     backend: str  # "cpu" or "gpu"
     core: int  # the system's number of the core that it is pinned to, or that a GPU's worker has without being pinned
-    # True if another worker has the core, or may have it since no lock can be made.
-    shared: bool = False
+    shared: bool = False  # another worker has the core, or may have it since no lock can be made
     locks: tuple[int, ...] = ()  # descriptors of the locked files of core and GPU
 
     def give_back(self) -> None:
@@ -112,12 +113,13 @@ def pin_to_free_core() -> frozenset[int]:
 
 
 def pin(core: int) -> None:
-    """Pin this process to the core of the system's number `core`. To be called before JAX starts.
+    """Pin this process to the core of a number, before JAX starts, and NumPy to one thread: two there take ten times as long.
 
     Where the system cannot pin (macOS), XLA is told to use one thread instead.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
+        threadpool_limits(1)
         return
     flags = os.environ.get("XLA_FLAGS", "")
     single = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from foretrain.provenance.sources import PACKAGE, WHOLE, file_of, reached
+from foretrain.provenance.sources import WHOLE, file_of, reached
 
 _PREFIX = "foretrain_study_"
 
@@ -23,8 +23,8 @@ _PREFIX = "foretrain_study_"
 def package_of(file: Path, folder: Path) -> str:
     """Name of the package of a study: another one as soon as a file changes that the study imports."""
     roots = [file] if file.is_file() else sorted(folder.glob("*.py"))
-    files = reached([(root, WHOLE) for root in roots], [folder])[1]
-    states = [(str(f), f.stat()) for f in sorted(files) if not f.is_relative_to(PACKAGE)]
+    files = reached([(root, WHOLE) for root in roots], [folder], set())[1]
+    states = [(str(f), f.stat()) for f in sorted(files)]
     text = repr((str(file), [(name, now.st_mtime_ns, now.st_size) for name, now in states]))
     package = _PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if package not in sys.modules:

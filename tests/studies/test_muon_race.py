@@ -1,12 +1,11 @@
-from dataclasses import replace
-from functools import cache, reduce
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from made_up import changed, check, grid, predictions, times
+from made_up import check, grid, predictions, times
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
@@ -81,7 +80,7 @@ def test_far_below_a_step_a_positive_start_costs_no_direction_a_negative_one_mos
     for seed, start in enumerate(starts):
         products = descend(start, target, 0.01, 25)[0][-1]
         lost[seed] = np.linalg.svd(products[0])[1][-1] < 0.5 * 0.24**depth
-    negative = theory.negative(starts)[:, 0]
+    negative = np.linalg.det(starts).prod(-1)[:, 0] < 0
     assert not lost[~negative].any()
     assert lost[negative].mean() == 1 if decay == 1 else depth == 3 or lost[negative].mean() > 0.7
 
@@ -150,27 +149,21 @@ def test_polar_factors_are_those_of_a_decomposition_and_muons_steps_those_of_opt
     np.testing.assert_allclose(direction, change, atol=1e-6)
 
 
-@cache
-def laws(p):
-    return predictions(study, p, AXES, SEEDS, STEP)
-
-
-def build(paths=3):
+def build():
     """Runs that do as the theory says, Muon 1.43 times later and 1.02 times too far; under descent the last path takes all."""
-    p = replace(P, paths=paths)
-    law = laws(p)
+    law = predictions(study, P, AXES, SEEDS, STEP)
     distance = 1 + 1e-3 * np.random.default_rng(0).uniform(-1, 1, (SEEDS, 1, 1))
     late = law["carried"][..., (np.arange(len(STEP)) / 1.43).astype(int), :]
-    even = np.tile(strengths(p) / paths, (paths, 1))
+    even = np.tile(strengths(P) / 3, (3, 1))
     common = {"loss": distance[..., 0] * np.ones(len(STEP)), "path_part": even}
-    leader = even * np.array([0.15, 0.15, 2.7])[-paths:, None]
+    leader = even * np.array([0.15, 0.15, 2.7])[:, None]
     networks = {
         "": common | {"carried": distance * law["carried"]},
         "muon": common | {"carried": 1.02 * distance * late},
         "descent": common | {"carried": law["carried"], "path_part": leader},
         "theory": law,
     }
-    return grid(p, AXES, SEEDS, networks, step=STEP)
+    return grid(P, AXES, SEEDS, networks, step=STEP)
 
 
 def backwards(carried):
@@ -187,15 +180,13 @@ def test_every_sentence_can_hold_and_fail():
         "order": ("carried", backwards),
         "times": ("carried", shifted(30)),
         "equal-paths": ("path_part", alone),
-        "lost-direction": lambda: changed(build(paths=1), "carried", shifted(30)),
         "muon": ("muon/carried", backwards),
         "muon-times": [("muon/carried", shifted(steps)) for steps in (-40, 40)],
-        "muon-overshoot": ("muon/carried", lambda carried: np.minimum(carried, strengths(P))),
         "muon-alone": ("muon/carried", times(2.5)),
         "muon-equal": ("muon/path_part", alone),
         "descent-race": ("descent/path_part", times(np.array([[18], [18], [1]]))),
     }
-    check("muon-race", build, spoilt, {"lost-direction": {"paths": 1}})
+    check("muon-race", build, spoilt)
 
 
 SIZE = {"depth": 2, "paths": 2, "init_scale": 0.01, "learning_rate": 0.002, "steps": 1500}
@@ -215,7 +206,6 @@ def test_a_run_is_that_of_a_program_in_numpy_under_every_rule(tmp_path):
 ERRORS = [
     ("muon-alone", steps, "orthogonalised", lambda x, _=5: (svd := jnp.linalg.svd(x))[0] @ svd[2]),
     ("muon-alone", steps, "orthogonalised", lambda x, n=6, same=steps.orthogonalised: same(x, n)),
-    ("muon-overshoot", steps, "MOMENTUM", 0.5),
     ("times", network, "products", lambda w, products=network.products: products(w) / len(w)),
     ("times", theory, "strength", lambda t, s, paths, depth: np.minimum(t[:, None] ** depth, s)),
 ]

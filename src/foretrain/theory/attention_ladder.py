@@ -67,9 +67,8 @@ def coupling(eigenvalues: np.ndarray, context: int) -> float:
 def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queries) -> np.ndarray:
     """Tell from small weights when half of the fall to each mode is over, and which head learns it.
 
-    Until it leaves a head moves as if there were no other, v' = sum_d k_d l_d^2 q_d, k_d' = v l_d^2 q_d and
-    q_d' = v l_d^2 k_d over the modes that none has learned, and is infinite after a finite time. For the heads that wait
-    a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
+    Until it leaves a head moves as if there were no other, over the modes that none has learned, and is infinite after a
+    finite time. For the heads that wait a mode counts as learned 1 / (l^2 u) before.
 
     Initial weights `value` (head,), `keys` and `queries` (head, mode) are along the modes of the inputs; the flow is followed
     to the time `most`. Times and numbers of heads, (2, mode), are nan for a mode that is not learned.

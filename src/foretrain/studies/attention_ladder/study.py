@@ -36,9 +36,7 @@ class Parameters(lab.Run):
     context: int = lab.parameter(31, "pairs in a context", symbol="N", minimum=1, maximum=10**6)
     heads: int = lab.size(8, "heads", 64, symbol="H")
     attention: str = lab.choice(
-        "keys and queries of rank one a head, or one full matrix in place of both",
-        tuple(WEIGHTS),
-        sweepable=False,
+        "rank-one keys and queries a head, or one full matrix", tuple(WEIGHTS), sweepable=False
     )
     sequences: int = lab.size(
         0, "sequences trained on, 0 for the distribution itself", 10**6, minimum=0, sweepable=False
@@ -46,9 +44,7 @@ class Parameters(lab.Run):
     init_scale: float = lab.parameter(
         0.003, "standard deviation of initial weights", symbol="σ", above=0, maximum=1
     )
-    horizon: float = lab.parameter(
-        250.0, "largest product of a run's steps and the scale of its weights", above=0
-    )
+    horizon: float = lab.parameter(250.0, "largest product of steps and init_scale", above=0)
     steps: int = lab.default(300_000)
     observe_every: int = lab.default(50)
     precision: str = lab.default("float64")
@@ -102,44 +98,36 @@ def program(p):
         return inputs["power"] / 2 + whole @ (inputs["square"] @ whole / 2 - inputs["cross"])
 
     def init(inputs):
+        weights = {name: inputs[name] for name in WEIGHTS[p.attention]}
         unknown = jnp.full_like(inputs["half_way"], UNKNOWN)
-        return {
-            "weights": {name: inputs[name] for name in WEIGHTS[p.attention]},
-            "count": jnp.zeros_like(inputs["least"]),
-            "time": unknown,
-            "level": unknown,
-            "slowest": unknown + FAST,
-        }
+        return weights, jnp.zeros_like(inputs["least"]), unknown, unknown, unknown + FAST
 
     def step(inputs, state):
-        half, slope = jax.value_and_grad(half_loss)(state["weights"], inputs)
+        weights, count, time, level, slowest = state
+        half, slope = jax.value_and_grad(half_loss)(weights, inputs)
         speed = sum((leaf**2).sum() for leaf in slope.values())
-        missing = state["time"] == UNKNOWN
+        missing = time == UNKNOWN
         crossed = (2 * half <= inputs["half_way"]) | ~missing
-        here = jnp.arange(p.dimension) == crossed.sum() - 1
-        slower = here & (speed < state["slowest"])
-        return {
-            "weights": jax.tree.map(lambda w, down: w - down, state["weights"], slope),
-            "count": state["count"] + 1,
-            "time": jnp.where(crossed & missing, state["count"], state["time"]),
-            "level": jnp.where(slower, 2 * half, state["level"]),
-            "slowest": jnp.where(slower, speed, state["slowest"]),
-        }
+        slower = (jnp.arange(p.dimension) == crossed.sum() - 1) & (speed < slowest)
+        time = jnp.where(crossed & missing, count, time)
+        level, slowest = jnp.where(slower, 2 * half, level), jnp.where(slower, speed, slowest)
+        weights = jax.tree.map(lambda w, down: w - down, weights, slope)
+        return weights, count + 1, time, level, slowest
 
     def done(inputs, state, observed):
-        over = state["count"] * inputs["init_scale"] >= inputs["horizon"]
+        over = state[1] * inputs["init_scale"] >= inputs["horizon"]
         over |= observed["loss"] <= inputs["least"] * (1 + NEAR_END)
         return jnp.where(over, lab.CONVERGED, lab.RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        carried = abs(jnp.diagonal(parts(state["weights"]), axis1=1, axis2=2))
+        weights, _, time, level, _ = state
+        carried = abs(jnp.diagonal(parts(weights), axis1=1, axis2=2))
         learner = carried.argmax(0).astype(carried.dtype)
-        values = {"drop_time": state["time"], "level": state["level"], "learner": learner}
-        missing = state["time"] == UNKNOWN
-        return {name: jnp.where(missing, jnp.nan, array) for name, array in values.items()}
+        values = {"drop_time": time, "level": level, "learner": learner}
+        return {name: jnp.where(time == UNKNOWN, jnp.nan, array) for name, array in values.items()}
 
     def observe(inputs, state):
-        return {"loss": 2 * half_loss(state["weights"], inputs)}
+        return {"loss": 2 * half_loss(state[0], inputs)}
 
     return lab.Program(init, step, observe, done=done, finish=finish)
 

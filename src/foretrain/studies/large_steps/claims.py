@@ -20,15 +20,19 @@ def over_window(c):
     return c.p.relative_step / theory.window(c.p.paths, c.p.depth)
 
 
-def in_time(c):
-    """Return, per run, whether the paths that it needs are told to be back in half of its steps; none leaves at depth two."""
-    bounded = np.bool_(c.p.relative_step < 2)
-    return bounded if c.p.depth == 2 else c.theory.return_steps < c.p.steps / 2
+def wait(c):
+    """Return, per run, when the paths that it needs are told to be back, over its steps."""
+    return c.theory.return_steps / c.p.steps
 
 
 def slides(c):
-    """Return, per run, whether it is told to end above the edge and to reach it in time."""
-    return in_time(c) & (c.theory.early_edge > 1 + BORDER / 2)
+    """Return, per run, whether it is told to end above the edge and to reach it in half of its steps."""
+    return (wait(c) < 0.5) & (c.theory.early_edge > 1 + BORDER / 2)
+
+
+def clear(c):
+    """Return, per run, whether its paths are told to be back within half of its steps, or not within twice as many."""
+    return (wait(c) < 0.5) | (wait(c) > 2)
 
 
 def inside_window(c):
@@ -47,16 +51,6 @@ def over_slide(c, runs):
     return runs.participation / theory.participation(left)
 
 
-def gained(c):
-    return c.participation.values / theory.participation(c.early_share.values) - 1
-
-
-def clear(c):
-    """Return when runs are told to be back, over their steps; nan where that is within a factor of two of the end."""
-    wait = c.theory.return_steps / c.p.steps
-    return wait.where((wait < 0.5) | (wait > 2))
-
-
 def below_least(c):
     """Return by how much matrices that settled fall short of the least participation."""
     least = theory.least_participation(c.p.relative_step, c.p.paths, c.p.depth)
@@ -65,21 +59,16 @@ def below_least(c):
 
 
 OURS = {"source": SOURCE, "rank": "headline"}
-TO_EDGE = {"near": 1, "inside": (0.95, 1)}  # its oscillation may die faster than a run slides
 SLIDES = {
     "where": lambda c: inside_window(c) and slides(c).mean() >= FEWEST,
     "among": "runs that are told to end above the edge, and to get back in half of their steps what paths they need",
 }
-WIDE = {
-    "source": SOURCE,
-    "where": lambda c: c.p.depth <= WIDE_DEPTH and inside_window(c),
-    "among": "runs of matrices above the edge when the step is raised",
-}
+WIDE = {"source": SOURCE, "where": lambda c: c.p.depth <= WIDE_DEPTH and inside_window(c)}
 CLAIMS = [
     claim(
         "depth-two",
         "At depth two no step, small or large, changes how paths share a mode.",
-        gained,
+        lambda c: c.participation.values / theory.participation(c.early_share.values) - 1,
         at_most=lambda c: 10 * c.p.depth * c.p.steps * float(np.finfo(c.p.precision).eps),
         domain=lambda c: "" if c.p.relative_step <= ROUNDED else NEAR_ZERO,
         why="A step multiplies both layers of all paths by one factor, at least .1, of which rounding is ten units at most.",
@@ -91,29 +80,29 @@ CLAIMS = [
         "From depth three on a run that ends above the edge slides along its minima and stops at step x curvature = 2.",
         lambda c: c.edge.where(slides(c)),
         why="Above it no minimum is stable; a slide ends when its oscillation dies, within a few percent below.",
-        **SLIDES,
-        **TO_EDGE,
-        **OURS,
+        near=1,
+        inside=(0.95, 1),
+        **SLIDES | OURS,
     ),
     claim(
         "told",
         "How many paths carry the mode at the end is told before training, from the initial weights and the step.",
-        lambda c: abs(c.participation / c.theory.participation - 1).where(in_time(c)),
+        lambda c: abs(c.participation / c.theory.participation - 1).where(wait(c) < 0.5),
         **tolerance(0, 0.05),
         why="A run may stop a few percent below the edge, and the small step delays the race a little.",
-        where=lambda c: outside_border(c) and in_time(c).mean() >= FEWEST,
+        where=lambda c: outside_border(c) and (wait(c) < 0.5).mean() >= FEWEST,
         among="runs that are told to get back in half of their steps what paths they need",
         **OURS,
     ),
     claim(
         "settles",
         "The loss settles if and only if equal paths are stable at the step, and those needed are told to return in time.",
-        lambda c: ((c.last_loss < SETTLED) == (clear(c) < 1)).where(
-            (clear(c) + c.last_loss).notnull()
+        lambda c: ((c.last_loss < SETTLED) == (wait(c) < 1)).where(
+            clear(c) & c.last_loss.notnull()
         ),
         statistic="fraction",
         near=1,
-        inside=lambda c: (0.02 ** (1 / max(1, clear(c).count().item())), 1),  # .025^(1/n) is shown
+        inside=lambda c: (0.02 ** (1 / max(1, clear(c).sum().item())), 1),
         why="Every run does: .82 of twenty that all agree, .68 of ten. Within 5% of the border nothing is claimed.",
         where=outside_border,
         among="runs whose paths are told to be back within half of the steps, or not within twice as many",
@@ -134,7 +123,8 @@ CLAIMS = [
         below_least,
         at_most=0.005,
         why="An inequality of means; what is left of the loss changes shares by less than half a percent.",
-        **WIDE | OURS | {"among": "runs of matrices whose loss settles"},
+        among="runs of matrices whose loss settles",
+        **WIDE | OURS,
     ),
     claim(
         "participation",
@@ -145,30 +135,13 @@ CLAIMS = [
         **SLIDES | {"source": SOURCE},
     ),
     claim(
-        "flat",
-        "A run that flow left below the edge keeps its shares.",
-        lambda c: gained(c)[c.theory.early_edge.values < 1 - BORDER],
-        at_most=lambda c: c.p.warm_step,
-        why="Only the rest of the loss is still learned; a small part of the shares.",
-        where=lambda c: c.p.depth > 2 and c.theory.early_edge.values.min() < 1 - BORDER,
-        among="runs that are told to be below the edge",
-        **OURS | {"rank": "control"},
-    ),
-    claim(
-        "matrices-edge",
-        "Paths of matrices from random weights stop at step x curvature = 2, too.",
-        lambda c: c["matrices"].edge.where(c["matrices"].early_edge > 1 + BORDER / 2),
-        why="As for paths of single weights: the largest curvature is that of the largest mode.",
-        **TO_EDGE,
-        **WIDE,
-    ),
-    claim(
         "matrices-slide",
         "Paths of matrices share the largest mode as a slide of balanced paths leaves them, or up to 15 percent more evenly.",
         lambda c: over_slide(c, c["matrices"]).where(c["matrices"].early_edge > 1 + BORDER / 2),
         near=1,
         inside=(1, 1.15),
         why="Open: unequal layers are sharper than balanced ones of the same shares; by how much is not derived.",
+        among="runs of matrices above the edge when the step is raised",
         **WIDE,
     ),
 ]

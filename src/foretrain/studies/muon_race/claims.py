@@ -58,22 +58,10 @@ def band(c):
     return theory.muon_band(c.p.learning_rate, c.p.init_scale, due(c.p)[-1])
 
 
-def muon_shares(c):
-    """Return what part of each mode is carried under Muon, nan in runs that diverged."""
-    return (c["muon"].carried / strengths(c.p)).where(c["muon"].path_part.notnull().all("path"))
-
-
-def overshoot(c):
-    """Return how far layers grow beyond the largest mode, over 18 steps; nan for a run that ends within 36 of reaching it."""
-    largest = muon_shares(c).isel(mode=0)
-    last = largest.step.where(largest.notnull()).max("step")
-    most = largest.max("step").where(crossing(largest, 1, "step") <= last - 2 * theory.LAG)
-    return due(c.p, 1)[0] * (most ** (1 / c.p.depth) - 1) / (theory.LAG * c.p.learning_rate)
-
-
 def alone(c):
     """Return the growth of layers in the largest mode from LATE on, in steps a step; nan where others are not over."""
-    shares, growth = muon_shares(c), (due(c.p) - due(c.p, LATE))[0] / c.p.learning_rate
+    runs, growth = c["muon"], (due(c.p) - due(c.p, LATE))[0] / c.p.learning_rate
+    shares = (runs.carried / strengths(c.p)).where(runs.path_part.notnull().all("path"))
     begin, end = (crossing(shares.isel(mode=0), part, "step") for part in (LATE, c.p.share))
     others = crossing(shares.isel(mode=slice(1, None)), 1, "step").max("mode", skipna=False)
     return (growth / (end - begin)).where(others < begin)
@@ -111,17 +99,6 @@ CLAIMS = [
         **OURS | PATHS,
     ),
     claim(
-        "lost-direction",
-        "From far below a step two layers learn every mode in time by spectral descent, if their determinants have one sign.",
-        lambda c: (over_law(c).max("mode") < 1 + ROOM) | c.theory.negative.isel(path=0),
-        inside=AGREE,
-        where=lambda c: (
-            (c.p.depth, c.p.paths) == (2, 1) and c.p.init_scale <= 0.1 * c.p.learning_rate
-        ),
-        why="Two steps leave such layers of full rank; a start whose determinants differ in sign counts as one in time.",
-        **OURS | {"domain": None},
-    ),
-    claim(
         "muon",
         "Muon with momentum and five Newton-Schulz steps learns smaller modes before those whose bands of time are later.",
         lambda c: smaller_first(c, "muon", band(c)[1] / band(c)[0]),
@@ -137,17 +114,6 @@ CLAIMS = [
         statistic="median",
         why="Singular values of its steps lie between the critical values of its iteration; start and memory are added.",
         note="Largest distance of a mode's time from the middle of the band, over half its width.",
-        **MUON,
-    ),
-    claim(
-        "muon-overshoot",
-        "Under Muon layers grow beyond the largest mode by .68 to 1.2 times 18 steps, the mean age of its gradients.",
-        overshoot,
-        inside=(0.29, 1.26),
-        statistic="median",
-        where=lambda c: c.p.observe_every <= 10,
-        among="runs that reach the mode 36 steps before they end",
-        why="What momentum follows changes sign so late; five steps of 1.2 that are not seen, and one of crossing, are added.",
         **MUON,
     ),
     claim(

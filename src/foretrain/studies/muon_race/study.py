@@ -17,7 +17,6 @@ AXES = {"depth": (2, 3, 4), "paths": (3, 1), "init_scale": (0.01, 0.1, 0.0001)}
 PRESETS = {"paper": {"seeds": 50, "width": 12, "decay": 0.8}}
 lab.declare("step mode", carried="u^T W v of each mode, all paths together.")
 lab.declare("path mode", path_part="u^T W v of each mode in each path at the end.")
-lab.declare("path", kind="bool", negative="Whether the determinant of its start is negative.")
 
 
 @dataclass(frozen=True)
@@ -34,9 +33,7 @@ class Parameters(lab.Training):
         0.01, "typical initial singular value", symbol="σ", above=0, maximum=0.3
     )
     lead: float = lab.parameter(0.3, "by how much each path starts larger", minimum=0)
-    share: float = lab.parameter(
-        0.9, "part of a mode that counts as learned", above=0, maximum=0.98
-    )
+    share: float = lab.parameter(0.9, "part of a mode counted as learned", above=0, maximum=0.98)
     learning_rate: float = lab.default(0.001, "step", symbol="η")
     steps: int = lab.default(3000)
     precision: str = lab.default("float64")
@@ -96,11 +93,10 @@ def program(p):
 
 
 def predict(p, step, seed):
-    """Return the course of spectral descent from zero, and signs of the paths' determinants."""
+    """Return the course of spectral descent from zero."""
     if p.rule != "spectral":
         return {}
-    carried = theory.strength(step * p.learning_rate, strengths(p), p.paths, p.depth)
-    return {"carried": carried, "negative": theory.negative(inputs(p, seed)["weights"])}
+    return {"carried": theory.strength(step * p.learning_rate, strengths(p), p.paths, p.depth)}
 
 
 def carrying(runs):

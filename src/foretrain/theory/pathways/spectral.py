@@ -1,9 +1,8 @@
 """Spectral descent of deep linear paths: every singular value of every layer grows by the same amount a step.
 
-M paths of L layers add up to modes of strengths s. Where layers are aligned the gradient of each is (s - p) a^(L-1) per mode,
-of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times the learning rate. Derived, with what Muon
-does, in ``docs/studies/muon-race.md``; that smaller modes converge first is a result of Rhee, Simon & Karkada (2026),
-arXiv 2606.30509, of which the abstract alone was read.
+M paths of L layers add up to modes of strengths s; time is the step times the learning rate. Derived, with what Muon does, in
+``docs/studies/muon-race.md``; that smaller modes converge first is a result of Rhee, Simon & Karkada (2026), arXiv 2606.30509,
+of which the abstract alone was read.
 """
 
 from typing import Any
@@ -64,8 +63,3 @@ def muon_paths(depth: int) -> float:
 def strength(time: np.ndarray, strengths: np.ndarray, paths: int, depth: int) -> np.ndarray:
     """Return what aligned paths from zero pass on of each mode, min(M t^L, s), shape (time, mode)."""
     return np.minimum(paths * np.asarray(time)[:, None] ** depth, strengths)
-
-
-def negative(layers: np.ndarray) -> np.ndarray:
-    """Return whether the product of layers (..., L, n, n) has a negative determinant, (...); if not, two lose no direction."""
-    return np.linalg.det(layers).prod(-1) < 0

@@ -137,6 +137,7 @@ def test_every_sentence_can_hold_and_fail():
         "equal-beyond": ("participation", less),
         "matrices-least": ("matrices/participation", less),
         "participation": ("participation", more),
+        "flat": ("participation", more),
         "matrices-slide": ("matrices/participation", more),
     }
     made_up.check("large-steps", build, spoilt)

@@ -51,6 +51,10 @@ def over_slide(c, runs):
     return runs.participation / theory.participation(left)
 
 
+def gained(c):
+    return c.participation.values / theory.participation(c.early_share.values) - 1
+
+
 def below_least(c):
     """Return by how much matrices that settled fall short of the least participation."""
     least = theory.least_participation(c.p.relative_step, c.p.paths, c.p.depth)
@@ -68,7 +72,7 @@ CLAIMS = [
     claim(
         "depth-two",
         "At depth two no step, small or large, changes how paths share a mode.",
-        lambda c: c.participation.values / theory.participation(c.early_share.values) - 1,
+        gained,
         at_most=lambda c: 10 * c.p.depth * c.p.steps * float(np.finfo(c.p.precision).eps),
         domain=lambda c: "" if c.p.relative_step <= ROUNDED else NEAR_ZERO,
         why="A step multiplies both layers of all paths by one factor, at least .1, of which rounding is ten units at most.",
@@ -97,9 +101,7 @@ CLAIMS = [
     claim(
         "settles",
         "The loss settles if and only if equal paths are stable at the step, and those needed are told to return in time.",
-        lambda c: ((c.last_loss < SETTLED) == (wait(c) < 1)).where(
-            clear(c) & c.last_loss.notnull()
-        ),
+        lambda c: ((c.last_loss < SETTLED) == (wait(c) < 1)).where(clear(c) & (c.last_loss >= 0)),
         statistic="fraction",
         near=1,
         inside=lambda c: (0.02 ** (1 / max(1, clear(c).sum().item())), 1),
@@ -133,6 +135,16 @@ CLAIMS = [
         **tolerance(1, 0.03),
         why="Layers of a path stay equal, and the slide is that of a small oscillation; three percent for its size.",
         **SLIDES | {"source": SOURCE},
+    ),
+    claim(
+        "flat",
+        "A run that flow left below the edge keeps its shares.",
+        lambda c: gained(c)[c.theory.early_edge.values < 1 - BORDER],
+        at_most=lambda c: c.p.warm_step,
+        why="Only the rest of the loss is still learned; a small part of the shares.",
+        where=lambda c: c.p.depth > 2 and c.theory.early_edge.values.min() < 1 - BORDER,
+        among="runs that are told to be below the edge",
+        **OURS | {"rank": "control"},
     ),
     claim(
         "matrices-slide",

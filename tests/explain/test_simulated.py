@@ -1,5 +1,7 @@
 """The corners of a training beside what is known of them in closed form, by recursion and by Optax."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,18 +103,15 @@ def test_a_small_step_as_long_as_several_own_ones_is_on_the_same_flow(x64, name)
     options = {"batch_size": 12} if name == "schedule" else {}
     *_, simulator = simulation(**OPTIONS[name] | {"steps": 200} | options)
     for corrected in (False, True):
-        long, short = (
-            simulator.run(Corner(True, True), n, corrected=corrected).train for n in (1 / 8, 2)
-        )
+        run = partial(simulator.run, Corner(True, True), corrected=corrected)
+        long, short = run(1 / 8).train, run(2).train
         assert 0 < np.abs(long - short).max() < 1e-3 * short[:, :1].max()
 
 
 def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
     """In the limit of small rates small steps on minibatches and own ones are alike."""
     *_, simulator = simulation(learning_rate=1e-4, batch_size=4, steps=20)
-    small, own = (
-        simulator.run(Corner(True, True, step, batches=True), 1).train for step in (False, True)
-    )
+    small, own = (simulator.run(REAL._replace(step=step)).train for step in (False, True))
     assert np.allclose(small, own, rtol=1e-6)
 
 
@@ -127,7 +126,7 @@ def test_small_steps_in_single_precision_are_the_same_flow(x64):
     """Rounding of 20 x 8 gradients in single precision, each a few 1e-7 of the loss, is below 1e-4 of it."""
     single = simulation(3, steps=20)[-1]
     single.weights = simulated.SINGLE
-    assert single.large
+    assert single.single(Corner())
     assert len(single.part((1, 2)).rows) == 2
     double = simulation(3, steps=20)[-1]
     for corner in (Corner(), Corner(True, True)):

@@ -1,9 +1,10 @@
 """Time and memory of `foretrain.explain` at a usual size, and its curves beside a slower way to them.
 
 ``python benchmarks/explain_size.py [--examples N] [--steps N] [--seeds N] [--slow]`` explains a rectified network of 784, 128
-and 10 units (101,770 weights) on images of MNIST, by minibatches of 32 and cross-entropy. Seconds of processor, which all
-processes have worked, hardly depend on what else the machine does. ``--slow`` trains the first two starts of every corner once
-more, in double precision and by a small step or more for every own one, and tells the largest difference.
+and 10 units (101,770 weights) on images of MNIST, by minibatches of 32 and cross-entropy; ``--small`` one of 997 weights on
+100 examples, whose programs the second call finds compiled in the folder ``FORETRAIN_CACHE_DIR``. Seconds of processor, which
+all processes have worked, hardly depend on what else the machine does. ``--slow`` trains the first two starts of every corner
+once more, in double precision and by a small step or more for every own one, and tells the largest difference.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from foretrain.engine.cache import program_cache
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
 from foretrain.explain.own_network import Training, described
@@ -24,14 +26,15 @@ from foretrain.explain.simulated import Corner, simulator_of
 from foretrain.tasks.image_files import mnist
 
 
-def init(width, key):
-    """Weights of the network."""
+def init(sizes, key):
+    """Weights of the network of so many inputs, units and outputs."""
+    inputs, width, outputs = sizes
     first, last = jax.random.split(key)
     return {
-        "first": jax.random.normal(first, (784, width)) * (2 / 784) ** 0.5,
+        "first": jax.random.normal(first, (inputs, width)) * (2 / inputs) ** 0.5,
         "bias": jnp.zeros(width),
-        "last": jax.random.normal(last, (width, 10)) / width**0.5,
-        "shift": jnp.zeros(10),
+        "last": jax.random.normal(last, (width, outputs)) / width**0.5,
+        "shift": jnp.zeros(outputs),
     }
 
 
@@ -46,7 +49,14 @@ def network(examples: int, steps: int, width: int) -> Training:
     x, y = (np.asarray(part)[:examples] for part in (data.train_images, data.train_labels))
     x = x.reshape(len(x), -1).astype(float)
     rules = {"learning_rate": 0.1, "batch_size": min(32, examples), "loss": "cross_entropy"}
-    return described(apply, partial(init, width), x, y, steps=steps, **rules)
+    return described(apply, partial(init, (784, width, 10)), x, y, steps=steps, **rules)
+
+
+def small_network() -> Training:
+    """A training of 997 weights on 100 normal examples: squared error, rate .05, batch 20, 500 steps."""
+    x = np.random.default_rng(0).normal(size=(100, 10))
+    rules = {"learning_rate": 0.05, "batch_size": 20, "steps": 500}
+    return described(apply, partial(init, (10, 83, 1)), x, np.sin(2 * x[:, :1]), **rules)
 
 
 def slow_curves(explanation: Explanation) -> dict[Corner, np.ndarray]:
@@ -60,32 +70,47 @@ def slow_curves(explanation: Explanation) -> dict[Corner, np.ndarray]:
     }
 
 
+def _usages():
+    return [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+
+
+def _core_seconds():
+    return sum(usage.ru_utime + usage.ru_stime for usage in _usages())
+
+
 def main(words: list[str] | None = None) -> dict[str, float]:
     """Print and return what the explanation took, and how far its curves are from the slow ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name, number in (("examples", 1000), ("steps", 1500), ("width", 128), ("seeds", None)):
         parser.add_argument(f"--{name}", type=int, default=number)
-    parser.add_argument("--slow", action="store_true")
+    for name in ("slow", "small"):
+        parser.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--out", help="folder in which a call that was cut off goes on")
     arguments = parser.parse_args(words)
     source = partial(network, arguments.examples, arguments.steps, arguments.width)
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    source = small_network if arguments.small else source
+    began, screens = time.monotonic(), []
+
+    def tell(line):
+        screens.append(_core_seconds())
+        print(line)
+
+    with tempfile.TemporaryDirectory() as folder, program_cache():
         explanation = explained(
             source(),
             seeds=arguments.seeds,
             out=arguments.out or folder,
             source=source,
             cores=os.sched_getaffinity(0),
-            tell=print,
+            tell=tell,
         )
     assert explanation is not None, "without shards all is trained"
     print(explanation)
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     taken = {
-        "core seconds": sum(usage.ru_utime + usage.ru_stime for usage in usages),
+        "core seconds before the first screen": screens[0],
+        "core seconds": _core_seconds(),
         "seconds": time.monotonic() - began,
-        "bytes of the largest process": 1024.0 * max(usage.ru_maxrss for usage in usages),
+        "bytes of the largest process": 1024.0 * max(usage.ru_maxrss for usage in _usages()),
         "small steps for an own one": explanation.substeps,
     }
     if arguments.slow:

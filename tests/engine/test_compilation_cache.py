@@ -1,9 +1,12 @@
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 from altered_files import flip
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
+from foretrain.engine.cache import program_cache
 from foretrain.machine import cache_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -54,6 +57,20 @@ def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
     done = toy_sweep.sweep(tmp_path / "out", seeds=2, parameters=TINY, workers=1)
     stored = toy_sweep.by_identity(tmp_path / "out").values()
     assert (done.ran, [run.note for run in stored]) == (2, ["", ""])
+
+
+def test_a_process_keeps_its_programs_and_leaves_jax_as_it_was(cache):
+    own, kept = jax.config.jax_compilation_cache_dir, [entries(cache)]
+    jax.config.update("jax_compilation_cache_dir", None)
+    before = {**jax.config.values}
+    for _ in range(2):
+        with program_cache():
+            assert jax.jit(lambda x: 7.5 * x)(2.0) == 15
+        kept.append(entries(cache))
+    assert kept[0] != kept[1] == kept[2]
+    assert {**jax.config.values} == before
+    jax.config.update("jax_compilation_cache_dir", own)
+    reset_cache()
 
 
 def test_the_folder_follows_the_environment(monkeypatch):

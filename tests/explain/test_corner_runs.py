@@ -92,12 +92,8 @@ def test_what_is_stored_is_read_and_another_training_is_refused(tmp_path, refuse
     assert_equal(again.train([FLOW, RUN]), {FLOW: curves[FLOW], RUN: curves[RUN]})
     with pytest.raises(KeyboardInterrupt):
         again.train([FLOW._replace(substeps=3)])
-    others = (
-        {"function": lambda w, x: jax.nn.relu(x @ w[0]) @ w[1]},
-        {"batch_size": 4},
-        {"learning_rate": 0.11},
-    )
-    for other in (*others, {"number": 2}):
+    rectified = {"function": lambda w, x: jax.nn.relu(x @ w[0]) @ w[1]}
+    for other in (rectified, {"batch_size": 4}, {"learning_rate": 0.11}, {"number": 2}):
         with pytest.raises(FolderError, match="`training` = "):
             corner_runs_of(tmp_path, **other).train([RUN])
     other = make_plan("one-mode", {}, seeds=1)

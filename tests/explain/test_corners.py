@@ -83,6 +83,21 @@ def test_every_corner_is_the_network_where_both_points_are_one(case):
             assert np.allclose(there, apply(u, X), rtol=0, atol=1e-13)
 
 
+def test_traced_it_is_every_corner_with_its_slopes():
+    apply, like = NETWORKS["attention"]
+
+    def slopes(w, u, layers, gates):
+        network = corner(apply, layers=layers, gates=gates)
+        return jax.grad(lambda w: (network(w, u, X) ** 2).sum())(w)
+
+    with jax.enable_x64(True):
+        points, traced = (drawn(like), drawn(like)), jax.jit(slopes)
+        for assumed in ((True, False), (False, True)):
+            fixed = jax.jit(slopes, static_argnums=(2, 3))(*points, *assumed)
+            pairs = zip(*map(jax.tree.leaves, (traced(*points, *assumed), fixed)), strict=True)
+            assert all(np.allclose(*pair, rtol=1e-12, atol=1e-13) for pair in pairs)
+
+
 def test_the_network_with_both_to_first_order_is_its_kernels(case):
     apply, u, w = case
     change = jax.tree.map(jnp.subtract, w, u)

@@ -39,9 +39,8 @@ def scaled(factor):
     def apply(w, x):
         return factor * (network(jax.tree.map(jnp.add, start, w), x) - network(start, x))
 
-    return compared(
-        apply, begin=lambda key: jax.tree.map(jnp.zeros_like, start), learning_rate=0.2 / factor**2
-    )
+    zeros = jax.tree.map(jnp.zeros_like, start)
+    return compared(apply, begin=lambda key: zeros, learning_rate=0.2 / factor**2)
 
 
 OPTIONS = {
@@ -56,9 +55,8 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_kernel_that_stays_gives_the_run(x64, name):
     options = dict(OPTIONS[name])
-    here, there, run = compared(
-        lambda w, x: x @ w["first"][:, :2] + w["last"][0], options.pop("y", Y), **options
-    )
+    linear = lambda w, x: x @ w["first"][:, :2] + w["last"][0]  # noqa: E731
+    here, there, run = compared(linear, options.pop("y", Y), **options)
     np.testing.assert_allclose(there, here, rtol=1e-10)
     np.testing.assert_allclose(there, run, rtol=1e-10)
 

@@ -78,8 +78,7 @@ def test_random_numbers_in_a_network_are_named():
 
 
 def test_an_init_that_ignores_its_key_is_refused(x64):
-    training = described(
-        apply, lambda key: init(jax.random.key(0)), X, Y, learning_rate=0.1, steps=2
-    )
+    same = lambda key: init(jax.random.key(0))  # noqa: E731
+    training = described(apply, same, X, Y, learning_rate=0.1, steps=2)
     with pytest.raises(ArgumentError, match="`init` must draw other weights for every key"):
         starts(training, 2)

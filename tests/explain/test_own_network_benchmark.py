@@ -40,15 +40,9 @@ def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4):
     miss = np.where(text == 0, near, far)
     correction = np.where(text == 0, 0.02, 0.5)
     drawn = {"said": text, "miss": miss, "correction": correction, "miss_along": 0.4 * miss}
-    built_result = runs(AXES, SEEDS, planted, labels={"cause": ("cause", list(study.CAUSES))})
-    return Grid(
-        study.Parameters(),
-        AXES,
-        SEEDS,
-        0,
-        built_result,
-        variants={"drawn": runs(AXES, SEEDS, drawn)},
-    )
+    trained = runs(AXES, SEEDS, planted, labels={"cause": ("cause", list(study.CAUSES))})
+    variants = {"drawn": runs(AXES, SEEDS, drawn)}
+    return Grid(study.Parameters(), AXES, SEEDS, 0, trained, variants=variants)
 
 
 def test_every_sentence_can_hold_and_fail():
@@ -68,16 +62,13 @@ def test_coverage_is_the_fraction_of_groups_that_contain_the_mean_of_the_others(
     values = np.random.default_rng(0).normal(50, 5, 4000)
     # A third of a group's variance is not there where the others are as many as here.
     assert 0.92 < measurement.coverage(values, 4) < 0.97
-    assert (
-        measurement.coverage(np.r_[np.full(4, 10.0), np.full(4, 90.0)] + np.tile([0, 1], 4), 4) == 0
-    )
+    groups = np.r_[np.full(4, 10.0), np.full(4, 90.0)] + np.tile([0, 1], 4)
+    assert measurement.coverage(groups, 4) == 0
 
 
 def test_the_planted_networks_begin_at_zero(x64):
-    built_result = planted(("layers",), np.random.default_rng(0))
-    assert (
-        jnp.abs(built_result.apply(built_result.init(jax.random.key(0)), built_result.x)).max() == 0
-    )
+    network = planted(("layers",), np.random.default_rng(0))
+    assert jnp.abs(network.apply(network.init(jax.random.key(0)), network.x)).max() == 0
 
 
 @pytest.mark.parametrize("cause", study.CAUSES)
@@ -87,14 +78,13 @@ def test_a_cause_that_is_taken_out_leaves_all_else(x64, cause):
     np.testing.assert_array_equal(whole.x, without.x)
     first, *others = whole.init(jax.random.key(0))
     moved = [first + 1e-6 * jax.random.normal(jax.random.key(1), first.shape), *others]
-    built_result, other = (network.apply(moved, network.x) for network in (whole, without))
+    outputs, other = (network.apply(moved, network.x) for network in (whole, without))
     # Up to their factor, of which the rate times the square is the same, both have one kernel.
-    factor = (built_result * other).sum() / (other**2).sum()
-    assert np.allclose(built_result, factor * other, rtol=1e-4)
+    factor = (outputs * other).sum() / (other**2).sum()
+    assert np.allclose(outputs, factor * other, rtol=1e-4)
     slower = 10 if cause == "step" else 1
     assert without.options["steps"] == slower * whole.options["steps"]
     same = whole.options["learning_rate"] * factor**2, without.options["learning_rate"] * slower
     assert np.isclose(*same, rtol=1e-6)
-    assert (without.options["batch_size"] is None) == (
-        cause == "batches" or whole.options["batch_size"] is None
-    )
+    size = None if cause == "batches" else whole.options["batch_size"]
+    assert without.options["batch_size"] == size

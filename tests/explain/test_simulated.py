@@ -1,5 +1,7 @@
 """The corners of a training beside what is known of them in closed form, by recursion and by Optax."""
 
+from functools import cache, partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,6 +49,13 @@ OPTIONS = {
 }
 
 
+@cache
+def named(name):
+    """The simulation of these options, whose programs all tests share."""
+    adam = {"optimizer": name, "batch_size": 4, "weight_decay": 0.01, "learning_rate": 0.01}
+    return simulation(**OPTIONS.get(name, adam))
+
+
 # Of momentum and of a schedule the closed form and the run of Optax are held below, too.
 @pytest.mark.parametrize(
     "name",
@@ -56,7 +65,7 @@ OPTIONS = {
     ],
 )
 def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
-    training, drawn, rows, simulator = simulation(**OPTIONS[name])
+    training, drawn, rows, simulator = named(name)
     curves = simulator.run(Corner(step=True, batches=True))
     for at in range(2):
         kernel = Kernel(training, start_of(drawn, at))
@@ -69,14 +78,13 @@ def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
 
 @pytest.mark.parametrize("name", [*OPTIONS, "adam", "adamw"])
 def test_no_assumption_kept_is_the_run_of_optax(x64, name):
-    adam = {"optimizer": name, "batch_size": 4, "weight_decay": 0.01, "learning_rate": 0.01}
-    *_, simulator = simulation(**OPTIONS.get(name, adam))
+    *_, simulator = named(name)
     assert np.allclose(simulator.run(REAL).train[0], simulator.plain, rtol=1e-11, atol=0)
 
 
 @pytest.mark.parametrize("name", ["descent", "decay in batches", "momentum", "schedule"])
 def test_every_assumption_kept_is_the_closed_form(x64, name):
-    training, drawn, _, simulator = simulation(**OPTIONS[name])
+    training, drawn, _, simulator = named(name)
     curves = simulator.run(Corner(), 4)
     for at in range(2):
         exact = Kernel(training, start_of(drawn, at)).flow(simulator.at)
@@ -101,18 +109,15 @@ def test_a_small_step_as_long_as_several_own_ones_is_on_the_same_flow(x64, name)
     options = {"batch_size": 12} if name == "schedule" else {}
     *_, simulator = simulation(**OPTIONS[name] | {"steps": 200} | options)
     for corrected in (False, True):
-        long, short = (
-            simulator.run(Corner(True, True), n, corrected=corrected).train for n in (1 / 8, 2)
-        )
+        run = partial(simulator.run, Corner(True, True), corrected=corrected)
+        long, short = run(1 / 8).train, run(2).train
         assert 0 < np.abs(long - short).max() < 1e-3 * short[:, :1].max()
 
 
 def test_one_substep_of_one_stage_on_a_held_minibatch_is_a_step_of_its_own(x64):
     """In the limit of small rates small steps on minibatches and own ones are alike."""
     *_, simulator = simulation(learning_rate=1e-4, batch_size=4, steps=20)
-    small, own = (
-        simulator.run(Corner(True, True, step, batches=True), 1).train for step in (False, True)
-    )
+    small, own = (simulator.run(REAL._replace(step=step)).train for step in (False, True))
     assert np.allclose(small, own, rtol=1e-6)
 
 
@@ -127,24 +132,20 @@ def test_small_steps_in_single_precision_are_the_same_flow(x64):
     """Rounding of 20 x 8 gradients in single precision, each a few 1e-7 of the loss, is below 1e-4 of it."""
     single = simulation(3, steps=20)[-1]
     single.weights = simulated.SINGLE
-    assert single.large
+    assert single.single(Corner())
     assert len(single.part((1, 2)).rows) == 2
     double = simulation(3, steps=20)[-1]
     for corner in (Corner(), Corner(True, True)):
         here, there = single.run(corner, 2).train, double.run(corner, 2).train
         assert here.dtype == np.float64
         assert 0 < np.abs(here - there).max() < 1e-4 * there[:, :1].max()
-    own = Corner(True, True, True)
-    assert (single.run(own).train == double.run(own).train).all()
+    assert (single.run(REAL).train == double.run(REAL).train).all()
 
 
 def test_sharpness_is_that_of_the_dense_hessian(x64):
     _, drawn, *_ = simulation()
     flat, shaped = jax.flatten_util.ravel_pytree(start_of(drawn, 0))
-
-    def loss(w):
-        return ((apply(w, X) - Y) ** 2).sum() / 24
-
+    loss = lambda w: ((apply(w, X) - Y) ** 2).sum() / 24  # noqa: E731
     dense = np.linalg.eigvalsh(jax.jit(jax.hessian(lambda v: loss(shaped(v))))(flat))[-1]
     assert np.isclose(sharpness(loss, start_of(drawn, 0)), dense, rtol=1e-6)
     few = sharpness(lambda w: (w * np.array([3.0, -9.0, 1.0]) * w).sum() / 2, np.ones(3))
@@ -167,8 +168,7 @@ def test_the_corrected_flow_is_right_to_second_order_in_the_rate(x64):
     """A flow leaves a difference of the rate, a corrected one of its square."""
     plain, corrected = [], []
     for rate in (0.1, 0.05):
-        options = {"learning_rate": rate, "steps": int(8 / rate), "weight_decay": 0.02}
-        *_, simulator = simulation(1, **options)
+        simulator = simulation(1, learning_rate=rate, steps=int(8 / rate), weight_decay=0.02)[-1]
         run, flow, better = (
             simulator.run(Corner(True, True, step), 4, corrected=more).train[0, -1]
             for step, more in ((True, False), (False, False), (False, True))

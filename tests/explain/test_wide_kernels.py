@@ -59,10 +59,7 @@ def measured(units, hidden):
     def init(key):
         keys = jax.random.split(key, hidden + 1)
         sizes = [X.shape[1], *[WIDTH] * hidden, 1]
-        return [
-            jax.random.normal(item, (a, b))
-            for item, a, b in zip(keys, sizes[:-1], sizes[1:], strict=True)
-        ]
+        return [jax.random.normal(item, sizes[at : at + 2]) for at, item in enumerate(keys)]
 
     def apply(w, x):
         result = units(x @ w[0])

@@ -12,6 +12,8 @@ import os
 import platform
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from foretrain.engine.cores import processor
@@ -34,7 +36,9 @@ class CompilationCache:
 
         self._misses = 0  # programs that were compiled and are not published
         jax.monitoring.register_event_listener(self._count)
-        version = f"jax-{importlib.metadata.version('jaxlib')}-{_machine()}"
+        # Compiled programs are not shared between types of machine, which execute other instructions.
+        kind = f"{platform.machine()}-{_digest(processor('flags', 'Features').encode())[:8]}"
+        version = f"jax-{importlib.metadata.version('jaxlib')}-{kind}"
         self._entries = cache_folder() / version
         self._own: Any = cache_folder() / "in-use" / f"{os.getpid()}-{time.time_ns():x}"
         try:
@@ -100,11 +104,27 @@ class CompilationCache:
         return known
 
 
+@contextmanager
+def program_cache() -> Iterator[None]:
+    """Context in which this process keeps its programs, too, unless JAX has been told of a folder for them."""
+    import jax
+    from jax.experimental.compilation_cache.compilation_cache import reset_cache
+
+    before = {name: value for name, value in jax.config.values.items() if "cache" in name}
+    if before["jax_compilation_cache_dir"]:
+        yield
+        return
+    cache = CompilationCache()
+    reset_cache()  # JAX looks at its options only once
+    try:
+        yield
+    finally:
+        cache.close()
+        jax.monitoring.unregister_event_listener(cache._count)
+        for name, value in before.items():
+            jax.config.update(name, value)
+        reset_cache()
+
+
 def _digest(content):
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
-
-
-def _machine():
-    """Short name of what the machine can execute: compiled programs are not shared between types of it."""
-    features = processor("flags", "Features")
-    return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:8]}"

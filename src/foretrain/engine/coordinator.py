@@ -15,20 +15,8 @@ import numpy as np
 
 from foretrain import errors
 from foretrain.dynamics.program import FAILED, OUTCOMES
-from foretrain.engine import checkpoint
-from foretrain.engine.dispatch import (
-    DEATHS,
-    Group,
-    Worker,
-    choose_backend,
-    group_message,
-    lanes_key,
-    make_groups,
-    next_group,
-    overrides,
-    recall,
-    share,
-)
+from foretrain.engine import checkpoint, dispatch
+from foretrain.engine.dispatch import Group, Worker
 from foretrain.engine.places import CPU, GPU, described, take_places
 from foretrain.engine.processes import InProcess, Process, setup_message
 from foretrain.engine.progress import Progress, RemainingTime
@@ -81,7 +69,7 @@ class Coordinator:
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
-        self.groups = make_groups(self.runs, self.plan.study.estimate)
+        self.groups = dispatch.make_groups(self.runs, self.plan.study.estimate)
         trains = self.plan.study.trains
         self._places = take_places(self.workers, len(self.runs), self.on, trains=trains)
         self._backends = [place.backend for place in self._places]
@@ -107,7 +95,7 @@ class Coordinator:
         self._saved = checkpoint.find(self.folder)
         stored = (read_manifest(self.folder) or {}).get("lanes", {})
         for group, place in itertools.product(self.groups, self._places):
-            if lanes := stored.get(lanes_key(group, place.backend)):
+            if lanes := stored.get(dispatch.lanes_key(group, place.backend)):
                 group.backend, group.lanes = place.backend, lanes
         for slot in range(len(self._places)):
             self._start(slot)
@@ -134,9 +122,8 @@ class Coordinator:
         while self._left():
             if self.workers == 0 and self._answers.empty():
                 self.living[0].process.turn()
-            patience = 0 if self.workers == 0 else _TELL_S
             try:
-                number, message = self._answers.get(timeout=patience)
+                number, message = self._answers.get(timeout=_TELL_S if self.workers != 0 else 0)
             except queue.Empty:
                 self._say("running")
                 continue
@@ -161,14 +148,13 @@ class Coordinator:
                 return
             group = worker.group
             if worker.idle and (group is None or (worker.ready and not group.left)):
-                group = next_group(self.groups, list(self.living.values()), worker.backend)
+                group = dispatch.next_group(self.groups, list(self.living.values()), worker.backend)
                 if group not in (None, worker.group):
                     self._assign(worker, group)
             if worker.group is None or not worker.ready or worker.group.lanes is None:
                 continue
             worker.alone &= not worker.idle
-            taken = share(worker.group, worker, list(self.living.values()))
-            if taken:
+            if taken := dispatch.share(worker.group, worker, list(self.living.values())):
                 worker.queued.update(taken)
                 rows = [self._row(number, worker) for number in taken]
                 worker.process.send({"do": "runs", "runs": rows})
@@ -182,17 +168,16 @@ class Coordinator:
         workers = self._backends.count(worker.backend)
         trial = group.backend is None and len(set(self._backends)) > 1
         rows = [self._row(number, worker) for number in samples]
-        worker.process.send(
-            group_message(group, self.groups.index(group), rows, workers, trial=trial)
-        )
+        order = dispatch.group_message(group, self.groups.index(group), rows, workers, trial=trial)
+        worker.process.send(order)
 
     def _row(self, number, worker):
         run = self.runs[number]
         if run.parameters is not self._last:
             self._last = run.parameters
-            self._overrides = overrides(run.parameters, worker.group.parameters)
+            self._overrides = dispatch.overrides(run.parameters, worker.group.parameters)
         # A run that two workers have died with begins anew: its checkpoint may be what kills them.
-        fresh = self._deaths.get(number, 0) >= DEATHS - 1
+        fresh = self._deaths.get(number, 0) >= dispatch.DEATHS - 1
         saved = "" if fresh else self._saved.get(run.identity, "")
         # With one of another backend no backend could make the bits of the run again.
         saved = saved if f"-{worker.backend}-" in saved else None
@@ -235,14 +220,14 @@ class Coordinator:
 
     def _settle(self, group):
         """Settle where the runs of a group are made, and the lanes there, once trials tell; other workers leave it."""
-        backend = choose_backend(group, self.groups, list(self.living.values()))
+        backend = dispatch.choose_backend(group, self.groups, list(self.living.values()))
         if backend is None or backend not in group.trials:
             return
         lanes, _ = group.trials[backend]
         group.backend = backend
         with edit_manifest(self.folder) as manifest:  # another process may have settled them
             known = manifest.setdefault("lanes", {})
-            group.lanes = known.setdefault(lanes_key(group, backend), lanes)
+            group.lanes = known.setdefault(dispatch.lanes_key(group, backend), lanes)
         for worker in self.living.values():
             if worker.group is group and worker.backend != backend:
                 worker.group = None
@@ -277,11 +262,11 @@ class Coordinator:
             worker.sample = None
         begun = unfit or worker.entered or worker.sample is not None
         self._barren = 0 if begun else self._barren + 1
-        if self._barren >= DEATHS:
+        if self._barren >= dispatch.DEATHS:
             raise ForetrainError(f"Workers die before they begin ({reason}).")
         if worker.group is not None:
-            for lost in recall(worker, self._deaths, self._durable_of(worker)):
-                self._fail(lost, f"its worker died {DEATHS} times with it ({reason})")
+            for lost in dispatch.recall(worker, self._deaths, self._durable_of(worker)):
+                self._fail(lost, f"its worker died {dispatch.DEATHS} times with it ({reason})")
         if set(self.outcomes) == {OUTCOMES[FAILED]} and self._killers >= _MOST_KILLERS:
             raise ForetrainError(
                 f"The first {self._killers} runs to end took their workers with them ({reason})."

@@ -31,7 +31,7 @@ HERE = 350e6  # bytes of the process that deals out runs, with what judges and d
 COPIES = 4  # of the labelled result, while it is stored, judged and drawn
 _TRIED = 4  # most groups of a trial
 _PATIENCE_S = 60.0  # a group that takes longer to open ends the trial
-_START_S = 1.2  # of a worker: Python, JAX and XLA
+START_S = 1.2  # of a worker: Python, JAX and XLA
 _RUN_S = 3e-4  # of a run beside its steps, see benchmarks/scaling.py
 _SHORT_S = 10.0  # a host run that takes longer is not computed twice
 
@@ -59,14 +59,12 @@ class Estimate:
     @property
     def time(self) -> str:
         """The seconds in words."""
-        parts = {"run": self.run_s, "start and compile": self.open_s}
-        parts |= {"predict, judge and draw": self.conclude_s}
-        split = ", ".join(f"{_rounded(seconds)} to {what}" for what, seconds in parts.items())
-        whole = f"{'more than' if self.at_least else 'about'} {_rounded(self.seconds)}"
+        whats = "run", "start and compile", "predict, judge and draw"
+        seconds = map(_rounded, (self.run_s, self.open_s, self.conclude_s))
+        split = ", ".join(map("{} to {}".format, seconds, whats))
+        whole = f"{'more than' if self.at_least else 'about'} {_rounded(self.seconds)} on {count(self.workers, 'idle core')}"
         tried = f"{self.tried} of " * (self.tried < self.kinds) + count(self.kinds, "kind")
-        return (
-            f"{whole} on {count(self.workers, 'idle core')}: {split}, by a trial of {tried} of runs"
-        )
+        return f"{whole}: {split}, by a trial of {tried} of runs"
 
     @property
     def memory(self) -> str:
@@ -124,14 +122,14 @@ def estimate(
         kept += group.count * trial.kept
     return Estimate(
         run_s / workers,
-        _START_S + open_s / workers,
+        START_S + open_s / workers,
         conclude_s,
         workers,
         max(trial.peak + trial.observed for trial in trials.values()),
         HERE + COPIES * kept,
         len(trials),
         len(groups),
-        run_s + open_s + workers * _START_S + conclude_s,
+        run_s + open_s + workers * START_S + conclude_s,
         at_least,
     )
 

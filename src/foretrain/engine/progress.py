@@ -50,9 +50,8 @@ class RemainingTime:
         slack = max(_SLACK_S, _SLACK * now_s)
         estimates = [estimate_s, *(end - now_s for _, end in self._ends)]
         seen = self._ends[0][0] <= 0.6 * now_s
-        close = (
-            max(estimates) <= 2 * estimate_s + slack and min(estimates) >= estimate_s / 2 - slack
-        )
+        lowest, highest = estimate_s / 2 - slack, 2 * estimate_s + slack
+        close = lowest <= min(estimates) and max(estimates) <= highest
         return estimate_s if seen and close else None
 
 

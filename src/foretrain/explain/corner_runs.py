@@ -20,8 +20,7 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.program import FAILED
-from foretrain.engine.dispatch import TRIAL_S
-from foretrain.engine.estimate import Estimate
+from foretrain.engine.estimate import START_S, Estimate
 from foretrain.engine.places import usual_workers
 from foretrain.engine.processes import check_can_run_here
 from foretrain.engine.sweep import execute
@@ -51,11 +50,10 @@ from foretrain.results.journal import scan, segments
 from foretrain.results.manifest import claim_folder
 from foretrain.results.segment import runs_of
 
-_START_S = 1.2  # of a worker: Python, JAX and XLA
 _DRAW_S = 3.0  # of tables, pictures and page
 _PROGRAMS = 2e8  # bytes of compiled programs, tables and pictures
 _WORTH_S = 30.0  # seconds of simulations from which processes of their own are worth their start
-_TRIED = 4  # starts at most of the trial
+_TRIED, _TRIAL_S = 4, 0.1  # starts at most of the trial, and seconds at least
 _FIRST_ORDER = 2.0  # gradients that one of a network to first order is worth, as measured
 _CORRECTED = 3.0  # the same of a step of the corrected flow
 _SIMULATORS: dict[str, Simulator] = {}  # the latest of this process, by the hash of its training
@@ -173,12 +171,14 @@ class CornerRuns:
         programs = {}
         for p in left:
             simulation = simulation_of(p.corner)
-            program = simulation.corner._replace(step=True), simulation.corrected
-            programs.setdefault(program, []).append(self._trial[1] * _order(simulation))
+            corner = simulation.corner._replace(step=True)
+            kind = corner if self.simulator.own_programs else (corner.batches, corner.output)
+            seconds = self._trial[1] * _order(simulation)
+            programs.setdefault((kind, simulation.corrected), []).append(seconds)
         open_s = min(sum(map(min, programs.values())), sum(map(sum, programs.values())) / workers)
         whole = Estimate(
             run_s=run_s / workers,
-            open_s=open_s + _START_S * (not here),
+            open_s=open_s + START_S * (not here),
             conclude_s=before_s + _DRAW_S,
             workers=workers,
             worker=peak_memory() - before * here,
@@ -215,18 +215,19 @@ class CornerRuns:
     @cached_property
     def _trial(self) -> tuple[float, float]:
         """Seconds of a gradient of all examples from one start, and of compiling a program, by small steps of no size."""
-        simulator = self.simulator.part((0, _TRIED))
-        still = {"learning_rates": np.zeros(1), "optimizer": "sgd", "momentum": 0.0}
-        training = replace(simulator.training, **still)
-        trial = Simulator(training, simulator.starts, simulator.rows[:, :1], np.arange(2))
-        trial.weights = 0  # double precision
+        trial = self.simulator.part((0, _TRIED))
+        steps, times = (1, 2) if trial.own_programs else (trial.training.steps, len(trial.at))
+        still = {"optimizer": "sgd", "momentum": 0.0} if trial.training.adaptive else {}
+        trial.training = replace(trial.training, learning_rates=np.zeros(steps), **still)
+        trial.at, trial.weights = np.minimum(np.arange(times), 1), 0  # double precision
+        trial._programs = {} if still else trial._programs
         seconds, substeps = [], 1
-        while len(seconds) < 2 or seconds[-1] < TRIAL_S:
-            substeps = 8 ** max(0, len(seconds) - 1)
+        while len(seconds) < 2 or seconds[-1] < _TRIAL_S:
+            substeps = 4 ** max(0, len(seconds) - 1)
             began = time.process_time()
             trial.run(Corner(True, True), substeps)
             seconds.append(time.process_time() - began)
-        gradients = STAGES * substeps * len(simulator.rows)
+        gradients = STAGES * substeps * len(trial.rows)
         return seconds[-1] / gradients, max(0.0, seconds[0] - seconds[1])
 
     def _whole(self, plan: Plan) -> Plan:

@@ -16,8 +16,8 @@ At w = u all of them are the network, to rounding.
 """
 
 import os
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -28,27 +28,32 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from foretrain.errors import ForetrainError
 
 _PRODUCTS = ("dot_general", "mul", "conv_general_dilated")
+_LINEAR = (
+    "add", "sub", "neg", "add_any", "reshape", "broadcast_in_dim", "transpose", "squeeze", "expand_dims", "reduce_sum",
+    "concatenate", "copy",
+)  # fmt: skip
 _INLINED = ("jit", "pjit", "closed_call", "core_call", "remat2", "remat", "checkpoint")
 _NOT_OWN = ("jax", "foretrain", "beartype", "pytest")  # packages whose lines are not the user's
 _REFUSED = ("scan", "while", "cond", "custom_lin", "pure_callback", "io_callback")
 
 
 def corner(
-    apply: Callable[[Any, Any], Any], *, layers: bool, gates: bool
+    apply: Callable[[Any, Any], Any], *, layers: Any, gates: Any
 ) -> Callable[[Any, Any, Any], Any]:
     """The network of one corner: ``F(w, u, x)``, shaped as ``apply(w, x)``.
 
     Args:
         apply: Pure, in JAX; loops (scan, while, cond) are refused with their name and line.
         layers: True if products of layers are real, False if they are to first order around u.
-        gates: The same of everything else that is not linear.
+        gates: The same of everything else that is not linear. Either may be traced, so that one program is all four
+            networks; its first derivatives are theirs, second ones are not.
 
     Raises:
         ForetrainError: An operation cannot be taken to first order.
 
-    Cost: about three evaluations of the network; that of `apply` where both are real.
+    Cost: about three evaluations of the network, traced four; that of `apply` where both are real.
     """
-    if layers and gates:
+    if layers is True and gates is True:
         return lambda w, u, x: apply(w, x)
 
     def network(w, u, x):
@@ -60,6 +65,19 @@ def corner(
         return jax.tree.map(lambda values: values[0], outputs, is_leaf=lambda at: type(at) is tuple)
 
     return network
+
+
+@lru_cache(maxsize=8)
+def program(function: Callable, *fixed: Any) -> Any:
+    """The compiled function of all but its first arguments; the latest are kept."""
+    return jit(partial(function, *fixed))
+
+
+def jit(function: Callable, **options: Any) -> Any:
+    """``jax.jit`` of a function, on a CPU by XLA's older way to write loops: as fast, and compiled in half the time."""
+    older = jax.default_backend() == "cpu" and jax.__version_info__ < (0, 11)  # and gone later
+    plain = {"xla_cpu_use_fusion_emitters": False} if older else None
+    return jax.jit(function, compiler_options=plain, **options)
 
 
 def walk(
@@ -110,24 +128,32 @@ def _results(layers, gates, jaxpr, equation, operands):
     at_w, at_u, depends = (tuple(operand[at] for operand in operands) for at in range(3))
     on, name = frozenset().union(*depends), equation.primitive.name
     function = equation_function(jaxpr, equation)
-    if not on:
-        values_u = values_w = function(*at_u)
-    elif name in _REFUSED:
+    if on and name in _REFUSED:
         raise ForetrainError(_refusal(equation))
     # A product of two values that depend on different leaves, each on some, is one of layers.
-    elif layers if name in _PRODUCTS and all(depends) and not depends[0] & depends[1] else gates:
-        values_u, values_w = function(*at_u), function(*at_w)
+    product = name in _PRODUCTS and all(depends)
+    real = layers if product and not depends[0] & depends[1] else gates
+    values_u = function(*at_u)
+    if not on:
+        values_w = values_u
+    elif real is True or name in _LINEAR or (name in _PRODUCTS and not product):
+        values_w = function(*at_w)
     else:
-        floats = [jnp.issubdtype(jnp.result_type(value), jnp.inexact) for value in at_u]
-        moved = tuple(
-            jnp.subtract(w, u) if real else np.zeros(np.shape(u), jax.dtypes.float0)
-            for w, u, real in zip(at_w, at_u, floats, strict=True)
-        )
-        values_u, changes = jax.jvp(function, at_u, moved)
+        points = at_u
+        if real is not False:  # traced: to first order around w it is alike in value and slope
+            points = tuple(
+                jax.lax.stop_gradient(jnp.where(real, w, u)) if some else u
+                for w, u, some in zip(at_w, at_u, depends, strict=True)
+            )
+        moved = [
+            w - point if some and is_real(w) else None
+            for w, point, some in zip(at_w, points, depends, strict=True)
+        ]
+        values, changes = pushforward(function, points, moved)
         # What is no real number, such as a sign, stays as it is at u.
         values_w = [
-            value + change if jnp.issubdtype(value.dtype, jnp.inexact) else value
-            for value, change in zip(values_u, changes, strict=True)
+            value if change is None else value + change
+            for value, change in zip(values, changes, strict=True)
         ]
     return [(*pair, on) for pair in zip(values_w, values_u, strict=True)]
 
@@ -142,6 +168,24 @@ def equation_function(jaxpr, equation):
     )
     function = jaxpr_as_fun(ClosedJaxpr(single, []))
     return lambda *arguments: function(*(arguments[at] for at in places))
+
+
+def is_real(value: Any) -> bool:
+    """Return True of floating numbers, and False of whole numbers and signs."""
+    return jnp.issubdtype(jnp.result_type(value), jnp.inexact)
+
+
+def pushforward(function: Callable, values: Sequence, moved: Sequence) -> tuple[list, list]:
+    """A function's results, and their changes where values move, None not at all; None of what is no real number."""
+
+    def tangent(value, change):
+        if not is_real(value):
+            return np.zeros(jnp.shape(value), jax.dtypes.float0)
+        return jnp.zeros_like(value) if change is None else change.astype(jnp.result_type(value))
+
+    tangents = tuple(map(tangent, values, moved))
+    results, changes = jax.jvp(function, tuple(values), tangents)
+    return results, [change if is_real(change) else None for change in changes]
 
 
 def _refusal(equation):

@@ -17,6 +17,7 @@ import numpy as np
 
 from foretrain.claims.interval import interval
 from foretrain.elsewhere.curves import Measured
+from foretrain.engine.cache import program_cache
 from foretrain.errors import ForetrainError, argument_error, integer, known_options, path_argument
 from foretrain.explain.corner_runs import CornerRuns
 from foretrain.explain.curve_comparison import curve_comparison
@@ -46,6 +47,7 @@ _FIRST, _MOST = 4, 16  # starts of a look, and of all by default
 _CORRECTED = 0.2  # of the edge: up to it the first order of the step is enough
 
 
+@program_cache()
 def explain(
     apply: Callable,
     init: Callable,
@@ -93,6 +95,7 @@ def explain(
     return explanation
 
 
+@program_cache()
 def explained(
     training: Training,
     *,
@@ -146,7 +149,7 @@ def explained(
     folder, number, part = runs.folder, len(simulator.rows), part_of(shard)
     least = min(number, _FIRST if seeds is None else number)
     wanted = corners(training, from_zero=from_zero)
-    starts = _Starts(runs, 1 if simulator.large else least, least)
+    starts = _Starts(runs, 1 if simulator.single(Corner()) else least, least)
     run, linear = Simulation(run_corner(training)), Simulation(linear_corner(training))
     kernels, prediction, twins, substeps = [], None, None, None
     while True:
@@ -160,8 +163,9 @@ def explained(
             prediction, twins = kernel_prediction(kernels, rows, simulator.at, curves, along)
         planned = _planned(starts, wanted, prediction)
         if tell is not None and first:
-            before = [*training.notes, *_before(prediction, measured, simulator.at)]
-            for line in [*before, *runs.outlook(planned, time.process_time() - began_s, part[1])]:
+            for line in [*training.notes, *_before(prediction, measured, simulator.at)]:
+                tell(line)
+            for line in runs.outlook(planned, time.process_time() - began_s, part[1]):
                 tell(line)
         if part != (1, 1) and first and not runs.train_part(planned, part):
             return None
@@ -194,7 +198,7 @@ def explained(
         substeps=substeps,
         seconds=time.monotonic() - began,
         folder=folder,
-        single=simulator.large and prediction is not None,
+        single=simulator.single(Corner()) and prediction is not None,
         kernel_examples=len(kernels[0].part.x),
         measured=measured,
     )

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from foretrain.explain.corners import equation_function, walk
+from foretrain.explain.corners import equation_function, is_real, pushforward, walk
 
 _LINEAR = ("add", "sub", "neg", "convert_element_type", "copy", "add_any")
 _SCALED = ("mul", "div")  # linear where one factor is a constant
@@ -63,8 +62,7 @@ class _Chains:
     def begin(self, value):
         """A value with which a chain begins."""
         self.number += 1
-        real = jnp.issubdtype(jnp.result_type(value), jnp.inexact)
-        return _Value(value, self.number, jnp.ones(jnp.shape(value)) if real else None)
+        return _Value(value, self.number, jnp.ones(jnp.shape(value)) if is_real(value) else None)
 
     def results(self, jaxpr, equation, operands):
         """Results of one equation: they go on with the chain of its arguments, or end it."""
@@ -85,7 +83,8 @@ class _Chains:
             return list(map(self.begin, values))
         linear = name in _LINEAR or (name in _SCALED and len(moving) == 1)
         curved = any(operand.curved for operand in moving) or not linear
-        slopes = _slopes(function, operands)
+        points, slopes = zip(*((each.value, each.slope) for each in operands), strict=True)
+        slopes = pushforward(function, points, slopes)[1]
         return [
             _Value(value, moving[0].first, slope, curved)
             for value, slope in zip(values, slopes, strict=True)
@@ -97,17 +96,3 @@ class _Chains:
             if operand.curved and operand.slope is not None and id(operand.slope) not in self._seen:
                 self._seen.add(id(operand.slope))
                 self.gates.append(operand.slope)
-
-
-def _slopes(function, operands):
-    """Slopes of an equation's results by the first value of the chain; None of what is no real number."""
-
-    def tangent(value, slope):
-        if not jnp.issubdtype(jnp.result_type(value), jnp.inexact):
-            return np.zeros(jnp.shape(value), jax.dtypes.float0)
-        return jnp.zeros_like(value) if slope is None else slope.astype(jnp.result_type(value))
-
-    values = tuple(operand.value for operand in operands)
-    moved = tuple(tangent(operand.value, operand.slope) for operand in operands)
-    slopes = jax.jvp(function, values, moved)[1]
-    return [slope if jnp.issubdtype(slope.dtype, jnp.inexact) else None for slope in slopes]

@@ -9,6 +9,7 @@ from typing import Any
 from foretrain.elsewhere.curves import read_measured
 from foretrain.elsewhere.examples import read_examples
 from foretrain.elsewhere.own_model import own_model
+from foretrain.engine.cache import program_cache
 from foretrain.errors import argument_error, nearest, path_argument
 from foretrain.explain.explain import explained
 from foretrain.explain.explanation import Explanation
@@ -18,6 +19,7 @@ from foretrain.tasks.array_files import read_npy
 _EXPLAINED = ("seeds", "from_zero", "tell", "out", "cores", "shard")  # options of `explained`
 
 
+@program_cache()
 def explain_files(
     model: str | PathLike,
     data: str | PathLike,

@@ -182,9 +182,8 @@ def described(
 def starts(training: Training, number: int) -> Any:
     """Weights of several starts in float64, a leading axis of starts on every leaf."""
     drawn = [_called("init", training.init, key(_ROOT, k, "weights")) for k in range(number)]
-    stack = lambda *leaves: jnp.stack([jnp.asarray(x, float) for x in leaves])  # noqa: E731
-    stacked = jax.tree.map(stack, *drawn)
-    if number > 1 and all(bool((leaf == leaf[0]).all()) for leaf in jax.tree.leaves(stacked)):
+    stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(x, float) for x in leaves]), *drawn)
+    if number > 1 and all((leaf == leaf[0]).all() for leaf in jax.tree.leaves(stacked)):
         rule, repair = "draw other weights for every key", "Use the key that it is given."
         raise argument_error("init", rule, "gives the same for all", repair)
     return stacked

@@ -6,13 +6,13 @@ batches: how far the kernel has moved, the rate times the sharpness over two, an
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
 
 from foretrain.claims.interval import Interval, interval
+from foretrain.explain.corners import program
 from foretrain.explain.gates import changed_gates
 from foretrain.explain.kernel.kernel_recursion import Kernel, edge_share
 
@@ -79,18 +79,16 @@ def _numbers(kernels, ends, *, linearised):
     ]
     movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
     with jax.enable_x64(True):
-        gates = [float(_gates(training)(kernel.start, end)) for kernel, end in pairs]
+        gates = [float(program(_gates, training)(kernel.start, end)) for kernel, end in pairs]
     return Numbers(
         _mean(movements), _mean(edges), _mean(gates) if np.isfinite(gates).all() else None
     )
 
 
 def _mean(values):
-    values = np.array(values)
     finite = np.isfinite(values).all()
-    return interval(values) if finite else Interval(np.inf, np.nan, np.nan, "none")
+    return interval(np.array(values)) if finite else Interval(np.inf, np.nan, np.nan, "none")
 
 
-@lru_cache(maxsize=2)
-def _gates(training):
-    return jax.jit(lambda start, end: changed_gates(training.apply, start, end, training.x))
+def _gates(training, start, end):
+    return changed_gates(training.apply, start, end, training.x)

@@ -8,7 +8,7 @@ are signed and may cancel.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
 
@@ -84,16 +84,11 @@ def largest_difference(losses: np.ndarray, run: np.ndarray) -> Interval:
 
 def shapley(game: Mapping[frozenset, np.ndarray], players: Sequence[str]) -> dict[str, np.ndarray]:
     """Shapley's value of every player; `game` gives a number or an array to every set of players."""
-    many = len(players)
-    values = {}
-    for player in players:
-        others = [other for other in players if other != player]
-        values[player] = sum(
-            math.factorial(size) * math.factorial(many - 1 - size) / math.factorial(many)
-            * (game[frozenset(chosen) | {player}] - game[frozenset(chosen)])
-            for size in range(many)
-            for chosen in combinations(others, size)
-        )  # fmt: skip
+    values, orders = dict.fromkeys(players, np.zeros(())), list(permutations(players))
+    for order in orders:
+        for at, player in enumerate(order):
+            change = game[frozenset(order[: at + 1])] - game[frozenset(order[:at])]
+            values[player] = values[player] + change / len(orders)
     return values
 
 

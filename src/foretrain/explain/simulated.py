@@ -14,6 +14,7 @@ Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |gra
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
@@ -22,10 +23,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
+from jax.flatten_util import ravel_pytree
 
 from foretrain.errors import ForetrainError
-from foretrain.explain.corners import corner
+from foretrain.explain.corners import corner, jit
 from foretrain.explain.own_network import Training, batches, observed, plain_run, start_of, starts
 from foretrain.plans.place import place
 
@@ -35,6 +36,7 @@ _REACH, _WEIGHTS = np.array([0.5, 0.5, 1, 1]), np.array([1, 2, 2, 1]) / 6
 _DATA = ("x", "y", "x_test", "y_test")
 SINGLE = 1e7  # weights times examples that a corner's step sees, from which on small steps are in single precision
 _STEP = 1.0  # rate times sharpness of one substep, with which its search begins
+_DEAR = 1e8  # weights times examples times steps, above which every corner has its own program
 _AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
 _LEAST, _MOST = 1 / 64, 64  # substeps
 
@@ -141,7 +143,7 @@ Train = Callable[[Sequence[Simulation]], Mapping[Simulation, Curves]]
 
 
 class Simulator:
-    """Trains all starts in one program per network and size of its batches; step and substeps are arguments of it.
+    """Trains all starts in one program per size of batches; step, substeps and a small network's corner are arguments of it.
 
     `starts` and `rows` are those of `foretrain.explain.own_network`, `at` the steps at which losses are taken, shape (time,),
     ascending from 0.
@@ -154,12 +156,8 @@ class Simulator:
     def __init__(self, training: Training, starts: Any, rows: np.ndarray, at: np.ndarray):
         self.training, self.starts, self.rows, self.at = training, starts, rows, at
         self.weights = sum(leaf[0].size for leaf in jax.tree.leaves(starts))
+        self.own_programs = self.weights * len(training.x) * training.steps > _DEAR
         self._programs = {}
-
-    @property
-    def large(self) -> bool:
-        """True if flows on all examples are in single precision."""
-        return self.single(Corner())
 
     def single(self, corner: Corner) -> bool:
         """Return True if a corner is in single precision."""
@@ -171,9 +169,9 @@ class Simulator:
         if some is None:
             return self
         chosen = slice(some[0], sum(some))
-        starts = jax.tree.map(lambda leaf: leaf[chosen], self.starts)
-        part = Simulator(self.training, starts, self.rows[chosen], self.at)
-        part.weights, part._programs = self.weights, self._programs
+        part = copy(self)
+        part.starts = jax.tree.map(lambda leaf: leaf[chosen], self.starts)
+        part.rows = self.rows[chosen]
         return part
 
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
@@ -194,7 +192,7 @@ class Simulator:
         small = not corner.step
         batched = corner.batches and self.training.in_batches
         single = self.single(corner)
-        program = self._program(corner, batched, corrected, single)
+        program = self._program(batched, corrected, single)
         momentum = self.training.momentum
         rates, at = self.training.learning_rates, self.at
         lengths = np.ones(len(rates))
@@ -206,11 +204,12 @@ class Simulator:
         begin = jax.tree.map(lambda leaf: leaf.astype(kind), self.starts)
         rows = self.rows if batched else None
         rule = (max(1, int(substeps)), STAGES, 0.0) if small else (1, 1, momentum)
+        assumed = corner.output, corner.layers, corner.gates
         pace = at.astype(np.int32), rates.astype(kind), lengths.astype(kind)
         with jax.enable_x64(not single), warnings.catch_warnings():
             warnings.simplefilter("ignore" if single else "default")  # of what becomes single
             try:
-                curves = program(data, begin, rows, *pace, *rule)
+                curves = program(*assumed, data, begin, rows, *pace, *rule)
             except ForetrainError:
                 raise
             except Exception as error:
@@ -220,27 +219,33 @@ class Simulator:
             jax.clear_caches()  # JAX would hand constants on as it rounded them here
         return Curves(train, test, weights)
 
-    def _program(self, asked_corner, batched, corrected, single):
-        key = asked_corner._replace(step=True, batches=batched), corrected, single
+    def _program(self, batched, corrected, single):
+        key = batched, corrected, single
         if key not in self._programs:
-            network = _network(self.training.apply, asked_corner)
-            function = partial(_trained, self.training, network, corrected)
-            lanes = (None, 0, 0 if batched else None, *[None] * 6)
-            self._programs[key] = jax.jit(jax.vmap(function, in_axes=lanes))
+
+            def program(output, layers, gates, *arguments):
+                network = _network(self.training.apply, output, layers, gates)
+                function = partial(_trained, self.training, network, corrected)
+                lanes = (None, 0, 0 if batched else None, *[None] * 6)
+                return jax.vmap(function, in_axes=lanes)(*arguments)
+
+            static = (0, 1, 2) if self.own_programs or corrected else 0
+            self._programs[key] = jit(program, static_argnums=static)
         return self._programs[key]
 
     @cached_property
     def plain(self) -> np.ndarray:
         """Training loss of the first start, by Optax and nothing of this file, shape (time,)."""
         with jax.enable_x64(True):
-            curve = plain_run(self.training, start_of(self.starts, 0), self.rows[0])[1]
+            plain = jit(partial(plain_run, self.training))
+            curve = plain(start_of(self.starts, 0), self.rows[0])[1]
             return np.asarray(curve)[self.at]
 
 
 def simulator_of(training: Training, number: int, at: np.ndarray | None = None) -> Simulator:
     """The simulator of so many starts, at steps `at`, by default evenly spaced in log time."""
     with jax.enable_x64(True):
-        weights = jax.tree.map(np.asarray, starts(training, number))
+        weights = starts(training, number)
     at = log_spaced(training.steps) if at is None else at
     return Simulator(training, weights, batches(training, number), at)
 
@@ -303,34 +308,30 @@ def enough_substeps(train: Train, share: float) -> float:
     )
 
 
-def _network(apply, assumptions):
+def _network(apply, output, layers, gates):
     """The network of a corner as a function of weights, start and inputs."""
-    network = corner(apply, layers=assumptions.layers, gates=assumptions.gates)
-    if assumptions.output:
-        return network
-    return lambda w, u, x: network(w, u, x) - apply(u, x)
+    network = corner(apply, layers=layers, gates=gates)
+    return network if output else lambda w, u, x: network(w, u, x) - apply(u, x)
 
 
 def _trained(
     training, network, corrected, data, start, rows, at, rates, lengths, substeps, stages, momentum
 ):
     """Losses at the steps `at` and the last weights, from one start, in steps of `rates`, each of `lengths` own steps."""
+    training = replace(training, **data)
+    decay, (begin, shaped) = training.weight_decay, ravel_pytree(start)
+
+    def loss(w, x, y):
+        return training.loss(network(shaped(w), start, x), y)
 
     def gradient(w, seen, rate):
         x, y = (training.x, training.y) if seen is None else (training.x[seen], training.y[seen])
-        slope = jax.grad(lambda weights: training.loss(network(weights, start, x), y))
+        slope = jax.grad(partial(loss, x=x, y=y))
         if not corrected:
             return slope(w)
-
         # The gradient of eta/4 |g|^2 is eta/2 times the Hessian times g, for g of the loss with its decay.
-        def decayed(weights):
-            return jax.tree.map(lambda g, w: g + training.weight_decay * w, slope(weights), weights)
-
-        slopes = decayed(w)
-        _, turned = jax.jvp(decayed, (w,), (slopes,))
-        return jax.tree.map(lambda g, more: g + rate / 2 * more, slope(w), turned)
-
-    training = replace(training, **data)
+        decayed = lambda w: slope(w) + decay * w  # noqa: E731
+        return slope(w) + rate / 2 * jax.jvp(decayed, (w,), (decayed(w),))[1]
 
     def step(number, state):
         w, memory = state
@@ -338,42 +339,31 @@ def _trained(
         rate, own = rates[number], rates[number] / lengths[number]
         if training.adaptive:
             change, memory = training.rule(rate).update(gradient(w, seen, rate), memory, w)
-            return optax.apply_updates(w, change), memory
+            return w + change, memory
 
         def stage(at, carry):
             w, base, whole, _ = carry
             first, last = at % stages == 0, at % stages == stages - 1
-            moved = jax.tree.map(
-                lambda g, w, m: g + training.weight_decay * w + momentum * m,
-                gradient(w, seen, own), w, memory,
-            )  # fmt: skip
-            way = moved
+            way = moved = gradient(w, seen, own) + decay * w + momentum * memory
             if training.optimizer == "nesterov":  # of a flow momentum is 0
-                way = jax.tree.map(lambda v, m: v + momentum * (v - m), moved, memory)
+                way = moved + momentum * (moved - memory)
             reach, weight = jnp.asarray(_REACH)[at % stages], jnp.asarray(_WEIGHTS)[at % stages]
             weight, size = jnp.where(stages == 1, 1.0, weight), rate / substeps
-            base = jax.tree.map(lambda new, old: jnp.where(first, new, old), w, base)
-            whole = jax.tree.map(lambda old, m: jnp.where(first, 0.0, old) + weight * m, whole, way)
-            w = jax.tree.map(
-                lambda w, m, mean: w - size * jnp.where(last, mean, reach * m),
-                base, way, whole,
-            )  # fmt: skip
-            return w, base, whole, moved
+            base = jnp.where(first, w, base)
+            whole = jnp.where(first, 0.0, whole) + weight * way
+            return base - size * jnp.where(last, whole, reach * way), base, whole, moved
 
         w, *_, moved = jax.lax.fori_loop(0, stages * substeps, stage, (w, w, memory, memory))
         return w, moved
 
-    def losses(w):
-        train = training.loss(network(w, start, training.x), training.y)
-        if training.x_test is None:
-            return train, None
-        return train, training.loss(network(w, start, training.x_test), training.y_test)
+    def losses(state):
+        train = loss(state[0], training.x, training.y)
+        tested = training.x_test is not None
+        return train, loss(state[0], training.x_test, training.y_test) if tested else None
 
-    memory = jax.tree.map(jnp.zeros_like, start)
-    if training.adaptive:
-        memory = training.rule(0.0).init(start)
-    (w, _), (train, test) = observed(step, lambda state: losses(state[0]), (start, memory), at)
-    return train, test, w
+    memory = training.rule(0.0).init(begin) if training.adaptive else jnp.zeros_like(begin)
+    (w, _), (train, test) = observed(step, losses, (begin, memory), at)
+    return train, test, shaped(w)
 
 
 def _of_kind(array, kind):

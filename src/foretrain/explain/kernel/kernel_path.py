@@ -9,7 +9,6 @@ No kernel is made: K a is J (J^T a). In own steps and batches, momentum and deca
 `foretrain.explain.kernel.kernel_recursion`, with K of the step.
 """
 
-from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from foretrain.explain.corners import corner
+from foretrain.explain.corners import corner, program
 from foretrain.explain.own_network import Training, observed
 
 
@@ -27,13 +26,9 @@ def kernel_along(training: Training, start: Any, rows: np.ndarray, at: np.ndarra
     `rows` are minibatches, shape (step, example), `at` ascends from 0. Cost: every step about two gradients of all examples.
     """
     with jax.enable_x64(True):
-        losses = _program(training, tuple(at))(start, rows if training.in_batches else None)
+        followed = program(_followed, training, tuple(at))
+        losses = followed(start, rows if training.in_batches else None)
     return np.asarray(losses)
-
-
-@lru_cache(maxsize=2)
-def _program(training, at):
-    return jax.jit(partial(_followed, training, np.array(at)))
 
 
 def _followed(training, at, start, rows):
@@ -56,4 +51,4 @@ def _followed(training, at, start, rows):
 
     moved = start, jnp.zeros_like(outputs), jnp.zeros(())
     state = moved, training.rule(0.0).init(moved), outputs
-    return observed(step, lambda state: training.loss(state[2], y), state, at)[1]
+    return observed(step, lambda state: training.loss(state[2], y), state, np.array(at))[1]

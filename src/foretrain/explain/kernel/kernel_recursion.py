@@ -11,7 +11,7 @@ outputs, too. The flow of squared error has the closed form e^{-K t/n}. Any rule
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
@@ -21,7 +21,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from foretrain.errors import ForetrainError, TooLarge
-from foretrain.explain.corners import corner
+from foretrain.explain.corners import corner, program
 from foretrain.explain.kernel.kernel_values import kernel_function
 from foretrain.explain.own_network import Training, observed
 from foretrain.explain.simulated import Curves
@@ -73,9 +73,9 @@ class Kernel:
         """The linearised network from this start at the steps `at`, in own steps and batches `rows`, (step, example)."""
         with jax.enable_x64(True):
             seen = rows if self.training.in_batches else None
-            program = _program(self.training, self.tail, tuple(at))
-            (moved, _), (train, test) = program(self.values, self.outputs, self.shrinking, seen)
-            weights = _mover(self.training)(self.start, *moved)
+            recursion = program(_recursion, self.training, self.tail, tuple(at))
+            (moved, _), (train, test) = recursion(self.values, self.outputs, self.shrinking, seen)
+            weights = program(_moved, self.training)(self.start, *moved)
         return Curves(np.asarray(train), None if test is None else np.asarray(test), weights)
 
     def values_at(self, weights: Any) -> np.ndarray:
@@ -125,7 +125,7 @@ def edge_share(
     `weights`, or of the network linearised at `start` if `linearised`.
     """
     with jax.enable_x64(True):
-        top = float(_top(training, linearised)(start, weights))
+        top = float(program(_top, training, linearised)(start, weights))
     ahead = 2 * training.momentum * (training.optimizer == "nesterov")
     return float(learning_rate) * top / 2 / (1 + training.momentum) * (1 + ahead)
 
@@ -135,21 +135,11 @@ def diverged(train: np.ndarray) -> bool:
     return not (np.isfinite(train).all() and train.max() <= _GROWN * train[0])
 
 
-@lru_cache(maxsize=4)
-def _top(training, linearised):
-    """The sharpness of the training loss as a compiled function of start and weights."""
+def _top(training, linearised, start, weights):
+    """The sharpness of the training loss."""
     network = corner(training.apply, layers=not linearised, gates=not linearised)
-
-    def top(start, weights):
-        loss = lambda w: training.loss(network(w, start, training.x), training.y)  # noqa: E731
-        return sharpness(loss, weights)
-
-    return jax.jit(top)
-
-
-@lru_cache(maxsize=2)
-def _program(training, tail, at):
-    return jax.jit(partial(_recursion, training, tail, np.array(at)))
+    loss = lambda w: training.loss(network(w, start, training.x), training.y)  # noqa: E731
+    return sharpness(loss, weights)
 
 
 def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
@@ -181,18 +171,13 @@ def _recursion(training, tail, at, kernel, outputs, shrinking, rows):
         return train, test
 
     zeros = jnp.zeros(kernel.shape[1]), jnp.zeros(())
-    return observed(step, read, (zeros, training.rule(0.0).init(zeros)), at)
+    return observed(step, read, (zeros, training.rule(0.0).init(zeros)), np.array(at))
 
 
-@lru_cache(maxsize=2)
-def _mover(training):
-    """The weights u + J^T alpha + beta u as a compiled function of u, alpha and beta."""
-
-    def weights(start, alpha, beta):
-        _, pull = jax.vjp(lambda w: training.apply(w, training.x).ravel(), start)
-        return jax.tree.map(lambda u, more: u + more + beta * u, start, pull(alpha)[0])
-
-    return jax.jit(weights)
+def _moved(training, start, alpha, beta):
+    """The weights u + J^T alpha + beta u."""
+    _, pull = jax.vjp(lambda w: training.apply(w, training.x).ravel(), start)
+    return jax.tree.map(lambda u, more: u + more + beta * u, start, pull(alpha)[0])
 
 
 def sharpness(loss: Callable[[Any], Any], weights: Any) -> Any:

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from foretrain.explain.corners import equation_function, walk
+from foretrain.explain.corners import equation_function, jit, walk
 from foretrain.explain.own_network import Training
 
 _TOGETHER = 32  # columns of a kernel, or outputs of an example, made at once
@@ -32,7 +32,7 @@ def kernel_function(training: Training) -> Callable[[Any], tuple[Any, Any, Any]]
     x = np.concatenate([training.x] + ([] if training.x_test is None else [training.x_test]))
     parts = training.apply, len(training.x)
     by_layers, by_columns, column = (
-        jax.jit(partial(function, *parts)) for function in (_by_layers, _by_columns, _column)
+        jit(partial(function, *parts)) for function in (_by_layers, _by_columns, _column)
     )
     chosen: list[Callable] = []
 
@@ -45,11 +45,8 @@ def kernel_function(training: Training) -> Callable[[Any], tuple[Any, Any, Any]]
         return chosen[0](w, x)
 
     def right(values, w):
-        for at in (0, values.shape[1] // 2):
-            expected = column(w, x, at)
-            if not np.abs(values[:, at] - expected).max() <= _AGREE * np.abs(expected).max():
-                return False
-        return True
+        pairs = ((values[:, at], column(w, x, at)) for at in (0, values.shape[1] // 2))
+        return all(np.abs(a - b).max() <= _AGREE * np.abs(b).max() for a, b in pairs)
 
     return kernel
 

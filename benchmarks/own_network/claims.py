@@ -72,12 +72,6 @@ def nothing(c):
     return c.p.plant == "nothing"
 
 
-def halved(c):
-    """Return the miss of the kernel along its way over that of the kernel at the start, where that is known to be near."""
-    drawn = c["drawn"]
-    return (drawn.miss_along / drawn.miss).where(drawn.correction < NEAR)
-
-
 HEAD = {"rank": "headline", "source": SOURCE}
 CLAIMS = [
     claim(
@@ -147,18 +141,5 @@ CLAIMS = [
         of="drawn",
         why="The threshold was read off fifty other networks, of which 30 of 30 did.",
         **HEAD,
-    ),
-    claim(
-        "along-its-way",
-        "The kernel along its way misses by less than two thirds of what the kernel at the start does, where its correction "
-        "is below a tenth.",
-        halved,
-        near=0.4,
-        inside=(0, 2 / 3),
-        statistic="median",
-        where=nothing,
-        among="networks whose correction is below a tenth",
-        source=SOURCE,
-        why="Where the kernel's change is of order e the one misses by e, the other by its square; in others it was .4.",
     ),
 ]

@@ -22,7 +22,7 @@ AXES = {"plant": study.PLANTS}
 SEEDS = 20
 
 
-def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4, ratio=0.4):
+def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4):
     """Networks of which all is said as it is, but for what is spoilt."""
     shares, worth = np.zeros((2, len(study.PLANTS), SEEDS, 4))
     covered = np.full(shares.shape, np.nan)
@@ -39,7 +39,7 @@ def grid(share=95.0, swapped=0, gap=0.001, hits=0.93, near=0.05, far=0.4, ratio=
     text = np.repeat([0, 2], SEEDS // 2)
     miss = np.where(text == 0, near, far)
     correction = np.where(text == 0, 0.02, 0.5)
-    drawn = {"said": text, "miss": miss, "correction": correction, "miss_along": ratio * miss}
+    drawn = {"said": text, "miss": miss, "correction": correction, "miss_along": 0.4 * miss}
     trained = runs(AXES, SEEDS, planted, labels={"cause": ("cause", list(study.CAUSES))})
     variants = {"drawn": runs(AXES, SEEDS, drawn)}
     return Grid(study.Parameters(), AXES, SEEDS, 0, trained, variants=variants)
@@ -53,7 +53,6 @@ def test_every_sentence_can_hold_and_fail():
         "intervals": lambda: grid(hits=0.8),
         "will-do": lambda: grid(near=0.12),
         "not-to-be-trusted": lambda: grid(far=0.08),
-        "along-its-way": lambda: grid(ratio=0.8),
     }
     with words(STUDY):
         check(FOLDER, grid, spoilt)

@@ -185,9 +185,7 @@ def pushforward(function: Callable, values: Sequence, moved: Sequence) -> tuple[
 
     tangents = tuple(map(tangent, values, moved))
     results, changes = jax.jvp(function, tuple(values), tangents)
-    return results, [
-        change if is_real(result) else None for result, change in zip(results, changes, strict=True)
-    ]
+    return results, [change if is_real(change) else None for change in changes]
 
 
 def _refusal(equation):

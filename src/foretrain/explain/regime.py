@@ -79,8 +79,7 @@ def _numbers(kernels, ends, *, linearised):
     ]
     movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
     with jax.enable_x64(True):
-        changed = program(changed_gates, training.apply)
-        gates = [float(changed(kernel.start, end, training.x)) for kernel, end in pairs]
+        gates = [float(program(_gates, training)(kernel.start, end)) for kernel, end in pairs]
     return Numbers(
         _mean(movements), _mean(edges), _mean(gates) if np.isfinite(gates).all() else None
     )
@@ -89,3 +88,7 @@ def _numbers(kernels, ends, *, linearised):
 def _mean(values):
     finite = np.isfinite(values).all()
     return interval(np.array(values)) if finite else Interval(np.inf, np.nan, np.nan, "none")
+
+
+def _gates(training, start, end):
+    return changed_gates(training.apply, start, end, training.x)

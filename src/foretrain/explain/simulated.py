@@ -319,7 +319,7 @@ def _trained(
 ):
     """Losses at the steps `at` and the last weights, from one start, in steps of `rates`, each of `lengths` own steps."""
     training = replace(training, **data)
-    decay, (first_weights, shaped) = training.weight_decay, ravel_pytree(start)
+    decay, (begin, shaped) = training.weight_decay, ravel_pytree(start)
 
     def loss(w, x, y):
         return training.loss(network(shaped(w), start, x), y)
@@ -361,10 +361,8 @@ def _trained(
         tested = training.x_test is not None
         return train, loss(state[0], training.x_test, training.y_test) if tested else None
 
-    memory = jnp.zeros_like(first_weights)
-    if training.adaptive:
-        memory = training.rule(0.0).init(first_weights)
-    (w, _), (train, test) = observed(step, losses, (first_weights, memory), at)
+    memory = training.rule(0.0).init(begin) if training.adaptive else jnp.zeros_like(begin)
+    (w, _), (train, test) = observed(step, losses, (begin, memory), at)
     return train, test, shaped(w)
 
 

@@ -45,17 +45,10 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with files of large budgets: no core is idle at the end while another is at the last of them.
-
-    First is the file that makes the routing folder, so that no other waits for it.
-    """
-    long = tomllib.loads((processor.TESTS / "budgets.toml").read_text("utf-8"))["files"]
-
-    def place(item):
-        name = item.path.relative_to(processor.TESTS).as_posix()
-        return name != "test_cli.py", name not in long
-
-    items.sort(key=place)
+    """Begin with files of large budgets, in their order: no core is idle at the end while another is at the last of them."""
+    long = [*tomllib.loads((processor.TESTS / "budgets.toml").read_text("utf-8"))["files"]]
+    places = {processor.TESTS / name: place for place, name in enumerate(long)}
+    items.sort(key=lambda item: places.get(item.path, len(long)))
 
 
 def pytest_collection_finish():

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from importlib.metadata import version
 
 import annotated
 import processor
@@ -38,6 +39,8 @@ def pytest_configure(config):
         from foretrain.registry.small import compile_plainly
 
         compile_plainly()  # small programs are compiled more often than run
+        if version("jaxlib") < "0.11":  # as of other options, which a later XLA may not know
+            os.environ["XLA_FLAGS"] += " --xla_cpu_parallel_codegen_split_count=1"
         settings.load_profile("fast")
     if name is not None or config.getoption("dist", "no") == "no":
         pin_to_one_core(int((name or "gw0").removeprefix("gw")))
@@ -161,6 +164,7 @@ def programs_are_dropped_where_they_are_many():
     if "jax" in sys.modules:
         sys.modules["jax"].clear_caches()
     gc.collect()
+    gc.freeze()  # what is left is not looked at again
     if sys.platform == "linux":  # what has been freed goes back to the system
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     LEFT[0] = _own("VmRSS")

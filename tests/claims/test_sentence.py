@@ -294,8 +294,6 @@ def test_a_domain_is_fixed_before_the_run():
 def test_a_mean_with_a_run_that_lies_apart_says_so():
     rare = spread(0.1)
     rare[3] = 5.0
-    assert (
-        judged(lambda cell: rare).note
-        == "1 of 10 runs lies apart; the mean of the others is 0.1004."
-    )
+    note = "1 of 10 runs lies apart; the mean of the others is 0.1004."
+    assert judged(lambda cell: rare).note == note
     assert judged(lambda cell: rare, statistic="median").note == ""

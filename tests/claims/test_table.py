@@ -199,7 +199,7 @@ def test_a_terminal_that_knows_colours_gets_them(monkeypatch):
 
 
 def test_no_claims_print_as_such():
-    assert str(ClaimTable()) == "No claims: no sentence of the study speaks of these parameters."
+    assert str(ClaimTable()) == "No claims: the study has no sentence on these parameters."
     assert len(ClaimTable().to_dataframe()) == 0
     assert "No claims." in ClaimTable()._repr_html_()
 

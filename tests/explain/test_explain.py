@@ -95,6 +95,8 @@ def test_what_is_open_is_which_cause_is_first_whether_there_is_a_gap_and_the_reg
 
 def test_the_parts_add_up_to_the_gap(answer):
     for shares, curves in ((answer.shares, answer.train), (answer.test_shares, answer.test)):
+        whole = sum(item.values for item in shares.causes)
+        assert np.allclose(whole, shares.gap, rtol=0, atol=1e-12)
         first = curves[answer.run][:, :1]
         gap = (curves[answer.run] - curves[Corner()]) / first
         below = (curves[answer.run] <= first) & (curves[Corner()] <= first)

@@ -39,7 +39,7 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
         corrected = next((other for other in first if other.id == row.corrects), None)
         yield _row(row, column, width, fit, *own, corrected=corrected)
     if others or not first:
-        none = "No claims: no sentence of the study speaks of these parameters."
+        none = "No claims: the study has no sentence on these parameters."
         rest = f"{len(others)} more: {facts.tally(others)}" if others else none
         yield _hung(rest, width, fit)
     for reason, sentences in list(shared.items())[:_MOST_REASONS]:

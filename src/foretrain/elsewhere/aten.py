@@ -100,6 +100,10 @@ def _norm(x, order=2, dim=None, keepdim=False, dtype=None):
     return jnp.linalg.vector_norm(x, axis=_axes(dim), keepdims=keepdim, ord=order)
 
 
+def _places(dims, x):
+    return {d % x.ndim for d in _axes(dims) or ()}
+
+
 def _extreme(function):
     """Return the largest or smallest; along an axis only values are read, not their places."""
     return lambda x, dim=None, keepdim=False: (
@@ -262,7 +266,3 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "unsqueeze": jnp.expand_dims,
     "var": _var,
 }  # fmt: skip
-
-
-def _places(dims, x):
-    return {d % x.ndim for d in _axes(dims) or ()}

@@ -268,9 +268,8 @@ class Coordinator:
             for lost in dispatch.recall(worker, self._deaths, self._durable_of(worker)):
                 self._fail(lost, f"its worker died {dispatch.DEATHS} times with it ({reason})")
         if set(self.outcomes) == {OUTCOMES[FAILED]} and self._killers >= _MOST_KILLERS:
-            raise ForetrainError(
-                f"The first {self._killers} runs to end took their workers with them ({reason})."
-            )
+            first = f"The first {self._killers} runs to end took their workers with them"
+            raise ForetrainError(f"{first} ({reason}).")
         self._saved.update(checkpoint.find(self.folder))
         if unfit:
             self._remark = f"The GPU is left out, its worker ended before its first run ({reason})."

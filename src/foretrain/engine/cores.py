@@ -113,9 +113,10 @@ def pin_to_free_core() -> frozenset[int]:
 
 
 def pin(core: int) -> None:
-    """Pin this process to the core of a number, before JAX starts, and NumPy to one thread: two there take ten times as long.
+    """Pin this process to the core that the system numbers `core`. To be called before JAX starts.
 
-    Where the system cannot pin (macOS), XLA is told to use one thread instead.
+    NumPy gets one thread, since two on one core take ten times as long. Where the system cannot pin (macOS), XLA is told to
+    use one thread instead.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})

@@ -59,10 +59,11 @@ class Estimate:
     @property
     def time(self) -> str:
         """The seconds in words."""
-        whats = "run", "start and compile", "predict, judge and draw"
-        seconds = map(_rounded, (self.run_s, self.open_s, self.conclude_s))
-        split = ", ".join(map("{} to {}".format, seconds, whats))
-        whole = f"{'more than' if self.at_least else 'about'} {_rounded(self.seconds)} on {count(self.workers, 'idle core')}"
+        parts = {"run": self.run_s, "start and compile": self.open_s}
+        parts |= {"predict, judge and draw": self.conclude_s}
+        split = ", ".join(f"{_rounded(seconds)} to {what}" for what, seconds in parts.items())
+        whole = f"{'more than' if self.at_least else 'about'} {_rounded(self.seconds)}"
+        whole += f" on {count(self.workers, 'idle core')}"
         tried = f"{self.tried} of " * (self.tried < self.kinds) + count(self.kinds, "kind")
         return f"{whole}: {split}, by a trial of {tried} of runs"
 

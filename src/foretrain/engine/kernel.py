@@ -13,12 +13,11 @@ from jax import lax
 
 from foretrain.dynamics.program import DIVERGED, OUT_OF_STEPS, RUNNING, Completed
 
-# On a CPU XLA copies the weights in every step unless it looks at the loop as a whole, and uses half of the vector units
-# of a core with 512 bits: together up to a sixth of a step. Given here and not by XLA_FLAGS, they hold wherever JAX was
-# started, so that the bits do not depend on it.
-# On a GPU XLA times several kernels for each product while it compiles, and takes another one in another process: bits
-# would differ. Without it, and without sums in the order of arrival, the perceptron of grokking is as fast on an H100 and
-# compiles in a sixth of the time.
+# On a CPU XLA copies the weights in every step unless it looks at the loop as a whole, and uses half of the vector units of
+# a core with 512 bits: together up to a sixth of a step. Given here and not by XLA_FLAGS, they hold wherever JAX was
+# started, so that the bits do not depend on it. On a GPU XLA times several kernels for each product while it compiles, and
+# takes another one in another process: bits would differ. Without it, and without sums in the order of arrival, the
+# perceptron of grokking is as fast on an H100 and compiles in a sixth of the time.
 _OPTIONS: dict[str, dict[str, bool | int]] = {
     "cpu": {
         "xla_cpu_copy_insertion_use_region_analysis": True,

@@ -329,8 +329,11 @@ def _trained(
         slope = jax.grad(partial(loss, x=x, y=y))
         if not corrected:
             return slope(w)
+
         # The gradient of eta/4 |g|^2 is eta/2 times the Hessian times g, for g of the loss with its decay.
-        decayed = lambda w: slope(w) + decay * w  # noqa: E731
+        def decayed(w):
+            return slope(w) + decay * w
+
         return slope(w) + rate / 2 * jax.jvp(decayed, (w,), (decayed(w),))[1]
 
     def step(number, state):

@@ -53,22 +53,31 @@ def levels(eigenvalues: np.ndarray, context: int) -> np.ndarray:
 
 
 def settling(eigenvalues: np.ndarray, context: int) -> np.ndarray:
-    """Return the time (mode - 1,) in which a head on a mode forgets the next one, the slowest that it does on a level."""
+    """Return the time (mode - 1,) in which a head on a mode forgets the next one, the slowest that it does on a level.
+
+    Its key and query, off by (e, d), move as e' = u l^2 (d - e), d' = u l (l e - L d) for eigenvalues L and l and a mode of
+    strength u^3: at u l^2 (L - l) / (L + l), for a long context.
+    """
     first, second = eigenvalues[:-1], eigenvalues[1:]
     weight = strengths(eigenvalues, context)[:-1] ** (1 / 3)
     return (first + second) / (weight * second**2 * (first - second))
 
 
 def coupling(eigenvalues: np.ndarray, context: int) -> float:
-    """Return what waiting heads feel of those that leave, relatively, over the scale of the initial weights."""
+    """Return what waiting heads feel of those that leave, relatively, over the scale of the initial weights.
+
+    A head of weights sigma moves by sigma lambda^2 a time, and of each mode but the last it feels for about
+    (L + l) / ((L - l) u l^2) that the head on it is not aligned yet.
+    """
     return float((settling(eigenvalues, context) * eigenvalues[1:] ** 2).sum())
 
 
 def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queries) -> np.ndarray:
     """Tell from small weights when half of the fall to each mode is over, and which head learns it.
 
-    Until it leaves a head moves as if there were no other, over the modes that none has learned, and is infinite after a
-    finite time. For the heads that wait a mode counts as learned 1 / (l^2 u) before.
+    Until it leaves a head moves as if there were no other, v' = sum_d k_d l_d^2 q_d, k_d' = v l_d^2 q_d and
+    q_d' = v l_d^2 k_d over the modes that none has learned, and is infinite after a finite time. For the heads that wait
+    a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
 
     Initial weights `value` (head,), `keys` and `queries` (head, mode) are along the modes of the inputs; the flow is followed
     to the time `most`. Times and numbers of heads, (2, mode), are nan for a mode that is not learned.

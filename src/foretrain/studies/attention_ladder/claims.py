@@ -74,7 +74,7 @@ CLAIMS = [
         "Which head learns which mode is told before training from the initial weights.",
         lambda c: share(c, c.learner == c.theory.learner),
         where=lambda c: c.p.heads > 1,
-        domain=lambda c: "" if least_share(c) > 1 / c.p.heads else "its error allows a guess",
+        domain=lambda c: "" if least_share(c) > 1 / c.p.heads else "a guess would be allowed",
         why="Two heads that leave within each other's error may change places, a share of twice that, or one mode in five.",
         **SHARE | {"inside": lambda c: (least_share(c), 1.0)},
         **ROW,

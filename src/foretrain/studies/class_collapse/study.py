@@ -179,7 +179,10 @@ def program(p):
 
 
 def closed_form(start, decayed, normalised):
-    """Return points under the flow once deviations from class means have fallen to shares `decayed`, (share, sample, 2)."""
+    """Return points under the flow once deviations from class means have fallen to shares `decayed`, (share, sample, 2).
+
+    Means of classes stay; under l_0/Z all points are then rescaled to the Z of the start.
+    """
     grouped = start.reshape(CLASSES, -1, start.shape[1])
     means = grouped.mean(1, keepdims=True)
     points = means + np.reshape(decayed, (-1, 1, 1, 1)) * (grouped - means)

@@ -84,7 +84,11 @@ def start(p, seed):
 
 
 def kernel(parts):
-    """J J^T of all entries of all maps by all weights, entries in the order (output_domain, o, input_domain, d)."""
+    """J J^T of all entries of all maps by all weights, entries in the order (output_domain, o, input_domain, d).
+
+    A module is a deep linear network from all its inputs to all its outputs: with D, H, E its decoders one above the other,
+    its hidden matrix and its encoders side by side, J J^T = DH(DH)^T (x) 1 + D D^T (x) E^T E + 1 (x) (HE)^T HE.
+    """
     encoders, _, decoders = parts[0]
     m, width, outs = encoders.shape[1] * encoders.shape[2], encoders.shape[-1], decoders.shape[-2]
     total = np.zeros((m * outs * m * width,) * 2)

@@ -56,7 +56,10 @@ def curvatures(b1, b2, trained, shape, untrained):
 
 
 def winner_count(p, shared=True):
-    """Curvatures that are not zero once the race is over: of the shared pathway, or of K M separate ones."""
+    """Curvatures that are not zero once the race is over: of the shared pathway, or of K M separate ones.
+
+    By Aoyagi's coefficient lambda(widths, r) - lambda(widths - r, 0), doubled: what is left is r (H_0 + H_L) - r^2.
+    """
     (m, k), data = domains(p), items_task("unit")
     outputs, inputs = data.output_modes.shape[0], len(data.variances)
     r, width, many = len(data.variances), p.hidden_width, m if shared else 1

@@ -8,6 +8,9 @@ Layer by layer, from the input on:
 2. within each synchronised block S the basis is changed, (26): ``C = (W_SQ)^+`` with Q as many columns as the block's
    preactivations have dimensions, chosen so that W_SQ has full rank, and ``W_out -> W_out W_SQ``. The block's new nodes are as
    many as Q, and read Q by the identity. Columns that step 1 removed are never chosen.
+
+C may have negative entries, so it does not commute with the rectifier. What holds exactly, on the data, is
+``f^ = r_S(x) (C W f)`` with the gates r of the network as it was.
 """
 
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ def muon_domain(c):
 def alone_domain(c):
     """Return the same of the largest mode alone, beside which others may be left."""
     rest = theory.muon_rest(c.p.learning_rate, strengths(c.p) / c.p.paths, c.p.share, c.p.depth)
-    few = rest < theory.REST and c.p.decay <= 0.5 and c.p.share > LATE
+    few = rest < theory.REST and c.p.decay < LATE < c.p.share
     return muon_domain(c) or ("" if few else "other modes may be left beside the largest")
 
 

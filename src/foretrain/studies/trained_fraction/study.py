@@ -51,7 +51,10 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
-    """Predict the error of every pair in the limit of small initial weights, by the components of the trained pairs."""
+    """Predict the error of every pair in the limit of small initial weights, by the components of the trained pairs.
+
+    Zero within one, that of unrelated bases across, and of answering zero, <|y|^2>/2, where a domain is never trained.
+    """
     data = items_task(p.level_weights)
     modes, power = (data.singular_values, data.variances), data.output_power
     across = error_across_components(*modes, output_power=power)

@@ -34,7 +34,9 @@ def window(paths: int, depth: int) -> float:
 def least_participation(relative_step: float, paths: int, depth: int) -> float:
     """Return the fewest paths, (sum p)^2 / sum p^2, that carry a mode on a minimum that a step can end on.
 
-    Those of one leader and equal followers; 1 up to f = 1, and M beyond the window.
+    No layers of matrices are flatter than balanced ones of the same shares. Of shares with one sum and one sharpness those of
+    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f. It is 1
+    up to f = 1, and M beyond the window.
     """
     if not 1 < relative_step < window(paths, depth):
         return 1.0 if relative_step <= 1 else float(paths)
@@ -64,6 +66,7 @@ def pull(paths: int, relative_step: float, depth: int) -> float:
 def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
     """Return the steps until enough paths carry a mode again for a stable minimum; infinity where there is none.
 
+    While k paths oscillate, a^(2-L) of a path that carries nothing falls by (L-2) `pull` in a step, until it joins them.
     The shares (M,) are those before the step is raised, above 0.
     """
     if relative_step >= window(len(shares), depth):
@@ -80,7 +83,8 @@ def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
 def shares_of_flow(start: np.ndarray, depth: int) -> np.ndarray:
     """Return the shares on which gradient flow ends from paths of equal layers.
 
-    The weights of a layer of each path are `start` (M,), above 0, and paths start below 1 together.
+    A layer of path m grows as da/dt = a^(L-1) e(t): a^(2-L) falls by the same amount in all paths, or ln a rises by it. The
+    weights of a layer of each path are `start` (M,), above 0, and paths start below 1 together.
     """
     if depth == 2:
         return start**2 / (start**2).sum()
@@ -93,6 +97,8 @@ def shares_of_flow(start: np.ndarray, depth: int) -> np.ndarray:
 def slide(shares: np.ndarray, depth: int, most: float) -> np.ndarray:
     """Return the shares that are left where paths slide down their minima until the sharpness is `most`.
 
+    An oscillation across the minima moves weights down the slope of the sharpness within them: a layer of path m by
+    -(2 (L-1) a^(2L-3) - k a^(L-1)), where k leaves sum_m a^L as it is. Followers keep their order, the leader gives.
     The `shares` (M,) to begin with, above 0, are returned where they are flat enough, where `most` is nan, and at depth two,
     where all minima are alike; equal shares are where `most` lies below their sharpness.
     """

@@ -1,8 +1,9 @@
 """Spectral descent of deep linear paths: every singular value of every layer grows by the same amount a step.
 
-M paths of L layers add up to modes of strengths s; time is the step times the learning rate. Derived, with what Muon does, in
-``docs/studies/muon-race.md``; that smaller modes converge first is a result of Rhee, Simon & Karkada (2026), arXiv 2606.30509,
-of which the abstract alone was read.
+M paths of L layers add up to modes of strengths s. Where layers are aligned the gradient of each is (s - p) a^(L-1) per mode,
+of which spectral descent takes the sign: a(t) = a_0 + t, t being the step times the learning rate. Derived, with what Muon
+does, in ``docs/studies/muon-race.md``; that smaller modes converge first is a result of Rhee, Simon & Karkada (2026),
+arXiv 2606.30509, of which the abstract alone was read.
 """
 
 from typing import Any
@@ -36,7 +37,9 @@ def muon_band(learning_rate: float, init_scale: float, shortest: float) -> tuple
 def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
     """Return by what factor all modes of square layers are within reach of Muon, below 1 where the weakest may be lost.
 
-    The lesser of two: when it is nearly learned, and of the weakest direction that half of all random layers have.
+    Of the gradient's norm the weakest mode has r = s_n / |s|. Growth by SHORTEST beside LONGEST leaves, when the mode is
+    nearly learned, r (1 - fraction) (SHORTEST / LONGEST)^(L-1), to be LEAST. A direction of y of the others grows as fast
+    as they from GAIN r y^(L-1) = y on; half of all random layers have one below .5447 / n (Edelman 1988).
     """
     r = strengths.min() / np.linalg.norm(strengths)
     late = r * (1 - fraction) * (SHORTEST / LONGEST) ** (depth - 1) / LEAST
@@ -46,7 +49,8 @@ def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
 def muon_rest(learning_rate: float, strengths: np.ndarray, fraction: float, depth: int) -> float:
     """Return how large the gradient of learned modes is at most beside that of the first one, up to its fraction, under Muon.
 
-    Strengths are those over the number of paths; learned layers are off by LONGEST times LAG steps at most.
+    Strengths are those over the number of paths. Learned layers a are off by D, LONGEST times LAG steps, at most; A is that of
+    the first one: L D |a^(2L-2)| / ((1 - q) q^(1-1/L) A^(2L-1)).
     """
     layers = strengths ** (1 / depth)
     off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))

@@ -116,7 +116,7 @@ def check_options(
     if on is not None:
         one_of("on", on, (CPU, GPU))
     if on == GPU and GPU not in places.backends():
-        repair = "Try `nvidia-smi`, and docs.jax.dev/en/latest/installation.html for JAX on it."
+        repair = "Try `nvidia-smi`, or docs.jax.dev/en/latest/installation.html (JAX on a GPU)."
         raise argument_error("on", "be cpu where JAX finds no GPU", "is gpu", repair)
     if on == GPU and workers == 0:
         raise argument_error("on", "be left out without workers", "is gpu", "Try `workers=1`.")

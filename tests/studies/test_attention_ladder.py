@@ -79,8 +79,8 @@ def test_heads_leave_as_told_and_not_as_told_of_other_data(heads):
     times, carrying = theory.drops(SPECTRUM, CONTEXT, 1e6, *weights)
     assert list(np.isfinite(times)) == [mode < heads for mode in range(3)]
     np.testing.assert_array_equal(carrying[:heads], carriers[: min(heads, 3)])
-    # A few times the scale of the start.
-    np.testing.assert_allclose(times[:heads], seen, rtol=10 * scale)
+    # A part of the scale of the start; without `HALF_WAY` the first fall is off by twice that.
+    np.testing.assert_allclose(times[:heads], seen, rtol=0.3 * scale)
     other = theory.drops(SPECTRUM[::-1], CONTEXT, 1e6, *weights)[0]
     assert abs(np.nanmin(other) / seen[0] - 1) > 0.1
     assert np.isnan(theory.drops(SPECTRUM, CONTEXT, seen[0] / 2, *weights)).all()

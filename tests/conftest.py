@@ -183,7 +183,8 @@ def every_figure_of_a_study_can_be_read(monkeypatch, request):
     from foretrain.figures.style import style
 
     result, drawn = [], pictures._drawn
-    most = 1 if request.config.getoption("markexpr") == "not slow" else float("inf")
+    fast = request.config.getoption("markexpr") == "not slow"
+    most = 0 if hasattr(request.module, "POOR_FIGURES") else 1 if fast else sys.maxsize
 
     def looked_at(study, grid, name, row):
         drawings = drawn(study, grid, name, row)

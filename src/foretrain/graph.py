@@ -4,7 +4,6 @@ A node is a bank of units, an edge a weight matrix from its source to its target
 output node no outgoing one, and every other node is hidden. The graph has no cycle; two edges may join the same nodes.
 """
 
-import html
 import math
 import os
 import re
@@ -19,12 +18,11 @@ from foretrain.errors import ArgumentError, argument_error, integer, nearest
 
 MAX_PATHS = 10_000
 MAX_WIDTH = 10**9
-# A TOML file of 10,000 paths with long names is half of this. Tables within tables are parsed in a time that is quadratic
-# in their depth, and nothing in a graph is deeper than three.
-_LARGEST_FILE, _MOST_DOTS, _LONGEST_ITEM = 2**20, 50, 60
+_LARGEST_FILE, _LONGEST_ITEM = 2**20, 60  # a file of 10,000 paths with long names is half of this
+# Tables within tables are parsed with time and memory that are quadratic in their depth; nothing in a graph is so deep.
+_TOO_DEEP = re.compile(r"\.(?:[^.\n=\[\]{},#]+\.){49}")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]+")
 _NONLINEAR = "Gated networks are linear but for their gates; a nonlinear one is read by `foretrain explain model.py data.npz`."
-_TOO_DEEP = re.compile(rf"\.(?:[^.\n=\[\]{{}},#]+\.){{{_MOST_DOTS - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -97,19 +95,6 @@ class Graph:
     def __repr__(self) -> str:
         edges = "1 edge" if len(self.edges) == 1 else f"{len(self.edges)} edges"
         return f"Graph({len(self.nodes)} nodes, {edges})"
-
-    def _repr_html_(self) -> str:
-        def rows(items):
-            cells = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in items)
-            return "".join(f"<tr>{row}</tr>" for row in cells)
-
-        nodes = rows((node.name, node.width) for node in self.nodes)
-        edges = rows((edge.name, edge.source, edge.target) for edge in self.edges)
-        return (
-            f"<details><summary>{html.escape(repr(self))}</summary>"
-            f"<table><tr><th>node</th><th>width</th></tr>{nodes}</table>"
-            f"<table><tr><th>edge</th><th>from</th><th>to</th></tr>{edges}</table></details>"
-        )
 
     @cached_property
     def width(self) -> dict[str, int]:
@@ -194,32 +179,24 @@ def _short(text: str) -> str:
 
 
 def _check_edges(graph: Graph) -> None:
-    names = {node.name: None for node in graph.nodes}
     if not graph.edges:
         raise argument_error("edges", "hold at least one edge", "is empty")
     for edge in graph.edges:
         for end in (edge.source, edge.target):
-            if not isinstance(end, str) or end not in names:
+            if not isinstance(end, str) or end not in graph.width:
                 got = f"ends at `{_short(str(end))}`, which is none"
-                raise argument_error(
-                    f"edges.{edge.name}",
-                    "join two nodes",
-                    got,
-                    nearest(_short(str(end)), list(names)[:100]),
-                )
+                repair = nearest(_short(str(end)), list(graph.width)[:100])
+                raise argument_error(f"edges.{edge.name}", "join two nodes", got, repair)
     joined = {end for edge in graph.edges for end in (edge.source, edge.target)}
-    for name in names:
-        if name not in joined:
-            raise argument_error(f"nodes.{name}", "be joined by an edge", "is isolated")
+    for name in (name for name in graph.width if name not in joined):
+        raise argument_error(f"nodes.{name}", "be joined by an edge", "is isolated")
 
 
 def graph_from_dict(description: Mapping) -> Graph:
     """Build a graph from nested tables, as a TOML file holds them.
 
     Args:
-        description: ``{"nodes": {name: width}, "edges": {name: [source, target]}}``. An edge may instead be a table
-            ``{"source": ..., "target": ..., "shape": [target width, source width]}``, where the optional shape is
-            checked against the widths of the nodes.
+        description: ``{"nodes": {name: width}, "edges": {name: [source, target]}}``.
 
     Returns:
         The graph, nodes and edges in the order of the tables.
@@ -227,39 +204,22 @@ def graph_from_dict(description: Mapping) -> Graph:
     Raises:
         ArgumentError: a table is missing, unknown or malformed, or the graph breaks a rule of `Graph`.
     """
-    for key in description:
-        if key not in ("nodes", "edges"):
-            got = f"has `{_short(str(key))}`"
-            raise argument_error("graph", "hold tables `nodes` and `edges` only", got, _NONLINEAR)
+    for key in description.keys() - {"nodes", "edges"}:
+        got = f"has `{_short(str(key))}`"
+        raise argument_error("graph", "hold tables `nodes` and `edges` only", got, _NONLINEAR)
     for key in ("nodes", "edges"):
         if not isinstance(description.get(key), Mapping):
             raise argument_error("graph", f"hold a table `{key}`", "does not")
-    nodes = tuple(
-        Node(name, _width(_short(str(name)), width)) for name, width in description["nodes"].items()
-    )
-    described = {name: _edge_table(name, item) for name, item in description["edges"].items()}
-    edges = (Edge(name, item["source"], item["target"]) for name, item in described.items())
-    graph = Graph(nodes, tuple(edges))
-    for name, item in described.items():
-        shape = item.get("shape")
-        if shape is not None and tuple(shape) != graph.shape[name]:
-            rule = (
-                f"have shape {list(graph.shape[name])} (target, source) by the widths of its nodes"
-            )
-            raise argument_error(f"edges.{name}", rule, f"has {_short(str(list(shape)))}")
-    return graph
+    widths = description["nodes"].items()
+    nodes = tuple(Node(name, _width(_short(str(name)), width)) for name, width in widths)
+    return Graph(nodes, tuple(_edge(name, ends) for name, ends in description["edges"].items()))
 
 
-def _edge_table(name, item) -> dict:
-    if isinstance(item, Mapping):
-        if {"source", "target"} <= set(item) <= {"source", "target", "shape"}:
-            shape = item.get("shape")
-            if shape is None or (isinstance(shape, list | tuple) and len(shape) == 2):
-                return dict(item)
-    elif isinstance(item, list | tuple) and len(item) == 2:
-        return {"source": item[0], "target": item[1]}
-    rule = "be [source, target] or a table of source, target and, if wanted, shape"
-    raise argument_error(f"edges.{_short(str(name))}", rule, f"is {_short(repr(item))}", _NONLINEAR)
+def _edge(name, ends) -> Edge:
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        got = f"is {_short(repr(ends))}"
+        raise argument_error(f"edges.{_short(str(name))}", "be [source, target]", got, _NONLINEAR)
+    return Edge(name, *ends)
 
 
 def read_graph(path: str | PathLike) -> Graph:
@@ -277,8 +237,9 @@ def read_graph(path: str | PathLike) -> Graph:
             raise argument_error("graph", f"be a file of at most {_LARGEST_FILE} bytes", got)
         text = content.decode("utf-8")
         if _TOO_DEEP.search(text):
-            got = f"`{path}` has a key of more than {_MOST_DOTS} parts"
-            raise argument_error("graph", "name a TOML file of a graph", got)
+            raise argument_error(
+                "graph", "name a TOML file of a graph", f"`{path}` has a key of more than 50 parts"
+            )
         description = tomllib.loads(text)
     except OSError as error:
         raise argument_error("graph", "name a TOML file", f"`{path}`: {error.strerror}") from None
@@ -316,10 +277,8 @@ def enumerate_paths(graph: Graph, *, max_paths: int = MAX_PATHS) -> tuple[Path, 
     if number > max_paths:
         digits = math.floor(number.bit_length() * math.log10(2))
         many = f"{number}" if digits < 100 else f"about 10^{digits}"
-        got = f"the graph has {many} paths"
-        raise argument_error(
-            "max_paths", "be at least the number of paths", f"is {max_paths} and {got}"
-        )
+        got = f"is {max_paths} and the graph has {many} paths"
+        raise argument_error("max_paths", "be at least the number of paths", got)
     paths = []
     unfinished = [Path((), (name,)) for name in reversed(graph.inputs)]
     while unfinished:

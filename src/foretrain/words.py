@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -10,6 +11,8 @@ from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
+
+from foretrain.notebook import is_notebook
 
 _DIGITS, _MOST_DIGITS = 4, 9
 _CLOSE = 1e-8  # values closer than this, relatively, are told apart by nobody
@@ -150,6 +153,13 @@ def room() -> float:
     return columns() if sys.stdout.isatty() else math.inf
 
 
+def animated() -> bool:
+    """Return True if standard error is a terminal on which a line can be redrawn."""
+    if sys.stderr is None or getattr(sys.stderr, "closed", False):
+        return False
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
 def print_text(text: str) -> None:
     """Print a text in characters that standard output has."""
     print(encodable(text, sys.stdout.encoding))
@@ -210,11 +220,12 @@ def laid(
 
 
 def say(line: str) -> None:
-    """A line on standard error, folded where that is a terminal; nothing where there is none."""
-    if sys.stderr is None or getattr(sys.stderr, "closed", False):
+    """A line on standard error, folded where that is a terminal, or below a notebook's cell; nothing where there is none."""
+    stream = sys.stdout if is_notebook() else sys.stderr
+    if stream is None or getattr(stream, "closed", False):
         return
-    text = fold(line, columns()) if sys.stderr.isatty() else line
-    print(encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
+    text = fold(line, columns()) if stream.isatty() else line
+    print(encodable(text, stream.encoding), file=stream, flush=True)
 
 
 def complain(line: str) -> None:

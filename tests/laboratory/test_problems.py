@@ -8,12 +8,8 @@ import foretrain
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import rules
 
+POOR_FIGURES = "of runs that end after three observations"
 RATES = ("learning_rate", "relative_rate", "relative_step", "init_scale")
-
-
-@pytest.fixture
-def every_figure_of_a_study_can_be_read():
-    """Look at no figure: those of runs that end after three observations may be poor ones."""
 
 
 @pytest.mark.slow

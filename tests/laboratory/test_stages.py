@@ -1,8 +1,10 @@
-"""Progress of a run: the bar of a terminal, and the lines of a log."""
+"""Progress of a run: the bar of a terminal and of a notebook, and the lines of a log."""
 
 import io
 import os
+import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from pseudo_terminal import in_terminal
@@ -85,6 +87,22 @@ def test_what_is_no_terminal_gets_lines_and_nobody_is_told_what_is_quiet(capsys,
             tell(JUDGING)
             time.sleep(0.0 if quiet else 0.8)
         assert capsys.readouterr().err == ("" if quiet else "Judging: 12 of 36 cells.\n")
+
+
+def test_a_notebook_gets_a_bar_below_its_cell_and_no_words_in_red(capsys, monkeypatch):
+    drawn: list[str] = []
+    cell, shell = SimpleNamespace(update=drawn.append), SimpleNamespace(kernel="of a notebook")
+    offers = {"display": lambda *_, **__: cell, "get_ipython": lambda: shell, "HTML": str}
+    for name in ("IPython", "IPython.display"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**offers))
+    monkeypatch.setattr(stages, "_PATIENCE_S", 0.0)
+    with stages.stages() as tell:
+        tell(JUDGING)
+        time.sleep(0.8)
+    say("Said below the cell.")
+    bar = '<progress value="12" max="36"></progress> 12 of 36 cells, for 0 s'
+    assert drawn == [f"<label>Judging {bar}</label>", ""]
+    assert capsys.readouterr() == ("Said below the cell.\n", "")
 
 
 HELD_UP = """

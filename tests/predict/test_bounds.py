@@ -24,7 +24,7 @@ h1 = 8
 y = 1
 [edges]
 in1 = ["x", "h1"]
-out1 = {source = "h1", target = "y", shape = [1, 8]}
+out1 = ["h1", "y"]
 """
 ARRAYS = {"x.x": np.eye(2), "y.y": np.ones((2, 1)), "gate.h1": np.ones(2)}
 

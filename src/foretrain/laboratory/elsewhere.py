@@ -1,8 +1,6 @@
 """Runs that the default folder of another grid of the same study holds already: they are taken, not trained again."""
 
 import glob
-import hashlib
-import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -10,9 +8,7 @@ from foretrain.errors import ForetrainError
 from foretrain.laboratory.folder import stored_plan
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, values_of
-from foretrain.provenance.reading import read_file
-from foretrain.results.files import disk_errors, write_atomic
-from foretrain.results.journal import FOLDER, segments
+from foretrain.results.journal import bring, segments
 from foretrain.results.manifest import edit_manifest, read_manifest
 
 
@@ -31,7 +27,7 @@ def take(folder: Path, plan: Plan, missing: Collection[str]) -> dict[Path, int]:
         ours: set[str] = set()
         for segment in segments(other):
             if segment.code == plan.study.code and (new := wanted.intersection(segment.identities)):
-                _bring(other, segment.name, folder)
+                bring(folder, other, segment.name)
                 ours |= new
         if ours:
             # The bits of a run depend on the number of lanes, and the runs still to come must fit those taken.
@@ -54,18 +50,3 @@ def _overlaps(other: Path, plan: Plan) -> bool:
     theirs = {**{name: [value] for name, value in stored["parameters"].items()}, **stored["axes"]}
     own = {name: values_of(plan, name) for name in rules(plan.study.Parameters)}
     return all(set(own[name]) & set(theirs[name]) for name in own.keys() & theirs.keys())
-
-
-def _bring(other: Path, name: str, folder: Path) -> None:
-    source = other / FOLDER / name
-    # Two folders may both have a segment of this name.
-    origin = hashlib.sha256(other.name.encode()).hexdigest()[:8]
-    target = folder / FOLDER / f"taken-{origin}-{name}"
-    try:
-        target.parent.mkdir(exist_ok=True)
-        os.link(source, target)
-    except FileExistsError:
-        return
-    except OSError:
-        with disk_errors(source):
-            write_atomic(target, read_file(source, None))

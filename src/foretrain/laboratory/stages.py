@@ -1,16 +1,17 @@
-"""Progress of a run from training to its last figure: one bar on a terminal, a few lines in a log or a notebook."""
+"""Progress of a run from training to its last figure: one bar on a terminal or in a notebook, a few lines in a log."""
 
 import contextlib
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
 from foretrain.engine.progress import Progress, describe
-from foretrain.words import count, duration, encodable, outcome, say
+from foretrain.notebook import is_notebook, progress_bar
+from foretrain.words import animated, count, duration, encodable, outcome, say
 
 _PATIENCE_S = 2.0  # a run that is over by then shows no bar
 _FIRST_S, _EVERY_S = 10.0, 600.0
@@ -43,23 +44,17 @@ def silent(stage: Stage) -> None:
 def stages(*, quiet: bool = False) -> Iterator[Tell]:
     """Show the stages of a run on standard error until the context is left, by whatever exception.
 
-    A terminal gets a bar after two seconds; afterwards it is as it was. Anything else (a log, a notebook) gets lines: after
-    ten seconds, then after twice the time each, every ten minutes at last, and one of each stage that takes ten seconds.
+    A terminal and a notebook get a bar after two seconds; afterwards they are as they were. A log gets lines: after ten
+    seconds, then after twice the time each, every ten minutes at last, and one of each stage that takes ten seconds.
     """
     if quiet:
         yield silent
         return
-    shown = _Bar() if _animated() else _Lines()
+    shown = _Cell() if is_notebook() else _Bar() if animated() else _Lines()
     try:
         yield shown
     finally:
         shown.close()
-
-
-def _animated() -> bool:
-    if sys.stderr is None or getattr(sys.stderr, "closed", False):
-        return False
-    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def training(tell: Tell) -> Callable[[Progress], None]:
@@ -73,7 +68,7 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         if now.remark not in remarks:
             remarks.add(now.remark)
             say(now.remark)
-        long = _animated() or (now.trains and now.predicted_steps > _MANY_STEPS)
+        long = animated() or (now.trains and now.predicted_steps > _MANY_STEPS)
         if now.phase == "starting" and now.total > now.stored and long:
             say(describe(now))
         parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
@@ -151,17 +146,35 @@ class _Lines(_Shown):
     """Lines for a log."""
 
     def start(self) -> None:
-        closed = threading.Event()
-        thread = threading.Thread(target=self._watch, args=(closed, Pace()), daemon=True)
+        self._pace, closed = Pace(), threading.Event()
+        run = copy_context().run  # a notebook draws below the cell that runs now
+        thread = threading.Thread(target=run, args=(self._watch, closed), daemon=True)
         thread.start()
         self._ends.callback(thread.join)
         self._ends.callback(closed.set)
 
-    def _watch(self, closed, pace):
+    def _watch(self, closed):
         while not closed.wait(0.5):
-            now, at = self._now, time.monotonic()
-            if now and pace.due(at - self._began, now.name, at - self._since):
-                say(sentence(now))
+            if now := self._now:
+                at = time.monotonic()
+                self._show(now, at - self._began, at - self._since)
+
+    def _show(self, now, elapsed_s, lasted_s):
+        if self._pace.due(elapsed_s, now.name, lasted_s):
+            say(sentence(now))
+
+
+class _Cell(_Lines):
+    """A bar below a cell of a notebook."""
+
+    def start(self) -> None:
+        self._draw = progress_bar()
+        self._ends.callback(self._draw, "", 0, 0, "")
+        super().start()
+
+    def _show(self, now, elapsed_s, lasted_s):
+        if elapsed_s >= _PATIENCE_S:
+            self._draw(now.name, now.done, now.total, line(now, 0, lasted_s)[-1])
 
 
 class _Bar(_Shown):

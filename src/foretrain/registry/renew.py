@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from foretrain.engine.cores import CPU
+from foretrain.engine.places import environment
 from foretrain.errors import ForetrainError
 from foretrain.machine import available_cores
 from foretrain.registry.measure import command_of
@@ -17,8 +19,6 @@ from foretrain.registry.record import Record
 from foretrain.registry.small import Checksums, presets_of
 
 _PACKAGE = Path(__file__).parents[1]
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_ENVIRONMENT = {"JAX_PLATFORMS": "cpu", **dict.fromkeys(_THREADS, "1")}
 _STATES = {(True, True): "differs", (False, True): "is new", (True, False): "is gone"}
 _PARTS = {"makes": "of the runs", "predicts": "of the prediction", "judges": "the sentence"}
 
@@ -44,9 +44,11 @@ def small_checksums_now(name: str) -> Checksums:
         repair = "Try writing one into small.toml."
         raise ForetrainError(f"The study `{name}` has no small run. {repair}")
     paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, **_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)}
+    own = environment(CPU) | {"JAX_PLATFORMS": CPU, "PYTHONPATH": os.pathsep.join(paths)}
     words = [sys.executable, "-m", "foretrain.registry.small", study_of(name).where or name, name]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**os.environ, **own}, check=False
+    )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
         raise ForetrainError(f"The small run of `{name}` was not made to its end: {reason}")

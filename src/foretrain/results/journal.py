@@ -7,6 +7,7 @@ only if a valid segment holds it. A run held twice counts once: the first segmen
 import contextlib
 import errno
 import functools
+import hashlib
 import os
 import re
 from collections import Counter
@@ -162,6 +163,20 @@ def forget(folder: Path, identities: Container[str]) -> None:
             path.unlink()
 
 
+def bring(folder: Path, other: Path, name: str) -> None:
+    """Take a segment of another folder's journal into a folder: linked, or copied where the disk has no links."""
+    # Two folders may both have a segment of this name.
+    origin = hashlib.sha256(other.name.encode()).hexdigest()[:8]
+    source, target = other / FOLDER / name, folder / FOLDER / f"taken-{origin}-{name}"
+    if not target.exists():
+        with disk_errors(target):
+            target.parent.mkdir(exist_ok=True)
+            try:
+                os.link(source, target)
+            except OSError:
+                write_atomic(target, read_file(source, None))
+
+
 def segments(
     folder: Path,
     # Is given the name of each segment that cannot be used, and the reason.
@@ -219,10 +234,8 @@ def _outline(segment, known) -> Outline:
 
 def _column_outline(column, runs) -> Column:
     shapes = column.shapes[:, int(column.kind == "curves") :]
-    if len(shapes) and (shapes == shapes[0]).all():
-        shapes = np.broadcast_to(shapes[0].copy(), shapes.shape)
-    else:
-        shapes = shapes.copy()
+    equal = len(shapes) and (shapes == shapes[0]).all()
+    shapes = np.broadcast_to(shapes[0].copy(), shapes.shape) if equal else shapes.copy()
     holders = _numbers(runs) if len(column.runs) == runs else column.runs.copy()
     return replace(column, runs=holders, shapes=shapes, values=np.empty(0, column.values.dtype))
 

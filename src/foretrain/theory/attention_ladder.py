@@ -63,24 +63,27 @@ def settling(eigenvalues: np.ndarray, context: int) -> np.ndarray:
     return (first + second) / (weight * second**2 * (first - second))
 
 
-def coupling(eigenvalues: np.ndarray, context: int) -> float:
-    """Return what waiting heads feel of those that leave, relatively, over the scale of the initial weights.
+def coupling(eigenvalues: np.ndarray, context: int) -> np.ndarray:
+    """Return what the head of each mode feels of those before, relatively, over the scale of the initial weights (mode,).
 
-    A head of weights sigma moves by sigma lambda^2 a time, and of each mode but the last it feels for about
+    A head of weights sigma moves by sigma lambda^2 a time, and of each mode before its own it feels for about
     (L + l) / ((L - l) u l^2) that the head on it is not aligned yet.
     """
-    return float((settling(eigenvalues, context) * eigenvalues[1:] ** 2).sum())
+    return np.append(0, np.cumsum(settling(eigenvalues, context) * eigenvalues[1:] ** 2))
 
 
-def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queries) -> np.ndarray:
+def drops(
+    eigenvalues: np.ndarray, context: int, most: float, value, keys, queries, step: float = 1.0
+) -> np.ndarray:
     """Tell from small weights when half of the fall to each mode is over, and which head learns it.
 
     Until it leaves a head moves as if there were no other, v' = sum_d k_d l_d^2 q_d, k_d' = v l_d^2 q_d and
     q_d' = v l_d^2 k_d over the modes that none has learned, and is infinite after a finite time. For the heads that wait
-    a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same.
+    a mode counts as learned 1 / (l^2 u) before: the integral of what is left of its covariance is the same. A `step` of
+    descent moves as x' = g - step J g / 2, J g being about g d ln|g| / dt: later by the logarithm of its gain in speed.
 
     Initial weights `value` (head,), `keys` and `queries` (head, mode) are along the modes of the inputs; the flow is followed
-    to the time `most`. Times and numbers of heads, (2, mode), are nan for a mode that is not learned.
+    to the time `most`, steps times `step`. Times and numbers of heads, (2, mode), are nan for a mode that is not learned.
     """
     size, rates = len(eigenvalues), eigenvalues**2
     units = 1 / (rates * strengths(eigenvalues, context) ** (1 / 3))
@@ -97,19 +100,18 @@ def drops(eigenvalues: np.ndarray, context: int, most: float, value, keys, queri
 
     event: Any = gone
     event.terminal = True
-    tolerances = {"rtol": 1e-8, "atol": 1e-8 * abs(state).max()}
+    slow = np.linalg.norm(velocity(0, state.ravel()).reshape(state.shape), axis=1)
+    options = {"rtol": 1e-8, "atol": 1e-8 * abs(state).max(), "events": event, "dense_output": True}
     while waiting and left.any() and time < most:
-        begin = state[waiting].ravel()
-        way = solve_ivp(
-            velocity, (time, most), begin, "LSODA", events=event, dense_output=True, **tolerances
-        )
+        way = solve_ivp(velocity, (time, most), state[waiting].ravel(), "LSODA", **options)
         if not way.t_events[0].size:
             break
         heads = way.y_events[0][0].reshape(len(waiting), -1)
         place = int(abs(heads[:, 0]).argmax())
         mode = int((abs(heads[place, 1 : 1 + size]) * left).argmax())
         infinite = way.t_events[0][0] + 1 / (rates[mode] * FAR)
-        carriers[:, mode] = infinite + HALF_WAY * units[mode], waiting[place]
+        delay = np.log(3**0.5 / (rates[mode] * units[mode] ** 2 * slow[waiting[place]])) * step / 2
+        carriers[:, mode] = infinite + HALF_WAY * units[mode] + delay, waiting[place]
         time = max(time, infinite - units[mode])
         state[waiting] = way.sol(time).reshape(len(waiting), -1)
         left[mode] = 0

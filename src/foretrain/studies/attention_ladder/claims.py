@@ -24,18 +24,19 @@ def off_levels(c):
 
 
 def room(c):
-    """Return how far a fall may be from what is told, relatively; twice that share of modes may have another head."""
-    return 2 * c.p.init_scale * theory.coupling(eigenvalues(c.p), c.p.context)
+    """Return how far falls may be from what is told, relatively (mode,); of modes twice that may have another head."""
+    rates = eigenvalues(c.p) ** 2
+    return 2 * c.p.init_scale * (rates + theory.coupling(eigenvalues(c.p), c.p.context))
 
 
 def crowded(c):
     """Return in words why heads cannot be told one by one; "" where they can."""
-    return "" if room(c) < 1 else "from so large a start heads feel each other as much as the data"
+    return "" if room(c)[-1] < 1 else "from so large a start heads feel each other like the data"
 
 
 def least_share(c):
     """Return the share of modes of which the head is told right at least, no less than that of a guess."""
-    return max(1 / c.p.heads, min(MOST[0], 1 - 2 * room(c)))
+    return max(1 / c.p.heads, min(MOST[0], 1 - 2 * room(c)[-1]))
 
 
 def at_the_end(c):
@@ -61,11 +62,10 @@ CLAIMS = [
     ),
     claim(
         "times",
-        "The loss falls when the initial weights say that a head leaves.",
+        "The loss falls when the initial weights say that a head leaves, the first time nearly to the step.",
         lambda c: share(c, abs(c.drop_time / c.theory.drop_time - 1) <= room(c)),
         domain=crowded,
-        why="Heads that wait feel those that leave for a part of their way that goes as their scale; allowed is twice that, "
-        "and one fall in five by a head that was about to turn.",
+        why="A head may be two steps late, and feels those before it as their scale; one in five may be about to turn.",
         **SHARE,
         **ROW,
     ),
@@ -73,7 +73,6 @@ CLAIMS = [
         "heads",
         "Which head learns which mode is told before training from the initial weights.",
         lambda c: share(c, c.learner == c.theory.learner),
-        where=lambda c: c.p.heads > 1,
         domain=lambda c: "" if least_share(c) > 1 / c.p.heads else "a guess would be allowed",
         why="Two heads that leave within each other's error may change places, a share of twice that, or one mode in five.",
         **SHARE | {"inside": lambda c: (least_share(c), 1.0)},

@@ -52,7 +52,7 @@ def draw_surfaces(grid):
     surfaces = {"$L = w_1^2$": first**2, "$L = w_1^2 w_2^2$": first**2 * second**2}
     for number, (name, loss) in enumerate(surfaces.items()):
         ax = figure.add_subplot(1, 2, number + 1, projection="3d", title=name)
-        ax.plot_surface(first, second, loss, cmap=SEQUENTIAL, linewidth=0, rcount=61, ccount=61)
+        ax.plot_surface(first, second, loss, cmap=SEQUENTIAL, linewidth=0, rcount=31, ccount=31)
         ax.contour(first, second, loss, levels=[0.01], offset=-0.5, colors=PALETTE["orange"])
         ax.set(xlabel="$w_1$", ylabel="$w_2$", zlim=(-0.5, 1), zticks=[0, 0.5, 1])
         ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])

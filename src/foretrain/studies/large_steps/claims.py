@@ -3,14 +3,16 @@
 import numpy as np
 
 from foretrain.quantities.allowed import tolerance
-from foretrain.study import claim
+from foretrain.study import DIVERGED, claim
 from foretrain.theory.pathways import large_steps as theory
 
 from .study import SOURCE, WIDE_DEPTH
 
 BORDER = 0.05  # relative distance from an end of the window within which nothing is claimed
-ROUNDED = 1.54  # largest step of depth two of which no factor is below .1
-NEAR_ZERO = "steps take layers so near to zero that rounding has no bound"
+UNSTABLE = 1 + BORDER / 2  # step times curvature, over 2, from which on no run stays
+ROUNDED = (
+    1.54  # largest step of depth two of which no factor is below .1, as rounding must be bounded
+)
 SETTLED = 1e-7  # loss; one that oscillates is above .001
 FEWEST = 1 / 3  # of the runs: where a sentence speaks of fewer it is not claimed
 
@@ -27,7 +29,7 @@ def wait(c):
 
 def slides(c):
     """Return, per run, whether it is told to end above the edge and to reach it in half of its steps."""
-    return (wait(c) < 0.5) & (c.theory.early_edge > 1 + BORDER / 2)
+    return (wait(c) < 0.5) & (c.theory.early_edge > UNSTABLE)
 
 
 def clear(c):
@@ -56,10 +58,10 @@ def gained(c):
 
 
 def below_least(c):
-    """Return by how much matrices that settled fall short of the least participation."""
-    least = theory.least_participation(c.p.relative_step, c.p.paths, c.p.depth)
-    short = np.maximum(1 - c["matrices"].participation / least, 0)
-    return short.where(c["matrices"].last_loss < SETTLED)
+    """Return by how much matrices that had to move, and settled, fall short of the least participation."""
+    runs, least = c["matrices"], theory.least_participation(c.p.relative_step, c.p.paths, c.p.depth)
+    moved = (runs.early_edge > UNSTABLE) & (runs.last_loss < SETTLED)
+    return np.maximum(1 - runs.participation.values[moved.values] / least, 0)
 
 
 OURS = {"source": SOURCE, "rank": "headline"}
@@ -74,9 +76,8 @@ CLAIMS = [
         "At depth two no step, small or large, changes how paths share a mode.",
         gained,
         at_most=lambda c: 10 * c.p.depth * c.p.steps * float(np.finfo(c.p.precision).eps),
-        domain=lambda c: "" if c.p.relative_step <= ROUNDED else NEAR_ZERO,
         why="A step multiplies both layers of all paths by one factor, at least .1, of which rounding is ten units at most.",
-        where=lambda c: c.p.depth == 2 and c.p.hidden_width == 1,
+        where=lambda c: c.p.depth == 2 and c.p.hidden_width == 1 and c.p.relative_step <= ROUNDED,
         **OURS,
     ),
     claim(
@@ -91,17 +92,17 @@ CLAIMS = [
     claim(
         "told",
         "How many paths carry the mode at the end is told before training, from the initial weights and the step.",
-        lambda c: abs(c.participation / c.theory.participation - 1).where(wait(c) < 0.5),
+        lambda c: abs(c.participation / c.theory.participation - 1).where(slides(c)),
         **tolerance(0, 0.05),
         why="A run may stop a few percent below the edge, and the small step delays the race a little.",
-        where=lambda c: outside_border(c) and (wait(c) < 0.5).mean() >= FEWEST,
-        among="runs that are told to get back in half of their steps what paths they need",
-        **OURS,
+        **SLIDES | OURS,
     ),
     claim(
         "settles",
         "The loss settles if and only if equal paths are stable at the step, and those needed are told to return in time.",
-        lambda c: ((c.last_loss < SETTLED) == (wait(c) < 1)).where(clear(c) & (c.last_loss >= 0)),
+        lambda c: ((c.last_loss < SETTLED) == (wait(c) < 1)).where(
+            clear(c) & ((c.last_loss >= 0) | (c.outcome == DIVERGED))
+        ),
         statistic="fraction",
         near=1,
         inside=lambda c: (0.02 ** (1 / max(1, clear(c).sum().item())), 1),
@@ -125,7 +126,7 @@ CLAIMS = [
         below_least,
         at_most=0.005,
         why="An inequality of means; what is left of the loss changes shares by less than half a percent.",
-        among="runs of matrices whose loss settles",
+        among="runs of matrices above the edge when the step is raised whose loss settles",
         **WIDE | OURS,
     ),
     claim(
@@ -143,14 +144,12 @@ CLAIMS = [
         at_most=lambda c: c.p.warm_step,
         why="Only the rest of the loss is still learned; a small part of the shares.",
         where=lambda c: c.p.depth > 2 and c.theory.early_edge.values.min() < 1 - BORDER,
-        among="runs that are told to be below the edge",
         **OURS | {"rank": "control"},
     ),
     claim(
         "matrices-slide",
         "Paths of matrices share the largest mode as a slide of balanced paths leaves them, or up to 15 percent more evenly.",
-        lambda c: over_slide(c, c["matrices"]).where(c["matrices"].early_edge > 1 + BORDER / 2),
-        near=1,
+        lambda c: over_slide(c, c["matrices"]).where(c["matrices"].early_edge > UNSTABLE),
         inside=(1, 1.15),
         why="Open: unequal layers are sharper than balanced ones of the same shares; by how much is not derived.",
         among="runs of matrices above the edge when the step is raised",

@@ -43,7 +43,6 @@ FIGURES = {
             lambda c: c.share.isel(seed=0),
             by="path",
             theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0),
-            theory_label="flow, predicted",
             label="Share of the mode",
             x="step",
             scale="semilogx",

@@ -51,7 +51,7 @@ def check(p):
 
 def variants(p):
     """Return paths of matrices from independent normal weights."""
-    wide = {"hidden_width": 8, "init_scale": 0.6, "warm_step": 0.3, "warm_loss": 1e-4, "seeds": 10}
+    wide = {"hidden_width": 8, "init_scale": 0.6, "warm_step": 0.3, "warm_loss": 1e-4}
     return {"matrices": wide} if p.hidden_width == 1 and 2 < p.depth <= WIDE_DEPTH else {}
 
 

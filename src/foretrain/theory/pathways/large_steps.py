@@ -35,39 +35,32 @@ def least_participation(relative_step: float, paths: int, depth: int) -> float:
     """Return the fewest paths, (sum p)^2 / sum p^2, that carry a mode on a minimum that a step can end on.
 
     No layers of matrices are flatter than balanced ones of the same shares. Of shares with one sum and one sharpness those of
-    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f. It is 1
-    up to f = 1, and M beyond the window.
+    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f, where a
+    slide from nearly one path ends. It is 1 up to f = 1, and M beyond the window.
     """
-    if not 1 < relative_step < window(paths, depth):
-        return 1.0 if relative_step <= 1 else float(paths)
-
-    def shares(leader):
-        return np.append(leader, np.full(paths - 1, (1 - leader) / (paths - 1)))
-
-    def excess(leader):
-        return sharpness(shares(leader), depth) / depth - 1 / relative_step
-
-    return float(participation(shares(brentq(excess, 1 / paths, 1))))
+    followers = np.full(paths - 1, 1e-12 / (paths - 1))
+    end = slide(np.append(1 - 1e-12, followers), depth, depth / relative_step)
+    return float(participation(end))
 
 
 @cache
 def pull(paths: int, relative_step: float, depth: int) -> float:
-    """Return the mean of step times error while equal paths oscillate about a mode; infinity where that has no bound."""
+    """Return the mean of step times error while equal paths oscillate about a mode; nan where that has no bound."""
     weight, total = 1.01 * paths ** (-1 / depth), 0.0
     for turn in range(2 * TURNS):
         change = 2 * relative_step / depth * (1 - paths * weight**depth)
         weight += change * weight ** (depth - 1)
         total += change * (turn >= TURNS)
         if abs(weight) > 200:
-            return np.inf
+            return np.nan
     return total / TURNS
 
 
 def return_steps(shares: np.ndarray, relative_step: float, depth: int) -> float:
     """Return the steps until enough paths carry a mode again for a stable minimum; infinity where there is none.
 
-    While k paths oscillate, a^(2-L) of a path that carries nothing falls by (L-2) `pull` in a step, until it joins them.
-    The shares (M,) are those before the step is raised, above 0.
+    While k paths oscillate, a^(2-L) of a path that carries nothing falls by (L-2) `pull` in a step, until it joins them. The
+    shares (M,) are those before the step is raised, above 0. Where fewer paths diverge it is nan.
     """
     if relative_step >= window(len(shares), depth):
         return np.inf

@@ -15,9 +15,7 @@ SHORTEST, LONGEST = 0.68183, 1.20237
 #: Five iterations bring there what is at least `LEAST`; what is far smaller they multiply by `GAIN`, 3.4445^5.
 LEAST, GAIN = 0.0015052, 484.88
 #: In steps: 1 / (1 - .95) that the momentum remembers, and .95^2 / (1 - .95), the mean age of what Nesterov's form follows.
-MEMORY, LAG = 20.0, 18.05
-#: Least and most that five iterations leave of .9 to 1 of the norm, which is left of 1 beside others of `REST`; .6964 of 1.
-ALONE, REST = (SHORTEST, 0.75309), 0.4843
+MEMORY, LAG, SLACK = 20.0, 18.05, 0.005
 
 
 def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
@@ -46,16 +44,23 @@ def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
     return float(min(late, GAIN * r * (0.5447 / len(strengths)) ** (depth - 2)))
 
 
-def muon_rest(learning_rate: float, strengths: np.ndarray, fraction: float, depth: int) -> float:
-    """Return how large the gradient of learned modes is at most beside that of the first one, up to its fraction, under Muon.
+def muon_alone(
+    learning_rate: float, strengths: np.ndarray, fraction: float, depth: int
+) -> tuple[float, float]:
+    """Return the least and the most that Muon's layers grow by in the first mode, in steps a step, while others are learned.
 
     Strengths are those over the number of paths. Learned layers a are off by D, LONGEST times LAG steps, at most; A is that of
-    the first one: L D |a^(2L-2)| / ((1 - q) q^(1-1/L) A^(2L-1)).
+    the first mode, up to its fraction q. Of its gradient others have up to r = L D |a^(2L-2)| / ((1 - q) q^(1-1/L) A^(2L-1)),
+    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. Paths that are not quite equal
+    change less than SLACK, by (1/R - 1) / 4 for a share R of paths that carry the mode.
     """
     layers = strengths ** (1 / depth)
     off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))
     left = (1 - fraction) * fraction ** (1 - 1 / depth) * layers[0] ** (2 * depth - 1)
-    return float(off / left)
+    part = np.linspace(1 / np.hypot(1, off / left), 1, 1000)
+    for _ in range(5):
+        part = 3.4445 * part - 4.775 * part**3 + 2.0315 * part**5
+    return float(part.min()) - SLACK, float(part.max()) + SLACK
 
 
 def muon_paths(depth: int) -> float:

@@ -19,9 +19,8 @@ def draw_window(grid):
         stopped = runs["participation"].where((runs["early_edge"] > 1) | (depth == 2))
         edge = runs["edge"].where(runs["relative_step"] < end)
         for ax, values in zip(axes, (stopped, edge), strict=True):
-            values = values.transpose("seed", "relative_step").values
-            dots = {"color": colour, "linestyle": "", "marker": "o", "alpha": 0.5}
-            ax.plot(np.tile(steps, len(values)), values.ravel(), label=f"L = {depth}", **dots)
+            each = values.transpose("seed", "relative_step").values
+            ax.scatter(np.tile(steps, len(each)), each, c=colour, alpha=0.5, label=f"L = {depth}")
             ax.axvspan(1, end, color=colour, alpha=0.08, linewidth=0)
         law = [theory.least_participation(step, paths, depth) for step in fine]
         axes[0].plot(fine, law if depth > 2 else np.nan * fine, **theory_line(colour))
@@ -43,6 +42,7 @@ FIGURES = {
             lambda c: c.share.isel(seed=0),
             by="path",
             theory=lambda c: (c.theory.early_share + 0 * c.loss).isel(seed=0),
+            theory_label="flow, predicted",
             label="Share of the mode",
             x="step",
             scale="semilogx",

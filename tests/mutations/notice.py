@@ -30,7 +30,7 @@ PREDICTED_ONLY = set(SIZES.pop("predicted_only"))
 NOTHING_PLANTED = set(SIZES.pop("nothing_planted"))
 SILENT = {study: set(size.pop("silent", ())) for study, size in SIZES.items()}
 SEEDS = 5  # of a study that sizes.toml does not name
-_RATES = ("learning_rate", "relative_rate")
+_RATES = ("learning_rate", "relative_rate", "relative_step")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def draw_window(grid):
             each = values.transpose("seed", "relative_step").values
             ax.scatter(np.tile(steps, len(each)), each, c=colour, alpha=0.5, label=f"L = {depth}")
             ax.axvspan(1, end, color=colour, alpha=0.08, linewidth=0)
-        law = [theory.least_participation(step, paths, depth) for step in fine]
+        law = theory.least_participation(fine, paths, depth)
         axes[0].plot(fine, law if depth > 2 else np.nan * fine, **theory_line(colour))
     axes[1].plot(fine, np.minimum(fine, 1), **theory_line(label="predicted"))
     axes[0].set(ylabel="Paths that carry the mode", xlabel="Relative step f")

@@ -31,16 +31,16 @@ def window(paths: int, depth: int) -> float:
     return paths ** (1 - 2 / depth)
 
 
-def least_participation(relative_step: float, paths: int, depth: int) -> float:
+def least_participation(relative_step: Any, paths: int, depth: int) -> Any:
     """Return the fewest paths, (sum p)^2 / sum p^2, that carry a mode on a minimum that a step can end on.
 
     No layers of matrices are flatter than balanced ones of the same shares. Of shares with one sum and one sharpness those of
-    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f, where a
-    slide from nearly one path ends. It is 1 up to f = 1, and M beyond the window.
+    one leader and equal followers have the largest sum of squares: x^(2-2/L) + (M-1) ((1-x)/(M-1))^(2-2/L) = 1/f, f here at
+    10,000 values of x. It is 1 up to f = 1, and M beyond the window.
     """
-    followers = np.full(paths - 1, 1e-12 / (paths - 1))
-    end = slide(np.append(1 - 1e-12, followers), depth, depth / relative_step)
-    return float(participation(end))
+    leader = np.linspace(1, 1 / paths, 10_000)[:, None]
+    shares = np.hstack([leader, np.repeat((1 - leader) / (paths - 1), paths - 1, axis=1)])
+    return np.interp(relative_step, depth / sharpness(shares, depth), participation(shares))
 
 
 @cache

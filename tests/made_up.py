@@ -209,7 +209,7 @@ def survives(study: str | Path, whole: Grid, drawn: bool, of_diverged: Collectio
         }
         spared = of_diverged if code == DIVERGED else ()
         assert code is None or holding <= set(spared), f"{holding} of {study} hold where {how}"
-        if drawn and code != DIVERGED:
+        if drawn and code is None:
             drawings(catalogue.load(study), ended)
 
 

@@ -12,6 +12,7 @@ from foretrain.figures import Drawing, curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
+from foretrain.laboratory.judge import any_run
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, plan_from_dict
@@ -97,7 +98,7 @@ class StudyResult(Result):
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:
-        if self.plan is None:
+        if self.plan is None or not any_run(self.simulation):
             return curves.draw(self.grid)
 
         def lost(name: str, error: BaseException) -> None:

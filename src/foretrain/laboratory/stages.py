@@ -2,11 +2,11 @@
 
 import contextlib
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Any
 
 from foretrain.engine.progress import Progress, describe
@@ -146,9 +146,8 @@ class _Lines(_Shown):
     """Lines for a log."""
 
     def start(self) -> None:
-        self._pace, closed = Pace(), threading.Event()
-        run = copy_context().run  # a notebook draws below the cell that runs now
-        thread = threading.Thread(target=run, args=(self._watch, closed), daemon=True)
+        self._pace, closed = Pace(), Event()
+        thread = Thread(target=copy_context().run, args=(self._watch, closed), daemon=True)
         thread.start()
         self._ends.callback(thread.join)
         self._ends.callback(closed.set)
@@ -165,7 +164,7 @@ class _Lines(_Shown):
 
 
 class _Cell(_Lines):
-    """A bar below a cell of a notebook."""
+    """A bar below the cell of a notebook that runs, which the context of its thread tells."""
 
     def start(self) -> None:
         self._draw = progress_bar()

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from foretrain.dynamics.program import KEEP_STATE
 from foretrain.engine import places
+from foretrain.engine.cache import program_cache
 from foretrain.engine.coordinator import Coordinator
 from foretrain.engine.places import CPU, GPU
 from foretrain.engine.progress import Progress
@@ -69,7 +71,6 @@ def execute(
     began = time.monotonic()
     part, parts = check_shard(shard)
     check_options(workers=workers, on=on, checkpoint_every=checkpoint_every, keep_state=keep_state)
-    folder = Path(folder)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -97,7 +98,8 @@ def execute(
             keep_state=keep_state,
             tell=progress or (lambda now: None),
         )
-        sweep.run()
+        with program_cache() if workers == 0 and plan.study.trains else nullcontext():
+            sweep.run()
     return Execution(
         stored=len(mine) - len(sweep.runs),
         ran=sum(sweep.outcomes.values()),
@@ -111,8 +113,7 @@ def check_options(
     *, workers: int | None, on: str | None, checkpoint_every: float, keep_state: str
 ) -> None:
     """Refuse what `execute` cannot do with an `ArgumentError`, before a folder is touched."""
-    if workers is not None:
-        integer("workers", workers, minimum=0, maximum=4096)
+    integer("workers", 0 if workers is None else workers, minimum=0, maximum=4096)
     if on is not None:
         one_of("on", on, (CPU, GPU))
     if on == GPU and GPU not in places.backends():
@@ -126,6 +127,5 @@ def check_options(
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
     """Return (i, n) with 1 <= i <= n, or raise `ArgumentError`."""
-    part, parts = shard
-    parts = integer("shard", parts, minimum=1, maximum=10**6)
-    return integer("shard", part, minimum=1, maximum=parts), parts
+    parts = integer("shard", shard[1], minimum=1, maximum=10**6)
+    return integer("shard", shard[0], minimum=1, maximum=parts), parts

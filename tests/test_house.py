@@ -71,15 +71,15 @@ LINES = {
     "analyze": (1_100, 1_100),
     "degeneracy": (4_900, 4_900),
     "elsewhere": (1_700, 1_700),
-    "theory, networks, tasks, dynamics": (9_746, 9_746),
+    "theory, networks, tasks, dynamics": (9_750, 9_750),
     "engine": (3_200, 3_200),
     "results, provenance": (3_900, 3_900),
     "laboratory, registry": (3_996, 4_000),
     "plans, claims, quantities": (6_120, 6_120),
     "report, figures": (4_276, 4_276),
     "ground floor": (1_443, 1_450),
-    "all rooms": (66_543, 66_543),
-    "tests": (36_995, 37_000),
+    "all rooms": (66_547, 66_547),
+    "tests": (36_998, 37_000),
 }
 
 

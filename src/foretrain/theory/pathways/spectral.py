@@ -15,7 +15,8 @@ SHORTEST, LONGEST = 0.68183, 1.20237
 #: Five iterations bring there what is at least `LEAST`; what is far smaller they multiply by `GAIN`, 3.4445^5.
 LEAST, GAIN = 0.0015052, 484.88
 #: In steps: 1 / (1 - .95) that the momentum remembers, and .95^2 / (1 - .95), the mean age of what Nesterov's form follows.
-MEMORY, LAG, SLACK = 20.0, 18.05, 0.005
+MEMORY, LAG = 20.0, 18.05
+SLACK = 0.005  # of a growth that is read off steps apart by less than a twelfth of the run
 
 
 def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
@@ -51,8 +52,8 @@ def muon_alone(
 
     Strengths are those over the number of paths. Learned layers a are off by D, LONGEST times LAG steps, at most; A is that of
     the first mode, up to its fraction q. Of its gradient others have up to r = L D |a^(2L-2)| / ((1 - q) q^(1-1/L) A^(2L-1)),
-    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. Paths that are not quite equal
-    change less than SLACK, by (1/R - 1) / 4 for a share R of paths that carry the mode.
+    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. The sum of paths grows as that of
+    equal layers which grow by mean(a^(L-1)) / mean(a^L)^(1-1/L) of it, least where layers are 1 and LONGEST / SHORTEST apart.
     """
     layers = strengths ** (1 / depth)
     off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))
@@ -60,7 +61,10 @@ def muon_alone(
     part = np.linspace(1 / np.hypot(1, off / left), 1, 1000)
     for _ in range(5):
         part = 3.4445 * part - 4.775 * part**3 + 2.0315 * part**5
-    return float(part.min()) - SLACK, float(part.max()) + SLACK
+    low, high = ((LONGEST / SHORTEST) ** power - 1 for power in (depth - 1, depth))
+    share = np.linspace(0, 1, 1000)
+    unequal = ((1 + share * low) / (1 + share * high) ** (1 - 1 / depth)).min()
+    return float(part.min() * unequal) - SLACK, float(part.max()) + SLACK
 
 
 def muon_paths(depth: int) -> float:

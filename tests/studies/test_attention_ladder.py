@@ -116,10 +116,11 @@ def build():
 
 def test_every_sentence_can_hold_and_fail():
     scale = np.array(AXES["init_scale"])[:, None, None]
-    later = np.array([1.0, 1.0, 1.5])
+    # Four steps: the time of the first fall itself, and less than what descent is late.
+    first, later = np.array([4.0, 0, 0]), np.array([1.0, 1.0, 1.5])
     spoilt = {
         "levels": [("level", times(1.05)), ("level", lambda level: level[..., [1, 1, 2]])],
-        "times": [("drop_time", times(1.4)), ("drop_time", times(later))],
+        "times": [("drop_time", add(first)), ("drop_time", times(later))],
         "heads": ("learner", add(1)),
         "ends": ("loss", times(1.03)),
         "merged-once": ("merged/drop_time", times(1 / scale)),

@@ -24,7 +24,7 @@ def off_levels(c):
 
 
 def room(c):
-    """Return how far falls may be from what is told, relatively (mode,); of modes twice that may have another head."""
+    """Return how far falls may be from what is told, relatively (mode,); twice that share of modes may have another head."""
     rates = eigenvalues(c.p) ** 2
     return 2 * c.p.init_scale * (rates + theory.coupling(eigenvalues(c.p), c.p.context))
 
@@ -65,7 +65,7 @@ CLAIMS = [
         "The loss falls when the initial weights say that a head leaves, the first time nearly to the step.",
         lambda c: share(c, abs(c.drop_time / c.theory.drop_time - 1) <= room(c)),
         domain=crowded,
-        why="A head may be two steps late, and feels those before it as their scale; one in five may be about to turn.",
+        why="A fall may be two steps off, later ones by what a head feels of those before; one in five is of heads about to turn.",
         **SHARE,
         **ROW,
     ),

@@ -128,7 +128,7 @@ CLAIMS = [
         near=0.696,
         statistic="median",
         among="runs whose other modes are learned before .6 of the largest is",
-        why="Five iterations leave .696 of the whole norm, and some more or less of what learned modes leave the largest.",
+        why="Five iterations make .696 of a gradient of rank one; learned modes and unequal paths change that within bounds.",
         **MUON | {"rank": "headline", "domain": alone_domain},
     ),
     claim(

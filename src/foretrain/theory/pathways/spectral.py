@@ -16,7 +16,7 @@ SHORTEST, LONGEST = 0.68183, 1.20237
 LEAST, GAIN = 0.0015052, 484.88
 #: In steps: 1 / (1 - .95) that the momentum remembers, and .95^2 / (1 - .95), the mean age of what Nesterov's form follows.
 MEMORY, LAG = 20.0, 18.05
-SLACK = 0.005  # of a growth that is read off steps apart by less than a twelfth of the run
+SLACK = 0.005  # error of a growth that is read off stored steps, a twelfth of the run apart at most
 
 
 def learning_time(strengths: Any, fraction: Any, paths: int, depth: int) -> Any:
@@ -48,12 +48,12 @@ def muon_margin(strengths: np.ndarray, fraction: float, depth: int) -> float:
 def muon_alone(
     learning_rate: float, strengths: np.ndarray, fraction: float, depth: int
 ) -> tuple[float, float]:
-    """Return the least and the most that Muon's layers grow by in the first mode, in steps a step, while others are learned.
+    """Return the least and the most that Muon's layers grow by in the first mode, in steps a step, once others are learned.
 
     Strengths are those over the number of paths. Learned layers a are off by D, LONGEST times LAG steps, at most; A is that of
     the first mode, up to its fraction q. Of its gradient others have up to r = L D |a^(2L-2)| / ((1 - q) q^(1-1/L) A^(2L-1)),
-    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. The sum of paths grows as that of
-    equal layers which grow by mean(a^(L-1)) / mean(a^L)^(1-1/L) of it, least where layers are 1 and LONGEST / SHORTEST apart.
+    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. Paths whose layers
+    differ by what stays add up more slowly, by mean(a^(L-1)) / mean(a^L)^(1-1/L), least for layers of 1 and LONGEST / SHORTEST.
     """
     layers = strengths ** (1 / depth)
     off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))

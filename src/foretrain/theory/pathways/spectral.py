@@ -52,8 +52,8 @@ def muon_alone(
 
     Strengths are those over the number of paths. Learned layers a are off by D, LONGEST times LAG steps, at most; A is that of
     the first mode, up to its fraction q. Of its gradient others have up to r = L D |a^(2L-2)| / ((1 - q) q^(1-1/L) A^(2L-1)),
-    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. Paths whose layers
-    differ by what stays add up more slowly, by mean(a^(L-1)) / mean(a^L)^(1-1/L), least for layers of 1 and LONGEST / SHORTEST.
+    so that it has 1 / (1 + r^2)^(1/2) to 1 of the norm; of 1 five iterations leave .6964. Paths whose layers differ by
+    what stays add up more slowly, by mean(a^(L-1)) / mean(a^L)^(1-1/L), least where layers are 1 and LONGEST / SHORTEST.
     """
     layers = strengths ** (1 / depth)
     off = depth * LONGEST * LAG * learning_rate * np.linalg.norm(layers[1:] ** (2 * depth - 2))

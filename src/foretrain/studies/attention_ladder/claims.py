@@ -65,7 +65,7 @@ CLAIMS = [
         "The loss falls when the initial weights say that a head leaves, the first time nearly to the step.",
         lambda c: share(c, abs(c.drop_time / c.theory.drop_time - 1) <= room(c)),
         domain=crowded,
-        why="A fall may be off by two steps, later ones by what heads feel of those before; one in five heads may have turned.",
+        why="A fall may be off by two steps, later ones by what heads feel of those before; one in five by a head that turns.",
         **SHARE,
         **ROW,
     ),

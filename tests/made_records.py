@@ -1,8 +1,11 @@
-"""A record made up for tests of the registry."""
+"""A record made up for tests of the registry, and those that the registry holds."""
+
+from functools import cache
+from pathlib import Path
 
 from made_claims import sample
 
-from foretrain.registry.record import Record
+from foretrain.registry.record import Record, records
 
 SIZE = {"symbols": ("19", "53")}
 CLAIMS = (
@@ -32,3 +35,9 @@ RECORD = Record(
     checksums={"simulation": "f" * 16},
     claims=CLAIMS,
 )
+
+
+@cache
+def stored_records() -> list[Record]:
+    """Read the registry beside the tests, once in a process."""
+    return records(Path(__file__).parents[1] / "registry")

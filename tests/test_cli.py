@@ -1,6 +1,5 @@
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -74,7 +73,7 @@ def test_unknown_studies_commands_and_options_name_the_nearest(capsys):
 
 
 def test_options_may_stand_before_the_study(capsys, tmp_path):
-    out = ["--out", tmp_path / "routing", "--workers", "1", "--quiet", "--seeds", "2"]
+    out = ["--out", tmp_path / "routing", "--workers", "0", "--quiet", "--seeds", "2"]
     assert run(capsys, "run", *out, "one-mode", "--steps", "20")[0] == 0
     assert (tmp_path / "routing" / "summary.json").exists()
     code, _, err = run(capsys, "run", "--steps", "20", "one-mode")
@@ -111,13 +110,11 @@ def test_a_folder_with_another_configuration_is_refused(capsys, folder):
     assert "must be a folder of study `routing`, but holds study `one-mode`" in err
 
 
-def test_a_finished_run_is_shown_not_trained_again(folder):
+def test_a_finished_run_is_shown_not_trained_again(capsys, folder):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-    # As a user does it: where annotations are held at run time, some sentences have another seal.
-    command = [sys.executable, "-m", "foretrain", "run", "routing", *SMALL, "--out", folder]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0
-    assert " more: " in done.stdout
+    code, out, _ = run(capsys, "run", "routing", *SMALL, "--out", folder)
+    assert code == 0
+    assert " more: " in out
     kept = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
     assert {p: t for p, t in kept.items() if ".lock" not in p.name} == before
 

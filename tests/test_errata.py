@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_records import stored_records
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.claims.rows import Row, rows
+from foretrain.claims.rows import rows
 from foretrain.plans import catalogue
-from foretrain.registry.record import records
 from foretrain.tasks import groups
 from foretrain.theory.grokking.effective_loss import exact_flow
 from foretrain.theory.grokking.parallelograms import incidence, inside
@@ -18,9 +18,6 @@ from foretrain.theory.grokking.parallelograms import incidence, inside
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "errata.md").read_text("utf-8")
 ERRATA = re.findall(r"^- (.+?)(?=\n- |\n\n|\Z)", PAGE, re.M | re.DOTALL)
-JUDGED: dict[str, list[Row]] = {}
-for record in records(ROOT / "registry"):
-    JUDGED.setdefault(record.study, []).extend(rows(record.claims))
 
 
 @pytest.mark.parametrize("erratum", ERRATA, ids=lambda text: text.split("**")[1])
@@ -37,8 +34,9 @@ def test_what_shows_an_erratum_is_there(erratum):
             (claim,) = [each for each in catalogue.load(study).sentences if each.id == id]
             # The correction holds, or the document's own sentence fails.
             shows = HOLDS if claim.corrects else FAILS
-            verdicts = {each.verdict for each in JUDGED.get(study, []) if each.id == id}
-            assert shows in verdicts or study not in JUDGED, check
+            judged = [record for record in stored_records() if record.study == study]
+            verdicts = {r.verdict for each in judged for r in rows(each.claims) if r.id == id}
+            assert shows in verdicts or not judged, check
 
 
 def test_the_mask_of_the_note_has_another_shape_than_its_maps():

@@ -67,13 +67,12 @@ def test_options_that_xla_does_not_know_are_left_out(monkeypatch):
     assert known_options("tpu") == {}
 
 
-TRAINED = [name for name in catalogue.names() if not catalogue.load(name).computes]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", catalogue.names())
 def test_no_program_multiplies_a_broadcast_number(name):
     study = catalogue.load(name)
+    if study.computes:
+        pytest.skip("a study that computes has no program")
     grid = list(runs(make_plan(study, {}, seeds=1)))
     for group in make_groups(grid, lambda parameters: parameters.steps):
         run = grid[group.waiting[0]]

@@ -4,24 +4,23 @@ import re
 from pathlib import Path
 
 import pytest
-from made_records import RECORD
+from made_records import RECORD, stored_records
 from typed_numbers import counted, percentages, typed
 
 from foretrain.claims.rows import rows
 from foretrain.plans import catalogue
-from foretrain.registry.record import place, records
+from foretrain.registry.record import place
 from foretrain.registry.render import rendered
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = ROOT / "registry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-RECORDS = records(REGISTRY)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_is_as_the_registry_renders_it(page):
     text = page.read_text("utf-8")
-    assert rendered(text, RECORDS) == text, f"Try foretrain registry render {page}"
+    assert rendered(text, stored_records()) == text, f"Try foretrain registry render {page}"
 
 
 def test_no_table_of_verdicts_is_typed():
@@ -32,7 +31,7 @@ def test_no_table_of_verdicts_is_typed():
 
 
 def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_holds():
-    for item in RECORDS:
+    for item in stored_records():
         assert place(REGISTRY, item.study, item.size).exists()
         benchmark = ROOT / "benchmarks" / item.study.replace("-", "_")
         assert item.study in catalogue.names() or benchmark.exists()
@@ -42,7 +41,7 @@ def test_every_record_stands_at_its_place_and_was_judged_by_code_that_a_commit_h
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_measured_number_in_prose_stands_before_its_reference(page):
     study = page.stem if page.parent.name == "studies" else ""
-    assert [*typed(page.read_text("utf-8"), study, RECORDS)] == []
+    assert [*typed(page.read_text("utf-8"), study, stored_records())] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -55,7 +54,7 @@ def test_verdicts_beside_optimisers_and_steps_are_those_of_the_records():
     page = (ROOT / "docs" / "which-theory.md").read_text("utf-8")
     verdicts = {
         f"{record.study}/{row.id}": row.verdict
-        for record in RECORDS
+        for record in stored_records()
         if record.size == "default"
         for row in rows(record.claims)
     }

@@ -9,25 +9,14 @@ from foretrain.claims.markup import formulas
 from foretrain.plans import catalogue
 from foretrain.registry.small import small_run
 
-# The run of routing is made for many tests; the others take minutes together.
-NAMES = [
-    pytest.param(
-        name, marks=() if name == "routing" else (pytest.mark.slow, pytest.mark.timeout(1500))
-    )
-    for name in catalogue.names()
-]
 POOR_FIGURES = "after so few steps one symbol may lie on another in the plane of its embedding"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(
-    name, tmp_path, request, open_page
-):
-    if name == "routing":
-        folder = request.getfixturevalue("routing_folder")
-    else:
-        folder = small_run(name, tmp_path / name).path
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("name", catalogue.names())
+def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(name, tmp_path, open_page):
+    folder = small_run(name, tmp_path / name).path
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["problems"] == []
     page = folder / "report.html"

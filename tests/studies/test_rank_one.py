@@ -14,7 +14,7 @@ from foretrain.studies.rank_one import study
 from foretrain.theory.factorization import rank_one as reduction
 from foretrain.vocabulary import OUT_OF_STEPS
 
-SEEDS = 6
+SEEDS = 4
 AXES = {"weight_decay": (0.0, 0.2), "init_scale": (1.0, 0.1), "dimension": (1000, 10)}
 STEP = np.arange(0, 1201, 5)
 TIME = {"time": (("step",), STEP * 0.01)}
@@ -25,12 +25,8 @@ CURVES = (*study._CURVES, "loss")
 def _starts(scale, dimension):
     """The typical start and its neighbours."""
     overlap, irrelevant = 0.3747 * scale / np.sqrt(dimension), scale**2 * (1 - 1 / dimension)
-    return [
-        reduction.RankOneState(
-            overlap * (1 + 0.02 * (number - 2.5)), overlap, irrelevant, irrelevant
-        )
-        for number in range(SEEDS)
-    ]
+    near = overlap * (1 + 0.02 * (np.arange(SEEDS) - 1.5))
+    return [reduction.RankOneState(each, overlap, irrelevant, irrelevant) for each in near]
 
 
 @cache

@@ -42,7 +42,8 @@ made = make()
 """
 MOMENTUM = {"optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.03, "batch_size": 4}
 NESTEROV = MOMENTUM | {"optimizer": "nesterov", "order": RANDOM.integers(0, 12, (40, 3))}
-ADAM = {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 5}
+NESTEROV |= {"clip": 0.2}
+ADAM = {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 5, "betas": (0.8, 0.99)}
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.02, "loss": "cross_entropy", "weight_decay": 0.1}
 # Layers, how they are trained, and what the notes say of them.
 LAYERS = {
@@ -88,6 +89,7 @@ def test_every_kind_of_layer_is_trained_as_by_pytorch_in_evaluation(x64, tmp_pat
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     rules = {"lr": training.learning_rates[0], "weight_decay": training.weight_decay}
     rules |= {"momentum": training.momentum} if training.momentum else {}
+    rules |= {"betas": training.betas} if training.optimizer in kinds else {}
     rules |= {"nesterov": True} if training.optimizer == "nesterov" else {}
     descent = kinds.get(training.optimizer, torch.optim.SGD)(module.parameters(), **rules)
     inputs, wanted = torch.tensor(x), torch.tensor(y)
@@ -102,6 +104,7 @@ def test_every_kind_of_layer_is_trained_as_by_pytorch_in_evaluation(x64, tmp_pat
     for seen in simulator.rows[0]:
         descent.zero_grad()
         loss(seen).backward()
+        torch.nn.utils.clip_grad_norm_(module.parameters(), training.clip)
         descent.step()
         curve.append(loss(np.arange(12)).item())
     assert curve[-1] < 0.9 * curve[0]

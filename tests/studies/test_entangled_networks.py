@@ -68,6 +68,7 @@ def build(gap=1e-6, **moved):
         "learning_coefficient": values / 2,
         "exact_rank": (known - 4 * idle[:, None])[..., None],
         "function_gap": gap,
+        "trusted": np.ones(values.shape, bool),
     }
     theory = runs(AXES, 0, {"learning_coefficient": known / 2}, outcome=None)
     return grid(study.Parameters(), AXES, SEEDS, {"": own, "theory": theory})

@@ -42,7 +42,6 @@ made = make()
 """
 MOMENTUM = {"optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.03, "batch_size": 4}
 NESTEROV = MOMENTUM | {"optimizer": "nesterov", "order": RANDOM.integers(0, 12, (40, 3))}
-NESTEROV |= {"clip": 0.2}
 ADAM = {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 5, "betas": (0.8, 0.99)}
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.02, "loss": "cross_entropy", "weight_decay": 0.1}
 # Layers, how they are trained, and what the notes say of them.
@@ -60,7 +59,7 @@ LAYERS = {
         ({}, "dropout is off (1.self_attn, 1.dropout, 1.dropout1, 1.dropout2)."),
     "nn.Unflatten(1, (3, 2)), Recurrent(2, 4, 2, batch_first=True, dropout=0.1), nn.Linear(12, 2)":
         ({}, "is off (1)."),
-    "Residual(6, 6), nn.Linear(6, 2)": (NESTEROV, ""),
+    "Residual(6, 6), nn.Linear(6, 2)": (NESTEROV | {"clip": 0.2}, ""),
     "Noisy(6, 2)": ({}, "Trained in evaluation: dropout is off (by no layer that is known)."),
     "Masked()": ({}, "Buffers stay as they are: 0.mask."),
 }  # fmt: skip

@@ -167,6 +167,8 @@ def described(
     if np.shape(betas) != (2,):
         raise argument_error("betas", "be two numbers", f"is {betas!r}")
     first, second = (real("betas", beta, minimum=0, maximum=0.99999) for beta in betas)
+    if (first, second) != (0.9, 0.999) and not optimizer.startswith("adam"):
+        raise argument_error("betas", "be given for adam or adamw alone", f"is for {optimizer}")
     mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
     training = Training(
         apply,

@@ -93,11 +93,9 @@ class Processor:
 
     def pytest_terminal_summary(self, terminalreporter):
         """Print the table, a line for each file of three seconds or more."""
-        write = terminalreporter.write_line
-        title = f"seconds of processor, of a machine of slowness {self.slowness:.2f}"
-        terminalreporter.section(title, sep="=")
+        terminalreporter.section(f"seconds of processor, slowness {self.slowness:.2f}", sep="=")
         for name, value in [*self.seconds.most_common(), ("in all", self.seconds.total())]:
             if value >= 3.0 or name == "in all":
-                write(f"{value:6.1f} s  {name}")
+                terminalreporter.write_line(f"{value:6.1f} s  {name}")
         for name, most in self.excess().items():
-            write(f"{name} passed its budget of {most:g} s by half")
+            terminalreporter.write_line(f"{name} passed its budget of {most:g} s by half")

@@ -139,7 +139,7 @@ _KINDS: dict[str, dict[str, Any]] = {
         ("--json --markdown --quiet --renew --train --wiring --verbose", _FLAG),
         ("--config --out --pilot config explain:data explain:--labels", {"type": Path}),
         ("file first folder second", {"type": Path}),
-        ("--layers --part --times files models", {"nargs": "+"}),
+        ("--betas --layers --part --times files models", {"nargs": "+"}),
         ("--to --data", {"required": True}),
         ("--batch-size --emit-sbatch --gradients --modules --points --seeds", {"type": int}),
         ("explain:--steps", {"type": int, "required": True}),

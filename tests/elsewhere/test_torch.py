@@ -42,7 +42,7 @@ made = make()
 """
 MOMENTUM = {"optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.03, "batch_size": 4}
 NESTEROV = MOMENTUM | {"optimizer": "nesterov", "order": RANDOM.integers(0, 12, (40, 3))}
-ADAM = {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 5}
+ADAM = {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 5, "betas": (0.8, 0.99)}
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.02, "loss": "cross_entropy", "weight_decay": 0.1}
 # Layers, how they are trained, and what the notes say of them.
 LAYERS = {
@@ -59,7 +59,7 @@ LAYERS = {
         ({}, "dropout is off (1.self_attn, 1.dropout, 1.dropout1, 1.dropout2)."),
     "nn.Unflatten(1, (3, 2)), Recurrent(2, 4, 2, batch_first=True, dropout=0.1), nn.Linear(12, 2)":
         ({}, "is off (1)."),
-    "Residual(6, 6), nn.Linear(6, 2)": (NESTEROV, ""),
+    "Residual(6, 6), nn.Linear(6, 2)": (NESTEROV | {"clip": 0.2}, ""),
     "Noisy(6, 2)": ({}, "Trained in evaluation: dropout is off (by no layer that is known)."),
     "Masked()": ({}, "Buffers stay as they are: 0.mask."),
 }  # fmt: skip
@@ -88,6 +88,7 @@ def test_every_kind_of_layer_is_trained_as_by_pytorch_in_evaluation(x64, tmp_pat
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     rules = {"lr": training.learning_rates[0], "weight_decay": training.weight_decay}
     rules |= {"momentum": training.momentum} if training.momentum else {}
+    rules |= {"betas": training.betas} if training.optimizer in kinds else {}
     rules |= {"nesterov": True} if training.optimizer == "nesterov" else {}
     descent = kinds.get(training.optimizer, torch.optim.SGD)(module.parameters(), **rules)
     inputs, wanted = torch.tensor(x), torch.tensor(y)
@@ -102,6 +103,7 @@ def test_every_kind_of_layer_is_trained_as_by_pytorch_in_evaluation(x64, tmp_pat
     for seen in simulator.rows[0]:
         descent.zero_grad()
         loss(seen).backward()
+        torch.nn.utils.clip_grad_norm_(module.parameters(), training.clip)
         descent.step()
         curve.append(loss(np.arange(12)).item())
     assert curve[-1] < 0.9 * curve[0]

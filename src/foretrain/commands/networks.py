@@ -129,6 +129,8 @@ ARGUMENTS = {
         "--loss": "mse or cross_entropy; default the file's, else mse",
         "--optimizer": "sgd (default), momentum, nesterov, adam or adamw",
         "--momentum": "of momentum and nesterov; default 0.9",
+        "--betas": "of adam and adamw; default 0.9 0.999",
+        "--clip": "largest norm of all gradients together, to which longer ones are scaled; default none are",
         "--order": "npy file of the examples in every minibatch, (step, example)",
         "--weight-decay": "default 0",
         "--seeds": "number of starts; default four, and more up to 16 while an interval leaves the answer open",

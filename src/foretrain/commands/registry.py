@@ -134,8 +134,7 @@ def _check_whole(arguments, record):
     print("\n".join(lines))
     if arguments.renew and agree:
         cost = min(record.cost, again.cost)  # a machine with other work to do takes longer
-        small = small_checksums_now(record.study)
-        new = replace(again, commit=commit, cost=cost, small=small)
+        new = replace(again, commit=commit, cost=cost, small=small_checksums_now(record.study))
         print(f"Written: {write(arguments.registry, new)}")
     return agree
 
@@ -175,8 +174,7 @@ ARGUMENTS = {
     "registry": {
         "action": "add results, list, check by running again, render pages, or seal records that no ledger holds",
         "targets": "folders to add; studies to list or check; pages to render",
-        "--renew": "check by running all of it again, and write the record anew if it comes out the same; with --all by "
-        "small runs alone",
+        "--renew": "run all of it again, and write the record anew if it comes out the same; with --all by small runs alone",
         "--all": "check every record, of the studies named or of all, whose code has changed, by the small run of its study",
         "--size": "name of the size; default that of the preset",
         "--registry": _REGISTRY,

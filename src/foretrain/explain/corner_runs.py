@@ -25,7 +25,7 @@ from foretrain.engine.places import usual_workers
 from foretrain.engine.processes import check_can_run_here
 from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, ForetrainError
-from foretrain.explain.own_network import Training
+from foretrain.explain.own_network import Training, start_of
 from foretrain.explain.simulated import (
     STAGES,
     Corner,
@@ -121,11 +121,7 @@ class CornerRuns:
         return training_hash(self.simulator)
 
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
-        """Curves of simulations; those that the folder lacks are trained.
-
-        Raises `ForetrainError` where the network raises or cannot be held to first order, with the line in the text, and
-        `FolderError` where the folder is in use or holds another training.
-        """
+        """Curves of simulations; those that the folder lacks are trained."""
         missing = [simulation for simulation in simulations if simulation not in self._curves]
         if missing:
             self.train_part(missing)
@@ -217,7 +213,7 @@ class CornerRuns:
         """Seconds of a gradient of all examples from one start, and of compiling a program, by small steps of no size."""
         trial = self.simulator.part((0, _TRIED))
         steps, times = (1, 2) if trial.own_programs else (trial.training.steps, len(trial.at))
-        still = {"optimizer": "sgd", "momentum": 0.0} if trial.training.adaptive else {}
+        still = {"optimizer": "sgd", "clip": np.inf} if trial.training.adaptive else {}
         trial.training = replace(trial.training, learning_rates=np.zeros(steps), **still)
         trial.at, trial.weights = np.minimum(np.arange(times), 1), 0  # double precision
         trial._programs = {} if still else trial._programs
@@ -320,14 +316,12 @@ def training_hash(simulator: Simulator) -> str:
     def loss(w, x, y):
         return training.loss(training.apply(w, x), y)
 
-    def shape(leaf):
-        return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
-
     with jax.enable_x64(True):
         program = jax.jit(jax.value_and_grad(loss))
-        text = program.lower(jax.tree.map(shape, starts), training.x, training.y).as_text()
-    options = training.optimizer, training.momentum, training.weight_decay, jax.__version__
-    words = json.dumps([*options, str(jax.tree.structure(starts))]) + text
+        text = program.lower(start_of(starts, 0), training.x, training.y).as_text()
+    rules = training.optimizer, training.momentum, training.weight_decay, training.clip
+    options = *rules, *training.betas, jax.__version__, str(jax.tree.structure(starts))
+    words = json.dumps(options) + text
     identity = hashlib.sha256(words.encode())
     examples = training.x, training.y, training.x_test, training.y_test
     schedule = training.learning_rates, simulator.rows, simulator.at

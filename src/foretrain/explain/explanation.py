@@ -24,7 +24,7 @@ class Checks:
 
     Attributes:
         closed: The flow of the kernel, simulated and in closed form; None where there is none.
-        recursion: The kernel in own steps and batches, simulated and as a recursion; None of Adam and where it diverges.
+        recursion: The kernel in own steps and batches, simulated and as a recursion; None without one, and where it diverges.
         run: Every assumption given up, and the run of the first start by Optax.
     """
 
@@ -41,7 +41,7 @@ class Explanation(Finding):
         weights: Number of weights.
         at: Steps at which losses were taken, shape (time,).
         train, test: Losses of every corner, shape (start, time) each; `test` None without test examples.
-        prediction: Made before training; None of Adam.
+        prediction: Made before training; None where steps are no recursion of the kernel.
         corrected: Training losses of the network's flow of L + eta/4 |grad L|^2, (start, time), right to the first order of
             the step; or the condition for it that does not hold.
         shares: The gap of the training loss taken apart; `test_shares` that of the test loss, or None.
@@ -72,7 +72,7 @@ class Explanation(Finding):
 
     @property
     def theory(self) -> Corner:
-        """The corner of every assumption kept: the flow of the kernel, from zero if asked; of Adam the kernel in own steps."""
+        """The corner of every assumption kept: the flow of the kernel, from zero if asked; without a flow in own steps."""
         return Corner(
             step=self.training.adaptive, output=all(corner.output for corner in self.train)
         )

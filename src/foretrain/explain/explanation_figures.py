@@ -49,8 +49,7 @@ def every_corner(explanation: Explanation) -> Drawing:
             members = [corner for corner in own if (corner.step, corner.batches) == kind]
             for colour, dashes, corner in zip(colours, _DASHES, members, strict=True):
                 network, _, steps = corner_name(explanation.training, corner).partition(", ")
-                curve = np.nan_to_num(explanation.train[corner].mean(0), nan=np.inf)
-                curve = np.minimum(curve, top)
+                curve = np.fmin(explanation.train[corner].mean(0), top)
                 ax.plot(at, curve, color=colour, linestyle=dashes, linewidth=2, label=network)
                 ax.set_title(steps, loc="left", fontsize=11)
             ax.set(xscale="log", xlabel="Step", ylabel="Loss, training", ylim=(0, None))

@@ -15,7 +15,7 @@ from foretrain.explain.explanation_figures import every_corner, run_and_parts
 from foretrain.explain.kernel.kernel_prediction import KernelPrediction
 from foretrain.explain.own_network import Training
 from foretrain.explain.shares import FLOOR, Cause, Shares, gap_shares, largest_difference, lost
-from foretrain.explain.simulated import Corner, cause_name, corner_name, run_corner
+from foretrain.explain.simulated import Corner, cause_name, corner_name, linear_corner, run_corner
 from foretrain.report.answer import Answer, Table
 from foretrain.words import count, duration, number
 
@@ -96,11 +96,12 @@ def head_lines(explanation: Explanation) -> list[str]:
     rate = number(rates[0])
     rate += "" if (rates == rates[0]).all() else f" to {number(rates[-1])}"
     batch = f"batches of {training.batch_size}" if training.in_batches else "all examples in a step"
+    batch += f", gradients clipped to {number(training.clip)}" * (training.clip < np.inf)
     losses = f"loss from {_ends(explanation.train[run])}"
     if explanation.test is not None:
         losses += f", of the test from {_ends(explanation.test[run])}"
     prediction = explanation.prediction
-    before = "nothing, for Adam's steps are no recursion of the kernel: explained, not predicted."
+    before = "nothing, for Adam's and clipped steps are no recursion of the kernel: explained, not predicted."
     movement, edge = plus_minus(regime.movement), plus_minus(regime.edge)
     gates = "" if regime.gates is None else f", {regime.gates.measured:.1%} of gates changed"
     if (twin := regime.twin) is not None:
@@ -139,8 +140,7 @@ def miss_table(explanation: Explanation) -> Table:
 
 def shown(explanation: Explanation) -> dict[str, Corner]:
     """Return the corners that tables show, by name: predictions, and explanations with one assumption kept."""
-    own = Corner(step=True, batches=explanation.training.in_batches)
-    predicted = {Corner(), Corner(output=False), own}
+    predicted = {Corner(), Corner(output=False), linear_corner(explanation.training)}
     chosen = {*predicted, Corner(True, True), explanation.theory}
     chosen |= {corner for corner in explanation.train if sum(corner) == sum(explanation.run) - 1}
     named = {}

@@ -4,7 +4,7 @@ Weights at the start and minibatches are functions of a seed: start number k is 
 batches are cut from one permutation of the examples per epoch, of which an incomplete last batch is left out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,9 +40,8 @@ class Training:
     Attributes:
         loss: ``loss(outputs, y)``: one number, the mean over examples; its `loss_name` is ``own`` where it is the user's.
         learning_rates: Learning rate of every step, shape (step,).
-        batch_size: Examples in a minibatch; all of them if there are none.
         momentum: Of ``momentum`` and ``nesterov``, 0 of every other.
-        order: Examples of every minibatch, (step, example), or None.
+        clip: Infinite where nothing is clipped.
         notes: Lines that a reader of its results must know, such as how its starts are drawn.
         single: True if there is one start alone.
     """
@@ -61,6 +60,8 @@ class Training:
     momentum: float
     weight_decay: float
     order: np.ndarray | None = None
+    clip: float = np.inf
+    betas: tuple[float, float] = (0.9, 0.999)
     notes: tuple[str, ...] = ()
     single: bool = False
 
@@ -76,16 +77,17 @@ class Training:
 
     @property
     def adaptive(self) -> bool:
-        """True of Adam and AdamW, whose step is no multiple of the gradient."""
-        return self.optimizer.startswith("adam")
+        """True where a step is no multiple of gradients: of Adam and AdamW, and where these are clipped."""
+        return self.optimizer.startswith("adam") or self.clip < np.inf
 
     def rule(self, learning_rate: Any) -> optax.GradientTransformation:
-        """The optimizer, as in PyTorch."""
-        if self.optimizer != "nesterov":
-            options = {"momentum": self.momentum}
-            return descent.optimizer(self.optimizer, learning_rate, self.weight_decay, **options)
-        decay = optax.add_decayed_weights(self.weight_decay)
-        return optax.chain(decay, optax.sgd(learning_rate, self.momentum, nesterov=True))
+        """The optimizer, as in PyTorch: gradients are clipped before decay is added."""
+        decay, adam = optax.add_decayed_weights(self.weight_decay), optax.scale_by_adam(*self.betas)
+        trace = optax.trace(self.momentum, nesterov=self.optimizer == "nesterov")
+        kinds = {"sgd": [decay], "adam": [decay, adam], "adamw": [adam, decay]}
+        parts = kinds.get(self.optimizer, [decay, trace])
+        clip = [optax.clip_by_global_norm(self.clip)] if self.clip < np.inf else []
+        return optax.chain(*clip, *parts, optax.scale_by_learning_rate(learning_rate))
 
     @property
     def in_batches(self) -> bool:
@@ -107,6 +109,8 @@ def described(
     momentum: float | str = 0.9,
     weight_decay: float | str = 0.0,
     order=None,
+    clip: float | str | None = None,
+    betas: Sequence[float | str] = (0.9, 0.999),
     x_test=None,
     y_test=None,
 ) -> Training:
@@ -127,8 +131,9 @@ def described(
         weight_decay: Added to the gradient; of ``adamw`` decoupled.
         order: Numbers of the examples of every minibatch, (step, example), the same from every start; by default a
             permutation of all for every epoch and start.
-        x_test: Test inputs.
-        y_test: Test targets, with `x_test`.
+        clip: Largest norm of all gradients together, to which longer ones are scaled; by default none are.
+        betas: Of ``adam`` and ``adamw``, both below 1.
+        x_test, y_test: Test examples.
 
     Raises:
         ArgumentError: An argument breaks its rule.
@@ -159,6 +164,9 @@ def described(
             got = f"has {others[0]:g}" if others.size else f"has the shape {order.shape}"
             raise argument_error("order", rule, got)
         size = order.shape[1]
+    if np.shape(betas) != (2,):
+        raise argument_error("betas", "be two numbers", f"is {betas!r}")
+    first, second = (real("betas", beta, minimum=0, maximum=0.99999) for beta in betas)
     mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
     training = Training(
         apply,
@@ -175,6 +183,8 @@ def described(
         real("momentum", momentum, minimum=0, maximum=0.999) if optimizer in _HEAVY else 0.0,
         real("weight_decay", weight_decay, minimum=0),
         order,
+        np.inf if clip is None else real("clip", clip, above=0),
+        (first, second),
     )
     return replace(training, notes=_checked(training))
 

@@ -111,12 +111,11 @@ def shapley_shares(
     values = shapley(game, players)
     sizes = {name: np.abs(value).max(1) for name, value in values.items()}
     whole = np.sum(list(sizes.values()), axis=0)
-    every = frozenset(players)
     causes = []
     for name in players:
         each = 100 * np.divide(sizes[name], whole, out=np.zeros_like(whole), where=whole > 0)
         alone = np.abs(game[frozenset({name})] - nobody).max(1).mean()
-        last = np.abs(everybody - game[every - {name}]).max(1).mean()
+        last = np.abs(everybody - game[frozenset(players) - {name}]).max(1).mean()
         share = interval(each)
         share = replace(share, low=max(share.low, 0.0), high=min(share.high, 100.0))
         causes.append(Cause(name, values[name], share, each, float(alone), float(last)))

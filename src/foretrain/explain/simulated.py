@@ -7,7 +7,7 @@ minibatches the same minibatches.
 Small steps are the flow: every own step is cut into `substeps` of Runge and Kutta's rule of four stages, of fourth order. On
 all examples a small step may be as long as several own ones: an eighth of a substep is eight steps. On minibatches each is
 held for the substeps of its own step, which are one at least. The flow of momentum is that of descent at rate / (1 -
-momentum), so that its memory belongs to the step. Adam has no such flow: it has own steps alone.
+momentum), so that its memory belongs to the step. Adam's and clipped steps have no such flow: own steps alone.
 
 Descent in steps of rate eta is to first order in eta the flow of L + eta/4 |grad L|^2: the *corrected* flow.
 """
@@ -35,7 +35,6 @@ STAGES = 4
 _REACH, _WEIGHTS = np.array([0.5, 0.5, 1, 1]), np.array([1, 2, 2, 1]) / 6
 _DATA = ("x", "y", "x_test", "y_test")
 SINGLE = 1e7  # weights times examples that a corner's step sees, from which on small steps are in single precision
-_STEP = 1.0  # rate times sharpness of one substep, with which its search begins
 _DEAR = 1e8  # weights times examples times steps, above which every corner has its own program
 _AGREE = 1e-3  # of two numbers of substeps, in the loss at the start
 _LEAST, _MOST = 1 / 64, 64  # substeps
@@ -65,7 +64,7 @@ def linear_corner(training: Training) -> Corner:
 
 
 def corners(training: Training, *, from_zero: bool = False) -> list[Corner]:
-    """All corners of a training, the flow of the kernel first; half as many without minibatches, and of Adam.
+    """All corners of a training, the flow of the kernel first; half as many without minibatches, and without a flow.
 
     With `from_zero` twice as many, those without the output at the start first.
     """
@@ -184,7 +183,7 @@ class Simulator:
         }
 
     def run(self, corner: Corner, substeps: float = 1, *, corrected: bool = False) -> Curves:
-        """Curves of a corner; only small steps of plain descent may be `corrected`, and Adam has none.
+        """Curves of a corner; only small steps of plain descent may be `corrected`.
 
         Raises `ForetrainError` where the network raises or cannot be held to first order, with the line in the text.
         Cost: starts x steps gradients; times 4 x substeps for small steps, and that times 3 for corrected ones.
@@ -273,7 +272,7 @@ def first_substeps(share: float) -> float:
 
     `share` is the rate times the sharpness at the start over two, 1 at the edge.
     """
-    number = 2 * share / _STEP
+    number = 2 * share
     return float(np.ceil(number) if number > 1 else 2 ** np.ceil(np.log2(max(number, _LEAST))))
 
 

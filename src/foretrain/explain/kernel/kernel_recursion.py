@@ -30,7 +30,6 @@ from foretrain.plans.place import place
 LARGEST = 2.5e8  # bytes of the kernels that are kept together
 _VECTORS = 24  # of Lanczos' method
 _kernel = lru_cache(maxsize=2)(kernel_function)
-_GROWN = 2.0  # times the loss at the start: above it the recursion has diverged
 
 
 class Kernel:
@@ -132,7 +131,7 @@ def edge_share(
 
 def diverged(train: np.ndarray) -> bool:
     """True if a training curve, shape (time,), is not finite or exceeds twice the loss at its start."""
-    return not (np.isfinite(train).all() and train.max() <= _GROWN * train[0])
+    return not (np.isfinite(train).all() and train.max() <= 2 * train[0])
 
 
 def _top(training, linearised, start, weights):

@@ -5,7 +5,7 @@ from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
 from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
 
-from .claims import DERIVED, PAIRS, more
+from .claims import DERIVED, PAIRS, more, sampled
 
 
 def draw_pairs(grid):
@@ -14,12 +14,12 @@ def draw_pairs(grid):
     figure, ax = panels(1, 1, height=4.6)
     for pair, colour in zip(PAIRS, PALETTE.values(), strict=False):
         try:
-            values = more(cell, pair).transpose("seed", "units")
+            values = more(sampled(cell), pair).transpose("seed", "units")
         except NotApplicable:
             continue
         seed_band(ax, values.units, values, pair, color=colour, fraction=False)
         if pair in DERIVED:
-            derived = more(cell.of("theory"), pair)
+            derived = more(cell.of("theory").learning_coefficient, pair)
             ax.plot(values.units, derived, **theory_line(colour, label="derived"))
     ax.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
     ax.set(xticks=part.values("units"), xlabel="Neurons of a module", ylabel="Effective parameters")

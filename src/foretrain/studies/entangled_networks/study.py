@@ -37,8 +37,7 @@ class Parameters(Sampling):
 
 def predict(p, step):
     """Predict the learning coefficient of each network that was not trained."""
-    known = limits(p.units).get(p.network)
-    return {"learning_coefficient": np.nan if known is None else known / 2}
+    return {"learning_coefficient": limits(p.units).get(p.network, np.nan) / 2}
 
 
 def limits(units: int) -> dict[str, float]:

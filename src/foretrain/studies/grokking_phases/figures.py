@@ -24,7 +24,7 @@ def draw_phases(grid):
     c = Cell(cell)
     share = np.stack([(c.phase == code).mean("seed") for code in range(len(PHASES))], -1)
     bits = -(share * np.log2(np.where(share > 0, share, 1))).sum(-1) + 0.0
-    small = max(bits.shape) <= 8  # legible
+    small = max(bits.shape) <= 5  # legible
     title = "Entropy, median steps" if small else "Entropy"
     figure, (left, right) = titled_panels(("Probability of phases", title), 4.4)
     column, row = np.indices(bits.shape)
@@ -43,7 +43,7 @@ def draw_phases(grid):
             values = c.values(name)
             every = max(1, len(values) // 5)
             words = [f"{value:.1g}" if value < 1 else f"{value:g}" for value in values[::every]]
-            axis.set_ticks(range(0, len(values), every), words, fontsize=9.5)
+            axis.set_ticks(range(0, len(values), every), words, fontsize=9.7)
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(name.replace("_", " ").capitalize())
         ax.set(xlim=(-0.5, len(bits) - 0.5), ylim=(-0.5, bits.shape[1] - 0.5))
@@ -71,7 +71,7 @@ def _write_medians(ax, c, bits):
         middle = middles[(slice(None), *place)]
         words = ("–" if np.isinf(step) else f"{step:,.0f}" for step in middle)
         ink = "white" if bits[place] < 1.2 else INK
-        ax.text(*place, "\n".join(words), ha="center", va="center", color=ink, fontsize=7.5)
+        ax.text(*place, "\n".join(words), ha="center", va="center", color=ink, fontsize=9.7)
 
 
 def _boundaries(c, ax):

@@ -24,9 +24,9 @@ def draw_phases(grid):
         ax.pcolormesh(share, vmin=0, vmax=1, cmap="Blues")
         ax.set_xticks(np.arange(len(rates)) + 0.5, [f"{rate:g}" for rate in rates], rotation=60)
         ax.set_yticks(np.arange(len(decays)) + 0.5, [f"{decay:g}" for decay in decays])
-        ax.tick_params(labelsize=9.5)
+        ax.tick_params(labelsize=9.7)
         for (row, column), value in np.ndenumerate(share if share.size <= 40 else np.empty((0, 0))):
-            look = {"color": "white" if value > 0.6 else INK, "fontsize": 9}
+            look = {"color": "white" if value > 0.6 else INK, "fontsize": 9.7}
             ax.text(column + 0.5, row + 0.5, f"{value:.2g}", ha="center", va="center", **look)
     caption = f"Share of {c.seeds} seeds in each phase, over decay and the last layer's rate."
     return Drawing(picture, "Phases", caption + words)  # letters would not fit beside the names

@@ -61,7 +61,7 @@ def draw_lattice(grid):
             middle = {"ha": "center", "va": "center"}
             ax.text(x, y, kinds.count(kind), fontsize=11, **middle)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            ax.text(x, y + (0.36 if y == 2 else -0.31), words, fontsize=9, bbox=box, **middle)
+            ax.text(x, y + (0.36 if y == 2 else -0.31), words, fontsize=9.7, bbox=box, **middle)
         ax.set_axis_off()
     return finished(
         picture,

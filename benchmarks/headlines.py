@@ -102,7 +102,9 @@ def planted(
 def turned(study: str, ids: Sequence[str]) -> dict[str, str]:
     """Return each of some sentences of a study to the first error after which it, which held, fails."""
     known, left, result = catalogue.load(study), set(ids), dict.fromkeys(ids, OPEN)
-    for options in sizes(study):
+    for options in sizes(study) if ids else ():
+        if not left:
+            break
         with tempfile.TemporaryDirectory() as folder:
             grid = run(study, Path(folder) / "run", options)
             before = verdicts(known, grid, left)
@@ -145,7 +147,7 @@ def main(studies: Sequence[str], out: Path = OUT) -> dict[str, str]:
             continue
         reasons = {id: by_record(study, id) for id in ids}
         rest = [id for id, reason in reasons.items() if not reason]
-        reasons |= turned(study, rest) if rest else {}
+        reasons |= turned(study, rest)
         known |= {f"{study}/{id}": reason for id, reason in reasons.items()}
         lines = (f'"{name}" = "{reason}"' for name, reason in sorted(known.items()))
         out.write_text(

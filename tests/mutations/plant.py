@@ -123,8 +123,7 @@ def _misread(grid: Grid) -> Iterator[tuple[str, str, str, xr.DataArray]]:
 
 def _rolled(values: xr.DataArray, dim: str) -> xr.DataArray:
     """The values along a dim, each in the place of the next; without that dim the values themselves."""
-    shift = {dim: 1} if dim in values.dims else {}
-    return values.roll(shift, roll_coords=False)
+    return values.roll({dim: 1}, roll_coords=False) if dim in values.dims else values
 
 
 def _at_another_time(values: xr.DataArray) -> xr.DataArray:

@@ -74,9 +74,9 @@ def retrained(
     p, trains = grid.parameters, catalogue.load(study).trains
     for number, (kind, what, ends, factor) in enumerate(errors):
         names = [name for name in vars(p) if name.endswith(ends)]
-        said = {name: np.asarray(grid.axes.get(name, getattr(p, name))) for name in names}
-        if trains and any((factor * values != values).any() for values in said.values()):
-            done = {name: (factor * values).tolist() for name, values in said.items()}
+        settings = {name: np.asarray(grid.axes.get(name, getattr(p, name))) for name in names}
+        if trains and any((factor * values != values).any() for values in settings.values()):
+            done = {name: (factor * values).tolist() for name, values in settings.items()}
             other = run(study, folder / f"{study}-otherwise-{number}", {**options, **done})
             yield otherwise(grid, other, kind, what)
 

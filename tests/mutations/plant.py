@@ -93,8 +93,8 @@ def _believed(study: Study, name: str, grid: Grid) -> Grid:
     twice = {name: tuple(2 * value for value in grid.axes.get(name, ()))}
     p = replace(grid.parameters, **{name: 2 * getattr(grid.parameters, name)})
     study.check(p)
-    told = replace(grid, parameters=p, axes={k: twice.get(k, v) for k, v in grid.axes.items()})
-    theory = theory_over(study, silent, told) if study.predicts else grid.theory
+    other = replace(grid, parameters=p, axes={k: twice.get(k, v) for k, v in grid.axes.items()})
+    theory = theory_over(study, silent, other) if study.predicts else grid.theory
     data = {key: values.values for key, values in theory.items()}
     return replace(grid, parameters=p, theory=grid.theory.copy(data=data))
 

@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import tomllib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, repeat
@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 from mutations.golden import predicted, telling
-from mutations.plant import Mutation, doubled, mutations
+from mutations.plant import Mutation, mutations, otherwise
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
@@ -28,9 +28,18 @@ from foretrain.registry.small import PRESETS
 SIZES = tomllib.loads(Path(__file__).with_name("sizes.toml").read_text("utf-8"))
 PREDICTED_ONLY = set(SIZES.pop("predicted_only"))
 NOTHING_PLANTED = set(SIZES.pop("nothing_planted"))
-SILENT = {study: set(size.pop("silent", ())) for study, size in SIZES.items()}
+HEADLINES = SIZES.pop("headlines")
+SILENT = {study: set(options.pop("silent", ())) for study, options in SIZES.items()}
 SEEDS = 5  # of a study that sizes.toml does not name
 _RATES = ("learning_rate", "relative_rate", "relative_step")
+#: Kind and words of the errors of code that trains otherwise than it says; by which factor which options are off.
+OTHERWISE = (
+    ("rate", "every learning rate is twice what it says", _RATES, 2.0),
+    ("rate", "every learning rate is half of what it says", _RATES, 0.5),
+    ("rate", "nothing is trained: every learning rate is a thousandth", _RATES, 0.001),
+    ("start", "every initial scale is ten times what it says", ("init_scale",), 10.0),
+    ("decay", "no weight decays", ("weight_decay", "embedding_decay", "decoder_decay"), 0.0),
+)
 
 
 @dataclass(frozen=True)
@@ -44,17 +53,32 @@ class Noticed:
     golden: bool  #: whether the digest stored of small sizes tells the same error in the theory
 
 
-def run(study: str, folder: Path, **changed: Any) -> Grid:
-    """Run a study at its size here, but for the options that are changed, in this process."""
-    size = SIZES.get(study) or {"seeds": SEEDS, **PRESETS[study]}
-    return foretrain.run(study, **{**size, **changed}, out=folder, workers=0, quiet=True).grid
+def size(study: str) -> dict[str, Any]:
+    """Return the options of a study at its size here."""
+    return SIZES.get(study) or {"seeds": SEEDS, **PRESETS[study]}
 
 
-def doubled_rates(grid: Grid) -> dict[str, Any]:
-    """Return the learning rates of a grid, each twice as large."""
-    names = [name for name in vars(grid.parameters) if name.endswith(_RATES)]
-    options = {name: grid.axes.get(name, getattr(grid.parameters, name)) for name in names}
-    return {name: (2 * np.asarray(value)).tolist() for name, value in options.items()}
+def run(study: str, folder: Path, options: Mapping[str, Any]) -> Grid:
+    """Run a study in this process."""
+    return foretrain.run(study, **options, out=folder, workers=0, quiet=True).grid
+
+
+def retrained(
+    study: str,
+    grid: Grid,
+    folder: Path,
+    options: Mapping[str, Any],
+    errors: Iterable = OTHERWISE[:1],
+) -> Iterator[Mutation]:
+    """Yield the mutations of code that trains otherwise than it says, each with runs of its own."""
+    p, trains = grid.parameters, catalogue.load(study).trains
+    for number, (kind, what, ends, factor) in enumerate(errors):
+        names = [name for name in vars(p) if name.endswith(ends)]
+        settings = {name: np.asarray(grid.axes.get(name, getattr(p, name))) for name in names}
+        if trains and any((factor * values != values).any() for values in settings.values()):
+            done = {name: (factor * values).tolist() for name, values in settings.items()}
+            other = run(study, folder / f"{study}-otherwise-{number}", {**options, **done})
+            yield otherwise(grid, other, kind, what)
 
 
 def verdicts(study: Study, grid: Grid, among: Collection[str]) -> dict[str, str]:
@@ -78,7 +102,8 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
         holding |= {text.id} if HOLDS in here.values() else set()
     result = []
     for item in planted:
-        among = {id for id, reads in reading.items() if _may_notice(item, reads)}
+        changed = f"{THEORY}/{item.predicts}" if item.predicts else item.reads
+        among = {id for id, reads in reading.items() if not changed or changed in reads}
         if item.reads and not among & holding:
             continue
         after = verdicts(known, item.plant(grid), among)
@@ -87,11 +112,6 @@ def noticed(study: str, grid: Grid, planted: Iterable[Mutation]) -> list[Noticed
         golden = bool(item.predicts) and (item.kind, item.what) in telling(study)
         result.append(Noticed(study, item.kind, item.what, by, golden))
     return result
-
-
-def _may_notice(first: Mutation, reads: Collection[str]) -> bool:
-    changed = f"{THEORY}/{first.predicts}" if first.predicts else first.reads
-    return not changed or changed in reads
 
 
 @contextlib.contextmanager
@@ -117,11 +137,8 @@ def of_study(study: str, folder: Path) -> list[Noticed]:
     if study in PREDICTED_ONLY:
         theory = [(m.kind, m.what) for m in mutations(predicted(study)) if m.predicts]
         return [Noticed(study, *names, (), names in telling(study)) for names in theory]
-    grid = run(study, folder / study)
-    planted = list(mutations(grid))
-    if catalogue.load(study).trains and (rates := doubled_rates(grid)):
-        planted.append(doubled(grid, run(study, folder / f"{study}-faster", **rates)))
-    return noticed(study, grid, planted)
+    grid = run(study, folder / study, size(study))
+    return noticed(study, grid, [*mutations(grid), *retrained(study, grid, folder, size(study))])
 
 
 def of_all(names: Iterable[str], folder: Path) -> list[Noticed]:
@@ -131,20 +148,11 @@ def of_all(names: Iterable[str], folder: Path) -> list[Noticed]:
 
 
 def report(result: list[Noticed]) -> list[str]:
-    """Say per study and kind how many mutations a verdict notices, and which none does."""
-    lines = []
-    for study in dict.fromkeys(item.study for item in result):
-        here = [item for item in result if item.study == study]
-        lines.append(f"{study}: {_shares(here)}")
-        lines += _by_kind(here, "  ")
-        silent = [item for item in here if not item.by]
-        lines += [f"  no verdict notices: {item.kind}, {item.what}" for item in silent]
-    return [*lines, *_by_kind(result), f"All: {_shares(result)}"]
-
-
-def _by_kind(result: list[Noticed], margin: str = "") -> list[str]:
+    """Name the mutations that no verdict notices, and say per kind how many are noticed."""
+    silent = [f"No verdict notices: {m.study}, {m.kind}, {m.what}" for m in result if not m.by]
     kinds = dict.fromkeys(item.kind for item in result)
-    return [f"{margin}{kind}: {_shares([m for m in result if m.kind == kind])}" for kind in kinds]
+    shares = [f"{kind}: {_shares([m for m in result if m.kind == kind])}" for kind in kinds]
+    return [*silent, *shares, f"All: {_shares(result)}"]
 
 
 def _shares(result: list[Noticed]) -> str:

@@ -7,7 +7,10 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
+from foretrain.laboratory.labelled import theory_over
+from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
+from foretrain.plans.study import Study
 
 LEAST = 0.05  # of the norm of an array; a smaller change is no mutation
 ROUNDING = 1e-12  # a variable that stays below is rounding, and none of its changes are looked at
@@ -22,7 +25,7 @@ _TRAINING = {"error": "loss"}  # a variable of this name beside its prefix is th
 class Mutation:
     """One error, planted in what a study has computed."""
 
-    kind: str  #: theory, clock, index, layer, seed, runs, leak, rate or truncated
+    kind: str  #: such as theory, seed, rate or untrained
     what: str  #: the variable and what was done with it
     plant: Callable[[Grid], Grid]
     predicts: str = ""  #: the predicted variable that it changes; "" where it changes runs
@@ -30,7 +33,7 @@ class Mutation:
 
 
 def mutations(grid: Grid) -> Iterator[Mutation]:
-    """Yield every mutation of a grid that changes it, theory first; the doubled rate needs runs of its own: see `doubled`."""
+    """Yield every mutation of a grid that changes it, theory first; another rate needs runs of its own: see `otherwise`."""
     for name, values in grid.theory.data_vars.items():
         for kind, what, changed in _of_array(values):
             if _differs(values, changed):
@@ -39,7 +42,8 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
     by_seed = [values for values in grid.theory.values() if values.sizes.get("seed", 0) > 1]
     if any(_differs(values, _rolled(values, "seed")) for values in by_seed):
         # The runs of each seed stand in the place of those of the next; start, theory and labels stay.
-        yield Mutation("runs", "those of another seed", partial(_in_all, change=_next_seed))
+        plant = partial(_everywhere, change=partial(_rolled, dim="seed"))
+        yield Mutation("runs", "those of another seed", plant)
     runs = grid.simulation
     for name, kind, what, changed in _misread(grid):
         if _differs(runs[name], changed):
@@ -52,7 +56,47 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
             yield Mutation("leak", f"{name} is {source}", plant)
     if any(_cut_short(network) for network in (runs, *grid.variants.values())):
         what = "nothing changes after half of the steps"
-        yield Mutation("truncated", what, partial(_in_all, change=_halved))
+        yield Mutation("truncated", what, partial(_in_all, change=_stopped))
+
+
+def readings(grid: Grid) -> Iterator[Mutation]:
+    """Yield errors that a referee plants besides: who reads the runs reads another network, value, start, seed or unit."""
+    for name in grid.variants:
+        plant = partial(_exchanged, name=name)
+        yield Mutation("network", f"that of {name} and the study's own exchanged", plant)
+    for name, values in grid.axes.items():
+        plant = partial(_everywhere, change=partial(_rolled, dim=name))
+        if len(values) > 1:
+            yield Mutation("axis", f"runs of another {name}", plant)
+    plant = partial(_in_all, change=partial(_stopped, share=0))
+    yield Mutation("untrained", "every network stays as it starts", plant)
+    networks = (grid.simulation, *grid.variants.values())
+    kinds = {str(name): runs[name].dtype.kind for runs in networks for name in runs}
+    of_next = partial(_rolled, dim="seed")
+    for name, kind in kinds.items():
+        plant = partial(_everywhere, change=of_next, only=name)
+        yield Mutation("seed", f"{name} of another seed's run", plant)
+        if kind == "f":
+            plant = partial(_everywhere, change=lambda v: 2 * v, only=name)
+            yield Mutation("unit", f"{name} times 2", plant)
+
+
+def believed(study: Study, grid: Grid) -> Iterator[Mutation]:
+    """Yield the errors of who predicts and judges with an option that is twice what the networks had."""
+    for name, value in vars(grid.parameters).items():
+        if isinstance(value, float) and any(grid.values(name)):
+            plant = partial(_believed, study, name)
+            yield Mutation("option", f"{name} is taken for twice what it is", plant)
+
+
+def _believed(study: Study, name: str, grid: Grid) -> Grid:
+    twice = {name: tuple(2 * value for value in grid.axes.get(name, ()))}
+    p = replace(grid.parameters, **{name: 2 * getattr(grid.parameters, name)})
+    study.check(p)
+    other = replace(grid, parameters=p, axes={k: twice.get(k, v) for k, v in grid.axes.items()})
+    theory = theory_over(study, silent, other) if study.predicts else grid.theory
+    data = {key: values.values for key, values in theory.items()}
+    return replace(grid, parameters=p, theory=grid.theory.copy(data=data))
 
 
 def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
@@ -78,7 +122,8 @@ def _misread(grid: Grid) -> Iterator[tuple[str, str, str, xr.DataArray]]:
 
 
 def _rolled(values: xr.DataArray, dim: str) -> xr.DataArray:
-    return values.copy(data=np.roll(values.values, 1, values.get_axis_num(dim)))
+    """The values along a dim, each in the place of the next; without that dim the values themselves."""
+    return values.roll({dim: 1}, roll_coords=False) if dim in values.dims else values
 
 
 def _at_another_time(values: xr.DataArray) -> xr.DataArray:
@@ -105,9 +150,22 @@ def _in_all(grid: Grid, change: Callable[[xr.Dataset], xr.Dataset]) -> Grid:
     return replace(grid, simulation=change(grid.simulation), variants=variants)
 
 
-def _next_seed(runs: xr.Dataset) -> xr.Dataset:
-    by_seed = {name: values for name, values in runs.items() if "seed" in values.dims}
-    return runs.assign({name: _rolled(values, "seed") for name, values in by_seed.items()})
+def _everywhere(grid: Grid, change: Callable[[xr.DataArray], xr.DataArray], only: str = "") -> Grid:
+    """The grid with a change of every variable of all networks, or of one."""
+
+    def changed(runs):
+        return runs.assign({key: change(v) for key, v in runs.items() if only in ("", key)})
+
+    return _in_all(grid, changed)
+
+
+def _exchanged(grid: Grid, name: str) -> Grid:
+    """The grid in which the study's own network and a variant have changed places, as far as both hold the same."""
+    own, other = grid.simulation, grid.variants[name]
+    alike = [key for key in own if key in other and own[key].sizes == other[key].sizes]
+    variant = other.assign({key: other[key].copy(data=own[key].values) for key in alike})
+    whole = replace(grid, variants={**grid.variants, name: variant})
+    return _with(whole, "simulation", {key: own[key].copy(data=other[key].values) for key in alike})
 
 
 def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -122,28 +180,27 @@ def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def _cut_short(runs: xr.Dataset) -> bool:
-    stored = _halved(runs)
+    stored = _stopped(runs)
     return any(
         _differs(values, stored[name]) and abs(values).max() > ROUNDING
         for name, values in runs.data_vars.items()
     )
 
 
-def _halved(runs: xr.Dataset) -> xr.Dataset:
+def _stopped(runs: xr.Dataset, share: float = 0.5) -> xr.Dataset:
     if "step" not in runs.dims:
         return runs
     step = np.arange(runs.sizes["step"])
-    stored = runs.isel(step=np.minimum(step, step.size // 2))
+    stored = runs.isel(step=np.minimum(step, int(share * step.size)))
     return stored.assign_coords({name: runs[name] for name in runs.coords})
 
 
-def doubled(grid: Grid, faster: Grid) -> Mutation:
-    """The mutation of code that trains at twice the rate that it says: runs at that rate, labelled as those of the grid."""
-    variants = {name: _labelled(faster.network(name), grid.network(name)) for name in grid.variants}
-    runs = _labelled(faster.simulation, grid.simulation)
-    parts = {"simulation": runs, "variants": variants, "fits": faster.fits}
-    what = "every learning rate is twice what it says"
-    return Mutation("rate", what, lambda whole: replace(whole, **parts))
+def otherwise(grid: Grid, other: Grid, kind: str, what: str) -> Mutation:
+    """The mutation of code that trains otherwise than it says: runs of that kind, labelled as those of the grid."""
+    variants = {name: _labelled(other.network(name), grid.network(name)) for name in grid.variants}
+    runs = _labelled(other.simulation, grid.simulation)
+    parts = {"simulation": runs, "variants": variants, "fits": other.fits}
+    return Mutation(kind, what, lambda whole: replace(whole, **parts))
 
 
 def _labelled(runs: xr.Dataset, labels: xr.Dataset) -> xr.Dataset:

@@ -22,6 +22,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
+from misreadings import believed, readings
 from mutations.notice import (  # pyright: ignore[reportMissingImports]
     HEADLINES,
     OTHERWISE,
@@ -30,12 +31,7 @@ from mutations.notice import (  # pyright: ignore[reportMissingImports]
     size,
     verdicts,
 )
-from mutations.plant import (  # pyright: ignore[reportMissingImports]
-    Mutation,
-    believed,
-    mutations,
-    readings,
-)
+from mutations.plant import Mutation, mutations  # pyright: ignore[reportMissingImports]
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE

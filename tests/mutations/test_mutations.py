@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
+from benchmarks.misreadings import readings
 from mutations.golden import differing, digest, predicted, stored
 from mutations.notice import NOTHING_PLANTED, SILENT, of_all, report
-from mutations.plant import mutations, readings
+from mutations.plant import mutations
 
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -43,12 +44,8 @@ def test_every_kind_of_mutation_is_planted_and_changes_only_what_it_names():
     exchanged = planted["runs"].plant(grid)
     assert np.array_equal(exchanged.simulation.loss[0], grid.simulation.loss[-1])
     assert exchanged.theory.identical(grid.theory)
-    read = {item.what: item.plant(grid) for item in readings(grid)}
-    start = read["every network stays as it starts"].simulation
-    assert (start.loss == grid.simulation.loss[:, 0]).all()
-    assert np.array_equal(read["loss times 2"].simulation.loss, 2 * grid.simulation.loss)
-    mixed = read["loss of another seed's run"].simulation
-    assert np.array_equal(mixed.loss[1], grid.simulation.loss[0])
+    (mixed,) = [item.plant(grid) for item in readings(grid) if item.what.startswith("loss of")]
+    assert np.array_equal(mixed.simulation.loss[1], grid.simulation.loss[0])
 
 
 def test_a_layer_is_read_in_place_of_another_where_layers_differ():

@@ -143,14 +143,17 @@ SMALL = {"dimension": 3, "heads": 3, "init_scale": 0.01, "horizon": 120.0, "step
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "verdict", "ids"),
+    ("law", "change", "verdict", "ids"),
     [
-        (lambda _, after: after, HOLDS, ("levels", "times", "heads")),
-        (fixed_keys, FAILS, ("times", "ends")),
-        (signs, FAILS, ("times",)),
+        (theory.strengths, lambda _, after: after, HOLDS, ("levels", "times", "heads")),
+        (lambda eigenvalues, _: 1 / eigenvalues, lambda _, after: after, FAILS, ("levels",)),
+        (theory.strengths, fixed_keys, FAILS, ("times", "ends")),
+        (theory.strengths, signs, FAILS, ("times",)),
     ],
 )
-def test_another_network_or_optimiser_turns_a_headline(change, verdict, ids, monkeypatch, tmp_path):
+def test_another_law_network_or_optimiser_turns_a_headline(
+    law, change, verdict, ids, monkeypatch, tmp_path
+):
     def program(p):
         def step(inputs, state):
             weights, *others = ORIGINAL(p).step(inputs, state)
@@ -158,6 +161,7 @@ def test_another_network_or_optimiser_turns_a_headline(change, verdict, ids, mon
 
         return replace(ORIGINAL(p), step=step)
 
+    monkeypatch.setattr(theory, "strengths", law)
     monkeypatch.setitem(catalogue.load("attention-ladder").part("study"), "program", program)
     out = {"out": tmp_path / "a", "workers": 0, "quiet": True}
     result = foretrain.run("attention-ladder", **SMALL, seeds=20 if verdict == HOLDS else 6, **out)

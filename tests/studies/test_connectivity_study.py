@@ -195,6 +195,21 @@ def verdict_at(width, id, **changes):
     return next(claim.verdict for claim in rows if claim.cell["hidden_width"] == width)
 
 
+# A law of other exponents, and where it must be noticed.
+@pytest.mark.parametrize(
+    ("width", "id", "change"),
+    [
+        (4, "rate", times(2)),
+        (8, "rate", add(0.4)),
+        (8, "rate", times(0.05)),
+        (4, "stuck-told", lambda v: np.roll(v, 7, -1)),
+    ],
+)
+def test_another_law_is_noticed(width, id, change):
+    assert verdict_at(width, id) == HOLDS
+    assert verdict_at(width, id, **{"theory/frame_exponent": change}) != HOLDS
+
+
 def test_a_limit_is_told_between_two_lines():
     """Nothing is missed in the limit, though one line ends below zero; a share that stays, under what falls, is told."""
     assert verdict_at(8, "limit", scales=FAST) == HOLDS

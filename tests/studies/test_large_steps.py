@@ -143,16 +143,17 @@ def test_every_sentence_can_hold_and_fail():
 
 
 ERRORS = [
-    ("products", lambda weights, products=network.products: products(weights[:, 1:])),
-    ("loss", lambda *arguments, loss=network.loss: 1.2 * loss(*arguments)),
+    (network, "products", lambda weights, products=network.products: products(weights[:, 1:])),
+    (network, "loss", lambda *arguments, loss=network.loss: 1.2 * loss(*arguments)),
+    (theory, "sharpness", lambda shares, depth: depth * (shares ** (2 - 1 / depth)).sum(-1)),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "error"), ERRORS)
-def test_another_network_turns_a_headline(name, error, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("module", "name", "error"), ERRORS)
+def test_another_network_step_or_law_turns_a_headline(module, name, error, tmp_path, monkeypatch):
     cell = {"depth": 4, "paths": 2, "relative_step": 1.3, "steps": 8000, "seeds": 8}
     for verdict in (HOLDS, FAILS):
         result = foretrain.run("large-steps", **cell, out=tmp_path / verdict, quiet=True, workers=0)
         assert {claim.verdict for claim in result.claims if claim.id == "told"} == {verdict}
-        monkeypatch.setattr(network, name, error)
+        monkeypatch.setattr(module, name, error)

@@ -6,6 +6,7 @@ import made_up
 import numpy as np
 import pytest
 
+from foretrain.claims.claim import HOLDS
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -31,16 +32,18 @@ def spectra():
     return result
 
 
-@cache
 def theory():
-    """The theory along sizes."""
+    """The theory along sizes, as it is now."""
     grids = [Grid(study.Parameters(mask_size=size, density=DENSITY)) for size in SIZES]
     cells = [theory_of(catalogue.load("mask-spectrum"), whole) for whole in grids]
     values = {name: np.array([cell[name].values for cell in cells]) for name in cells[0]}
     return made_up.runs(AXES, 0, values, outcome=None)
 
 
-def good(values=None, outcome=CONVERGED, **changed):
+unchanged_theory = cache(theory)
+
+
+def good(values=None, outcome=CONVERGED, predicted=None, **changed):
     """Real spectra, and training that is dominated by the outlier; `changed` replaces what was trained."""
     random = np.random.default_rng(0)
     trained = {
@@ -55,7 +58,7 @@ def good(values=None, outcome=CONVERGED, **changed):
     labels = {"stage": ("stage", list(STAGES))}
     values = {"mask_singular_values": spectra() if values is None else values}
     trained = made_up.runs(AXES, SEEDS, trained | changed, outcome=outcome, labels=labels)
-    networks = {"": values, "theory": theory()}
+    networks = {"": values, "theory": predicted or unchanged_theory()}
     networks |= {"trained": trained, "smaller": trained}
     return made_up.grid(study.Parameters(density=DENSITY), AXES, SEEDS, networks)
 
@@ -83,6 +86,23 @@ def test_every_sentence_can_hold_and_fail():
     }
     note = random_matrix.bernoulli_edge(1, DENSITY) / 40  # all lie inside the note's edge
     made_up.check("mask-spectrum", good, spoilt, {"bulk-edge": {"values": moved(rest=note)}})
+
+
+EDGE, OF_EDGE = random_matrix.bernoulli_edge, ("bulk-edge.corrected", "quarter-circle")
+WRONG = [
+    ("bernoulli_edge", lambda n, p: 0.95 * EDGE(n, p), OF_EDGE),
+    ("bernoulli_edge", lambda n, p: 1.05 * EDGE(n, p), OF_EDGE),
+    ("bernoulli_outlier", lambda n, p: n * p + (1 - p) / 2, ("outlier-shift",)),
+    ("_TRACY_WIDOM_MEAN", -1.7, ("second-value",)),
+    ("_TRACY_WIDOM_MEAN", -0.7, ("second-value",)),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong", "noticed"), WRONG)
+def test_another_law_is_noticed(monkeypatch, name, wrong, noticed):
+    monkeypatch.setattr(random_matrix, name, wrong)
+    claims = made_up.verdicts("mask-spectrum", good(predicted=theory()))
+    assert all(claims[id][0].verdict != HOLDS for id in noticed)
 
 
 def test_masks_are_of_zeros_and_ones_at_the_density_asked_for():

@@ -212,13 +212,15 @@ FINE = SIZE | {"learning_rate": 0.0005, "steps": 6000}
 ERRORS = [
     ("muon-alone", steps, "orthogonalised", lambda x, _=5: (svd := jnp.linalg.svd(x))[0] @ svd[2]),
     ("muon-alone", steps, "orthogonalised", lambda x, n=6, same=steps.orthogonalised: same(x, n)),
+    ("muon-alone", steps, "orthogonalised", lambda x, n=7, same=steps.orthogonalised: same(x, n)),
     ("times", network, "products", lambda w, products=network.products: products(w) / len(w)),
+    ("times", theory, "strength", lambda t, s, paths, depth: np.minimum(t[:, None] ** depth, s)),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("headline", "module", "name", "error"), ERRORS)
-def test_an_error_in_optimiser_or_network_turns_a_headline(
+def test_an_error_in_optimiser_network_or_law_turns_a_headline(
     headline, module, name, error, tmp_path, monkeypatch
 ):
     for verdict in (HOLDS, FAILS):

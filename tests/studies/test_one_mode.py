@@ -108,6 +108,14 @@ def test_the_closed_form_of_unbalanced_starts_is_claimed_only_where_the_balanced
     assert reason(1e-7) == reason(0.1, rate=0.7) == "the balanced curve is as near"
 
 
+@pytest.mark.parametrize("wrong", [0.0, -1.0])
+def test_a_delay_of_descent_that_is_left_out_or_of_the_wrong_sign_is_noticed(wrong):
+    # The delay is proportional to the learning rate that the quantity reads.
+    other = replace(descent(), parameters=replace(P, learning_rate=wrong * P.learning_rate))
+    gap = np.abs(study.gap(Cell(other))).max()
+    assert gap > (2 * P.learning_rate * P.singular_value) ** 2
+
+
 def test_every_seed_has_a_start_of_its_own_below_the_scale():
     starts = [study.inputs(P, Seed(0, number))["weights"] for number in range(50)]
     assert len({tuple(row) for row in starts}) == 50

@@ -240,6 +240,12 @@ def test_half_times_of_digits_do_not_average_out():
     assert claim.measured > 0.2
 
 
+def test_starts_of_other_runs_explain_nothing():
+    others = {"theory/start_singular_values": lambda v: np.roll(v, 1, 0)}
+    whole = build({"singular_values": from_own_starts, **others})
+    assert verdicts("routing", whole, "own-start")["own-start"][0].measured < 0.5
+
+
 def test_a_gradient_from_untrained_routes_shows(monkeypatch):
     from foretrain.networks import routing as network
 

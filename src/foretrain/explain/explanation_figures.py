@@ -107,8 +107,7 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
         for place, name in enumerate(shown):
             losses = comparison.curves[name]
             line = theory_line(COLOURS[place % 6], linestyle=_THEORIES[place % 3])
-            top = 2 * losses[:, 0].mean()
-            curve = np.fmin(losses.mean(0), top)
+            curve = np.fmin(losses.mean(0), 2 * losses[:, 0].mean())
             ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)
         measured_line(ax, comparison)
         ax.set(xlabel="Step", ylabel="Loss, training", xscale="log", ylim=(0, None))

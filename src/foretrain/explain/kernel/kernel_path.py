@@ -27,8 +27,7 @@ def kernel_along(training: Training, start: Any, rows: np.ndarray, at: np.ndarra
     """
     with jax.enable_x64(True):
         followed = program(_followed, training, tuple(at))
-        losses = followed(start, rows if training.in_batches else None)
-    return np.asarray(losses)
+        return np.asarray(followed(start, rows if training.in_batches else None))
 
 
 def _followed(training, at, start, rows):

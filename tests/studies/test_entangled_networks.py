@@ -89,7 +89,7 @@ def test_every_sentence_can_hold_and_fail():
     check("entangled-networks", build, spoilt, as_conjectured)
 
 
-def test_nothing_is_said_from_sampling_that_is_not_trusted():
+def test_sampling_that_is_not_trusted_says_nothing_where_no_coefficient_is_derived():
     claims = verdicts("entangled-networks", changed(build(), "trusted", np.zeros_like))
-    verdict = {id: claim.verdict for id, (claim, *_) in claims.items()}
-    assert {id for id in verdict if verdict[id] != "inconclusive"} == {"one-function"}
+    said = {id for id, (claim, *_) in claims.items() if claim.verdict != "inconclusive"}
+    assert {"trained-apart", "trained-apart.corrected", "modular-is-lower"}.isdisjoint(said)

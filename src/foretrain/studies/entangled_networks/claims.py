@@ -20,8 +20,8 @@ DERIVED = tuple(pair for pair in PAIRS if pair != "trained")
 
 
 def sampled(c):
-    """Return sampled learning coefficients, nan where sampling is not trusted."""
-    return c.learning_coefficient.where(c.trusted)
+    """Return sampled learning coefficients, nan where sampling is not trusted, unless one is derived that it tests."""
+    return c.learning_coefficient.where((c.trusted == 1) | c.theory.learning_coefficient.notnull())
 
 
 def of(values, name):

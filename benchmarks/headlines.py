@@ -22,10 +22,9 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from misreadings import believed, readings
+from misreadings import OTHERWISE, believed, readings
 from mutations.notice import (  # pyright: ignore[reportMissingImports]
     HEADLINES,
-    OTHERWISE,
     retrained,
     run,
     size,

@@ -1,22 +1,32 @@
-"""Errors of who reads runs or predicts them otherwise than they are, planted beside those of `tests/mutations`."""
+"""Errors of who reads, predicts or trains otherwise than is said, planted beside those of `tests/mutations`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from mutations.notice import FASTER, RATES  # pyright: ignore[reportMissingImports]
 from mutations.plant import (  # pyright: ignore[reportMissingImports]
     Mutation,
-    _everywhere,
-    _in_all,
-    _rolled,
-    _stopped,
-    _with,
+    assigned,
+    everywhere,
+    in_all,
+    rolled,
+    stopped,
 )
 
 from foretrain.laboratory.labelled import theory_over
 from foretrain.laboratory.stages import silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
+
+#: Kind and words of the errors of code that trains otherwise than it says; by which factor which options are off.
+OTHERWISE = (
+    FASTER,
+    ("rate", "every learning rate is half of what it says", RATES, 0.5),
+    ("rate", "nothing is trained: every learning rate is a thousandth", RATES, 0.001),
+    ("start", "every initial scale is ten times what it says", ("init_scale",), 10.0),
+    ("decay", "no weight decays", ("weight_decay", "embedding_decay", "decoder_decay"), 0.0),
+)
 
 
 def readings(grid: Grid) -> Iterator[Mutation]:
@@ -25,19 +35,19 @@ def readings(grid: Grid) -> Iterator[Mutation]:
         plant = partial(_exchanged, name=name)
         yield Mutation("network", f"that of {name} and the study's own exchanged", plant)
     for name, values in grid.axes.items():
-        plant = partial(_everywhere, change=partial(_rolled, dim=name))
+        plant = partial(everywhere, change=partial(rolled, dim=name))
         if len(values) > 1:
             yield Mutation("axis", f"runs of another {name}", plant)
-    plant = partial(_in_all, change=partial(_stopped, share=0))
+    plant = partial(in_all, change=partial(stopped, share=0))
     yield Mutation("untrained", "every network stays as it starts", plant)
     networks = (grid.simulation, *grid.variants.values())
     kinds = {str(name): runs[name].dtype.kind for runs in networks for name in runs}
-    of_next = partial(_rolled, dim="seed")
+    of_next = partial(rolled, dim="seed")
     for name, kind in kinds.items():
-        plant = partial(_everywhere, change=of_next, only=name)
+        plant = partial(everywhere, change=of_next, only=name)
         yield Mutation("seed", f"{name} of another seed's run", plant)
         if kind == "f":
-            plant = partial(_everywhere, change=lambda v: 2 * v, only=name)
+            plant = partial(everywhere, change=lambda v: 2 * v, only=name)
             yield Mutation("unit", f"{name} times 2", plant)
 
 
@@ -65,4 +75,6 @@ def _exchanged(grid: Grid, name: str) -> Grid:
     alike = [key for key in own if key in other and own[key].sizes == other[key].sizes]
     variant = other.assign({key: other[key].copy(data=own[key].values) for key in alike})
     whole = replace(grid, variants={**grid.variants, name: variant})
-    return _with(whole, "simulation", {key: own[key].copy(data=other[key].values) for key in alike})
+    return assigned(
+        whole, "simulation", {key: own[key].copy(data=other[key].values) for key in alike}
+    )

@@ -105,7 +105,7 @@ def routing_folder(tmp_path_factory):
         fcntl.flock(lock, fcntl.LOCK_EX)  # as long as another worker of xdist makes it
         if not (path / "a" / "summary.json").exists():
             with pytest.MonkeyPatch.context() as monkeypatch, contextlib.redirect_stderr(err):
-                leave_out(monkeypatch, PLANNED)
+                leave_out(monkeypatch, PLOTTED)
                 assert main([*command, "--out", str(path / "a")]) == 0
     # On a busy machine anything may take long, and says so; else there is only the table where the output is no terminal.
     slow = ("Training", "Reading", "Predicting", "Judging", "Drawing")
@@ -118,7 +118,7 @@ DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "
 DRAWN = set(
     "figures report test_own_studies test_opened test_prediction test_hostile_folder".split()
 )
-PLANNED = {"test_cli", "test_conduct", "test_mistakes", "test_routing"}  # figures without pictures
+PLOTTED = {"test_cli", "test_conduct", "test_mistakes", "test_routing"}  # but without pictures
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -136,7 +136,7 @@ def leave_out(monkeypatch, place):
     if not place & DRAWN:
         monkeypatch.setattr("foretrain.figures.save", save_names)
         monkeypatch.setattr("foretrain.laboratory.page.explore", lambda *_: {})
-    if not place & (DRAWN | PLANNED):
+    if not place & (DRAWN | PLOTTED):
         monkeypatch.setattr("foretrain.laboratory.page.drawings", lambda *_: {})
 
 

@@ -26,6 +26,7 @@ EPILOG = (
 # What argparse says: the argument in it and, where there is one, the value; then the rule, and what is wrong.
 _COMPLAINTS = (
     (r"the following arguments are required: ([^,]+).*", "be given", "is missing"),
+    (r"argument ([^:]+): expected 2 .*", "have two values", "has fewer"),
     (r"argument ([^:]+): expected .*", "have a value", "has none"),
     (r"argument ([^:]+): invalid int value: (['\"])(.*)\2", "be a whole number", r"is `\3`"),
     (r"argument ([^:]+): invalid float value: (['\"])(.*)\2", "be a number", r"is `\3`"),
@@ -47,8 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 not all judged."""
     argv = sys.argv[1:] if argv is None else argv
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # closed before the start, as by ``2>&-``: what is written is lost
+        if (stream := getattr(sys, name)) is None:  # closed before the start, as by ``2>&-``
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         elif isinstance(stream, io.TextIOWrapper):  # a table is printed, whatever it can show
             stream.reconfigure(errors="backslashreplace")
@@ -139,7 +139,8 @@ _KINDS: dict[str, dict[str, Any]] = {
         ("--json --markdown --quiet --renew --train --wiring --verbose", _FLAG),
         ("--config --out --pilot config explain:data explain:--labels", {"type": Path}),
         ("file first folder second", {"type": Path}),
-        ("--betas --layers --part --times files models", {"nargs": "+"}),
+        ("--layers --part --times files models", {"nargs": "+"}),
+        ("--betas", {"nargs": 2}),
         ("--to --data", {"required": True}),
         ("--batch-size --emit-sbatch --gradients --modules --points --seeds", {"type": int}),
         ("explain:--steps", {"type": int, "required": True}),

@@ -93,8 +93,10 @@ def test_what_is_open_is_which_cause_is_first_whether_there_is_a_gap_and_the_reg
     assert not settled(move=0.4)
 
 
-def test_the_gap_is_the_run_less_the_theory(answer):
+def test_the_parts_add_up_to_the_gap(answer):
     for shares, curves in ((answer.shares, answer.train), (answer.test_shares, answer.test)):
+        whole = sum(item.values for item in shares.causes)
+        assert np.allclose(whole, shares.gap, rtol=0, atol=1e-12)
         first = curves[answer.run][:, :1]
         gap = (curves[answer.run] - curves[Corner()]) / first
         below = (curves[answer.run] <= first) & (curves[Corner()] <= first)
@@ -189,5 +191,7 @@ def test_cross_entropy_with_momentum_decay_and_a_schedule_is_explained():
         loss="cross_entropy", optimizer="momentum", weight_decay=0.01, seeds=2,
     )  # fmt: skip
     assert answer.checks.closed is None
+    assert answer.checks.recursion < 1e-12
+    assert answer.checks.run < 1e-9
     assert "the step's size and momentum" in str(answer)
     assert "at rate 0.1 to 0.0" in str(answer)

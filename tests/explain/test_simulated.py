@@ -65,8 +65,12 @@ def named(name):
     return simulation(**OPTIONS[name])
 
 
-# Of momentum and of a schedule the closed form and the run of Optax are held below.
-@pytest.mark.parametrize("name", ["descent", "decay in batches", "nesterov", "cross_entropy"])
+# Of momentum and of a schedule the closed form and the run of Optax are held below, too.
+PREDICTED = ["descent", "decay in batches", "nesterov", "cross_entropy"]
+PREDICTED += [pytest.param(name, marks=pytest.mark.slow) for name in ("momentum", "schedule")]
+
+
+@pytest.mark.parametrize("name", PREDICTED)
 def test_the_kernel_in_own_steps_and_batches_is_the_recursion(x64, name):
     training, drawn, rows, simulator = named(name)
     curves = simulator.run(Corner(step=True, batches=True))

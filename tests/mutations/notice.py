@@ -31,15 +31,9 @@ NOTHING_PLANTED = set(SIZES.pop("nothing_planted"))
 HEADLINES = SIZES.pop("headlines")
 SILENT = {study: set(options.pop("silent", ())) for study, options in SIZES.items()}
 SEEDS = 5  # of a study that sizes.toml does not name
-_RATES = ("learning_rate", "relative_rate", "relative_step")
-#: Kind and words of the errors of code that trains otherwise than it says; by which factor which options are off.
-OTHERWISE = (
-    ("rate", "every learning rate is twice what it says", _RATES, 2.0),
-    ("rate", "every learning rate is half of what it says", _RATES, 0.5),
-    ("rate", "nothing is trained: every learning rate is a thousandth", _RATES, 0.001),
-    ("start", "every initial scale is ten times what it says", ("init_scale",), 10.0),
-    ("decay", "no weight decays", ("weight_decay", "embedding_decay", "decoder_decay"), 0.0),
-)
+RATES = ("learning_rate", "relative_rate", "relative_step")
+#: Kind and words of the error of code that trains at another rate than it says; by which factor which options are off.
+FASTER = ("rate", "every learning rate is twice what it says", RATES, 2.0)
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,7 @@ def retrained(
     grid: Grid,
     folder: Path,
     options: Mapping[str, Any],
-    errors: Iterable = OTHERWISE[:1],
+    errors: Iterable = (FASTER,),
 ) -> Iterator[Mutation]:
     """Yield the mutations of code that trains otherwise than it says, each with runs of its own."""
     p, trains = grid.parameters, catalogue.load(study).trains

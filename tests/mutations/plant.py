@@ -34,26 +34,26 @@ def mutations(grid: Grid) -> Iterator[Mutation]:
     for name, values in grid.theory.data_vars.items():
         for kind, what, changed in _of_array(values):
             if _differs(values, changed):
-                plant = partial(_with, part="theory", arrays={name: changed})
+                plant = partial(assigned, part="theory", arrays={name: changed})
                 yield Mutation(kind, f"{name} {what}", plant, str(name))
     by_seed = [values for values in grid.theory.values() if values.sizes.get("seed", 0) > 1]
-    if any(_differs(values, _rolled(values, "seed")) for values in by_seed):
+    if any(_differs(values, rolled(values, "seed")) for values in by_seed):
         # The runs of each seed stand in the place of those of the next; start, theory and labels stay.
-        plant = partial(_everywhere, change=partial(_rolled, dim="seed"))
+        plant = partial(everywhere, change=partial(rolled, dim="seed"))
         yield Mutation("runs", "those of another seed", plant)
     runs = grid.simulation
     for name, kind, what, changed in _misread(grid):
         if _differs(runs[name], changed):
-            plant = partial(_with, part="simulation", arrays={name: changed})
+            plant = partial(assigned, part="simulation", arrays={name: changed})
             yield Mutation(kind, f"{name} {what}", plant, reads=name)
     for name, source in _leaks(runs):
         if _differs(runs[name], runs[source]):
             arrays = {name: runs[name].copy(data=runs[source].values)}
-            plant = partial(_with, part="simulation", arrays=arrays)
+            plant = partial(assigned, part="simulation", arrays=arrays)
             yield Mutation("leak", f"{name} is {source}", plant)
     if any(_cut_short(network) for network in (runs, *grid.variants.values())):
         what = "nothing changes after half of the steps"
-        yield Mutation("truncated", what, partial(_in_all, change=_stopped))
+        yield Mutation("truncated", what, partial(in_all, change=stopped))
 
 
 def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
@@ -66,7 +66,7 @@ def _of_array(values: xr.DataArray) -> Iterator[tuple[str, str, xr.DataArray]]:
     for dim, size in values.sizes.items():
         if dim != "step" and size > 1:
             kind = dim if dim in ("seed", "layer") else "index"
-            yield str(kind), f"another {dim}'s", _rolled(values, str(dim))
+            yield str(kind), f"another {dim}'s", rolled(values, str(dim))
 
 
 def _misread(grid: Grid) -> Iterator[tuple[str, str, str, xr.DataArray]]:
@@ -78,7 +78,7 @@ def _misread(grid: Grid) -> Iterator[tuple[str, str, str, xr.DataArray]]:
                 yield str(name), kind, what, changed
 
 
-def _rolled(values: xr.DataArray, dim: str) -> xr.DataArray:
+def rolled(values: xr.DataArray, dim: str) -> xr.DataArray:
     """The values along a dim, each in the place of the next; without that dim the values themselves."""
     return values.roll({dim: 1}, roll_coords=False) if dim in values.dims else values
 
@@ -98,22 +98,22 @@ def _differs(values: xr.DataArray, changed: xr.DataArray) -> bool:
     return bool(np.linalg.norm(item - other) >= 0.999 * LEAST * np.linalg.norm(item) > 0)
 
 
-def _with(grid: Grid, part: str, arrays: dict) -> Grid:
+def assigned(grid: Grid, part: str, arrays: dict) -> Grid:
     return replace(grid, **{part: getattr(grid, part).assign(arrays)})
 
 
-def _in_all(grid: Grid, change: Callable[[xr.Dataset], xr.Dataset]) -> Grid:
+def in_all(grid: Grid, change: Callable[[xr.Dataset], xr.Dataset]) -> Grid:
     variants = {name: change(runs) for name, runs in grid.variants.items()}
     return replace(grid, simulation=change(grid.simulation), variants=variants)
 
 
-def _everywhere(grid: Grid, change: Callable[[xr.DataArray], xr.DataArray], only: str = "") -> Grid:
+def everywhere(grid: Grid, change: Callable[[xr.DataArray], xr.DataArray], only: str = "") -> Grid:
     """The grid with a change of every variable of all networks, or of one."""
 
     def changed(runs):
         return runs.assign({key: change(v) for key, v in runs.items() if only in ("", key)})
 
-    return _in_all(grid, changed)
+    return in_all(grid, changed)
 
 
 def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
@@ -128,14 +128,14 @@ def _leaks(runs: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def _cut_short(runs: xr.Dataset) -> bool:
-    stored = _stopped(runs)
+    stored = stopped(runs)
     return any(
         _differs(values, stored[name]) and abs(values).max() > ROUNDING
         for name, values in runs.data_vars.items()
     )
 
 
-def _stopped(runs: xr.Dataset, share: float = 0.5) -> xr.Dataset:
+def stopped(runs: xr.Dataset, share: float = 0.5) -> xr.Dataset:
     if "step" not in runs.dims:
         return runs
     step = np.arange(runs.sizes["step"])

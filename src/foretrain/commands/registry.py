@@ -64,8 +64,7 @@ def _check(arguments):
     from foretrain.registry.render import stale
     from foretrain.registry.renew import renewable
 
-    writes = arguments.all or arguments.renew
-    chosen = (records if writes else _records)(arguments.registry)
+    chosen = (records if arguments.all or arguments.renew else _records)(arguments.registry)
     if not arguments.all:
         studies = _wanted(arguments, "studies, or give --all")
         chosen = [find(chosen, study, arguments.size or "") for study in studies]

@@ -121,7 +121,7 @@ class CornerRuns:
         return training_hash(self.simulator)
 
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
-        """Curves of simulations; those that the folder lacks are trained."""
+        """Curves of simulations; those that the folder lacks are trained. Raises as `execute` and `Simulator.run` do."""
         missing = [simulation for simulation in simulations if simulation not in self._curves]
         if missing:
             self.train_part(missing)

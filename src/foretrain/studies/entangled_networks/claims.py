@@ -37,7 +37,7 @@ def more(values, pair):
 
 
 def mean_more(c, pair):
-    """Return the mean of `more` over seeds, nan where one is not trusted; of the trained pair over those that came to it."""
+    """Return the mean of `more` over seeds, nan where one lacks a value; of the trained pair over those that have one."""
     return more(sampled(c), pair).mean("seed", skipna=pair not in DERIVED)
 
 

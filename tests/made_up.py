@@ -7,6 +7,7 @@
         check("one-mode", good, {"closed-form": {"strength_factor": 1.1}, ...})
 """
 
+import copy
 import itertools
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -99,10 +100,7 @@ def grid(
 
 def spoil(networks: dict[str, Any], changes: dict[str, Callable]) -> dict[str, Any]:
     """Variables of networks, as `grid` takes them, with its changes made."""
-    networks = {
-        name: dict(values) if isinstance(values, dict) else values
-        for name, values in networks.items()
-    }
+    networks = {name: copy.copy(values) for name, values in networks.items()}
     for name, change in changes.items():
         network, _, variable = name.rpartition("/")
         networks[network][variable] = change(np.array(networks[network][variable]))
@@ -146,17 +144,20 @@ def changed(whole: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -
     return whole
 
 
-def verdicts(study: str | Path, whole: Grid, id: str = "") -> dict[str, list[Claim]]:
-    """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
+def verdicts(
+    study: str | Path, whole: Grid, id: str = "", most: int | None = None
+) -> dict[str, list[Claim]]:
+    """Id of every sentence that applies, or of the one asked for, to its claims: of each cell, or the first few of them."""
     claims: dict[str, list[Claim]] = {}
     cells: dict[tuple[str, ...], list[Grid]] = {}
     for sentence in catalogue.load(study).sentences:
-        along = sentence.along
-        if id in ("", sentence.id) and along not in cells:
+        if id not in ("", sentence.id):
+            continue
+        if (along := sentence.along) not in cells:
             cells[along] = [cell.along(*along) for cell in whole.cells(keep=along)]
-        for cell in cells[along] if id in ("", sentence.id) else ():
-            if (claim := judge(sentence, cell)) is not None:
-                claims.setdefault(sentence.id, []).append(claim)
+        applicable = filter(None, (judge(sentence, cell) for cell in cells[along]))
+        if each := list(itertools.islice(applicable, most)):
+            claims[sentence.id] = each
     return claims
 
 
@@ -170,18 +171,16 @@ def ended_grid(whole: Grid, how: str) -> Grid:
         if "outcome" not in data:
             return data
         number = np.arange(data["outcome"].size).reshape(data["outcome"].shape) % 7 - 1
-        ends = data["outcome"].copy(data=number if ENDS[how] is None else 0 * number + ENDS[how])
-        changed = {"outcome": ends.astype(np.int8)}
-        for name, values in data.drop_vars("outcome").items():
-            if set(ends.dims) <= set(values.dims):
-                kept = ~ends.isin((FAILED, MISSING))
-                if "step" in values.dims:
-                    early = xr.ones_like(values["step"], bool)
-                    early[values.sizes["step"] // 2 :] = False
-                    kept = kept & (early | ends.isin((RUNNING, OUT_OF_STEPS)))
-                else:
-                    kept = kept & (ends != DIVERGED)
-                changed[name] = values.where(kept)
+        codes = number if ENDS[how] is None else 0 * number + ENDS[how]
+        ends = xr.Variable(data["outcome"].dims, codes.astype(np.int8))
+        there = (ends != FAILED) & (ends != MISSING)
+        last = (ends == RUNNING) | (ends == OUT_OF_STEPS)
+        changed = {"outcome": ends}
+        for name, values in data.drop_vars("outcome").variables.items():
+            if name not in data.coords and set(ends.dims) <= set(values.dims):
+                steps = values.sizes.get("step", 0)
+                early = xr.Variable("step", np.arange(steps) < steps // 2) | last
+                changed[name] = values.where(there & (early if steps else ends != DIVERGED))
         return _cut(data.assign(changed))
 
     variants = {name: blank(runs) for name, runs in whole.variants.items()}
@@ -202,8 +201,9 @@ def _cut(data):
 def survives(study: str | Path, whole: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
     """Hold that nothing raises however runs end, and that no sentence holds of runs that are missing or diverged."""
     for how, code in ENDS.items():
-        ended = ended_grid(whole, how)
-        claims = verdicts(study, ended)
+        # Where all ended alike one cell shows it.
+        ended, most = ended_grid(whole, how), None if code is None else 1
+        claims = verdicts(study, ended, most=most)
         holding = {
             id for id, each in claims.items() if any(claim.verdict == HOLDS for claim in each)
         }

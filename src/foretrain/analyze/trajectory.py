@@ -61,8 +61,7 @@ class Trajectory(Finding):
 
     def by_source(self) -> dict[str, np.ndarray]:
         """Free directions by each source that was counted, "not attributed" and "all", (moment,); empty without counts."""
-        counts = self.counts
-        if not counts:
+        if not (counts := self.counts):
             return {}
         parts = [freedom.by_source() for freedom in counts]
         names = {name: _WORDS.get(name, name.replace("_", " and ")) for name in parts[0]}

@@ -14,6 +14,7 @@ from foretrain.training import factorization
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
 COST = "2 min"
 REFERENCES = ("jermyn2022",)
+EXPLORE = ("init_scale", "learning_rate")
 SEEDS = 30
 AXES = {
     "rank": (1, 2, 10),

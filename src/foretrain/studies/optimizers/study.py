@@ -39,10 +39,7 @@ declare(
     "sum_i (a_i . x_j)(b_i . y_j), changed.",
 )
 declare(zero_loss="Training loss of the zero matrix.")
-declare(
-    "first_step",
-    strong_loss="Loss of AdamW with strong decay by the published rule, at the first stored steps.",
-)
+declare("first_step", strong_loss="Loss of AdamW with strong decay by the published rule.")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from foretrain.study import Program, Run, Seed, declare, default, generator, parameter, size
 from foretrain.theory.factorization import rank_one as reduction
+from foretrain.theory.factorization.rank_one import FIELDS
 from foretrain.theory.factorization.rank_one_plateau import plateau, plateau_estimate
 
 SOURCE = "Jermyn & Shlegeris (2022), rank one, and its comments; docs/theory/s-curves.md"
@@ -115,7 +116,7 @@ def from_start(p, start):
         norms = np.sqrt(path.squared_norm_x * path.squared_norm_y)
         curves = {
             "loss": reduction.loss(path),
-            **{name: getattr(path, name) for name in reduction.FIELDS},
+            **{name: getattr(path, name) for name in FIELDS},
             "alignment": path.overlap_x * path.overlap_y / norms,
             "signal": signal,
             "decay": decay,

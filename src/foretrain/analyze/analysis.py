@@ -160,7 +160,6 @@ def analyze(
         gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
     seconds_of = outlook(tell, function, x, gradients) if tell else {}
     analysis = Analysis(function.size, len(x), outputs.size, wide, loss, eps, source, doubts=doubts)
-
     said: dict[str, list] = {"curvature": [], "free directions": []}  # doubts, in this order
 
     def part(name, fields, source, make, *of):

@@ -160,12 +160,12 @@ def analyze(
         gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
     seconds_of = outlook(tell, function, x, gradients) if tell else {}
     analysis = Analysis(function.size, len(x), outputs.size, wide, loss, eps, source, doubts=doubts)
-    said: dict[str, list] = {"curvature": [], "free directions": []}  # doubts, in this order
+    doubts_of: dict[str, list] = {"curvature": [], "free directions": []}  # in this order
 
     def part(name, fields, source, make, *of):
         """Return the analysis with the fields of a part, and its doubts, which ``make(*of)`` returns behind them."""
-        *values, said[name] = kept(parts, name, source, lambda: make(*of))
-        values = [*values, sum(said.values(), doubts)]
+        *values, doubts_of[name] = kept(parts, name, source, lambda: make(*of))
+        values = [*values, sum(doubts_of.values(), doubts)]
         known = replace(analysis, **dict(zip((*fields, "doubts"), values, strict=True)))
         if keep:
             keep(known)
@@ -174,7 +174,7 @@ def analyze(
     # What each part depends on, beside the parts before it.
     inputs, fields = (function.params, x, y, outputs, loss, eps, seed), ("costs", "jacobian")
     options = {"number": modules, "resolution": resolution, "points": points}
-    make = lambda: wired(network, flat, eps, loss=loss, **options)  # noqa: E731
+    make = lambda: network and wired(network, flat, eps, loss=loss, **options)  # noqa: E731
     wires = ("basis, graph and modules", ("wiring",), (inputs, options), make)
     soon = seconds_of.get("count and wire", np.inf) < seconds_of.get("take the curvature", 0)
     if network is not None and wiring and soon:

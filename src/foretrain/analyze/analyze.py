@@ -52,12 +52,13 @@ def analyze(model: Any, *arrays: Any, **options: Any) -> Analysis | Trajectory:
     part = options.pop("part", None)
     known_options("foretrain.analyze", options, analysis.analyze)
     whole = is_network(model)
+    apply: Any = model
     rest = arrays if whole else arrays[1:]
     if not (whole or callable(model)) or not 1 <= len(rest) <= 2 - ("y" in options):
         rule = "be a file, a module, or a function followed by its parameters and data"
         raise argument_error("model", rule, f"is {type(model).__name__} and {len(arrays)} more")
     x, *y = rest
-    function = function_from(model, x) if whole else function_of(model, arrays[0], x)
+    function = function_from(model, x) if whole else function_of(apply, arrays[0], x)
     function = _part(function, part) if part else function
     return analysis.analyze(function, x, **(options | dict(zip(["y"], y, strict=False))))
 

@@ -114,7 +114,7 @@ def test_a_stored_run_of_the_study_is_read(tmp_path):
     assert network.params[0]["embedding"].shape == (5, 3)
 
 
-def test_its_parts_share_a_scale_and_doubts_are_told():
+def test_its_parts_share_a_scale_and_doubts_are_told(monkeypatch):
     network = perceptron(WEIGHTS)
     lines = []
     result = analyze(network, X, 1e-12, seconds=0, tell=lines.append)
@@ -130,6 +130,12 @@ def test_its_parts_share_a_scale_and_doubts_are_told():
     few = analyze(network, X[:4], 1e-3, seconds=0)
     assert few.exact.by_source() == {}
     assert "4 examples are fewer than the 6" in few.doubts[0]
+    parts = {"count and wire": 0, "take the curvature": 1}
+    monkeypatch.setattr("foretrain.analyze.analysis.outlook", lambda *_: parts)
+    analyze(network, X[:4], 1e-3, seconds=0, tell=lines.append, keep=(seen := []).append)
+    assert "The curvature is not known yet." in str(seen[0])
+    assert seen[0].wiring is seen[-1].wiring is not None
+    assert seen[-1].doubts == few.doubts
 
 
 def test_a_pure_function_is_analysed_as_the_network_that_it_is():

@@ -41,7 +41,7 @@ def make():
 made = make()
 """
 MOMENTUM = {"optimizer": "momentum", "momentum": 0.8, "learning_rate": 0.03, "batch_size": 4}
-NESTEROV = MOMENTUM | {"optimizer": "nesterov", "order": RANDOM.integers(0, 12, (40, 3))}
+NESTEROV = MOMENTUM | {"optimizer": "nesterov", "order": RANDOM.integers(0, 12, (40, 4))}
 ADAM = {"optimizer": "adam", "learning_rate": 0.01, "batch_size": 5, "betas": (0.8, 0.99)}
 ADAMW = {"optimizer": "adamw", "learning_rate": 0.02, "loss": "cross_entropy", "weight_decay": 0.1}
 # Layers, how they are trained, and what the notes say of them.

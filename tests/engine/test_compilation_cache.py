@@ -1,16 +1,13 @@
-import sys
 from pathlib import Path
 
 import jax
 import pytest
+import toy_sweep
 from altered_files import flip
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from foretrain.engine.cache import program_cache
 from foretrain.machine import cache_folder
-
-sys.path.insert(0, str(Path(__file__).parent))
-import toy_sweep
 
 TINY = {"longest": 40}
 

@@ -1,14 +1,11 @@
-import sys
 from dataclasses import replace
-from pathlib import Path
+
+from toy_study import Parameters
 
 from foretrain.engine.dispatch import Group, Worker, make_groups, next_group, recall, share
 from foretrain.plans.parameters import static_signature
 from foretrain.plans.plan import Run
 from foretrain.streams import Seed
-
-sys.path.insert(0, str(Path(__file__).parent))
-from toy_study import Parameters
 
 
 def run(number, **parameters):

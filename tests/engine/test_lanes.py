@@ -1,21 +1,17 @@
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from lane_programs import cubic, passenger
 from riding import ride
+from toy_sweep import run_bits
 
 from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED
 from foretrain.engine import checkpoint
 from foretrain.engine.lanes import Lanes, with_snapshots
 from foretrain.errors import ArgumentError
-
-sys.path.insert(0, str(Path(__file__).parent))
-from lane_programs import cubic, passenger
-from toy_sweep import run_bits
 
 PRECISIONS = ["float32", "float64"]
 

@@ -1,10 +1,11 @@
 """Groups of runs go where trials say that they are faster; nothing here needs a GPU, which is faked by its name."""
 
-import sys
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import toy_sweep as toy
+from toy_study import Parameters
 
 from foretrain.engine import coordinator, places
 from foretrain.engine.dispatch import SMALL_S, Group, Worker, choose_backend, next_group
@@ -14,10 +15,6 @@ from foretrain.errors import ArgumentError
 from foretrain.machine import usable_cores
 from foretrain.results import journal
 from foretrain.results.manifest import read_manifest
-
-sys.path.insert(0, str(Path(__file__).parent))
-import toy_sweep as toy
-from toy_study import Parameters
 
 
 @pytest.fixture

@@ -1,21 +1,23 @@
-import sys
-from pathlib import Path
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from foretrain.engine.progress import Progress, RemainingTime, describe
-
-sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep
 
+from foretrain.engine.coordinator import Coordinator
+from foretrain.engine.dispatch import Group, Worker
+from foretrain.engine.progress import RemainingTime
 
-def test_what_is_to_be_done_is_said_with_the_number_of_programs():
-    known = {"stored": 20, "predicted_steps": 3.2e6, "places": "2 workers"}
-    start = Progress("starting", groups=3, total=120, **known)
-    assert describe(start) == (
-        "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
-    )
+
+def test_programs_to_be_compiled_take_as_long_as_those_so_far():
+    groups = [Group(None, name, deque([0])) for name in "abc"]
+    sweep = SimpleNamespace(groups=groups, living={0: Worker(None, group=groups[1])})
+    assert Coordinator._uncompiled(sweep) == (3, None)
+    groups[0].open_s = 5.0  # the second is being compiled for longer
+    assert Coordinator._uncompiled(sweep) == (2, 5.0)
+    sweep.living = {}
+    assert Coordinator._uncompiled(sweep) == (2, 10.0)
 
 
 @pytest.mark.parametrize("late", [0, 20, 60])
@@ -42,7 +44,8 @@ def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(
     first, last = heard[0], heard[-1]
     assert (first.phase, first.groups, first.total, first.finished) == ("starting", 2, 6, 0)
     assert first.predicted_steps > 0
-    assert (last.phase, last.finished) == ("done", 6)
+    assert (first.uncompiled, first.compile_s) == (2, None)
+    assert (last.phase, last.finished, last.uncompiled) == ("done", 6, 0)
     assert sum(last.outcomes.values()) == done.ran == 6
     assert last.steps > 0
     counts = [now.finished for now in heard]

@@ -30,14 +30,14 @@ def learning_rate(step):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "shape.py").write_text("import jax.numpy as jnp\nshape = jnp.tanh\n")
     x = np.random.default_rng(0).standard_normal((8, 3))
     np.savez("data.npz", x=x, y=x[:, :1])
     np.savez("odd.npz", x=x, y=x[:, :1], gate=x)
     np.savez("half.npz", x=x)
+    np.save("o.npy", np.zeros((2, 3), int))
     return tmp_path
 
 
@@ -89,8 +89,7 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
     assert "Nearest to it is `the prediction" in err
     assert "Measured: 1 run" in (folder / "made" / "explanation.html").read_text("utf-8")
     assert main("compare double.csv made --out both".split()) == 0
-    out = capsys.readouterr().out
-    assert "At step 0 the measured loss is" in out
+    assert "At step 0 the measured loss is" in capsys.readouterr().out
     assert (folder / "both" / "comparison.html").exists()
     assert main("compare same.csv both".split()) == 2
     assert "holds neither explanation.json nor prediction.json" in capsys.readouterr().err
@@ -108,6 +107,8 @@ def test_a_run_made_elsewhere_is_laid_beside_and_compared_without_training(folde
         ("model.py data.npz --steps 2 --rate 1", "`--rate`. Did you mean `--learning-rate`?"),
         ("model.py data.npz --steps 2 --lr 1", "`--lr`. Did you mean `--learning-rate`?"),
         ("model.py data.npz --steps 2 --loss cross-entropy", "Did you mean `cross_entropy`?"),
+        ("model.py data.npz --steps 2 --momentum 0.9", "`--momentum` must be given for momentum"),
+        ("model.py data.npz --steps 2 --order o.npy --batch-size 4", "`--batch-size` must be 3"),
         ("usual.py data.npz --steps 2", "`model` gives it. Did you mean `learning_rate`?"),
         ("broken.py data.npz --steps 2", "broken.py, line 3: ZeroDivisionError"),
         ("raises.py data.npz --steps 2 --learning-rate 1", "raises.py, line 5: ValueError: of"),

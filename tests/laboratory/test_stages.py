@@ -64,18 +64,21 @@ def test_a_log_hears_little_of_a_run_and_something_of_every_long_stage():
 def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
     heard = []
     hear = training(heard.append)
-    hear(Progress("starting", 1, 10, predicted_steps=1e7, places="1 worker"))
-    printed = capsys.readouterr().err
-    assert printed == "10 runs, about 1e+07 steps, 1 program to compile, 1 worker.\n"
+    hear(Progress("starting", 3, 120, 20, predicted_steps=3.2e6, places="2 workers"))
+    assert capsys.readouterr().err == (
+        "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done).\n"
+    )
     hear(Progress("starting", 1, 10, predicted_steps=1e4))
     hear(Progress("running", 1, 10))
-    ended = {"out_of_steps": 3, "stalled": 1}
-    hear(Progress("running", 1, 10, 2, 4, outcomes=ended, steps=9, remaining_s=70, bound=True))
-    hear(Progress("stopped", 1, 10, 2, 4, outcomes=ended, steps=9))
+    ended = {"outcomes": {"out_of_steps": 3, "stalled": 1}, "steps": 9}
+    hear(Progress("running", 1, 10, 2, 4, **ended, remaining_s=70, bound=True))
+    hear(Progress("running", 3, 10, 2, 4, **ended, uncompiled=2, compile_s=19.6))
+    hear(Progress("stopped", 1, 10, 2, 4, **ended))
     assert capsys.readouterr().err == ""
     assert [sentence(stage) for stage in heard[2:]] == [
         "Training: 0 of 10 runs, compiling.",
         "Training: 6 of 10 runs, 3 took all steps, 1 stalled, at most 1 min 10 s left.",
+        "Training: 6 of 10 runs, 3 took all steps, 1 stalled, 2 programs to compile in about 20 s.",
         "Training: 6 of 10 runs, stopping, what is done is kept.",
     ]
 

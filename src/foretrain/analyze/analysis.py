@@ -34,8 +34,7 @@ from foretrain.machine import peak_memory
 from foretrain.report.answer import Finding
 from foretrain.words import duration, memory
 
-# Of the outputs' mean square: a scale from which on single precision resolves the loss.
-SINGLE = 1e-8
+SINGLE = 1e-8  # of the outputs' mean square: from there on single precision resolves the loss
 # Of one core, by which seconds become gradients: operations and bytes in a second, and seconds of a gradient without any.
 OPERATIONS, BYTES, CALL = 2e11, 5e10, 3e-7
 MOVED = 0.02  # share of N that a slope at the weights may move
@@ -50,7 +49,7 @@ class Analysis(Finding):
         widths: Activations of each layer, input first; None of a pure function.
         loss: "mse" or "kl"; with labels the squared error and the cross-entropy.
         eps, source: Noise scale, and where it comes from, in words.
-        costs, jacobian: Of unit steps; and its singular values, None where it is too large.
+        costs, jacobian: Of unit steps, None before; and its singular values, None where it is too large.
         sampled: Effective parameters by sampling at `SCALES` times eps; None where nothing was sampled.
         exact: Free directions that change nothing at all, by source where that is known; None before they are counted.
         freedom: The same at eps; None of a transformer, too.
@@ -141,11 +140,10 @@ def analyze(
     Cost: sampling takes its `gradients` or less, curvature some 20 s at 3,000 parameters and more; see the parts.
     """
     seconds = real("seconds", seconds, minimum=0)
-    if gradients is not None:
-        integer("gradients", gradients, minimum=0)
     path_points(points)
-    if modules is not None:
-        integer("modules", modules, minimum=1)
+    for name, value, least in (("gradients", gradients, 0), ("modules", modules, 1)):
+        if value is not None:
+            integer(name, value, minimum=least)
     function = as_function(model) if isinstance(model, Network) else model
     x, network = function.data(x), function.network
     with np.errstate(over="ignore", invalid="ignore"):
@@ -160,29 +158,32 @@ def analyze(
     doubts += function.notes
     if gradients is None:
         gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
-    if tell:
-        outlook(tell, function, x, gradients)
-    sizes = function.size, len(x), outputs.size
-    analysis = Analysis(*sizes, wide, loss, eps, source, doubts=doubts)
+    seconds_of = outlook(tell, function, x, gradients) if tell else {}
+    analysis = Analysis(function.size, len(x), outputs.size, wide, loss, eps, source, doubts=doubts)
+    doubts_of: dict[str, list] = {"curvature": [], "free directions": []}  # in this order
 
     def part(name, fields, source, make, *of):
         """Return the analysis with the fields of a part, and its doubts, which ``make(*of)`` returns behind them."""
-        *values, lines = kept(parts, name, source, lambda: make(*of))
-        doubts.extend(lines)
-        known = replace(analysis, **dict(zip(fields, values, strict=True)))
+        *values, doubts_of[name] = kept(parts, name, source, lambda: make(*of))
+        values = [*values, sum(doubts_of.values(), doubts)]
+        known = replace(analysis, **dict(zip((*fields, "doubts"), values, strict=True)))
         if keep:
             keep(known)
         return known
 
     # What each part depends on, beside the parts before it.
     inputs, fields = (function.params, x, y, outputs, loss, eps, seed), ("costs", "jacobian")
+    options = {"number": modules, "resolution": resolution, "points": points}
+    make = lambda: network and wired(network, flat, eps, loss=loss, **options)  # noqa: E731
+    wires = ("basis, graph and modules", ("wiring",), (inputs, options), make)
+    soon = seconds_of.get("count and wire", np.inf) < seconds_of.get("take the curvature", 0)
+    if network is not None and wiring and soon:
+        analysis = part(*wires)
     analysis = part("curvature", fields, inputs, unit_costs.costs_of, function, x, loss, eps, seed)
     of = function, x, flat, eps if wiring else None, loss, analysis.jacobian
     analysis = part("free directions", ("exact", "freedom"), inputs, _counted, *of)
-    if network is not None and wiring:
-        options = {"number": modules, "resolution": resolution, "points": points}
-        make = lambda: wired(network, flat, eps, loss=loss, **options)  # noqa: E731
-        analysis = part("basis, graph and modules", ("wiring",), (inputs, options), make)
+    if network is not None and wiring and not soon:
+        analysis = part(*wires)
     if gradients:
         options = {"gradients": gradients, "seed": seed, "tell": tell}
         of = function, x, y, loss, eps, outputs, options
@@ -200,8 +201,8 @@ def gradient_seconds(function: Function, x: np.ndarray, loss: str) -> float:
     return CALL + costs["flops"] / OPERATIONS + costs["bytes accessed"] / BYTES
 
 
-def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, moments=1) -> None:
-    """Tell time and memory, from a trial of the outputs and what the parts cost; sampling takes its gradients at most."""
+def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, moments=1) -> dict:
+    """Tell time and memory, from a trial of the outputs and what the parts cost, and return the seconds of each part."""
     begun = time.process_time()
     answers, d, network = function.outputs(x).size, function.size, function.network
     each = time.process_time() - begun
@@ -226,6 +227,7 @@ def outlook(tell, function: Function, x: np.ndarray, gradients=0, wiring=True, m
     whole = shown(sum(parts.values()))
     tell(f"Time: about {whole} on 1 idle core: {words}, by a trial of the outputs.")
     tell(f"Memory: at most {memory(size + peak_memory() + 1e8)}.")
+    return parts
 
 
 def _counted(function, x, rows, eps, loss, spectrum):

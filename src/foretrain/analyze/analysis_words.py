@@ -13,8 +13,7 @@ from foretrain.report.answer import Answer, Table
 from foretrain.words import number
 
 _LOSSES = {"mse": "squared error", "kl": "divergence of the softmax, in nats"}
-# Of all answers of the room.
-PICTURES = ("effective-parameters", "chains", "graph", "over-training")
+PICTURES = ("effective-parameters", "chains", "graph", "over-training")  # of all answers here
 _MOST = 50  # blocks of synchronised neurons in the table
 
 
@@ -23,7 +22,7 @@ def answer(analysis: Analysis) -> Answer:
     sampled = analysis.sampled
     chains = "nothing was sampled" if sampled is None else "chains agree with each other"
     drawings: dict[str, Any] = dict.fromkeys(PICTURES)
-    drawings["effective-parameters"] = partial(figures.curve, analysis)
+    drawings["effective-parameters"] = analysis.costs and partial(figures.curve, analysis)
     if sampled is not None and np.isfinite(sampled.traces).any():
         drawings["chains"] = partial(figures.chains, sampled)
     if analysis.wiring is not None:
@@ -31,11 +30,7 @@ def answer(analysis: Analysis) -> Answer:
     return Answer(
         name="analysis",
         title=f"Analysis of {analysis.label}",
-        head=[
-            f"Of {analysis.parameters:,} parameters {with_error(*analysis.costs.effective(analysis.eps))} are not free at "
-            f"the noise scale {number(analysis.eps)} ({analysis.source}), by curvature.",
-            *differences(analysis),
-        ],
+        head=differences(analysis),
         tables=tables(analysis),
         drawings=drawings,
         doubts=analysis.doubts or [f"No check failed: ranks have enough data, {chains}."],
@@ -44,9 +39,15 @@ def answer(analysis: Analysis) -> Answer:
 
 
 def differences(analysis: Analysis) -> list[str]:
-    """Lines on the distance of curvature from sampling, and on the limit of both."""
-    lines, sampled = [], analysis.sampled
-    if analysis.costs.effective(analysis.eps)[0] > 0.9 * analysis.answers:
+    """Lines on curvature, on its distance from sampling, and on the limit of both."""
+    if analysis.costs is None:
+        return ["The curvature is not known yet."]
+    sampled, (value, error) = analysis.sampled, analysis.costs.effective(analysis.eps)
+    lines = [
+        f"Of {analysis.parameters:,} parameters {with_error(value, error)} are not free at the noise scale "
+        f"{number(analysis.eps)} ({analysis.source}), by curvature."
+    ]
+    if value > 0.9 * analysis.answers:
         limit = f"The {analysis.answers:,} answers are the limit"
         lines.append(f"{limit}: more examples may tell more.")
     if sampled is None:
@@ -66,7 +67,8 @@ def differences(analysis: Analysis) -> list[str]:
 
 def tables(analysis: Analysis) -> list[Table]:
     """Tables of everything that was measured."""
-    parts = [Table("The network", ("", ""), _network(analysis)), _witnesses(analysis)]
+    parts = [Table("The network", ("", ""), _network(analysis))]
+    parts += [_witnesses(analysis)] if analysis.costs else []
     if isinstance(analysis.exact, SourcedFreedom) and _meets(analysis.exact, analysis.exact.free):
         parts.append(_places(analysis.exact.places))
     if analysis.freedom is not None:
@@ -168,11 +170,12 @@ def _modules(wiring, names):
 def _numbers(analysis):
     """Numbers of the tables, for a program."""
     names = "parameters examples answers widths loss eps source doubts".split()
-    scales = analysis.eps * np.array(SCALES)
-    values = scales, *analysis.costs.effective(scales), *analysis.costs.above(scales)
-    heads = "noise_scale by_curvature error costs_above error_of_those".split()
     record = {name: getattr(analysis, name) for name in names}
-    record["effective_parameters"] = dict(zip(heads, values, strict=True))
+    scales = analysis.eps * np.array(SCALES)
+    if analysis.costs is not None:
+        values = scales, *analysis.costs.effective(scales), *analysis.costs.above(scales)
+        heads = "noise_scale by_curvature error costs_above error_of_those".split()
+        record["effective_parameters"] = dict(zip(heads, values, strict=True))
     if analysis.sampled is not None:
         fields = ("eps", "value", "error", "trusted", "doubts")
         record["sampled"] = {name: getattr(analysis.sampled, name) for name in fields}

@@ -27,8 +27,7 @@ def kept(path: Path | None, name: str, source: Any, make: Callable[[], Any]) -> 
             known = dict(_Reader(file).load())
     except Exception:
         known = {}
-    leaves = (__version__, *jax.tree.leaves(source))
-    digest = hashlib.sha256(pickle.dumps(leaves)).hexdigest()
+    digest = hashlib.sha256(pickle.dumps((__version__, *jax.tree.leaves(source)))).hexdigest()
     if known.get(name, ("", None))[0] != digest:
         known[name] = digest, make()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -61,8 +61,7 @@ class Trajectory(Finding):
 
     def by_source(self) -> dict[str, np.ndarray]:
         """Free directions by each source that was counted, "not attributed" and "all", (moment,); empty without counts."""
-        counts = self.counts
-        if not counts:
+        if not (counts := self.counts):
             return {}
         parts = [freedom.by_source() for freedom in counts]
         names = {name: _WORDS.get(name, name.replace("_", " and ")) for name in parts[0]}
@@ -152,8 +151,7 @@ def trajectory(
         analysis = analyze(function, x, eps, **options)
         analyses.append(analysis)
         doubts |= dict.fromkeys(line for line in analysis.doubts if "The Jacobian of" in line)
-    target = outputs[-1] if y is None else y
-    distance = np.array([_loss(values, target, loss) for values in outputs])
+    distance = np.array([_loss(of, outputs[-1] if y is None else y, loss) for of in outputs])
     axis = "Model, in the order given" if moments is None else "Moment of training (step)"
     whole = Trajectory(at, tuple(analyses), distance, [*doubts], axis)
     whole.doubts.extend(_doubts(whole))

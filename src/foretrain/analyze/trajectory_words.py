@@ -49,14 +49,12 @@ def changes_of(name: str, values: np.ndarray, moments: np.ndarray) -> str:
     steps = np.flatnonzero(np.diff(values))
     if not steps.size:
         return f"{name}: {values[0]:,} at every moment."
-
-    def change(at):
-        return f"{values[at]:,} to {values[at + 1]:,} between {_between(moments, at)}"
-
-    parts = [change(at) for at in steps]
+    parts = [
+        f"{values[at]:,} to {values[at + 1]:,} between {_between(moments, at)}" for at in steps
+    ]
     if len(steps) > LISTED:
         whole = f"{values[0]:,} to {values[-1]:,} in {len(steps)} changes"
-        most = change(int(abs(np.diff(values)).argmax()))
+        most = parts[int(abs(np.diff(values)[steps]).argmax())]
         parts = [whole, f"first {parts[0]}", f"most {most}"]
     return f"{name}: {'; '.join(parts)}."
 

@@ -57,8 +57,7 @@ def choose_lanes(
             f"Try fewer workers, or observe less often: {strides} observations take {size(observed) / 1e6:.2g} MB each."
         )
     if moves_in_turn(program):
-        rate = _lane_steps_per_second(program, sample, shared, FEWEST) if timed else 0.0
-        return FEWEST, rate
+        return FEWEST, _lane_steps_per_second(program, sample, shared, FEWEST) if timed else 0.0
     most = min(fitting, -(-runs // workers))
     if kind == "cpu":
         most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))

@@ -21,10 +21,8 @@ from foretrain.results.lock import LockedError
 if TYPE_CHECKING:
     from distributed import Client
 
-# A scheduler that lives answers within milliseconds; import and margin stay below 10 s.
-_CONNECT_S = 6.0
-# A shard whose client was killed ends its task within this time or is left to it.
-_LOCK_WAIT_S = 120.0
+_CONNECT_S = 6.0  # a scheduler that lives answers within milliseconds
+_LOCK_WAIT_S = 120.0  # in which a shard whose client was killed ends its task, or is left to it
 
 
 def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> Execution:

@@ -160,7 +160,7 @@ class Coordinator:
                 worker.process.send({"do": "runs", "runs": rows})
 
     def _assign(self, worker, group):
-        worker.group, worker.ready = group, False
+        worker.group, worker.ready, worker.since = group, False, time.monotonic()
         # The longest, a middle and the shortest run: what is measured is the first of them that can be made.
         waiting = group.waiting or group.suspects
         samples = [waiting[0], waiting[len(waiting) // 2], waiting[-1]]
@@ -186,8 +186,7 @@ class Coordinator:
     def _hear(self, worker, message):
         match message["say"]:
             case "ready":
-                if message["device"] not in self.devices:
-                    self.devices.append(message["device"])
+                self.devices = [*dict.fromkeys([*self.devices, message["device"]])]
             case "lanes":
                 self._on_lanes(worker, message)
             case "moved":
@@ -196,6 +195,8 @@ class Coordinator:
                 worker.entered.update(message["entered"])
                 worker.entered.difference_update(message["left"])
                 worker.left.update(message["left"])
+                if worker.group and not worker.group.open_s and message["steps"] > worker.steps:
+                    worker.group.open_s = time.monotonic() - worker.since
                 worker.steps = message["steps"]
             case "durable":
                 for number, outcome, steps in message["runs"]:
@@ -281,10 +282,7 @@ class Coordinator:
 
     def _durable_of(self, worker):
         """Runs that a dead worker has written without having come to say so."""
-        begun = worker.entered | worker.left
-        if not begun:
-            return set()
-        journal = scan(self.folder)
+        journal, begun = scan(self.folder), worker.entered | worker.left
         outcomes = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
         durable = {number for number in begun if self.runs[number].identity in outcomes}
         for number in durable:
@@ -307,6 +305,17 @@ class Coordinator:
         for worker in self.living.values() if orderly else ():
             worker.process.wait()
 
+    def _uncompiled(self):
+        """Programs to be compiled, and the seconds left if all take as long as those so far, None before the first."""
+        at = [worker for worker in self.living.values() if worker.load or not worker.ready]
+        begun = {worker.group: time.monotonic() - worker.since for worker in at}
+        left = [each for each in self.groups if not each.open_s and (each.left or each in begun)]
+        known = [each.open_s for each in self.groups if each.open_s]
+        if not (left and known):
+            return len(left), None
+        seconds = [max(0.0, sum(known) / len(known) - begun.get(each, 0.0)) for each in left]
+        return len(left), sum(seconds) / min(len(left), len(self.living) or 1)
+
     def _say(self, phase):
         """Tell the progress of the sweep."""
         self._reported = time.monotonic()
@@ -318,6 +327,7 @@ class Coordinator:
             ratio = self._actual_done / self._predicted_done if self._predicted_done else 1.0
             left = max(0.0, ratio * predicted - steps) / (steps / moving_s)
             remaining = self._remaining.left(moving_s, left)
+        uncompiled, compile_s = self._uncompiled()
         now = Progress(
             phase=phase,
             groups=len(self.groups),
@@ -331,6 +341,8 @@ class Coordinator:
             steps=steps,
             remaining_s=remaining,
             bound=not self._actual_done,
+            uncompiled=uncompiled,
+            compile_s=compile_s,
             trains=self.plan.study.trains,
         )
         self.tell(now)

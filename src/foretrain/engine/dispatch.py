@@ -22,18 +22,16 @@ class Group:
     parameters: Any  # ``Parameters`` with every field that is not static at its default
     # The static fields that differ from their default, as text; key of the lane count in the manifest.
     name: str
-    # Numbers of the runs that no worker holds, longest-predicted first.
-    waiting: deque = field(default_factory=deque)
-    # Numbers of runs that are done one at a time, since two workers have died with them.
-    suspects: deque = field(default_factory=deque)
+    waiting: deque = field(default_factory=deque)  # numbers of runs without a worker, longest first
+    suspects: deque = field(default_factory=deque)  # those done alone: two workers died with them
     steps: float = 0.0  # predicted steps of all runs
     count: int = 0  # number of runs
-    # Backend on which its runs are made and lanes per worker there, once known.
-    backend: str | None = None
-    lanes: Any = None  # an int, once known
+    backend: str | None = None  # on which its runs are made, once known
+    lanes: Any = None  # of a worker there, an int, once known
     # Backend to the lanes of a worker there and the steps per second of all of them.
     trials: dict[str, tuple[int, float]] = field(default_factory=dict)
     bytes: int = 0  # fewest bytes that a run takes in the labelled result, once known
+    open_s: float = 0.0  # from when a worker was sent to it until its first steps, once known
 
     @property
     def left(self) -> int:
@@ -49,9 +47,9 @@ class Worker:
     slot: int = 0  # number of its place among those of the sweep
     backend: str = CPU  # where it runs
     group: Group | None = None  # group it is at
+    since: float = 0.0  # when it was sent there
     ready: bool = False  # whether it has started and knows the lanes of its group
-    # Number of the run with which it settles the lanes of its group, if it does.
-    sample: int | None = None
+    sample: int | None = None  # number of the run by which it settles the lanes of its group
     queued: set = field(default_factory=set)  # numbers of runs it was given and has not begun
     entered: set = field(default_factory=set)  # numbers of runs that wait for or ride in a lane
     left: set = field(default_factory=set)  # numbers of runs that are done and not yet durable
@@ -153,11 +151,9 @@ def next_group(
         and (group.backend == backend or (not group.backend and backend not in group.trials))
     ]
     taken = [worker.group for worker in workers if worker.backend == backend and not worker.idle]
-    for group in open_groups:
-        if group not in taken:
-            return group
+    free = [group for group in open_groups if group not in taken]
     # A group whose lanes are still being measured has nothing to give yet.
-    return max(open_groups, key=lambda group: group.left, default=None)
+    return max(free[:1] or open_groups, key=lambda group: group.left, default=None)
 
 
 def choose_backend(group: Group, groups: Sequence[Group], workers: Sequence[Worker]) -> str | None:

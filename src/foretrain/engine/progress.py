@@ -20,15 +20,14 @@ class Progress:
     total: int  # runs of this shard
     stored: int = 0  # those that were done before
     finished: int = 0  # those done since
-    # Name of an outcome to the number of runs that ended so since the start.
-    outcomes: dict[str, int] = field(default_factory=dict)
+    outcomes: dict[str, int] = field(default_factory=dict)  # of these, runs by name of the outcome
     predicted_steps: float = 0.0  # steps still to be done at the start, as predicted
     steps: int = 0  # steps done since the start
-    # Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to within a
-    # factor of two, see `RemainingTime`.
+    # Seconds left, by the speed and the ratio of actual to predicted steps so far; None until `RemainingTime` knows.
     remaining_s: float | None = None
-    # Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
-    bound: bool = False
+    bound: bool = False  # whether they are the most, as no run has ended that tells how early
+    uncompiled: int = 0  # programs that no worker has taken a step of yet
+    compile_s: float | None = None  # seconds until all are, as long as those so far; None before
     trains: bool = True  # whether runs are trained; else they are computed on the host
     places: str = ""  # where the workers run, in words, see `foretrain.engine.places.described`
     remark: str = ""  # what has become of a place, a sentence
@@ -38,8 +37,7 @@ class RemainingTime:
     """The seconds left, said once the estimates made since half of the time so far agree on it to within a factor of two."""
 
     def __init__(self):
-        # When an end was foreseen, and when it was to be.
-        self._ends: deque[tuple[float, float]] = deque()
+        self._ends: deque[tuple[float, float]] = deque()  # when an end was foreseen, and that end
 
     def left(self, now_s: float, estimate_s: float) -> float | None:
         """The estimate, `now_s` seconds after the first step, or None where earlier ones tell another end."""

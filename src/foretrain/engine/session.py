@@ -73,8 +73,7 @@ class Session:
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
-        # Runs in a lane that compute something on the host, too.
-        self._on_host: dict[str, Waiting] = {}
+        self._on_host: dict[str, Waiting] = {}  # runs in a lane that compute on the host, too
         self._lanes: Any = self._host()  # or Lanes of the group
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import numpy as np
 
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
@@ -46,8 +45,7 @@ def result_bytes(
 
 def size(tree) -> int:
     """Bytes of all leaves of a tree of arrays or shapes."""
-    leaves = (leaf for leaf in jax.tree.leaves(tree))
-    return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in leaves)
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def bytes_per_lane(

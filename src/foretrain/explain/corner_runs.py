@@ -237,6 +237,7 @@ class CornerRuns:
 
     def _read(self, wanted: dict[str, Parameters]) -> None:
         tree = jax.tree.structure(self.simulator.starts)
+        names = [f"weight{k}" for k in range(tree.num_leaves)]
         for segment in segments(self.folder):
             for run in runs_of(segment):
                 if run.identity not in wanted:
@@ -244,9 +245,7 @@ class CornerRuns:
                 if run.outcome == FAILED:
                     raise ForetrainError(run.note)
                 arrays = run.finals
-                leaves = [
-                    arrays[name] for k in range(len(arrays)) if (name := f"weight{k}") in arrays
-                ]
+                leaves = [arrays[name] for name in names if name in arrays]
                 weights = jax.tree.unflatten(tree, leaves) if leaves else None
                 curves = Curves(arrays["train"], arrays.get("test"), weights)
                 self._curves[simulation_of(wanted[run.identity].corner)] = curves
@@ -321,8 +320,7 @@ def training_hash(simulator: Simulator) -> str:
         text = program.lower(start_of(starts, 0), training.x, training.y).as_text()
     rules = training.optimizer, training.momentum, training.weight_decay, training.clip
     options = *rules, *training.betas, jax.__version__, str(jax.tree.structure(starts))
-    words = json.dumps(options) + text
-    identity = hashlib.sha256(words.encode())
+    identity = hashlib.sha256((json.dumps(options) + text).encode())
     examples = training.x, training.y, training.x_test, training.y_test
     schedule = training.learning_rates, simulator.rows, simulator.at
     for leaf in (*examples, *schedule, *jax.tree.leaves(starts)):

@@ -73,9 +73,8 @@ class Explanation(Finding):
     @property
     def theory(self) -> Corner:
         """The corner of every assumption kept: the flow of the kernel, from zero if asked; without a flow in own steps."""
-        return Corner(
-            step=self.training.adaptive, output=all(corner.output for corner in self.train)
-        )
+        output = all(corner.output for corner in self.train)
+        return Corner(step=self.training.adaptive, output=output)
 
     @property
     def run(self) -> Corner:

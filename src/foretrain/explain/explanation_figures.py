@@ -99,13 +99,10 @@ def measured_and_expected(comparison: CurveComparison) -> Drawing:
     """Draw the measured runs over the theories."""
     with style():
         figure, ax = panels(height=4.4)
-        shown = [
-            name
-            for name in comparison.curves
-            if not name.startswith("explained") or name == comparison.nearest
-        ]
+        curves, nearest = comparison.curves, comparison.nearest
+        shown = [name for name in curves if name == nearest or not name.startswith("explained")]
         for place, name in enumerate(shown):
-            losses = comparison.curves[name]
+            losses = curves[name]
             line = theory_line(COLOURS[place % 6], linestyle=_THEORIES[place % 3])
             curve = np.fmin(losses.mean(0), 2 * losses[:, 0].mean())
             ax.plot(np.maximum(comparison.at, 0.5), curve, **line, label=name)

@@ -28,7 +28,8 @@ from foretrain.plans.place import place
 from foretrain.streams import Seed, generator, key
 
 OPTIMIZERS = (*descent.OPTIMIZERS, "nesterov")
-_HEAVY = ("momentum", "nesterov")
+# Optimizers that have an argument, by its name.
+_TAKERS = {"momentum": ("momentum", "nesterov"), "betas": ("adam", "adamw")}
 _ROOT = 0
 _DRAWS = "The network draws random numbers by a key of its own: they are the same in every step."
 
@@ -106,11 +107,11 @@ def described(
     batch_size: int | None = None,
     loss: str | Callable = "mse",
     optimizer: str = "sgd",
-    momentum: float | str = 0.9,
+    momentum: float | str | None = None,
     weight_decay: float | str = 0.0,
     order=None,
     clip: float | str | None = None,
-    betas: Sequence[float | str] = (0.9, 0.999),
+    betas: Sequence[float | str] | None = None,
     x_test=None,
     y_test=None,
 ) -> Training:
@@ -123,16 +124,16 @@ def described(
         y: Targets: of the shape of the outputs for ``mse``, class numbers (example,) for ``cross_entropy``.
         learning_rate: One number, those of every step (step,), or a schedule ``learning_rate(step)`` with steps from 0.
         steps: Number of steps.
-        batch_size: Examples in a minibatch; by default all.
+        batch_size: Examples in a minibatch; by default all, or as many as in one of `order`.
         loss: ``mse``, the mean over examples of half the squared error, ``cross_entropy``, or ``loss(outputs, y)`` that gives
             the mean over the examples it is given.
         optimizer: ``sgd``, ``momentum``, ``nesterov``, ``adam`` or ``adamw``.
-        momentum: Of ``momentum`` and ``nesterov``.
+        momentum: Of ``momentum`` and ``nesterov`` alone; by default 0.9.
         weight_decay: Added to the gradient; of ``adamw`` decoupled.
         order: Numbers of the examples of every minibatch, (step, example), the same from every start; by default a
             permutation of all for every epoch and start.
         clip: Largest norm of all gradients together, to which longer ones are scaled; by default none are.
-        betas: Of ``adam`` and ``adamw``, both below 1.
+        betas: Of ``adam`` and ``adamw`` alone, both below 1; by default 0.9 and 0.999.
         x_test, y_test: Test examples.
 
     Raises:
@@ -164,11 +165,20 @@ def described(
             got = f"has {others[0]:g}" if others.size else f"has the shape {order.shape}"
             raise argument_error("order", rule, got)
         size = order.shape[1]
+        if batch_size not in (None, size):
+            rule = f"be {size}, the number of examples in a row of the order"
+            raise argument_error("batch_size", rule, f"is {batch_size}", "Leave it out.")
+    for name, value in (("momentum", momentum), ("betas", betas)):
+        first, second = _TAKERS[name]
+        if value is not None and optimizer not in (first, second):
+            rule, repair = f"be given for {first} or {second} alone", f"Try optimizer `{first}`."
+            raise argument_error(name, rule, f"is for {optimizer}", repair)
+    usual = 0.9 if optimizer in _TAKERS["momentum"] else 0.0
+    momentum = usual if momentum is None else momentum
+    betas = (0.9, 0.999) if betas is None else betas
     if np.shape(betas) != (2,):
         raise argument_error("betas", "be two numbers", f"is {betas!r}")
     first, second = (real("betas", beta, minimum=0, maximum=0.99999) for beta in betas)
-    if (first, second) != (0.9, 0.999) and not optimizer.startswith("adam"):
-        raise argument_error("betas", "be given for adam or adamw alone", f"is for {optimizer}")
     mean = _LOSSES[one_of("loss", loss, tuple(_LOSSES))] if isinstance(loss, str) else loss
     training = Training(
         apply,
@@ -182,7 +192,7 @@ def described(
         optimizer,
         _learning_rates(learning_rate, steps),
         integer("batch_size", size, minimum=1, maximum=examples),
-        real("momentum", momentum, minimum=0, maximum=0.999) if optimizer in _HEAVY else 0.0,
+        real("momentum", momentum, minimum=0, maximum=0.999),
         real("weight_decay", weight_decay, minimum=0),
         order,
         np.inf if clip is None else real("clip", clip, above=0),
@@ -212,13 +222,12 @@ def batches(training: Training, number: int) -> np.ndarray:
         return np.repeat(training.order[None].astype(np.int32), number, 0)
     examples, size, per_epoch = len(training.x), training.batch_size, training.epoch_steps
     epochs = -(-training.steps // per_epoch)
-    rows = np.empty((number, epochs * per_epoch, size), np.int32)
+    rows = np.empty((number, epochs, per_epoch * size), np.int32)
     for k in range(number):
         random = generator(Seed(_ROOT, k), "batch")
         for epoch in range(epochs):
-            order = random.permutation(examples)[: per_epoch * size]
-            rows[k, epoch * per_epoch : (epoch + 1) * per_epoch] = order.reshape(per_epoch, size)
-    return rows[:, : training.steps]
+            rows[k, epoch] = random.permutation(examples)[: per_epoch * size]
+    return rows.reshape(number, -1, size)[:, : training.steps]
 
 
 def observed(step: Callable, read: Callable, state: Any, at: Any) -> tuple[Any, Any]:

@@ -80,9 +80,8 @@ def _numbers(kernels, ends, *, linearised):
     movements = [kernel.movement(kernel.values_at(end)) for kernel, end in pairs]
     with jax.enable_x64(True):
         gates = [float(program(_gates, training)(kernel.start, end)) for kernel, end in pairs]
-    return Numbers(
-        _mean(movements), _mean(edges), _mean(gates) if np.isfinite(gates).all() else None
-    )
+    changed = _mean(gates) if np.isfinite(gates).all() else None
+    return Numbers(_mean(movements), _mean(edges), changed)
 
 
 def _mean(values):

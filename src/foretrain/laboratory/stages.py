@@ -51,10 +51,8 @@ def stages(*, quiet: bool = False) -> Iterator[Tell]:
         yield silent
         return
     shown = _Cell() if is_notebook() else _Bar() if animated() else _Lines()
-    try:
+    with contextlib.closing(shown):
         yield shown
-    finally:
-        shown.close()
 
 
 def training(tell: Tell) -> Callable[[Progress], None]:
@@ -76,11 +74,13 @@ def training(tell: Tell) -> Callable[[Progress], None]:
             parts = ["stopping, what is done is kept"]
         elif now.trains and not now.steps and now.phase == "running":
             parts.append("compiling")
+        elif now.trains and now.compile_s is not None and now.phase == "running":
+            programs = count(now.uncompiled, "program")
+            parts.append(f"{programs} to compile in about {duration(max(1, round(now.compile_s)))}")
         left = ""
         if now.remaining_s is not None and now.phase == "running":
             left = f"{'at most ' * now.bound}{duration(round(now.remaining_s))}"
-        done = now.stored + now.finished
-        name = "Training" if now.trains else "Computing"
+        done, name = now.stored + now.finished, "Training" if now.trains else "Computing"
         tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))
 
     return hear

@@ -87,10 +87,9 @@ class Kernel:
         training, n = self.training, len(self.training.x)
         time = np.r_[0, np.cumsum(training.learning_rates)][at] / (1 - training.momentum)
         error, decay = self.outputs[: self.size] - training.y.ravel(), training.weight_decay
-        values, vectors = np.linalg.eigh(self.values[: self.size] / n)
-        pull = vectors.T @ (
-            self.values[: self.size] @ error / n + decay * self.shrinking[: self.size]
-        )
+        kernel, shrinking = self.values[: self.size] / n, self.shrinking[: self.size]
+        values, vectors = np.linalg.eigh(kernel)
+        pull = vectors.T @ (kernel @ error + decay * shrinking)
         rates = np.maximum(values, 0) + decay
         with np.errstate(divide="ignore", invalid="ignore"):
             gone = np.where(rates > 0, -np.expm1(-np.outer(time, rates)) / rates, time[:, None])
@@ -107,9 +106,7 @@ class Kernel:
 def _part(training, number):
     """The training with so many of its examples, evenly spaced, and no test."""
     if number < 1:
-        raise TooLarge(
-            "The kernel of a single example does not fit: give a network with fewer outputs."
-        )
+        raise TooLarge("The kernel of one example does not fit: give a network with fewer outputs.")
     number = min(number, len(training.x))
     rows = np.linspace(0, len(training.x) - 1, number).round().astype(int)
     return replace(training, x=training.x[rows], y=training.y[rows], x_test=None, y_test=None)

@@ -9,6 +9,7 @@ from foretrain.study import Program, Run, declare, default, generator, parameter
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix L"
 COST = "20 s"
 REFERENCES = ("liu2022",)
+EXPLORE = ("rate_ratio", "init_scale")
 AXES = {"rate_ratio": (0.01, 0.003, 0.03, 0.1, 1.0), "output_dim": (128, 32, 512)}
 PRESETS = {"paper": {"seeds": 50, "rate_ratio": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)}}
 declare(

@@ -10,9 +10,8 @@ from .study import SOURCE, WIDE_DEPTH
 
 BORDER = 0.05  # relative distance from an end of the window within which nothing is claimed
 UNSTABLE = 1 + BORDER / 2  # step times curvature, over 2, from which on no run stays
-ROUNDED = (
-    1.54  # largest step of depth two of which no factor is below .1, as rounding must be bounded
-)
+# Largest step of depth two of which no factor is below .1, as rounding must be bounded.
+ROUNDED = 1.54
 SETTLED = 1e-7  # loss; one that oscillates is above .001
 FEWEST = 1 / 3  # of the runs: where a sentence speaks of fewer it is not claimed
 

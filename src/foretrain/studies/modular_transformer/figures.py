@@ -57,11 +57,7 @@ FIGURES = {
             **OVER_STEPS,
             label="Accuracy",
         ),
-        panel(
-            lambda c: c.effective_dimension,
-            **OVER_STEPS,
-            label="Effective dimension",
-        ),
+        panel(lambda c: c.effective_dimension, **OVER_STEPS, label="Effective dimension"),
     ),
     "circles": drawn(draw_circles),
     "projections": figure(

@@ -14,6 +14,7 @@ from foretrain.training import factorization
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
 COST = "2 min"
 REFERENCES = ("jermyn2022",)
+EXPLORE = ("init_scale", "learning_rate")
 SEEDS = 30
 AXES = {
     "rank": (1, 2, 10),
@@ -38,10 +39,7 @@ declare(
     "sum_i (a_i . x_j)(b_i . y_j), changed.",
 )
 declare(zero_loss="Training loss of the zero matrix.")
-declare(
-    "first_step",
-    strong_loss="Loss of AdamW with strong decay by the published rule, at the first stored steps.",
-)
+declare("first_step", strong_loss="Loss of AdamW with strong decay by the published rule.")
 
 
 @dataclass(frozen=True)

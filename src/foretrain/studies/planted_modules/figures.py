@@ -50,5 +50,6 @@ FIGURES = {
         panel(lambda c: c.plain_agreement, title="Modules by the plain cut", **_FOUND),
         where=rectified,
         columns=2,
+        sharey="row",
     ),
 }

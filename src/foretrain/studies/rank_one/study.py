@@ -12,6 +12,7 @@ from foretrain.theory.factorization.rank_one_plateau import plateau, plateau_est
 SOURCE = "Jermyn & Shlegeris (2022), rank one, and its comments; docs/theory/s-curves.md"
 COST = "30 s"
 REFERENCES = ("jermyn2022", "saxe2014")
+EXPLORE = ("init_scale",)
 SEEDS = 20
 AXES = {"weight_decay": (0.0, 0.2), "init_scale": (1.0, 0.1), "dimension": (100, 10, 1000)}
 PRESETS = {"paper": {"seeds": 200, "learning_rate": 0.005, "steps": 2400, "observe_every": 5}}
@@ -30,9 +31,8 @@ _TIMES = {
     "plateau_end": "Time of loss .9 by the flow of the reduction.",
     "plateau_estimate": "Time from loss 1.1 to loss .9: in closed form.",
 }
-_SOURCE = "docs/theory/s-curves.md"
-declare("step", _CURVES, source=_SOURCE)
-declare("", _TIMES, unit="step × learning rate", source=_SOURCE)
+declare("step", _CURVES, source="docs/theory/s-curves.md")
+declare("", _TIMES, unit="step × learning rate", source="docs/theory/s-curves.md")
 
 
 @dataclass(frozen=True)

@@ -191,6 +191,7 @@ FIGURES = {
             for number in range(_RUNS)
         ),
         where=lambda c: has_items(c) and bool(np.isfinite(c.theory.start_singular_values).all()),
+        sharey=True,
         height=7.0,
         legend=4,
     ),

@@ -152,7 +152,8 @@ FIGURES = {
                 lambda c, name=name: untrained_error(c, name),
                 of="diagonal_only",
                 statistic="median",
-                label=f"Error, {entries} entries",
+                title=f"{entries} entries",
+                label="Error",
                 levels=LEVELS | levels,
                 **OVER_FRACTIONS,
             )
@@ -161,5 +162,6 @@ FIGURES = {
                 ("all", "pair_error", {"(D - 1)/2": lambda c: (c.p.words - 1) / 2}),
             )
         ),
+        sharey=True,
     ),
 }

@@ -115,16 +115,16 @@ def routing_folder(tmp_path_factory):
 
 # Tests of what is durable, stored and drawn do it as users' runs do; in all others it would be half of the time.
 DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "test_stages"}
-DRAWN = set(
-    "figures report test_own_studies test_opened test_prediction test_hostile_folder".split()
-)
+DRAWN = {*"figures report test_own_studies test_opened test_prediction test_hostile_folder".split()}
 PLOTTED = {"test_cli", "test_conduct", "test_mistakes", "test_routing"}  # but without pictures
 
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_is_synced_or_rendered(request):
     monkeypatch = pytest.MonkeyPatch()
-    leave_out(monkeypatch, {request.path.parent.name, request.path.stem})
+    place = {request.path.parent.name, request.path.stem}
+    slow = request.config.getoption("markexpr") != "not slow"
+    leave_out(monkeypatch, place | PLOTTED if slow else place)  # slow tests look at figures
     yield
     monkeypatch.undo()
 

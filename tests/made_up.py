@@ -144,10 +144,8 @@ def changed(whole: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -
     return whole
 
 
-def verdicts(
-    study: str | Path, whole: Grid, id: str = "", most: int | None = None
-) -> dict[str, list[Claim]]:
-    """Id of every sentence that applies, or of the one asked for, to its claims: of each cell, or the first few of them."""
+def verdicts(study: str | Path, whole: Grid, id: str = "") -> dict[str, list[Claim]]:
+    """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
     claims: dict[str, list[Claim]] = {}
     cells: dict[tuple[str, ...], list[Grid]] = {}
     for sentence in catalogue.load(study).sentences:
@@ -155,8 +153,7 @@ def verdicts(
             continue
         if (along := sentence.along) not in cells:
             cells[along] = [cell.along(*along) for cell in whole.cells(keep=along)]
-        applicable = filter(None, (judge(sentence, cell) for cell in cells[along]))
-        if each := list(itertools.islice(applicable, most)):
+        if each := [*filter(None, (judge(sentence, cell) for cell in cells[along]))]:
             claims[sentence.id] = each
     return claims
 
@@ -201,9 +198,8 @@ def _cut(data):
 def survives(study: str | Path, whole: Grid, drawn: bool, of_diverged: Collection[str]) -> None:
     """Hold that nothing raises however runs end, and that no sentence holds of runs that are missing or diverged."""
     for how, code in ENDS.items():
-        # Where all ended alike one cell shows it.
-        ended, most = ended_grid(whole, how), None if code is None else 1
-        claims = verdicts(study, ended, most=most)
+        ended = ended_grid(whole, how)
+        claims = verdicts(study, ended)
         holding = {
             id for id, each in claims.items() if any(claim.verdict == HOLDS for claim in each)
         }

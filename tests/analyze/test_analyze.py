@@ -11,7 +11,7 @@ import pytest
 import scipy.special
 
 import foretrain
-from foretrain.analyze.analysis import analyze
+from foretrain.analyze.analysis import analyze, outlook
 from foretrain.analyze.analysis_words import tables
 from foretrain.cli import main
 from foretrain.degeneracy.counts.jacobian_spectrum import jacobian_spectrum
@@ -131,6 +131,7 @@ def test_its_parts_share_a_scale_and_doubts_are_told(monkeypatch):
     assert few.exact.by_source() == {}
     assert "4 examples are fewer than the 6" in few.doubts[0]
     parts = {"count and wire": 0, "take the curvature": 1}
+    assert parts.keys() <= outlook(lines.append, as_function(network), X).keys()
     monkeypatch.setattr("foretrain.analyze.analysis.outlook", lambda *_: parts)
     analyze(network, X[:4], 1e-3, seconds=0, tell=lines.append, keep=(seen := []).append)
     assert "The curvature is not known yet." in str(seen[0])

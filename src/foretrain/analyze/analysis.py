@@ -160,7 +160,7 @@ def analyze(
         gradients = int(seconds / gradient_seconds(function, x, loss)) if seconds else 0
     seconds_of = outlook(tell, function, x, gradients) if tell else {}
     analysis = Analysis(function.size, len(x), outputs.size, wide, loss, eps, source, doubts=doubts)
-    doubts_of: dict[str, list] = {"curvature": [], "free directions": []}  # in this order
+    doubts_of: dict[str, list] = {"curvature": [], "free directions": []}  # shown in this order
 
     def part(name, fields, source, make, *of):
         """Return the analysis with the fields of a part, and its doubts, which ``make(*of)`` returns behind them."""

@@ -160,7 +160,7 @@ class Coordinator:
                 worker.process.send({"do": "runs", "runs": rows})
 
     def _assign(self, worker, group):
-        worker.group, worker.ready, worker.since = group, False, time.monotonic()
+        worker.group, worker.ready, worker.start_s = group, False, time.monotonic()
         # The longest, a middle and the shortest run: what is measured is the first of them that can be made.
         waiting = group.waiting or group.suspects
         samples = [waiting[0], waiting[len(waiting) // 2], waiting[-1]]
@@ -196,7 +196,7 @@ class Coordinator:
                 worker.entered.difference_update(message["left"])
                 worker.left.update(message["left"])
                 if worker.group and not worker.group.open_s and message["steps"] > worker.steps:
-                    worker.group.open_s = time.monotonic() - worker.since
+                    worker.group.open_s = time.monotonic() - worker.start_s
                 worker.steps = message["steps"]
             case "durable":
                 for number, outcome, steps in message["runs"]:
@@ -308,7 +308,7 @@ class Coordinator:
     def _uncompiled(self):
         """Programs to be compiled, and the seconds left if all take as long as those so far, None before the first."""
         at = [worker for worker in self.living.values() if worker.load or not worker.ready]
-        begun = {worker.group: time.monotonic() - worker.since for worker in at}
+        begun = {worker.group: time.monotonic() - worker.start_s for worker in at}
         left = [each for each in self.groups if not each.open_s and (each.left or each in begun)]
         known = [each.open_s for each in self.groups if each.open_s]
         if not (left and known):

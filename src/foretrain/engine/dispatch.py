@@ -47,7 +47,7 @@ class Worker:
     slot: int = 0  # number of its place among those of the sweep
     backend: str = CPU  # where it runs
     group: Group | None = None  # group it is at
-    since: float = 0.0  # when it was sent there
+    start_s: float = 0.0  # time at which it was sent there
     ready: bool = False  # whether it has started and knows the lanes of its group
     sample: int | None = None  # number of the run by which it settles the lanes of its group
     queued: set = field(default_factory=set)  # numbers of runs it was given and has not begun

@@ -25,9 +25,9 @@ class Progress:
     steps: int = 0  # steps done since the start
     # Seconds left, by the speed and the ratio of actual to predicted steps so far; None until `RemainingTime` knows.
     remaining_s: float | None = None
-    bound: bool = False  # whether they are the most, as no run has ended that tells how early
+    bound: bool = False  # whether `remaining_s` is the most, as no run has ended yet
     uncompiled: int = 0  # programs that no worker has taken a step of yet
-    compile_s: float | None = None  # seconds until all are, as long as those so far; None before
+    compile_s: float | None = None  # seconds that these take, if each takes as long as those so far
     trains: bool = True  # whether runs are trained; else they are computed on the host
     places: str = ""  # where the workers run, in words, see `foretrain.engine.places.described`
     remark: str = ""  # what has become of a place, a sentence

@@ -48,7 +48,7 @@ def draw_phases(grid):
                 axis.set_label_text(name.replace("_", " ").capitalize())
         ax.set(xlim=(-0.5, len(bits) - 0.5), ylim=(-0.5, bits.shape[1] - 0.5))
     never, often = (interval(np.arange(c.seeds) < count) for count in (0, c.seeds // 2))
-    medians = ", and from above median steps of training, representation and validation (– never)"
+    medians = ", and from above median steps of training, representation and validation (–: never)"
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
         f"Of {c.seeds} seeds, a phase that none is in has a probability of at most {never.high:.2f}, "

@@ -8,6 +8,7 @@ import collections
 import contextlib
 import ctypes
 import fcntl
+import functools
 import gc
 import io
 import os
@@ -20,6 +21,9 @@ import annotated
 import processor
 import pytest
 from hypothesis import HealthCheck, settings
+
+# All processes of the tests import the same files: what one compiled is there for the others.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Before anything of the package is imported, here and nowhere else: the processes that tests start run as users run them.
 if os.environ.get("FORETRAIN_CHECK_TYPES") != "0":
@@ -66,13 +70,13 @@ def pytest_collection_finish():
 def _compile_once():
     """Read back what a test of this process compiled when another asks for the same; nothing is kept for the next time."""
     import jax
+    from jax._src.interpreters import mlir
 
+    mlir.make_ir_context = functools.cache(mlir.make_ir_context)  # a tenth of the time to compile
     folder = tempfile.TemporaryDirectory(prefix="foretrain-tests-", ignore_cleanup_errors=True)
     atexit.register(folder.cleanup)
     jax.config.update("jax_compilation_cache_dir", folder.name)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
 
 
 # JAX compiles on the first example of a property, so no single example can be held to a deadline.

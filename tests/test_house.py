@@ -79,7 +79,7 @@ LINES = {
     "report, figures": (4_276, 4_276),
     "ground floor": (1_443, 1_450),
     "all rooms": (66_543, 66_543),
-    "tests": (36_998, 37_000),
+    "tests": (37_000, 37_000),
 }
 
 
@@ -182,13 +182,11 @@ def test_base_and_studies_of_race_and_grokking_reach_nothing_above_the_base():
 
 def test_data_that_answer_know_neither_words_nor_pictures():
     for module, path in MODULES.items():
-        tree = ast.parse(path.read_text("utf-8"))
-        classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-        if "Finding" not in [ast.unparse(base) for node in classes for base in node.bases]:
-            continue
-        assert f"{module}_words" in MODULES, module
-        words = re.findall(r"foretrain\S*(?:_words|_figures?|\.figures)\b", path.read_text("utf-8"))
-        assert words == [], module
+        text = path.read_text("utf-8")
+        if re.search(r"^class \w+\((?:.*\W)?Finding\b", text, re.MULTILINE):
+            assert f"{module}_words" in MODULES, module
+            words = re.findall(r"foretrain\S*(?:_words|_figures?|\.figures)\b", text)
+            assert words == [], module
 
 
 def test_no_file_has_more_than_400_lines():

@@ -22,9 +22,6 @@ import processor
 import pytest
 from hypothesis import HealthCheck, settings
 
-# All processes of the tests import the same files: what one compiled is there for the others.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
 # Before anything of the package is imported, here and nowhere else: the processes that tests start run as users run them.
 if os.environ.get("FORETRAIN_CHECK_TYPES") != "0":
     annotated.install()
@@ -40,9 +37,11 @@ def pytest_configure(config):
     config.pluginmanager.register(processor.Processor(config))
     gc.disable()  # until all is imported, which stays to the end
     name = os.environ.get("PYTEST_XDIST_WORKER")
+    if fast := config.getoption("markexpr") == "not slow":
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # workers share what one compiled
     if name is None and config.getoption("dist", "no") != "no":
         return
-    if config.getoption("markexpr") == "not slow":
+    if fast:
         from foretrain.registry.small import compile_plainly
 
         compile_plainly()  # small programs are compiled more often than run
@@ -50,7 +49,7 @@ def pytest_configure(config):
             os.environ["XLA_FLAGS"] += " --xla_cpu_parallel_codegen_split_count=1"
         settings.load_profile("fast")
     pin_to_one_core(int((name or "gw0").removeprefix("gw")))
-    _compile_once()
+    _compile_once(fast)
 
 
 def pytest_collection_modifyitems(items):
@@ -67,12 +66,13 @@ def pytest_collection_finish():
     gc.enable()
 
 
-def _compile_once():
+def _compile_once(fast):
     """Read back what a test of this process compiled when another asks for the same; nothing is kept for the next time."""
     import jax
     from jax._src.interpreters import mlir
 
-    mlir.make_ir_context = functools.cache(mlir.make_ir_context)  # a tenth of the time to compile
+    if fast:  # JAX makes it anew for each program, which takes a tenth of the time to compile one
+        mlir.make_ir_context = functools.cache(mlir.make_ir_context)
     folder = tempfile.TemporaryDirectory(prefix="foretrain-tests-", ignore_cleanup_errors=True)
     atexit.register(folder.cleanup)
     jax.config.update("jax_compilation_cache_dir", folder.name)

@@ -64,13 +64,14 @@ def judge(sentence: Sentence, grid: Any, look: int = 1) -> Claim | None:
     verdict, reason = judged.verdict, judged.reason
     note = " ".join(filter(None, (sentence.note, values.note, judged.note)))
     unfinished = cell.grid.unfinished(networks) if sentence.at_end else ""
-    lost = cell.grid.lost(networks, diverged=not sentence.among) or judged.lost
+    nothing = judged.reason == NOTHING
+    lost = cell.grid.lost(networks, diverged=nothing or not sentence.among) or judged.lost
     if unfinished:
         verdict, reason = INCONCLUSIVE, unfinished
     elif lost and verdict == FAILS:
         note = f"{note} {lost[0].upper()}{lost[1:]}.".strip()
     elif lost:
-        verdict, reason = INCONCLUSIVE, reason or lost
+        verdict, reason = INCONCLUSIVE, f"{reason}; {lost}" if nothing else reason or lost
     if sentence.domain is not None and (outside := sentence.domain(cell.blind())):
         verdict, reason = NOT_CLAIMED, outside
     return Claim(
@@ -161,7 +162,7 @@ def _spread(sentence, quantity: PerSeed, allowed, cell: Cell, networks, look: in
     lost = lost if left_out and not sentence.among else ""
     if not kept.size:
         nothing = (math.nan, math.nan)
-        return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out, lost)
+        return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out)
 
     def ends_of(look: int) -> Interval:
         bounds = [values] if quantity.upto is None else [values, above]

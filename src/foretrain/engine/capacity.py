@@ -79,15 +79,20 @@ def choose_lanes(
 def _lane_steps_per_second(program, sample, shared, lanes) -> float:
     endless = np.iinfo(np.int32).max - program.observe_every
     trial = Lanes(program, shared, lanes)
+    short, long = (
+        replace(sample, inputs={**sample.inputs, "max_steps": steps})
+        for steps in (program.observe_every, endless)
+    )
     # The first run ends after a stride, so that all is compiled, and another takes its lane.
-    for steps in (program.observe_every, *[endless] * lanes):
-        trial.board([replace(sample, inputs={**sample.inputs, "max_steps": steps})])
+    trial.board([short, *[long] * lanes])
     trial.advance()
     trial.advance()
     # On a core its own seconds count, whatever else the machine is doing.
     clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
     before, began = trial.strides_done, clock()
-    while trial.busy and clock() - began < TRIAL_S:
+    while clock() - began < TRIAL_S:
+        if not trial.busy:  # such runs soon converge
+            trial.board([long] * lanes)
         trial.advance()
     rate = (trial.strides_done - before) / (clock() - began)
     return max(rate * program.observe_every, 1e-9)

@@ -59,13 +59,12 @@ class Estimate:
     @property
     def time(self) -> str:
         """The seconds in words."""
-        parts = {"run": self.run_s, "start and compile": self.open_s}
-        parts |= {"predict, judge and draw": self.conclude_s}
-        split = ", ".join(f"{_rounded(seconds)} to {what}" for what, seconds in parts.items())
-        whole = f"{'more than' if self.at_least else 'about'} {_rounded(self.seconds)}"
-        whole += f" on {count(self.workers, 'idle core')}"
+        parts = (self.seconds, self.run_s, self.open_s, self.conclude_s)
+        whole, run, start, conclude = (duration(float(f"{seconds:.2g}")) for seconds in parts)
+        about = f"{'more than' if self.at_least else 'about'} {whole} on {count(self.workers, 'idle core')}"
+        split = f"{run} to run, {start} to start and compile, {conclude} to predict, judge and draw"
         tried = f"{self.tried} of " * (self.tried < self.kinds) + count(self.kinds, "kind")
-        return f"{whole}: {split}, by a trial of {tried} of runs"
+        return f"{about}: {split}, by a trial of {tried} of runs"
 
     @property
     def memory(self) -> str:
@@ -73,10 +72,6 @@ class Estimate:
         total = memory(self.here + self.workers * self.worker)
         workers = f"{memory(self.worker)}{' for each' * (self.workers > 1)} of {count(self.workers, 'worker')}"
         return f"at most {total}: {workers}, {memory(self.here)} to judge and draw"
-
-
-def _rounded(seconds: float) -> str:
-    return duration(float(f"{seconds:.2g}"))
 
 
 @dataclass(frozen=True)

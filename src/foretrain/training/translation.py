@@ -97,7 +97,7 @@ def check_width(p: Any) -> None:
 
 def estimate(p: Any) -> float:
     """Attempted steps of a run, roughly: waits are longer from small weights and in square factors."""
-    wait = 80 * (0.1 / min(p.init_scale, 0.1)) ** 0.4
+    wait = 60 * (0.1 / min(p.init_scale, 0.1)) ** 0.3
     return min(p.steps, wait * (2 if p.hidden_width == p.words else 1))
 
 

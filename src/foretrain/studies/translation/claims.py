@@ -12,7 +12,7 @@ from foretrain.theory.factorization.masked_rank_one import misalignment_slope
 from foretrain.training import translation_claims as shared
 from foretrain.training.translation import GRAPH, LEARNED, PAIR, SETTLED
 
-from .study import departure_scale, mask
+from .study import DEPARTURE, mask
 
 NOTE = "Note on shared representations, section 2, Fig. 1"
 OURS = "docs/studies/translation.md"
@@ -109,7 +109,7 @@ def alignment_exponent(c):
     ends = ends.where(shared.has_converged(c.of("departure"))).transpose(*OVER, "seed", ...)
     left, masks = ends.misalignment, ends.trained_pairs
     shared.both_ends(left)  # of one scale there is no slope
-    scales = np.array([departure_scale(scale) for scale in left.init_scale.values])
+    scales = np.array([scale**DEPARTURE for scale in left.init_scale.values])
     curves = np.log(left.where((left >= ALIGNED[0]) & (left <= ALIGNED[1])))
     ratio = left[0].copy(data=np.full(left.shape[1:], np.nan))
     for place in np.argwhere(curves.notnull().sum("init_scale").values >= 2):

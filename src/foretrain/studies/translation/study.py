@@ -7,14 +7,13 @@ import numpy as np
 from foretrain.study import Program, Seed, argument_error, choice, generator, parameter
 from foretrain.tasks.masks import nested
 from foretrain.training import translation as common
-from foretrain.training.translation import estimate as estimate
 
 SOURCE = "Note on shared representations, Fig. 1"
 COST = "1 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
-SEEDS = 5
-BESIDE = 5  # seeds of the variants
-SMALLEST = 1e-12  # of it the fourth power, and its fourth, are numbers in double precision
+SEEDS = 5  # of the variants, too
+DEPARTURE = 4  # power of a scale from which the first mode departs alone
+SMALLEST = 1e-12  # of it this power, and its fourth, are numbers in double precision
 AXES = {
     "hidden_width": (8, 16),
     "init_scale": (0.3, 0.1, 0.03, 0.01),
@@ -70,31 +69,32 @@ def variants(p: Parameters) -> dict[str, dict]:
 
     ``precise`` shows what stuck runs owe to the solver; ``departure``, nearer to the limit, ends when the first mode grows.
     """
-    diagonal = {"loss_mask": "diagonal_only", "start_orientation": "random", "seeds": BESIDE}
+    diagonal = {"loss_mask": "diagonal_only", "start_orientation": "random", "seeds": SEEDS}
     if p.hidden_width != p.words or p.until != "loss":
         return {"diagonal_only": diagonal}
     precise = {
         "precision": "float64",
         "solver_tolerance": p.solver_tolerance / 30,
         "steps": 3 * p.steps,  # a thirtieth of the error takes three times the steps
-        "seeds": BESIDE,
+        "seeds": SEEDS,
     }
     networks = {"diagonal_only": diagonal, "precise": precise}
     if SMALLEST <= p.init_scale < 1:
-        networks["departure"] = {
+        networks["departure"] = diagonal | {
             "until": "departure",
-            "init_scale": departure_scale(p.init_scale),
+            "init_scale": p.init_scale**DEPARTURE,
             "precision": "float64",
             "observe_every": 1,
             "loss_mask": "full",
-            "start_orientation": "random",
-            "seeds": BESIDE,
         }
     return networks
 
 
-def departure_scale(init_scale: float) -> float:
-    return init_scale**4
+def estimate(p: Parameters) -> float:
+    """Attempted steps of a run: until the first mode departs, or with the waits of square factors and small weights."""
+    if p.until == "departure":
+        return min(p.steps, 20 + 6 * abs(np.log(p.init_scale)))
+    return common.estimate(p) * (0.01 / p.solver_tolerance) ** 0.2
 
 
 def trained_count(p: Parameters) -> int:

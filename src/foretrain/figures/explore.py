@@ -17,7 +17,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.words import number
 
 _FACTORS = 10.0 ** np.linspace(-1, 1, 25)  # values of a slider, in that of the run
-_NUMBERS = 5000  # of a slider's table, some seven characters each
+_NUMBERS = 4500  # of a slider's table, some seven characters each
 
 
 def explore(

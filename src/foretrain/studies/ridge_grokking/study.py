@@ -15,6 +15,7 @@ REFERENCES = ("xu2026", "liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}
 PRESETS = {"paper": {"seeds": 100, "dimension": 200, "samples": (140, 60, 120, 160)}}
+EXPLORE = ("samples", "init_scale")
 CURVES = ("loss", "validation_error")
 STEPS = ("fit_step", "generalisation_step")
 declare("step", validation_error="|w - w*|², that of isotropic inputs.")
@@ -87,9 +88,8 @@ def program(p: Parameters) -> lab.Program:
 
 def predict(p, step, seed):
     """The closed form of descent, and the law of the null space alone."""
-    run = theory.descent(
-        learning_rate=p.learning_rate, weight_decay=p.weight_decay, **inputs(p, seed)
-    )
+    rates = {"learning_rate": p.learning_rate, "weight_decay": p.weight_decay}
+    run = theory.descent(**rates, **inputs(p, seed))
     first = run.first_steps((p.fit_threshold, p.threshold), p.steps - 1)
     bounds = np.array(run.generalisation(p.threshold))
     steps = *np.where(np.isinf(first), np.nan, first), bounds[1], theory.room(bounds, p.steps)

@@ -68,8 +68,8 @@ class CurveComparison(Finding):
 
     @property
     def nearest(self) -> str:
-        """The theory with the smallest miss."""
-        return min(self.distances, key=lambda name: self.distances[name].miss)
+        """The theory with the smallest miss; of equal ones, as at the start, that of fewest spreads."""
+        return min(self.distances.items(), key=lambda item: (item[1].miss, item[1].spreads or 0))[0]
 
 
 def compare_curves(

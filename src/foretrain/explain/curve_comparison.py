@@ -68,8 +68,9 @@ class CurveComparison(Finding):
 
     @property
     def nearest(self) -> str:
-        """The theory with the smallest miss; of equal ones, as at the start, that of fewest spreads."""
-        return min(self.distances.items(), key=lambda item: (item[1].miss, item[1].spreads or 0))[0]
+        """The theory of smallest miss, not the training itself; of equal ones, as at the start, that of fewest spreads."""
+        theories = {k: v for k, v in self.distances.items() if k != self.run} or self.distances
+        return min(theories, key=lambda name: (theories[name].miss, theories[name].spreads or 0))
 
 
 def compare_curves(

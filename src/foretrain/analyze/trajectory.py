@@ -115,7 +115,7 @@ def trajectory(
 
     Args:
         models: At least two, of the same outputs and number of parameters, in the order of training.
-        x, y, loss, source, tell, **options: As of `foretrain.analyze.analysis.analyze`.
+        x, y, loss, source, tell, options: As of `foretrain.analyze.analysis.analyze`.
         noise_scale: Eps; None takes it from the data and the last model.
         moments: Steps of training; by default 0, 1, ...
         wiring: True for the modules of every moment, too, which needs layers.

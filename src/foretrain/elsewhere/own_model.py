@@ -186,7 +186,7 @@ def _of_arrays(path, x, activation, layers, outputs) -> Function:
 def _of_functions(path, values, x) -> OwnModel:
     """Return the network of a file that defines ``apply`` with ``init`` or ``params``."""
     if not callable(values.get("apply")):
-        raise argument_error("model", "define the function `apply`", f"`{path}` does not")
+        raise argument_error("model", "define `apply`, or be file.py:name", f"is `{path}` alone")
     if callable(values.get("init")):
         return OwnModel(values["apply"], values["init"])
     if "params" in values:

@@ -68,8 +68,9 @@ class CurveComparison(Finding):
 
     @property
     def nearest(self) -> str:
-        """The theory with the smallest miss."""
-        return min(self.distances, key=lambda name: self.distances[name].miss)
+        """The theory of smallest miss, not the training itself; of equal ones, as at the start, that of fewest spreads."""
+        theories = {k: v for k, v in self.distances.items() if k != self.run} or self.distances
+        return min(theories, key=lambda name: (theories[name].miss, theories[name].spreads or 0))
 
 
 def compare_curves(

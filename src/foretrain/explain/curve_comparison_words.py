@@ -64,9 +64,8 @@ def sentences(comparison: CurveComparison) -> list[str]:
             "is it the same loss (the mean over examples; of half the squared error), of the same examples and start?"
         )
     lines += _same_training(comparison)
-    others = [name for name in comparison.distances if name != comparison.run]
-    if others:
-        name = min(others, key=lambda other: comparison.distances[other].miss)
+    name = comparison.nearest
+    if name != comparison.run:
         lines.append(
             f"Nearest to it is `{name}`, off by up to {number(comparison.distances[name].miss, 2)} of the loss at the start."
         )

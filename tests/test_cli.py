@@ -61,7 +61,7 @@ def test_unknown_studies_commands_and_options_name_the_nearest(capsys):
         ("run one-mode --foo 3", "has `--foo`. Known: --check"),
         ("explain model.py", "Argument `data` must be given, but is missing."),
         ("run one-mode --seeds", "Argument `--seeds` must have a value, but has none."),
-        ("run one-mode --seeds x", "Argument `--seeds` must be a whole number, but is `x`."),
+        ("run one-mode --seeds 1,2", "must be a whole number, but is `1,2`. Put spaces between"),
         ("completion tcsh", "Argument `shell` must be one of `bash`, `zsh`, `fish`, but is"),
     ):
         code, out, err = run(capsys, *words.split())

@@ -20,8 +20,7 @@ from foretrain.words import complain
 
 EPILOG = (
     "Results go to runs/<study>-<hash> unless --out says otherwise. What is there is shown, not trained again; asked for more "
-    "seeds or values, foretrain trains what is missing. Code: predict, explain, analyze and registry are rooms of their own "
-    "in src/foretrain; publish is in registry, export and show in results, completion in commands, the others in laboratory."
+    "seeds or values, foretrain trains what is missing."
 )
 # What argparse says: the argument in it and, where there is one, the value; then the rule, and what is wrong.
 _COMPLAINTS = (
@@ -40,7 +39,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message):
         for pattern, rule, fault in _COMPLAINTS:
             if match := re.fullmatch(pattern, message):
-                raise argument_error(match[1], rule, match.expand(fault))
+                several = "Put spaces between values." if re.search("value: .*,", message) else ""
+                raise argument_error(match[1], rule, match.expand(fault), several)
         raise argument_error("command line", "be understood", message)
 
 

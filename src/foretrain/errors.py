@@ -83,7 +83,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     bare = {each.lstrip("-"): each for each in sorted(known)}
     usual = _USUAL.get(name.lstrip("-"), "")
     usual = usual.replace("_", "-") if name.startswith("-") else usual
-    close = [usual] if usual in bare else difflib.get_close_matches(name.lstrip("-"), bare, 1, 0.5)
+    close = [usual] if usual in bare else difflib.get_close_matches(name.lstrip("-"), bare, 1, 0.6)
     return f"Did you mean `{bare[close[0]]}`?" if close else f"Known: {', '.join(bare.values())}."
 
 

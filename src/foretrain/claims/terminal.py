@@ -8,7 +8,7 @@ from foretrain.claims import rows as facts
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.claims.family import summary
 from foretrain.claims.rows import Row
-from foretrain.words import fold
+from foretrain.words import count, fold
 
 NARROWEST = 40
 _STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow", NOT_CLAIMED: "bold"}
@@ -45,7 +45,7 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
     for reason, sentences in list(shared.items())[:_MOST_REASONS]:
         yield _hung(f"Inconclusive ({facts.named(sentences)}): {reason}.", width, fit)
     if len(shared) > _MOST_REASONS:
-        yield _hung(f"{len(shared) - _MOST_REASONS} more reasons: see -v.", width, fit)
+        yield _hung(f"{count(len(shared) - _MOST_REASONS, 'more reason')}: see -v.", width, fit)
 
 
 def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:

@@ -8,6 +8,7 @@ import base64
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import pickle
 import re
 from functools import cache
@@ -81,21 +82,18 @@ def _known(name: str) -> Study:
 
 
 def load_by_name(name: str) -> Study:
-    """The study of a name that stands in a file, which may come from anybody: never the code at a path.
-
-    Raises:
-        ArgumentError: there is none of that name.
-    """
+    """The study of a name in a file that may be anybody's: never the code at a path; raises `ArgumentError` for others."""
     if name not in names():
-        raise argument_error("study", "name a study", f"is `{name}`", nearest(name, names()))
+        own = f"Did you mean `{name}.py`?" if os.path.isfile(f"{name}.py") else ""
+        raise argument_error("study", "name a study", f"is `{name}`", own or nearest(name, names()))
     return _known(name)
 
 
 def refuse_borrowed_name(study: Study) -> None:
     """Raise where a study made from functions has the name of one of the catalogue, which a folder of it would mean."""
     if not study.files and (_FOLDER / study.name.replace("-", "_") / "study.py").exists():
-        rule = "have a name of its own"
-        raise argument_error("study", rule, f"`{study.name}` is one of the catalogue")
+        got = f"`{study.name}` is one of the catalogue"
+        raise argument_error("study", "have a name of its own", got)
 
 
 def describe(study: Study) -> dict[str, str]:

@@ -96,9 +96,9 @@ def types(parameters_type: type) -> dict[str, type]:
 
 def known_rule(parameters_type: type, name: str) -> Rule:
     """Return the rule of a field; raises `ArgumentError` where there is no such field."""
-    known = rules(parameters_type)
-    if name not in known:
-        raise argument_error(name, "be a parameter of the study", "is not", nearest(name, known))
+    if name not in (known := rules(parameters_type)):
+        near = nearest(name, [*known, "seeds"])
+        raise argument_error(name, "be a parameter of the study", "is not", near)
     return known[name]
 
 

@@ -19,8 +19,8 @@ from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
 EPILOG = (
-    "Results go to runs/<study>-<hash> unless --out says otherwise. What is there is shown, not trained again; asked for more "
-    "seeds or values, foretrain trains what is missing."
+    "Results go to runs/<study>-<hash> or --out; asked for more, foretrain trains what is missing. Code in src/foretrain: "
+    "predict, explain, analyze, registry (and publish), results (export, show), commands (completion), laboratory (all other verbs)."
 )
 # What argparse says: the argument in it and, where there is one, the value; then the rule, and what is wrong.
 _COMPLAINTS = (

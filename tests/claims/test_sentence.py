@@ -91,8 +91,7 @@ def test_a_sentence_speaks_of_the_cells_it_names_and_sees_nothing_trained_when_i
 
 
 def test_one_seed_proves_nothing_and_none_less():
-    single = judged(lambda cell: spread(1.0, 1), cell(1))
-    assert single.reason == "one seed says nothing of the spread"
+    assert "one seed says" in judged(lambda cell: spread(1.0, 1), cell(1)).reason
     none = judged(lambda cell: np.full(10, np.nan))
     assert none.verdict == "inconclusive"
     assert (none.reason, none.left_out) == ("nothing was measured", 10)
@@ -131,8 +130,7 @@ def test_runs_that_are_not_there_keep_a_claim_from_holding_but_not_from_failing(
     stored = judged(lambda cell: spread(1.0), lost)
     assert (stored.verdict, stored.reason) == ("inconclusive", f"1 of 10 runs {word}")
     assert judged(lambda cell: spread(3.0), lost).verdict == "fails"
-    exact = judged(lambda cell: Exact(0.5), lost)
-    assert exact.verdict == "inconclusive"
+    assert judged(lambda cell: Exact(0.5), lost).verdict == "inconclusive"
     some = judged(lambda cell: spread(1.0), lost, among="runs that end")
     left_out_on_purpose = ("holds", "") if code == DIVERGED else ("inconclusive", stored.reason)
     assert (some.verdict, some.reason) == left_out_on_purpose

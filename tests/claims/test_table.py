@@ -155,6 +155,8 @@ def test_a_size_that_all_claims_share_is_said_once_and_what_corrects_follows_as_
     text = ClaimTable(claims).format(120)
     assert text.startswith("Size: symbols 19 (document 53).\nfails  It is small")
     assert (text.count("symbols"), text.count("holds  More exactly: It is small")) == (1, 1)
+    cells = [sample("d", cell={"rank": rank}, **small) for rank in (1, 2)]
+    assert ClaimTable([*claims, *cells]).format(120).startswith("Size: symbols=19.\n")
     wrong = [sample("a", 9.0, **small), sample("b", corrects="a", **small)]
     assert "holds  Corrected: It is small" in ClaimTable(wrong).format(120)
 

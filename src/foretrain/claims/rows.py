@@ -119,11 +119,13 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
 
 def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     """Return what all rows say alike of their size, in one line, and the rows without it; "" and all where they differ."""
-    sizes = {row.details["Size"] for row in rows}
-    if len(sizes) != 1:
+    sizes, places = {row.details["Size"] for row in rows}, {row.at for row in rows}
+    if len(sizes) == 1:
+        bare = ({name: row.details[name] for name in row.details if name != "Size"} for row in rows)
+        return f"Size: {sizes.pop()}.", [replace(row, at="", details=next(bare)) for row in rows]
+    if len(places) != 1 or places == {""}:
         return "", list(rows)
-    bare = ({name: row.details[name] for name in row.details if name != "Size"} for row in rows)
-    return f"Size: {sizes.pop()}.", [replace(row, at="", details=next(bare)) for row in rows]
+    return f"Size: {places.pop()[3:]}.", [replace(row, at="") for row in rows]
 
 
 def counted(rows: Sequence[Row]) -> str:

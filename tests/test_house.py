@@ -75,10 +75,10 @@ LINES = {
     "engine": (3_200, 3_200),
     "results, provenance": (3_900, 3_900),
     "laboratory, registry": (3_996, 4_000),
-    "plans, claims, quantities": (6_118, 6_118),
+    "plans, claims, quantities": (6_120, 6_120),
     "report, figures": (4_276, 4_276),
     "ground floor": (1_443, 1_450),
-    "all rooms": (66_541, 66_541),
+    "all rooms": (66_543, 66_543),
     "tests": (37_000, 37_000),
 }
 

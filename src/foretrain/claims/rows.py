@@ -123,9 +123,8 @@ def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
     if len(sizes) == 1:
         bare = ({name: row.details[name] for name in row.details if name != "Size"} for row in rows)
         return f"Size: {sizes.pop()}.", [replace(row, at="", details=next(bare)) for row in rows]
-    if len(places) != 1 or places == {""}:
-        return "", list(rows)
-    return f"Size: {places.pop()[3:]}.", [replace(row, at="") for row in rows]
+    shared = places.pop().removeprefix("at ") if len(places) == 1 else ""
+    return shared and f"Size: {shared}.", [replace(row, at="" if shared else row.at) for row in rows]
 
 
 def counted(rows: Sequence[Row]) -> str:

@@ -20,7 +20,7 @@ from foretrain.words import complain
 
 EPILOG = (
     "Results go to runs/<study>-<hash> or --out; asked for more, foretrain trains what is missing. Code in src/foretrain: "
-    "predict, explain, analyze, registry (and publish), results (export, show), commands (completion), laboratory (the others)."
+    "predict, explain, analyze, registry (publish), results (export, show), commands (completion), laboratory (the others)."
 )
 # What argparse says: the argument in it and, where there is one, the value; then the rule, and what is wrong.
 _COMPLAINTS = (

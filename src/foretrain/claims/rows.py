@@ -124,7 +124,7 @@ def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
         bare = ({name: row.details[name] for name in row.details if name != "Size"} for row in rows)
         return f"Size: {sizes.pop()}.", [replace(row, at="", details=next(bare)) for row in rows]
     shared = places.pop().removeprefix("at ") if len(places) == 1 else ""
-    return shared and f"Size: {shared}.", [replace(row, at="" if shared else row.at) for row in rows]
+    return shared and f"Size: {shared}.", [replace(r, at="" if shared else r.at) for r in rows]
 
 
 def counted(rows: Sequence[Row]) -> str:

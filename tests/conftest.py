@@ -150,7 +150,6 @@ def save_names(drawings, folder):
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, drawing in drawings.items():
-        (folder / f"{name}.png").touch()
         (folder / f"{name}.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
         if table := points(drawing):
             (folder / f"{name}.csv").write_text(table)

@@ -51,7 +51,7 @@ def equal_verdicts(script, tmp_path):
     assert script.record(tmp_path, ["one-mode"]) == 0
     assert script.compare(tmp_path, ["one-mode"]) == 0
     assert script.rejudge(tmp_path, ["one-mode"], tmp_path / "figures", True) == 0
-    assert list((tmp_path / "figures" / "one-mode").glob("*.png"))
+    assert list((tmp_path / "figures" / "one-mode").glob("*.svg"))
     record = tmp_path / "one-mode.json"
     claims = json.loads(record.read_text())
     claims["claims"][0]["measured"] += 1e-9

@@ -191,9 +191,13 @@ def test_what_is_stored_makes_a_page_with_sentences_derivations_meanings_figures
     for text in ("It decays.", "Bigger.", "It halves", "<math", 'data-name="two"', "uPlot", WORDS):
         assert text in page, text
     assert "not drawn anew. Opening a result runs no code" in capsys.readouterr().err
-    (hostile / "figures" / "two.png").write_bytes(b"<svg><script>alert(1)</script></svg>")
-    assert main(["report", ".", "--out", "../page"]) == 0
-    assert 'data-name="two"' not in (hostile.parent / "page" / "report.html").read_text()
+    for start, shown in (('<svg viewBox="0 0 9 9">', True), ("<svg>", False)):
+        text = f"{start}<script>alert(1)</script></svg>"
+        (hostile / "figures" / "two.svg").write_text(text)
+        assert main(["report", ".", "--out", "../page"]) == 0
+        page = (hostile.parent / "page" / "report.html").read_text()
+        assert ('data-name="two"' in page) is shown
+        assert "alert(1)" not in page  # but as an image, in base64
 
 
 @pytest.mark.slow

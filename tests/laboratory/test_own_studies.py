@@ -46,7 +46,7 @@ def test_the_template_is_short_lacks_nothing_and_runs_and_holds(mine, tmp_path):
         "larger-first": "holds",
     }
     kinds = {path.suffix for path in (tmp_path / "out" / "figures").iterdir()}
-    assert kinds == {".csv", ".png", ".svg"}
+    assert kinds == {".csv", ".svg"}
     assert (tmp_path / "out" / "report.html").exists()
 
 

@@ -116,7 +116,7 @@ def test_an_index_has_a_card_per_result_and_names_what_it_could_not_read(
     routing_folder, tmp_path, pair, browser, open_page
 ):
     shutil.copytree(routing_folder, tmp_path / "deep" / "er")
-    for picture in tmp_path.rglob("*.png"):
+    for picture in tmp_path.rglob("*.svg"):
         pyplot.imsave(picture, [[0.0] * 160] * 120)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "summary.json").write_text("{")

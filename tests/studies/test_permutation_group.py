@@ -113,7 +113,7 @@ def test_other_groups_are_options(tmp_path, group):
     assert {"lower-bound", "deduced-only", "sooner"} <= claimed
     assert ("transition" in claimed) == (group["symbols"] <= 6)
     assert "hexagon" not in claimed
-    assert (out / "figures" / "fractions.png").exists()
+    assert (out / "figures" / "fractions.svg").exists()
 
 
 def test_corners_of_a_hexagon_in_two_components():

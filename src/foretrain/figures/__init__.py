@@ -67,7 +67,7 @@ def points(drawing: Drawing) -> str:
 
 
 def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]:
-    """Write every drawing as ``<name>.png`` (150 dots an inch) and ``.svg``, its points as ``.csv``, and clear its figure.
+    """Write every drawing as ``<name>.svg``, its points as ``.csv``, and clear its figure.
 
     What has thousands of marks, a cloud of runs or a surface, stands in the SVG as a picture of 300 dots an inch. Equal
     drawings give equal SVG files: they hold neither a date nor random ids.
@@ -86,16 +86,12 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
             if engine := drawing.figure.get_layout_engine():
                 engine.execute(drawing.figure)
             drawing.figure.set_layout_engine(None)
-            for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
-                data = io.BytesIO()  # drawn whole before the file is touched
-                drawing.figure.savefig(data, format=ending, dpi=dots, metadata=metadata)
-                content = data.getvalue()
-                if ending == "svg":
-                    content = short_svg(content.decode()).encode()
-                write_atomic(folder / f"{name}.{ending}", content)
+            data = io.BytesIO()  # drawn whole before the file is touched
+            drawing.figure.savefig(data, format="svg", dpi=300, metadata={"Date": None})
+        paths[name] = folder / f"{name}.svg"
+        write_atomic(paths[name], short_svg(data.getvalue().decode()).encode())
         if table := points(drawing):
             write_atomic(folder / f"{name}.csv", table.encode())
-        paths[name] = folder / f"{name}.svg"
         cleared(drawing.figure)
     return paths
 

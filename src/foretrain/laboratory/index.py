@@ -76,7 +76,7 @@ def _shown(target: Path, place: Path, summary: Summary) -> dict[str, Any]:
         "verdicts": verdicts({"claims": summary.claims}),
         "doubts": warnings(place),
         "page": f"{relative}/{FILE_NAME}" if os.path.exists(place / FILE_NAME) else "",
-        "picture": f"{relative}/figures/{picture}.png" if picture else "",
+        "picture": f"{relative}/figures/{picture}.svg" if picture else "",
     }
 
 
@@ -87,7 +87,7 @@ def _first_figure(place: Path) -> str:
     except OSError:
         return ""
     name = match.group(1).decode(errors="replace") if match else ""
-    return name if name and os.path.exists(place / "figures" / f"{name}.png") else ""
+    return name if name and os.path.exists(place / "figures" / f"{name}.svg") else ""
 
 
 def _own(summary: Summary):

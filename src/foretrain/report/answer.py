@@ -141,7 +141,7 @@ class Answer:
         """Write numbers, pictures and page into a folder, which is made if need be.
 
         Returns:
-            Paths of ``<name>.json``, of each picture as SVG (its PNG and the CSV of its points stand beside it), and of
+            Paths of ``<name>.json``, of each picture as SVG (the CSV of its points stands beside it), and of
             ``<name>.html``. A picture of that name that these data do not have is removed.
 
         Raises:
@@ -154,7 +154,7 @@ class Answer:
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             for name in self.drawings.keys() - drawings.keys():
-                for ending in ("csv", "png", "svg"):
+                for ending in ("csv", "svg"):
                     (folder / f"{name}.{ending}").unlink(missing_ok=True)
             record = write_atomic(folder / f"{self.name}.json", json_bytes(self.as_dict()))
             pictures = [*figures.save(drawings, folder).values()]

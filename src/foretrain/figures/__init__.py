@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.figures import headless
 from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
 from foretrain.figures.short_svg import short_svg
 from foretrain.figures.style import legend_below, panel_letters, style
@@ -105,8 +104,9 @@ def cleared(figure: Any) -> None:
 
 def _lighten(figure: Any) -> None:
     """Let what has very many marks be a picture in the SVG, among texts and lines that stay as they are."""
-    several = figure.findobj(lambda artist: isinstance(artist, Line2D | headless.Collection))
-    marks = {artist: _marks(artist) for artist in several}
+    marks = {
+        artist: _marks(artist) for ax in figure.axes for artist in (*ax.lines, *ax.collections)
+    }
     if sum(marks.values()) > _MOST_MARKS:
         for artist, number in marks.items():
             if number > _FEW:

@@ -303,7 +303,7 @@ def gap(first, other) -> float:
 
 
 def drawn(study, grid: Grid, folder: Path) -> list[str]:
-    """Draw all figures into a folder, as PNG; what raised, a line each."""
+    """Draw all figures into a folder, as SVG; what raised, a line each."""
     from foretrain.figures import save
     from foretrain.figures.drawings import drawings
     from foretrain.figures.style import style
@@ -314,7 +314,7 @@ def drawn(study, grid: Grid, folder: Path) -> list[str]:
         save(outcome, folder)
     except Exception as error:
         return [f"figures: {type(error).__name__}: {error}"]
-    for path in [*folder.glob("*.svg"), *folder.glob("*.csv")]:
+    for path in folder.glob("*.csv"):
         path.unlink()
     return []
 

@@ -283,7 +283,7 @@ def remade(words: list[str]):
     from foretrain import cli
     from foretrain.commands import runs as commands
 
-    arguments = cli._parse(words[1:])
+    arguments = cli._parse(words[1:], {})
     values = commands.typed_values(arguments)
     return make_plan(
         catalogue.load(arguments.study),

@@ -29,7 +29,7 @@ def test_every_command_of_the_readme_and_for_agents_is_understood(tmp_path, monk
     assert len(lines) >= 22
     for line in lines:
         words = shlex.split(re.split(r"\s{3,}", line)[0], comments=True)
-        assert _parse(words[1:]).name == words[1], line
+        assert _parse(words[1:], {}).name == words[1], line
 
 
 def test_what_the_pages_count_is_as_many():

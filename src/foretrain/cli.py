@@ -76,15 +76,15 @@ def main(argv: list[str] | None = None) -> int:
         if error.errno != errno.ENOSPC:
             raise
         complain("there is no space left where the output goes.")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python flushes what is left once more
         return 2
 
 
-def _parse(argv, options=None):
+def _parse(argv, options):
     """Return the parsed arguments; fill `options`, name of each argument in Python to its option as it is typed.
 
     Arguments of `run` may stand in a file, too: an option counts where it is typed. Those of `sweep` do stand in one.
     """
-    options = {} if options is None else options
     parser = _Parser(
         prog="foretrain",
         description="Predict how a network will learn from a reduced theory, train it, and judge claim by claim.",

@@ -208,8 +208,9 @@ def test_python_that_skips_assertions_is_refused_in_one_line(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_an_output_that_is_full_ends_in_one_line(folder):
+    command = [sys.executable, "-m", "foretrain", "show", folder]
+    own = {"env": {**os.environ, "PYTHONUNBUFFERED": ""}, "text": True, "check": False}
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "foretrain", "show", folder]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, **own)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

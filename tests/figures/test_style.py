@@ -223,9 +223,10 @@ def test_saving_writes_a_picture_and_the_numbers_and_clears_the_figures(tmp_path
     built_result = drawings()
     paths = save(built_result, tmp_path / "figures")
     assert paths == {"loss": tmp_path / "figures" / "loss.svg"}
-    written = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert written == ["loss.csv", "loss.svg"]
-    assert f'width="{72 * WIDTH:g}pt"' in paths["loss"].read_text()
+    assert {path.name for path in paths["loss"].parent.iterdir()} == {"loss.csv", "loss.svg"}
+    head, _, body = paths["loss"].read_text().partition('<g id="patch_1">')
+    assert f'width="{72 * WIDTH:g}pt"' in head
+    assert 'style="fill: #ffffff"' in body.partition("</g>")[0]  # white, not transparent
     assert built_result["loss"].figure.axes == []
 
 

@@ -61,10 +61,10 @@ class Estimate:
         """The seconds in words."""
         parts = (self.seconds, self.run_s, self.open_s, self.conclude_s)
         whole, run, start, conclude = (duration(float(f"{seconds:.2g}")) for seconds in parts)
-        about = f"{'more than' if self.at_least else 'about'} {whole} on {count(self.workers, 'idle core')}"
+        head = f"{'more than' if self.at_least else 'about'} {whole} on {count(self.workers, 'idle core')}"
         split = f"{run} to run, {start} to start and compile, {conclude} to predict, judge and draw"
-        tried = f"{self.tried} of " * (self.tried < self.kinds) + count(self.kinds, "kind")
-        return f"{about}: {split}, by a trial of {tried} of runs"
+        trial = f"{self.tried} of " * (self.tried < self.kinds) + count(self.kinds, "kind")
+        return f"{head}: {split}, by a trial of {trial} of runs"
 
     @property
     def memory(self) -> str:

@@ -16,7 +16,7 @@ NETWORKS = (
     "blocks", "rotated", "idle", "within", "across", "idle rectified", "across rectified", "twice", "once", "apart", "whole",
 )  # fmt: skip
 AXES = {"network": NETWORKS, "units": (1, 2, 3)}
-PRESETS = {"paper": {"seeds": 30, "gradients": 4_000_000}}
+PRESETS = {"paper": {"seeds": 8, "gradients": 4_000_000}}
 IN, OUT, LINEAR = 6, 2, 6  # inputs, outputs, outputs of the linear networks
 declare(
     exact_rank="Rank of the Jacobian of the outputs.",

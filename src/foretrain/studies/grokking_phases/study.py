@@ -21,7 +21,7 @@ _COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)
 AXES = {"decoder_learning_rate": _COARSE, "embedding_learning_rate": _COARSE}
 _KNOB = {"seeds": 8, "decoder_learning_rate": _COARSE, "embedding_learning_rate": 1e-3}
 _RATES = tuple(float(f"{10 ** (-5 + n / 4):.3g}") for n in range(13))
-_MAP = {"seeds": 8, "decoder_learning_rate": _RATES, "embedding_learning_rate": _RATES}
+_MAP = {"seeds": 2, "decoder_learning_rate": _RATES, "embedding_learning_rate": _RATES}
 PRESETS = {
     "paper": {**_MAP, "hidden_width": 200, "steps": 100_000},
     "decay": {**_KNOB, "decoder_decay": (0.0, 2.0, 10.0)},

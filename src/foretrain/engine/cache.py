@@ -35,6 +35,7 @@ class CompilationCache:
         import jax
 
         self._misses = 0  # programs that were compiled and are not published
+        self._known: set[str] = set()  # names, as JAX knows them, of what is linked or published
         jax.monitoring.register_event_listener(self._count)
         # Compiled programs are not shared between types of machine, which execute other instructions.
         kind = f"{platform.machine()}-{_digest(processor('flags', 'Features').encode())[:8]}"
@@ -44,7 +45,7 @@ class CompilationCache:
         try:
             self._entries.mkdir(parents=True, exist_ok=True)
             self._own.mkdir(parents=True)
-            self._known = self._link_whole_entries()
+            self.link()
             for path in self._own.parent.iterdir():
                 if time.time_ns() - written_at(path) > _ABANDONED_NS:
                     shutil.rmtree(path, ignore_errors=True)
@@ -83,25 +84,28 @@ class CompilationCache:
     def _count(self, event, **_):
         self._misses += event == "/jax/compilation_cache/cache_misses"
 
-    def _link_whole_entries(self):
-        """Link the newest entries into the folder of this process; returns their names as JAX knows them."""
-        known, total = set(), 0
+    def link(self) -> None:
+        """Take in the whole entries that others have published since the last time, newest first."""
+        if self._own is None:
+            return
+        total = 0
         for path in sorted(self._entries.glob("[!.]*"), key=written_at, reverse=True):
             name, _, digest = path.name.rpartition(".")
             try:
+                total += path.stat().st_size
+                if total <= _MOST_BYTES and name in self._known:
+                    continue
                 content = path.read_bytes()
+                if total > _MOST_BYTES or digest != _digest(content):
+                    path.unlink(missing_ok=True)
+                    continue
             except FileNotFoundError:  # another worker has just deleted it
                 continue
-            total += len(content)
-            if total > _MOST_BYTES or digest != _digest(content):
-                path.unlink(missing_ok=True)
-            elif name not in known:
-                known.add(name)
-                try:
-                    os.link(path, self._own / name)
-                except OSError:  # a file system without hard links, or deleted just now
-                    (self._own / name).write_bytes(content)
-        return known
+            self._known.add(name)
+            try:
+                os.link(path, self._own / name)
+            except OSError:  # a file system without hard links, or deleted just now
+                (self._own / name).write_bytes(content)
 
 
 @contextmanager

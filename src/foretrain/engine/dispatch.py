@@ -150,7 +150,8 @@ def next_group(
         if group.left
         and (group.backend == backend or (not group.backend and backend not in group.trials))
     ]
-    taken = [worker.group for worker in workers if worker.backend == backend and not worker.idle]
+    busy = [each for each in workers if each.backend == backend and not (each.idle and each.ready)]
+    taken = [worker.group for worker in busy]
     free = [group for group in open_groups if group not in taken]
     # A group whose lanes are still being measured has nothing to give yet.
     return max(free[:1] or open_groups, key=lambda group: group.left, default=None)

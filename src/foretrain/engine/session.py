@@ -378,6 +378,8 @@ def _work(setup, inbox, say):
                 if message["do"] == "stop":
                     session.close()
                     return
+                if message["do"] == "group":
+                    cache.link()
                 session.handle(message)
             session.turn()
             cache.publish()

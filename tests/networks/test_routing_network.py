@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.networks import routing as network
+from foretrain.networks.routing_start import decoupled_start, random_start
 from foretrain.tasks import masks
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.effective_samples import compress
@@ -96,13 +97,16 @@ def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
     large = network.random_weights(jax.random.key(0), *size, 0.4, law=law)
     for a, b in zip(small, large, strict=True):
         np.testing.assert_allclose(4 * a, b, rtol=1e-5)
-    if law == "orthogonal":
-        for matrix in (small.encoders[1], small.hidden, small.decoders[2]):
-            np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 0.1, rtol=1e-5)
-        return
-    fans = {"xavier": 2 / (64 + 64), "gaussian": 1.0}
-    # 4096 normal draws: their variance is known to 2.2%; four standard errors.
-    assert np.var(small.hidden) == pytest.approx(0.01 * fans[law], rel=0.09)
+    host = [0.1 * matrix for matrix in random_start(np.random.default_rng(0), *size, law)]
+    for encoders, hidden, decoders in (small, host):
+        if law == "orthogonal":
+            for matrix in (encoders[1], hidden, decoders[2]):
+                np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 0.1, rtol=1e-5)
+            continue
+        for matrix in (encoders[0], hidden, decoders[0]):
+            variance = 0.01 * (2 / sum(matrix.shape) if law == "xavier" else 1.0)
+            # Normal draws know their variance to sqrt(2 / n); four standard errors.
+            assert np.var(matrix) == pytest.approx(variance, rel=4 * (2 / matrix.size) ** 0.5)
 
 
 @pytest.mark.slow
@@ -116,9 +120,8 @@ def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw,
     task = hierarchy_task((6.0, 4.0, 3.0))
     rate, steps = 0.1, 200
     with jax.enable_x64(True):
-        weights = network.decoupled_weights(
-            jax.random.key(draw), task.output_modes, task.input_modes[0], domains, 8, 0.3
-        )
+        start = decoupled_start(random, domains, 8, task.input_modes, task.output_modes)
+        weights = jax.tree.map(lambda matrix: jnp.asarray(0.3 * matrix), start)
 
         def step(weights, _):
             slope = network.negative_gradient(weights, task.inputs, task.targets, pairs)

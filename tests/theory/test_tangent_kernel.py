@@ -4,12 +4,12 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.routing import outputs
-from foretrain.networks.routing_start import Weights, orthogonal_start
+from foretrain.networks.routing_start import Weights, random_start
 from foretrain.tasks.masks import circulant
 from foretrain.theory.gated.tangent_kernel import tangent_kernel
 
 RANDOM = np.random.default_rng(3)
-START = orthogonal_start(RANDOM, 3, 12, 2, 3)
+START = random_start(RANDOM, 3, 12, 2, 3)
 INPUTS, TARGETS = RANDOM.standard_normal((2, 2)), RANDOM.standard_normal((3, 2))
 PAIRS = circulant(3, 2)
 

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.networks.routing import decoupled_weights
+from foretrain.networks.routing_start import decoupled_start
 from foretrain.plans.parameters import traced
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
@@ -29,11 +29,11 @@ def descend():
 
     def run(faster=1.0, larger=1.0):
         with jax.enable_x64(True):
-            modes = data.output_modes, data.input_modes[0]
-            size = P.domains, P.hidden_width
-            start = decoupled_weights(jax.random.key(0), *modes, *size, larger * P.init_scale)
+            modes, random = (data.input_modes, data.output_modes), np.random.default_rng(0)
+            start = decoupled_start(random, P.domains, P.hidden_width, *modes)
             fed = {**traced(P), **inputs(P, Seed(0, 0)), "rate": np.float64(faster * P.rate)}
-            fed |= {f"start_{name}": value for name, value in start._asdict().items()}
+            scale = larger * P.init_scale
+            fed |= {f"start_{name}": scale * value for name, value in start._asdict().items()}
             return np.asarray(losses({name: jnp.asarray(value) for name, value in fed.items()}))
 
     return run

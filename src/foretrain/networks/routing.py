@@ -64,30 +64,6 @@ def _orthogonal(normal):
     return jnp.swapaxes(frames, 1, 2) if wide else frames
 
 
-def decoupled_weights(
-    key: jax.Array,
-    output_modes,
-    input_modes,
-    domains: int,
-    hidden_width: int,
-    init_scale,
-    *,
-    dtype=jnp.float64,
-) -> Weights:
-    """Weights on the decoupled submanifold (9): W1_i = R1 B V^T, W2 = R2 B R1^T, W3_j = U B R2^T, B = init_scale * I.
-
-    At most `hidden_width` modes; every encoder is the same, and so is every decoder.
-    """
-    output_modes, input_modes = jnp.asarray(output_modes, dtype), jnp.asarray(input_modes, dtype)
-    modes = input_modes.shape[1]
-    frames = _orthogonal(normals(key, [(2, hidden_width, modes)], dtype)[0])
-    scale = jnp.asarray(init_scale, dtype)
-    encoder = scale * frames[0] @ input_modes.T
-    decoder = scale * output_modes @ frames[1].T
-    stack = lambda matrix: jnp.broadcast_to(matrix, (domains, *matrix.shape))  # noqa: E731
-    return Weights(stack(encoder), scale * frames[1] @ frames[0].T, stack(decoder))
-
-
 def negative_gradient(weights: Weights, inputs, targets, trained_pairs, maps=None) -> Weights:
     """-dL/dW of the loss in the paper's convention: the right side of the gradient flow.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
-from foretrain.networks.routing_start import Weights, orthogonal_start
+from foretrain.networks.routing_start import Weights, random_start
 from foretrain.plans.blocks import Training
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
@@ -47,7 +47,7 @@ def start(p: Any, seed: Seed) -> Weights:
     """Return the weights at scale 1: one seed has one start, for every mask and scale."""
     data = items_task(p.level_weights)
     sizes = data.inputs.shape[1], data.targets.shape[1]
-    return orthogonal_start(generator(seed, "weights"), p.domains, p.hidden_width, *sizes)
+    return random_start(generator(seed, "weights"), p.domains, p.hidden_width, *sizes)
 
 
 def zero_error(p: Any) -> float:

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.networks.routing_start import Weights, orthogonal_start
-from foretrain.study import Program, Seed, float_type, generator, key
+from foretrain.networks.routing_start import Weights, decoupled_start, random_start
+from foretrain.study import Program, Seed, float_type, generator
 from foretrain.tasks.domains import Task
 from foretrain.training.routing import first_half, item_ends, maps, mask, paper_rate
 
-from .study import INIT_LAWS, Parameters, task
+from .study import Parameters, task
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
@@ -18,20 +18,20 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
         **{f"task_{name}": value for name, value in data._asdict().items()},
         "trained_pairs": mask(p, seed).astype(float),
         "maps": maps(p.domains, p.disagreement),
-        "law": np.array([p.init_law == law for law in INIT_LAWS], float),
         **{f"start_{name}": value for name, value in start(p, seed)._asdict().items()},
         "rate": np.float64(paper_rate(p, data.targets.shape[1])),
     }
 
 
 def start(p: Parameters, seed: Seed) -> Weights:
-    """Return the orthogonal start of one run, drawn here so that theory knows it; zeros for other laws."""
-    data = task(p, seed)
-    ends = data.inputs.shape[1], data.output_modes.shape[0]
-    if p.init_law != "orthogonal":
-        inner, outer = ((p.domains, p.hidden_width, ends[0]), (p.domains, ends[1], p.hidden_width))
-        return Weights(np.zeros(inner), np.zeros(2 * (p.hidden_width,)), np.zeros(outer))
-    drawn = orthogonal_start(generator(seed, "weights"), p.domains, p.hidden_width, *ends)
+    """Return the start of one run, drawn here so that theory knows it."""
+    data, random = task(p, seed), generator(seed, "weights")
+    size = p.domains, p.hidden_width
+    if p.init_law == "decoupled":
+        drawn = decoupled_start(random, *size, data.input_modes, data.output_modes)
+    else:
+        ends = data.inputs.shape[1], data.output_modes.shape[0]
+        drawn = random_start(random, *size, *ends, p.init_law)
     return Weights(*(p.init_scale * matrices for matrices in drawn))
 
 
@@ -46,22 +46,7 @@ def program(p: Parameters) -> Program:
     dtype = float_type(p.precision)
 
     def init(inputs):
-        random, task = key(inputs["root_seed"], inputs["seed"], "weights"), _unpack(inputs)
-        size, scale = (p.domains, p.hidden_width), inputs["init_scale"]
-        ends = task.inputs.shape[1], task.output_modes.shape[0]
-        modes = task.output_modes, task.input_modes[0]
-        weights = network.decoupled_weights(random, *modes, *size, scale, dtype=dtype)
-        # Every domain starts on its own modes, which differ where the domains' inputs do.
-        rotation = jnp.einsum("dm,iem->ide", task.input_modes[0], task.input_modes)
-        rotated = jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
-        decoupled = weights._replace(encoders=rotated)
-        orthogonal = Weights(*(inputs[f"start_{name}"].astype(dtype) for name in Weights._fields))
-        drawn = [
-            network.random_weights(random, *size, *ends, scale, law=law, dtype=dtype)
-            for law in INIT_LAWS[1:-1]
-        ]
-        choice = jnp.argmax(inputs["law"])
-        weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], orthogonal, *drawn, decoupled)
+        weights = Weights(*(inputs[f"start_{name}"].astype(dtype) for name in Weights._fields))
         loss = lambda w: network.mean_over(inputs["trained_pairs"], errors(w, inputs))  # noqa: E731
         slope = jax.tree.map(jnp.negative, jax.grad(loss)(weights))
         return weights, network.conserved(weights), gradient_gap(velocity(weights, inputs), slope)

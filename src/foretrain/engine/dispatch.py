@@ -112,8 +112,9 @@ def group_message(
 def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     """Take from the group what its worker should get now.
 
-    A worker gets its lanes full, and ahead of that a part of what is left that shrinks with it, so that all end at
-    about the same time. When there are fewer runs than lanes each worker gets its part of the long and the short ones.
+    A worker gets its lanes full, and ahead of that a part of what is left that shrinks with it, so that all end at about the
+    same time, those at other groups too, which may come. When there are fewer runs than lanes each worker gets its part of
+    the long and the short ones.
     """
     if worker.alone:
         return []
@@ -123,7 +124,7 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
             return [group.suspects.popleft()]
         return []
     others = [other for other in workers if other.group is group]
-    ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(others)))
+    ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(workers)))
     total = len(group.waiting) + sum(other.load for other in others)
     fair = -(-total // len(others))
     wanted = min(fair, group.lanes + ahead) - worker.load

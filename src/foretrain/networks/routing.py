@@ -31,13 +31,7 @@ def random_weights(
     law: str,
     dtype=jnp.float32,
 ) -> Weights:
-    """Draw weights; the draw is the same for every `init_scale`, which only multiplies it.
-
-    Args:
-        law: "orthogonal": all singular values of each matrix are `init_scale` (the law of the paper's figures);
-            "xavier": normal with variance init_scale^2 * 2 / (fan_in + fan_out); "gaussian": normal with standard
-            deviation `init_scale`.
-    """
+    """Draw weights by a law of `foretrain.networks.routing_start.random_start`, times `init_scale`: one draw for all scales."""
     shapes = (
         (domains, hidden_width, input_size),
         (1, hidden_width, hidden_width),

@@ -81,6 +81,10 @@ def test_a_free_worker_goes_where_nobody_is_then_where_most_is_left():
     assert next_group([two, item], [busy]) is item
     assert next_group([two, item], [busy, Worker(None, group=item, queued={1})]) is two
     assert next_group([Group(Parameters(), "empty")], []) is None
+    measuring = Worker(None, group=two, sample=0)
+    assert next_group([two, item], [measuring]) is item
+    assert next_group([two], [measuring]) is None
+    assert next_group([two], [Worker(None, group=two)]) is two
 
 
 def test_runs_of_a_dead_worker_are_redone_then_set_apart_then_failed():

@@ -118,11 +118,7 @@ def _show(arguments):
     folder = path_argument("folder", arguments.folder)
     summary = read_summary(folder)
     claims = ClaimTable(summary.claims)
-    stored = None
-    if arguments.check:
-        from foretrain.results.result import open_result
-
-        stored = open_result(folder).claims
+    stored = foretrain.open(folder, strict=False).claims if arguments.check else None
     for line in warnings(folder, stored):
         complain(line)
     if arguments.json:

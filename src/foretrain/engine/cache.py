@@ -13,7 +13,7 @@ import platform
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from foretrain.engine.cores import processor
@@ -63,7 +63,7 @@ class CompilationCache:
         if self._own is None or not self._misses:
             return
         self._misses = 0
-        try:
+        with suppress(OSError):
             for path in self._own.iterdir():
                 if path.name not in self._known:
                     self._known.add(path.name)
@@ -72,8 +72,6 @@ class CompilationCache:
                     temporary = self._entries / f".{name}.{os.getpid()}.tmp"
                     temporary.write_bytes(content)
                     os.replace(temporary, self._entries / name)
-        except OSError:
-            return
 
     def close(self) -> None:
         """Publish, and remove the folder of this process."""
@@ -86,26 +84,17 @@ class CompilationCache:
 
     def link(self) -> None:
         """Take in the whole entries that others have published since the last time, newest first."""
-        if self._own is None:
-            return
         total = 0
         for path in sorted(self._entries.glob("[!.]*"), key=written_at, reverse=True):
             name, _, digest = path.name.rpartition(".")
-            try:
+            with suppress(OSError):  # deleted just now, or a file system without hard links
                 total += path.stat().st_size
-                if total <= _MOST_BYTES and name in self._known:
-                    continue
-                content = path.read_bytes()
-                if total > _MOST_BYTES or digest != _digest(content):
-                    path.unlink(missing_ok=True)
-                    continue
-            except FileNotFoundError:  # another worker has just deleted it
-                continue
-            self._known.add(name)
-            try:
-                os.link(path, self._own / name)
-            except OSError:  # a file system without hard links, or deleted just now
-                (self._own / name).write_bytes(content)
+                known = name in self._known
+                if total > _MOST_BYTES or not (known or digest == _digest(path.read_bytes())):
+                    path.unlink()
+                elif self._own is not None and not known:
+                    os.link(path, self._own / name)
+                    self._known.add(name)
 
 
 @contextmanager

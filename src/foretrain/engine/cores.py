@@ -46,7 +46,7 @@ def take_cores(count: int) -> list[Place]:
     if not hasattr(os, "sched_setaffinity"):
         return [Place(CPU, numbers[slot % len(numbers)]) for slot in range(count)]
     taken: list[Place] = []
-    try:
+    with contextlib.suppress(OSError):  # no folder in which to lock
         folder = _folder()
         for turn in range(_MOST_SHARING):
             for number in numbers:
@@ -55,8 +55,6 @@ def take_cores(count: int) -> list[Place]:
                 lock = _locked(folder / f"core-{number}-{turn}")
                 if lock is not None:
                     taken.append(Place(CPU, number, turn > 0, (lock,)))
-    except OSError:  # no folder in which to lock
-        pass
     left = range(len(taken), count)
     return [*taken, *(Place(CPU, numbers[slot % len(numbers)], shared=True) for slot in left)]
 

@@ -113,8 +113,8 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     """Take from the group what its worker should get now.
 
     A worker gets its lanes full, and ahead of that a part of what is left that shrinks with it, so that all end at about the
-    same time, those at other groups too, which may come. When there are fewer runs than lanes each worker gets its part of
-    the long and the short ones.
+    same time, those at other groups too, which may come. When there are fewer runs than lanes each worker, also one that
+    awaits them, gets its part of the long and the short ones.
     """
     if worker.alone:
         return []
@@ -123,7 +123,8 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
             worker.alone = True
             return [group.suspects.popleft()]
         return []
-    others = [other for other in workers if other.group is group]
+    free = [w for w in workers if w.idle and not (w.group and w.group.left)]
+    others = [w for w in workers if w.backend == worker.backend and (w.group is group or w in free)]
     ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(workers)))
     total = len(group.waiting) + sum(other.load for other in others)
     fair = -(-total // len(others))
@@ -143,18 +144,21 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
 def next_group(
     groups: Sequence[Group], workers: Sequence[Worker], backend: str = CPU
 ) -> Group | None:
-    """The group a free worker of a backend should go to: one nobody of it is at, else the one with most runs left."""
+    """The group a free worker of a backend should go to: one nobody of it is at, else the one with most runs left.
+
+    A group whose lanes another measures is awaited, and its compiled program with them; so are other backends' trials.
+    """
+    others = [worker for worker in workers if worker.backend == backend]
+    measured = [worker.group for worker in others if not worker.ready and worker.sample is not None]
     open_groups = [
         group
         for group in groups
-        # Of a group that has had its trial on this backend alone another's is awaited.
         if group.left
+        and group not in measured
         and (group.backend == backend or (not group.backend and backend not in group.trials))
     ]
-    busy = [each for each in workers if each.backend == backend and not (each.idle and each.ready)]
-    taken = [worker.group for worker in busy]
+    taken = [worker.group for worker in others if not (worker.idle and worker.ready)]
     free = [group for group in open_groups if group not in taken]
-    # A group whose lanes are still being measured has nothing to give yet.
     return max(free[:1] or open_groups, key=lambda group: group.left, default=None)
 
 

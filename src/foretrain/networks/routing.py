@@ -31,7 +31,7 @@ def random_weights(
     law: str,
     dtype=jnp.float32,
 ) -> Weights:
-    """Draw weights by a law of `foretrain.networks.routing_start.random_start`, times `init_scale`: one draw for all scales."""
+    """Draw weights by a law of `foretrain.networks.routing_start.random_start`, times `init_scale`: one draw for all."""
     shapes = (
         (domains, hidden_width, input_size),
         (1, hidden_width, hidden_width),

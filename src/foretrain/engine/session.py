@@ -363,6 +363,7 @@ def main() -> None:
         say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
     except BrokenPipeError:
         os._exit(_ORPHANED)
+    os._exit(0)  # all is written, and JAX takes a while to be put away
 
 
 def _work(setup, inbox, say):

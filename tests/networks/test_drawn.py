@@ -5,7 +5,7 @@ from foretrain.errors import TooLarge
 from foretrain.networks.drawn import MOST_DRAWN, check_drawn
 from foretrain.networks.factorization_start import draw_start, draw_target
 from foretrain.networks.gated import initial_weights
-from foretrain.networks.routing_start import orthogonal_stack, random_start
+from foretrain.networks.routing_start import random_start
 from foretrain.tasks.logic import xor
 
 WIDE = 10**9
@@ -22,7 +22,6 @@ def test_as_many_numbers_are_drawn_as_fit_and_no_more():
     [
         lambda random: initial_weights(xor(WIDE).graph, random, law="normal", init_scale=1.0),
         lambda random: random_start(random, 10, 10**5, 4, 7),
-        lambda random: orthogonal_stack(random, WIDE, 4, 7),
         lambda random: draw_target(random, 100, WIDE),
         lambda random: draw_start(random, 100, WIDE),
     ],

@@ -95,18 +95,15 @@ def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
     size = (3, 64, 20, 7)
     small = network.random_weights(jax.random.key(0), *size, 0.1, law=law)
     large = network.random_weights(jax.random.key(0), *size, 0.4, law=law)
-    for a, b in zip(small, large, strict=True):
-        np.testing.assert_allclose(4 * a, b, rtol=1e-5)
-    host = [0.1 * matrix for matrix in random_start(np.random.default_rng(0), *size, law)]
-    for encoders, hidden, decoders in (small, host):
-        if law == "orthogonal":
-            for matrix in (encoders[1], hidden, decoders[2]):
-                np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 0.1, rtol=1e-5)
-            continue
-        for matrix in (encoders[0], hidden, decoders[0]):
-            variance = 0.01 * (2 / sum(matrix.shape) if law == "xavier" else 1.0)
-            # Normal draws know their variance to sqrt(2 / n); four standard errors.
-            assert np.var(matrix) == pytest.approx(variance, rel=4 * (2 / matrix.size) ** 0.5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(4 * a, b, rtol=1e-5), small, large)
+    host = random_start(np.random.default_rng(0), *size, law)
+    for start, scale in ((small, 0.1), (host, 1.0)):
+        for matrix in (start.encoders[1] / scale, start.hidden / scale, start.decoders[2] / scale):
+            if law == "orthogonal":
+                np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 1, rtol=1e-5)
+            else:  # normal draws know their variance to sqrt(2 / n); four standard errors
+                variance = 2 / sum(matrix.shape) if law == "xavier" else 1.0
+                assert np.var(matrix) == pytest.approx(variance, rel=4 * (2 / matrix.size) ** 0.5)
 
 
 @pytest.mark.slow

@@ -32,8 +32,7 @@ def descend():
             modes, random = (data.input_modes, data.output_modes), np.random.default_rng(0)
             start = decoupled_start(random, P.domains, P.hidden_width, *modes)
             fed = {**traced(P), **inputs(P, Seed(0, 0)), "rate": np.float64(faster * P.rate)}
-            scale = larger * P.init_scale
-            fed |= {f"start_{name}": scale * value for name, value in start._asdict().items()}
+            fed |= {f"start_{n}": larger * P.init_scale * w for n, w in start._asdict().items()}
             return np.asarray(losses({name: jnp.asarray(value) for name, value in fed.items()}))
 
     return run

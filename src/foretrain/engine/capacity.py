@@ -10,7 +10,6 @@ import numpy as np
 from foretrain.arithmetic import arithmetic
 from foretrain.dynamics.program import Completed
 from foretrain.engine.dispatch import TRIAL_S
-from foretrain.engine.kernel import moves_in_turn
 from foretrain.engine.lanes import FEWEST, Lanes
 from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
 from foretrain.errors import TooLarge
@@ -20,6 +19,8 @@ _DEFAULT = {"cpu": 16, "gpu": 1024}
 _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (64, 256, 1024, 4096, 16384)}
 _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
+_FULL = 5e5  # operations of a lane's step that keep a core busy: lanes beside it gain nothing,
+_SHARED_BYTES = 10**5  # unless all of them read so much, which is then read once
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
 
 
@@ -35,8 +36,9 @@ def choose_lanes(
 ) -> tuple[int, float]:
     """Number of lanes for the runs of one static signature, and the steps per second of all of them, 0 where not timed.
 
-    A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose
-    states fit into the cache are timed on copies of `sample`. Where lanes move in turn, more than the fewest gain nothing.
+    A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose states fit
+    into the cache are timed on copies of `sample`. Where more than the fewest gain nothing it gets these, of which none is
+    idle for long: where lanes move in turn, and where the step of one of them keeps a core busy.
     Raises `TooLarge`, with the estimate, where not even three lanes fit into memory.
     """
     kind = "cpu" if jax.default_backend() == "cpu" else "gpu"
@@ -45,6 +47,7 @@ def choose_lanes(
         strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
         state, observed = shapes_of(program, inputs, shared)
         per_lane = bytes_per_lane(program, inputs, shared, strides)
+        step = jax.jit(program.step).lower({**inputs, **shared}, state).cost_analysis() or {}
     free = free_memory()
     if kind == "gpu":
         statistics = jax.devices()[0].memory_stats() or {}
@@ -56,14 +59,13 @@ def choose_lanes(
             f"{workers * FEWEST * per_lane / 1e9:.2g} GB, but {free / 1e9:.2g} GB are free. "
             f"Try fewer workers, or observe less often: {strides} observations take {size(observed) / 1e6:.2g} MB each."
         )
-    if moves_in_turn(program):
-        return FEWEST, _lane_steps_per_second(program, sample, shared, FEWEST) if timed else 0.0
     most = min(fitting, -(-runs // workers))
+    full = (step.get("flops", 0) > _FULL and size(shared) < _SHARED_BYTES) or program.in_turn
     if kind == "cpu":
-        most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))
+        most = min(most, FEWEST if full else _CACHE_BYTES // max(1, size(state) + size(inputs)))
     usual = max(FEWEST, min(_DEFAULT[kind], most))
-    many = most // 2 if usual == _DEFAULT[kind] else 0
-    candidates = [lanes for lanes in _CANDIDATES[kind] if lanes <= many]
+    many = usual == _DEFAULT[kind]
+    candidates = [lanes for lanes in _CANDIDATES[kind] if many and lanes <= most // 2]
     if not candidates and not timed:
         return usual, 0.0
     speed = {usual: _lane_steps_per_second(program, sample, shared, usual)}

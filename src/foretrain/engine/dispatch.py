@@ -113,8 +113,7 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     """Take from the group what its worker should get now.
 
     A worker gets its lanes full, and ahead of that a part of what is left that shrinks with it, so that all end at about the
-    same time, those at other groups too, which may come. When there are fewer runs than lanes each worker, also one that
-    awaits them, gets its part of the long and the short ones.
+    same time. Of fewer runs than lanes each worker, also one that will come, gets its part of the long and the short ones.
     """
     if worker.alone:
         return []
@@ -128,11 +127,10 @@ def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(workers)))
     total = len(group.waiting) + sum(other.load for other in others)
     fair = -(-total // len(others))
-    wanted = min(fair, group.lanes + ahead) - worker.load
+    wanted = min(fair, group.lanes + ahead, worker.load + len(group.waiting)) - worker.load
     # A few at a time cost a message each: wait until there is something worth sending.
     if wanted <= 0 or (worker.load >= group.lanes and wanted < ahead // 2):
         return []
-    wanted = min(wanted, len(group.waiting))
     if len(group.waiting) > group.lanes * len(others):
         return [group.waiting.popleft() for _ in range(wanted)]
     picked = {place * len(group.waiting) // wanted for place in range(wanted)}

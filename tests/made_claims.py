@@ -24,22 +24,12 @@ def sample(
         kept = np.array(samples, None if np.asarray(samples).dtype == bool else float)
         kept = kept[np.isfinite(kept)]
         ends = interval(kept)
-        result = {
-            "measured": ends.measured,
-            "uncertainty": (ends.low, ends.high),
-            "method": ends.method,
-        }
-        if not kept.size:
-            result["measured"] = math.nan
+        result = {"measured": ends.measured if kept.size else math.nan, "method": ends.method}
         result |= {"seeds": int(kept.size), "left_out": len(samples) - int(kept.size)}
+        result["uncertainty"] = (ends.low, ends.high)
         inside = allowed[0] <= ends.low and ends.high <= allowed[1]
         outside = ends.high < allowed[0] or ends.low > allowed[1]
         result["verdict"] = HOLDS if inside else FAILS if outside else INCONCLUSIVE
-    options = {
-        "statement": "It is small.",
-        "source": "eq. (1)",
-        "predicted": math.nan,
-        **result,
-        **fields,
-    }
+    words = {"statement": "It is small.", "source": "eq. (1)", "predicted": math.nan}
+    options = {**words, **result, **fields}
     return Claim(id=id, allowed=(float(allowed[0]), float(allowed[1])), **options)

@@ -27,14 +27,8 @@ def run(capsys, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["--trained-outputs", "9"],
-            "Argument `--trained-outputs` must be between 1 and `domains` = 7, but is 9.",
-        ),
-        (
-            ["--hidden-width", "6.5"],
-            "Argument `--hidden-width` must be a whole number, but is `6.5`.",
-        ),
+        (["--trained-outputs", "9"], "-outputs` must be between 1 and `domains` = 7, but is 9."),
+        (["--hidden-width", "6.5"], "`--hidden-width` must be a whole number, but is `6.5`."),
         (["--init-scale", "nan"], "Argument `--init-scale` must be finite, but is nan."),
         (["--init-scale", "small"], "Argument `--init-scale` must be a number, but is `small`."),
         (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
@@ -59,6 +53,10 @@ def test_unknown_studies_commands_and_options_name_the_nearest(capsys):
         ("rnu routing", "Did you mean `run`?"),
         ("--versoin", "has `--versoin`. Did you mean `--version`?"),
         ("run one-mode --foo 3", "has `--foo`. Known: --check"),
+        (
+            "run one-mode seeds 3",
+            "have an option before a value, but has `seeds`. Did you mean `--",
+        ),
         ("explain model.py", "Argument `data` must be given, but is missing."),
         ("run one-mode --seeds", "Argument `--seeds` must have a value, but has none."),
         ("run one-mode --seeds 1,2", "must be a whole number, but is `1,2`. Put spaces between"),

@@ -117,7 +117,8 @@ def _parse(argv, options):
     verb = parsers.get(arguments.name, parser)
     if unknown:
         known = nearest(unknown[0], [o for action in verb._actions for o in action.option_strings])
-        raise argument_error("command line", "have known options", f"has `{unknown[0]}`", known)
+        rule = "have known options" if unknown[0][:1] == "-" else "have an option before a value"
+        raise argument_error("command line", rule, f"has `{unknown[0]}`", known)
     typed = {word.partition("=")[0] for word in argv}
     for action in verb._actions if arguments.name != "sweep" else ():
         words = action.option_strings

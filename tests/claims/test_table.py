@@ -21,13 +21,7 @@ CLAIMS = [
         "slow", [1.0, 5.0], (4, math.inf), statement="It takes long.", predicted=9.0, unit="step"
     ),
     sample("alone", [1.0], (-math.inf, 0), note="A <note> & more.", reason="one seed says nothing"),
-    sample(
-        "never",
-        [math.nan, math.inf],
-        (-9, 9),
-        reason="nothing was measured",
-        among="those that learn",
-    ),
+    sample("never", [math.nan, math.inf], (-9, 9), reason="nothing was measured", among="learners"),
     sample("conserved", 2e-12, (0, 1e-10), statement="It is conserved.", why="Rounding of σ."),
 ]
 CUT_OFF = "not finished: 3 of 10 runs cut off while still learning"
@@ -88,6 +82,10 @@ def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
     text = " ".join(ClaimTable(claims).format(120).split())
     assert text.endswith(f"2 more: 2 inconclusive Inconclusive (It is small): {CUT_OFF}.")
     assert text.count(CUT_OFF) == 1
+    # A reason that is part of another one is not the other.
+    claims[0] = sample("a", verdict=INCONCLUSIVE, rank="headline", reason=f"lost; {CUT_OFF}")
+    text = " ".join(ClaimTable(claims[:1] + claims[2:]).format(120).split())
+    assert f"Inconclusive: lost; {CUT_OFF}" in text
 
 
 def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
@@ -134,12 +132,8 @@ def test_cells_are_counted_beside_their_sentence_and_those_that_fail_named():
 
 
 def test_details_are_shown_when_they_are_asked_for():
-    table = ClaimTable(
-        [
-            sample("b"),
-            sample("a", [1, 2, math.nan], why="Because.", note="A number.", corrects="b"),
-        ]
-    )
+    words = {"why": "Because.", "note": "A number.", "corrects": "b"}
+    table = ClaimTable([sample("b"), sample("a", [1, 2, math.nan], **words)])
     short, long = table.format(120), table.format(120, details=True)
     assert "Because." not in short
     for text in ("Why this is allowed: Because.", "Note: A number.", "over 2 seeds."):
@@ -247,7 +241,7 @@ def test_a_claim_without_an_interval_or_value_says_so():
     assert row.remarks == (
         "Inconclusive: nothing was measured; more seeds do not settle it.",
         "2 seeds without a value are left out.",
-        "Speaks only of those that learn.",
+        "Speaks only of learners.",
     )
 
 

@@ -109,6 +109,7 @@ def test_the_first_axis_is_panels_the_second_colours_and_others_stay_at_their_fi
             np.testing.assert_allclose(line.get_ydata(), expected)
         assert theory[0].get_color() != theory[1].get_color()
     assert {"optimiser=sgd", "optimiser=adam", "theory"} <= set(labels(drawing.figure))
+    assert len({(ax.get_yscale(), ax.get_ylim()) for ax in drawing.figure.axes}) == 1
     assert drawing.caption.endswith("Drawn at rank=1.")
 
 

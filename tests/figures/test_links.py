@@ -13,10 +13,11 @@ from foretrain.laboratory.judge import judged
 from foretrain.laboratory.page import per_seed
 from foretrain.plans.grid import Grid
 from foretrain.quantities.cell import Cell
-from foretrain.study import claim, define, parameter
+from foretrain.study import claim, declare, define, parameter
 from foretrain.vocabulary import CONVERGED
 
 FIGURES = {"loss": ["loss", "theory/loss", "time"], "flow": ["flow/loss", "flow/gap", "loss"]}
+declare("step", off_diagonal="A curve that no figure draws.")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,7 @@ FIGURES = {"loss": ["loss", "theory/loss", "time"], "flow": ["flow/loss", "flow/
         ("loss, outcome", "loss"),
         ("", None),
         ("gap", None),
+        ("loss, off_diagonal", None),
         (
             "gap, theory/loss, time",
             None,

@@ -141,13 +141,8 @@ def test_a_study_that_is_named_is_run_and_then_known_until_a_file_beside_it_chan
     foretrain.rebuild(tmp_path / "out")
     known = catalogue.load(tmp_path / "tiny.py")
     assert is_known(known)
-    for name in (
-        "helper.py",
-        "helpers/tool.py",
-        "a/b/c.pyc",
-        "deep/__init__.so",
-        "__pycache__/x.pyc",
-    ):
+    files = "helper.py helpers/tool.py a/b/c.pyc deep/__init__.so __pycache__/x.pyc"
+    for name in files.split():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("evil = True\n")
         assert not is_known(known), name

@@ -1,14 +1,19 @@
 import json
+import re
 
 import pytest
 
+from foretrain.claims.rows import rows
+from foretrain.claims.table import ClaimTable
 from foretrain.cli import main
 from foretrain.laboratory.info import info
 from foretrain.laboratory.listing import Listing, list_studies
 from foretrain.plans import catalogue
 from foretrain.plans.card import Card
 from foretrain.registry import needed
+from foretrain.registry.sizes import shipped
 from foretrain.report.derivation import questions
+from foretrain.report.sections import verdicts
 
 
 def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):
@@ -35,8 +40,20 @@ def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(na
     assert len(result.text(80).splitlines()) <= 44
     words = " ".join(text.split())
     for message in result["claims"]:
-        assert (f"- {message['sentence']}" in words) == (message["rank"] == "headline")
+        assert message["rank"] != "headline" or f"- {message['sentence']}" in words
     assert all(f"--{parameter.replace('_', '-')} (" in words for parameter in result["parameters"])
+    # First line, page and terminal count as many headlines and claims, and the headlines were told before.
+    record = shipped(name)[0]
+    table, total = ClaimTable(record.claims), len(rows(record.claims))
+    page = verdicts({"claims": record.claims, "runs": record.runs})
+    (number,) = map(int, re.findall(r": (\d+) headlines?\b", page.finding))
+    first = [entry.row.statement for rank, _, some in page.groups[:1] for entry in some]
+    assert len(first) == number
+    assert all(f"- {statement}" in words for statement in first)
+    assert page.tally.startswith(f"{total} claims")
+    head, *_ = table.format(999, details=True).split("\n\n")
+    assert sum(line[0] != " " for line in head.splitlines()) == 1 + number  # below their heading
+    assert (f"\n{total - number} more: " in table.format(999)) == (number < total)
 
 
 @pytest.mark.parametrize("width", [80, 120])

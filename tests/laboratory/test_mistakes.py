@@ -30,6 +30,16 @@ def test_a_slider_of_no_parameter_is_found_by_check_with_the_nearest(study):
     assert line.endswith("but names `scael`. Did you mean `scale`?")
 
 
+def test_a_misspelt_network_is_found_by_check_and_a_theory_that_is_nan_is_the_reason(
+    study, tmp_path
+):
+    (line,) = check(study('c["other"]', 'c["othre"]'))
+    assert line.endswith("There is no network `othre`. Did you mean `other`?")
+    file = study('"pair": pair,', '"pair": pair * np.nan,')
+    claims = foretrain.run(file, seeds=2, workers=0, quiet=True, out=tmp_path / "out").claims
+    assert "since the theory predicts nan for 12 of 12 values of `pair`" in claims["decays"].reason
+
+
 FIELD = "    scale: float"
 
 
@@ -206,7 +216,8 @@ def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_pa
         assert (
             text.count("2 runs were lost: ") == text.count("The theory of the study raised: ") == 1
         )
-    foretrain.run(study(), learning_rate=5.0, steps=200, out=tmp_path / "far", **options)
+    far = foretrain.run(study(), learning_rate=5.0, steps=200, out=tmp_path / "far", **options)
+    assert all("2 of 2 runs diverged" in claim.reason + claim.note for claim in far.claims)
     one_line(capsys.readouterr().err, "4 of 4 runs diverged. See ")
     words = ["--learning-rate", "5", "--steps", "200", "--out", str(tmp_path / "far")]
     assert main(["run", str(study()), *RUN, *words]) == 3

@@ -72,13 +72,13 @@ def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
     hear(Progress("running", 1, 10))
     ended = {"outcomes": {"out_of_steps": 3, "stalled": 1}, "steps": 9}
     hear(Progress("running", 1, 10, 2, 4, **ended, remaining_s=70, bound=True))
-    hear(Progress("running", 3, 10, 2, 4, **ended, uncompiled=2, compile_s=19.6))
+    hear(Progress("running", 3, 10, 2, 4, **ended, remaining_s=1, uncompiled=2, compile_s=19.6))
     hear(Progress("stopped", 1, 10, 2, 4, **ended))
     assert capsys.readouterr().err == ""
     assert [sentence(stage) for stage in heard[2:]] == [
         "Training: 0 of 10 runs, compiling.",
         "Training: 6 of 10 runs, 3 took all steps, 1 stalled, at most 1 min 10 s left.",
-        "Training: 6 of 10 runs, 3 took all steps, 1 stalled, 2 programs to compile in about 20 s.",
+        "Training: 6 of 10 runs, 3 took all steps, 1 stalled, 2 programs to compile in about 20 s, 20 s left.",
         "Training: 6 of 10 runs, stopping, what is done is kept.",
     ]
 

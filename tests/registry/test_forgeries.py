@@ -156,13 +156,8 @@ def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_without_a_le
 def test_an_edited_line_of_the_ledger_breaks_its_chain(tmp_path):
     paths = [write(tmp_path, replace(RECORD, size=size)) for size in ("a", "b", "c")]
     lines = seal(tmp_path, paths).read_text("utf-8").splitlines(keepends=True)
-    for text in (
-        lines[1:],
-        lines[::2],
-        [lines[0].replace("/a", "/d"), *lines[1:]],
-        [*lines, lines[0]],
-        ["\n"],
-    ):
+    renamed = [lines[0].replace("/a", "/d"), *lines[1:]]
+    for text in (lines[1:], lines[::2], renamed, [*lines, lines[0]], ["\n"]):
         (tmp_path / LEDGER).write_text("".join(text), "utf-8")
         with pytest.raises(StoreError, match="was edited"):
             refuse_edited(tmp_path, paths)

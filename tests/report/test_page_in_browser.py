@@ -1,4 +1,5 @@
 import io
+import json
 import re
 
 import numpy as np
@@ -214,6 +215,7 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
         assert status.text == "Not claimed here (large): Bigger."
         stored = "return JSON.parse(document.getElementById('curves-data').textContent)"
         board = browser.execute_script(stored)
+        assert max(len(json.dumps(slider)) for slider in board["explore"]["sliders"]) < 40_000
         first, *_, last = (curves[0][0] for curves in board["explore"]["sliders"][0]["theory"][12:])
         assert first == board["cells"]["0"]["curves"][0][0]["theory"]
         assert np.allclose(last, 100 * np.array(first), rtol=2e-3)

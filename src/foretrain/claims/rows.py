@@ -1,6 +1,7 @@
 """The claims in words, the same for the terminal, a notebook and the page: a row per sentence, and which rows come first."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,6 +61,11 @@ class Row:
     cells: tuple[tuple[str, str, str], ...] = ()
     more_cells: int = 0  # number of cells that are not among `cells`
 
+    @property
+    def phrase(self) -> str:
+        """The sentence without its stop, roots as signs."""
+        return re.sub(r"\bsqrt\((\w+)\)", r"√\1", self.statement.strip().removesuffix("."))
+
 
 def rows(claims: Iterable[Claim]) -> list[Row]:
     """The rows of a table of claims; those of one sentence in several cells are one row, where the first of them stood."""
@@ -105,16 +111,16 @@ def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
 def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float) -> str:
     """Say what was run, outcome to number, and which headlines hold: "34 runs in 8 s: 6 headlines, all hold"."""
     first = headlines(rows)
-    start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}: " if runs else ""
+    lost = ", all diverged" if set(runs or ()) == {"diverged"} else ""
+    start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
     if all(row.verdict == HOLDS for row in first):
         return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
     return f"{start}{count(len(first), 'headline')}, {tally(first, 1)}."
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
-    """The rows that are headlines themselves, in the order of `by_rank`; of a study without one its first details."""
-    ranked = by_rank(rows).get(HEADLINE, [])
-    return [row for row in ranked if row.rank == HEADLINE] or ranked
+    """The headlines, with what one of them corrects, in the order of `by_rank`; of a study without one its first details."""
+    return by_rank(rows).get(HEADLINE, [])
 
 
 def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
@@ -136,10 +142,8 @@ def counted(rows: Sequence[Row]) -> str:
 
 def markdown(rows: Iterable[Row]) -> str:
     """The rows as a table in Markdown."""
-    lines = [
-        "| verdict | claim | predicted | measured (95% interval) | allowed |",
-        f"|{'---|' * 5}",
-    ]
+    head = "| verdict | claim | predicted | measured (95% interval) | allowed |"
+    lines = [head, f"|{'---|' * 5}"]
     for row in rows:
         holding = f" ({row.holding})" if row.holding else ""
         why = (*row.reasons, *row.outside)
@@ -172,7 +176,7 @@ def named(sentences: Sequence[str], most: int = _NAMED) -> str:
 
 
 def _words_of(row: Row) -> str:
-    return f"{row.statement.strip().removesuffix('.')} {row.at}".strip()
+    return f"{row.phrase} {row.at}".strip()
 
 
 def _row(group: CellClaims) -> Row:
@@ -298,11 +302,8 @@ def _remarks(group, several) -> Iterator[str]:
     if failing and several:
         yield f"Fails in {group.where(failing)}.".replace("....", "...")
     for reason, some in group.reasons.items():
-        yield (
-            f"Inconclusive in {group.where(some)} ({reason})."
-            if several
-            else f"Inconclusive: {reason}."
-        )
+        where = f" in {group.where(some)} ({reason})" if several else f": {reason}"
+        yield f"Inconclusive{where}."
     if several and (outside := group.outside):
         first = [f"{group.place(some[0])} ({why})" for why, some in outside.items()][:_NAMED]
         amount = sum(map(len, outside.values()))

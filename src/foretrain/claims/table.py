@@ -11,7 +11,7 @@ import numpy as np
 
 from foretrain.claims import markup, terminal
 from foretrain.claims.claim import Claim
-from foretrain.claims.rows import by_rank, counted, finding, markdown, rows
+from foretrain.claims.rows import alike, by_rank, counted, finding, markdown, rows
 from foretrain.errors import argument_error, nearest
 from foretrain.words import columns, encodable, print_folded
 
@@ -79,7 +79,7 @@ class ClaimTable(Sequence):
         `runs` maps the outcome of runs to their number, `seconds` is what they took, `details` as of `format`.
         """
         if self._claims and runs:
-            print_folded(finding(rows(self._claims), runs, seconds))
+            print_folded(finding(alike(rows(self._claims))[1], runs, seconds))
         self._render(sys.stdout, columns(), details, sys.stdout.encoding, color_system="auto")
 
     def _render(self, file, width: int, details: bool, encoding: str | None, color_system) -> None:

@@ -1,6 +1,5 @@
 """The claims as a terminal shows them: headlines in words and the others counted, or all with what is known of each."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,8 +19,8 @@ _MOST_REASONS = 3
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
     """Yield for `rich` verdict, sentence and numbers of every headline; then the number of others, and why claims are open.
 
-    What differs from the document's size is said once, above. A corrected form is part of the row of what it corrects, where
-    both are headlines. A claim that fails is written out whatever its rank, and an inconclusive one has its reason.
+    What differs from the document's size is said once, above. A corrected form follows what it corrects. A claim that fails
+    is written out whatever its rank, and an inconclusive one has its reason.
     """
     judged = facts.rows(claims)
     size, every = facts.alike(judged)
@@ -35,7 +34,8 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
     }
     column = _size(first, width)
     for row in first:
-        own = [text for text in row.remarks if not any(reason in text for reason in shared)]
+        known = [reason for reason in row.reasons if reason in shared]
+        own = [text for text in row.remarks if not any(reason in text for reason in known)]
         corrected = next((other for other in first if other.id == row.corrects), None)
         yield _row(row, column, width, fit, *own, corrected=corrected)
     if others or not first:
@@ -76,10 +76,9 @@ def _size(rows, width) -> int:
 
 
 def _row(row, size, width, fit, *remarks, corrected=None):
-    verdict, statement = _verdict(row), row.statement.strip().removesuffix(".")
+    verdict, statement = _verdict(row), row.phrase
     if corrected is not None:
         statement = f"{'More exactly' if corrected.verdict == HOLDS else 'Corrected'}: {statement}"
-    statement = re.sub(r"\bsqrt\((\w+)\)", r"√\1", statement)
     statement = f"{row.at}: {statement}" if row.at else statement
     text = " ".join([f"{statement}: {row.numbers}.", *remarks])
     whole = _hung(text, width, fit, " " * size, f"{verdict:<{size - 1}} ")

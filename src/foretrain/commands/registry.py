@@ -46,7 +46,7 @@ def _list(arguments):
             counted = ", ".join(f"{judged.count(v)} {v}" for v in VERDICTS if v in judged)
             table.append((record.study, record.size, *facts, changed(record), counted))
     print_text("\n".join(laid(table, left=(0, 1, 4, 5, 6, 7), width=room())))
-    if not (arguments.registry / LEDGER).exists():
+    if arguments.registry.is_dir() and not (arguments.registry / LEDGER).exists():
         print("There is no ledger: edited records go unnoticed. Try foretrain registry seal.")
     if lost := unmatched(arguments.registry)[1]:
         print(f"In the ledger, but gone: {', '.join(lost)}.")

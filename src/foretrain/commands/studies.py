@@ -25,8 +25,7 @@ def _list(arguments):
 
     sizes = notes()
     if arguments.json:
-        cards = [dataclasses.asdict(card) for card in listing]
-        print_json([card | {"document_size": sizes.get(card["name"])} for card in cards])
+        print_json([dataclasses.asdict(c) | {"document_size": sizes.get(c.name)} for c in listing])
     else:
         notes_of_size = {name: f"At the document's size: {text}." for name, text in sizes.items()}
         print_text(listing.details(room(), notes_of_size))

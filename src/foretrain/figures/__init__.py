@@ -104,9 +104,8 @@ def cleared(figure: Any) -> None:
 
 def _lighten(figure: Any) -> None:
     """Let what has very many marks be a picture in the SVG, among texts and lines that stay as they are."""
-    marks = {
-        artist: _marks(artist) for ax in figure.axes for artist in (*ax.lines, *ax.collections)
-    }
+    drawn = (artist for ax in figure.axes for artist in (*ax.lines, *ax.collections))
+    marks = {artist: _marks(artist) for artist in drawn}
     if sum(marks.values()) > _MOST_MARKS:
         for artist, number in marks.items():
             if number > _FEW:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import setp
 from matplotlib.colors import to_hex
 
 from foretrain.figures import Drawing
@@ -47,6 +48,7 @@ _CUT = "cut off by the number of steps"
 _BLOW_UP = 1e3  # a mean that grows to so many times its start is drawn on a logarithmic scale
 _DECADES = 100  # a loss or an error whose values span such a ratio is, too
 _DEEPEST = 1e-12  # of the largest value: what is lower is rounding
+_REST = " Both lie on each other: what is left of each run is drawn below."
 _BELOW = f" What is below {_DEEPEST:g} of the largest value is rounding and lies below the axis."
 
 
@@ -72,7 +74,6 @@ def _figure(grid, name: str) -> Drawing:
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
     titles = dict(zip(along, told_apart(list(along.values())), strict=True))
     lines, fixed = _lines(grid, variable, axes)
-    cut = ""
     columns = 1 if len(along) == 1 else 2
     rows = -(-len(along) // columns)
     rest = None
@@ -85,8 +86,7 @@ def _figure(grid, name: str) -> Drawing:
     for ax in board.ravel()[len(along) :]:
         ax.set_visible(False)
     long = [dim for dim in own if variable.sizes[dim] > 1]
-    ordered = not long and len(lines) > 1
-    ordered = ordered and not isinstance(grid.axes[axes[1]][0], str)
+    ordered = not long and len(lines) > 1 and not isinstance(grid.axes[axes[1]][0], str)
     colours = [to_hex(shade) for shade in shades(len(lines))] if ordered else list(PALETTE.values())
     for ax, place in zip(board.ravel(), along, strict=False):
         at = {**({axes[0]: place} if axes else {}), **fixed}
@@ -95,9 +95,7 @@ def _figure(grid, name: str) -> Drawing:
             _curve(ax, x, grid, name, {**at, **spot}, words, colour)
             for (words, spot), colour in zip(lines.items(), colours, strict=False)
         ]
-        if any(drawn):
-            cut = _frame(ax, falls="loss" in name or "error" in name) or cut
-        else:
+        if not any(drawn):
             ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
         if axes:
             ax.set_title(f"{axes[0]}={titles[place]}", loc="left", fontsize=12)
@@ -108,11 +106,13 @@ def _figure(grid, name: str) -> Drawing:
             rest.axhline(0, **theory_line(linewidth=1))
             rest.set(xlabel=label, ylabel="Off theory")
             ax.set_xlabel("")
+    cut = _frame(board.ravel()[: len(along)], falls="loss" in name or "error" in name)
     for row in board:
         row[0].set_ylabel(axis_label(variable))
     legend_below(figure, columns=2)
     title = name.replace("_", " ").capitalize()
-    caption = _caption(grid, variable, theory, axes, own, len(lines)) + cut
+    caption = _caption(grid, variable, theory, axes, own, len(lines))
+    caption += _REST * (rest is not None) + cut
     return Drawing(figure, title, caption, frozenset((name, f"{THEORY}/{name}")))
 
 
@@ -197,25 +197,26 @@ def _new(ax, label) -> str | None:
     return None if label in ax.get_legend_handles_labels()[1] else label
 
 
-def _frame(ax, falls: bool) -> str:
-    """Set limits that hold every line; return words on what lies below them, "" for nothing.
+def _frame(axes, falls: bool) -> str:
+    """Set one scale for all panels, which holds every line; return words on what lies below it, "" for nothing.
 
     A band of two or three seeds may be far wider than the lines, and would flatten all else if it set the limits.
     Where all is positive and a line grows to very many times its start, or what should fall (a loss, an error) crosses two
     decades, the scale is logarithmic. What hardly changes is drawn flat: an axis spans no less than 1% of its values.
     """
-    lines = [np.asarray(line.get_ydata(), float) for line in ax.get_lines()]
+    lines = [np.asarray(line.get_ydata(), float) for ax in axes for line in ax.get_lines()]
     lines = [line[np.isfinite(line)] for line in lines]
     lines = [line for line in lines if line.size]
+    if not lines:
+        return ""
     low, high = min(line.min() for line in lines), max(line.max() for line in lines)
     blown_up = any(line.max() > _BLOW_UP * line[0] for line in lines)
     if low > 0 and (blown_up or (falls and high >= _DECADES * low)):
-        ax.set_yscale("log")
-        ax.set_ylim(max(low, _DEEPEST * high) / 1.5, high * 1.5)
+        setp(axes, yscale="log", ylim=(max(low, _DEEPEST * high) / 1.5, high * 1.5))
         return _BELOW if low < _DEEPEST * high / 1.5 else ""
     elif low < high:
         margin = max(0.05 * (high - low), 0.005 * max(abs(low), abs(high)))
-        ax.set_ylim(low - margin, high + margin)
+        setp(axes, ylim=(low - margin, high + margin))
     return ""
 
 
@@ -230,8 +231,7 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
     sentences.append(many if seeds > 1 else "Solid: the trained network, one seed.")
     if theory is not None:
         by_seed = ", mean over seeds" if "seed" in theory.dims else ""
-        rest = "Where they lie on each other what is left of each run is drawn below."
-        sentences.append(f"Dashed: theory{by_seed}. {rest}")
+        sentences.append(f"Dashed: theory{by_seed}.")
     if axes and len(grid.axes[axes[0]]) > _PANELS:
         sentences.append(f"Of {len(grid.axes[axes[0]])} values of {axes[0]} {_PANELS} are drawn.")
     long = [dim for dim in own if variable.sizes[dim] > 1]

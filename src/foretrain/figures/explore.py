@@ -64,7 +64,9 @@ def explore(
                 ends[value > own] = ends[1] or f" The slider ends here: {error}"
         theory, texts, notes = map(list, zip(*rows.values(), strict=True))
         notes[0], notes[-1] = notes[0] + ends[0], notes[-1] + ends[1]
-        columns = {"values": [*map(number, rows)], "theory": theory, "texts": texts, "notes": notes}
+        phrases = [*dict.fromkeys(notes)]
+        columns = {"values": [*map(number, rows)], "theory": theory, "texts": texts}
+        columns |= {"phrases": phrases, "notes": [*map(phrases.index, notes)]}
         words = rules(study.Parameters)[name].words
         return {"name": name, "words": words, "start": [*rows].index(own), **columns}
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from foretrain.claims.claim import Claim
 from foretrain.figures import Drawing
 from foretrain.quantities.cell import FITS, THEORY
+from foretrain.vocabulary import positions
 
 _CLOCKS = {"time", "step", "steps_taken"}
 
@@ -38,7 +39,8 @@ def _needed(reads: set[str]) -> set[str]:
         for name, (network, _, variable) in kinds.items()
         if network not in (THEORY, FITS) and variable not in _CLOCKS
     }
-    # How runs ended is read beside nearly everything; it is what a claim is about only where nothing else is read.
+    # How runs ended, and beside other curves their loss, is what a claim is about only where nothing else is read.
     about = {name for name in measured if kinds[name][2] != "outcome"} or measured
+    about -= {"loss"} if about & positions("step").keys() - {"loss"} else set()
     fits = {name for name in reads if kinds[name][0] == FITS}
     return {name for name in about if "/" in name} or about or fits

@@ -31,18 +31,16 @@ def live(grid: Any) -> dict | None:
         name: curves.some(values, _VALUES if number == 0 else 4)
         for number, (name, values) in enumerate(grid.axes.items())
     }
-    variables = {
-        name: curves.lines_along(grid.simulation[name], list(grid.axes), LINES) for name in names
-    }
+    own = {name: grid.simulation[name] for name in names}
+    variables = {n: curves.lines_along(runs, [*grid.axes], LINES) for n, runs in own.items()}
     sizes = [len(places) for places in axes.values()]
     seeds = min(_SEEDS, int(grid.simulation.sizes.get("seed", 1)))
     count = int(np.prod(sizes)) * sum(map(len, variables.values())) * (2 + seeds)
     points = int(np.clip(_NUMBERS // max(count, 1), *_POINTS))
     cells = {}
     for spot in np.ndindex(*sizes):
-        place = {
-            name: list(labels)[n] for (name, labels), n in zip(axes.items(), spot, strict=True)
-        }
+        chosen = zip(axes.items(), spot, strict=True)
+        place = {name: list(labels)[n] for (name, labels), n in chosen}
         if cell := _cell(grid, variables, place, points):
             cells[",".join(map(str, spot))] = cell
     if not cells:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.judge import NOTHING, judge
+from foretrain.claims.judge import judge
 from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import completed
 from foretrain.engine.host import by_step, computed
 from foretrain.engine.traced import traced
 from foretrain.errors import ForetrainError, nearest
+from foretrain.laboratory.judge import reason
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans.author import loaded, words
 from foretrain.plans.card import StudyError
@@ -25,7 +26,7 @@ from foretrain.plans.parameters import clean, rules, types
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
-from foretrain.quantities.cell import THEORY, Cell
+from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import NotApplicable
 from foretrain.results.arrays import storable
 from foretrain.streams import Seed
@@ -66,8 +67,8 @@ def _lacks(study: Study, plan: Plan) -> Problems:
     p, lines = plan.parameters, Problems()
     fields = ("steps", "observe_every") if study.trains else ()
     for name in (name for name in fields if name not in rules(study.Parameters)):
-        repair = "Inherit it from foretrain.study.Run."
-        lines.append(f"`Parameters` must have a field `{name}`, but has none. {repair}")
+        missing = f"`Parameters` must have a field `{name}`, but has none."
+        lines.append(f"{missing} Inherit it from foretrain.study.Run.")
     if lines:
         return lines
 
@@ -116,12 +117,11 @@ def _lacks(study: Study, plan: Plan) -> Problems:
         )
     for name in common:
         attempt("predict", partial(_as_long, name, theory[name], sizes))
-    cell = dataclasses.replace(cell, theory=theory)
     swept = {name for name, values in plan.axes.items() if len(values) > 1}
-    cell = dataclasses.replace(cell, simulation=xr.Dataset())
+    cell = dataclasses.replace(cell, theory=theory, simulation=xr.Dataset())
     if not lines:
         made_up = _made_up(study, p, observed, arrays)
-        networks = dict.fromkeys(study.variants(p), made_up)
+        networks = _Networks(dict.fromkeys(study.variants(p), made_up))
         cell = dataclasses.replace(cell, simulation=made_up, variants=networks)
     for sentence in sentences:
         attempt(f"The sentence `{sentence.id}`", partial(_judged, sentence, cell, swept))
@@ -131,14 +131,24 @@ def _lacks(study: Study, plan: Plan) -> Problems:
     return lines
 
 
+class _Networks(dict[str, xr.Dataset]):
+    """Runs of networks by name; a name that is nearly one of these is misspelt, another may be that of other parameters."""
+
+    __contains__ = Mapping.__contains__  # asks for the name, which an inner dictionary does not
+
+    def __missing__(self, name: str) -> Any:
+        if (repair := nearest(name, self)).startswith("Did"):
+            raise SentenceError(f"There is no network `{name}`. {repair}")
+        raise KeyError(name)
+
+
 def _made_up(study: Study, p: Any, shapes: dict[str, tuple[int, ...]], known: Any) -> xr.Dataset:
     """Return a run that no network made, of which every number falls from one to a tenth, but for what was computed."""
     step, values = study.stored_steps(p), {"outcome": np.full(1, CONVERGED)}
     values["steps_taken"] = step[-1:] if step.size else np.zeros(1, int)
     for name, shape in shapes.items():
-        random = np.random.default_rng(0).uniform(
-            0.1, 1, [len(step) if n < 0 else n for n in shape]
-        )
+        sizes = [len(step) if n < 0 else n for n in shape]
+        random = np.random.default_rng(0).uniform(0.1, 1, sizes)
         falling = -np.sort(-random, axis=0) if shape else random
         values[name] = np.asarray(known.get(name, falling))[np.newaxis]
     return dataset(values, study.labels(p, step), step, seeds=1)
@@ -185,9 +195,8 @@ def _labelled(study: Study, p: Any, sizes: dict[str, int], step: np.ndarray | No
         for overrides in study.variants(p).values():
             other = dataclasses.replace(p, **{k: v for k, v in overrides.items() if k != "seeds"})
             host = {name: array.shape for name, array in computed(study, other, Seed(0, 0)).items()}
-            for name, shape in (
-                traced(study, other, partial(_inputs, study, other, 0)) | host
-            ).items():
+            shapes = traced(study, other, partial(_inputs, study, other, 0)) | host
+            for name, shape in shapes.items():
                 for dim, size in _fits(name, shape).items():
                     largest[dim] = max(size, largest.get(dim, size))
     for name, (dim, length) in lengths.items():
@@ -218,11 +227,8 @@ def _judged(sentence: Sentence, cell: Grid, swept: set[str]) -> None:
             sentence.fixed(blind)
             with suppress(LookupError, ValueError, ArithmeticError):  # the numbers are made up
                 claim = judge(sentence, laid) if cell.simulation.data_vars else None
-        reads = claim.reads.split(", ") if claim is not None and claim.reason == NOTHING else []
-        for name, values in cell.theory.items():
-            if f"{THEORY}/{name}" in reads and (lost := int(values.isnull().sum())):
-                got = f"predicts nan for {lost} of {values.size} values of `{name}`"
-                raise SentenceError(f"It measures nothing, since the theory {got}.")
+        if claim is not None and (why := reason(claim, laid)) != claim.reason:
+            raise SentenceError(f"In a made-up run {why}.")
     except (KeyError, IndexError, NotApplicable):
         return  # what it takes from the theory is only there where the theory of the whole grid is
     except WithheldError:

@@ -57,9 +57,8 @@ def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> Non
 def refuse_without_plan(folder: Path) -> None:
     """Raise `FolderError` where the plan of runs that were made is not in the folder any more."""
     if stored_plan(folder) is None:
-        raise FolderError(
-            f"{folder / FILE} was removed while runs were made. They are kept: run the same command again."
-        )
+        lost = f"{folder / FILE} was removed while runs were made."
+        raise FolderError(f"{lost} They are kept: run the same command again.")
 
 
 def note(folder: Path, line: str) -> None:

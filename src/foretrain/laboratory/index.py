@@ -31,9 +31,8 @@ def results_below(folder: str | Path) -> list[Path]:
 
 def _folders_in(parent: Path) -> list[Path]:
     try:
-        return sorted(
-            child for child in parent.iterdir() if os.path.isdir(child) and child.name[:1] != "."
-        )
+        inside = sorted(parent.iterdir())
+        return [path for path in inside if os.path.isdir(path) and path.name[:1] != "."]
     except OSError:
         return []
 

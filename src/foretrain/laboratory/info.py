@@ -124,16 +124,18 @@ def _head(facts: Info, width: int) -> list[str]:
 def _brief(facts: Info, width: int) -> list[str]:
     """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
     claims, needs = facts["claims"], facts.get("needs", ())
-    headlines = [claim for claim in claims if claim["rank"] == HEADLINE] or claims
-    lines = ["", f"{count(len(claims), 'claim')}, the headlines:" if headlines else "No claims."]
+    first = [claim for claim in claims if claim["rank"] == HEADLINE]
+    names = {claim[name] for claim in first for name in ("id", "corrects")} - {""}
+    headlines = [claim for claim in claims if names & {claim["id"], claim["corrects"]}] or claims
+    head = f"{count(len(claims), 'sentence')}, of which a run judges those that apply to it; the headlines:"
+    lines = ["", fold(head, width) if claims else "No claims."]
     lines += [fold(f"- {claim['sentence']}", width, "  ", "    ") for claim in headlines]
     numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
-    more = "-v: all claims with what they allow, parameters with their meaning."
     for text in (
         *(f"{line} {numbers}" for line in needs[:1]),
         f"Parameters (default): {defaults}",
-        more,
+        "-v: all claims with what they allow, parameters with their meaning.",
     ):
         lines += ["", fold(text, width)]
     return lines
@@ -141,10 +143,8 @@ def _brief(facts: Info, width: int) -> list[str]:
 
 def _details(facts: Info, width: int) -> list[str]:
     """Return in lines every claim of a study and every parameter."""
-    lines = [
-        "",
-        f"{count(len(facts['claims']), 'claim')}, with what is allowed where that is fixed",
-    ]
+    head = f"{count(len(facts['claims']), 'sentence')}, with what is allowed where that is fixed"
+    lines = ["", head]
     for claim in facts["claims"]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
         text = f"{claim['sentence']}{allowed} {claim['why']} {claim['source']}"

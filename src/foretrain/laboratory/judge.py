@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.claims.judge import judge, measured
+from foretrain.claims.judge import NOTHING, judge, measured
 from foretrain.claims.sentence import Sentence
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.copies import without_copies
@@ -18,7 +18,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.size import document_values, size_of
 from foretrain.plans.study import Study
-from foretrain.quantities.cell import Cell
+from foretrain.quantities.cell import THEORY, Cell
 from foretrain.quantities.watched import newly_read, watched
 from foretrain.vocabulary import FAILED, MISSING
 
@@ -74,9 +74,19 @@ def judged(
                     if not claim.reads and sentence.id not in reads:
                         reads[sentence.id] = _reads(sentence, laid)
                     seen = claim.reads or reads[sentence.id]
-                    claims[sentence.id].append(replace(claim, scale=scale, size=size, reads=seen))
+                    claim = replace(claim, scale=scale, size=size, reads=seen)
+                    claims[sentence.id].append(replace(claim, reason=reason(claim, laid)))
             done += 1
     return [*itertools.chain(*claims.values())], [*problems.values()]
+
+
+def reason(claim: Claim, grid: Grid) -> str:
+    """Return why a claim has no verdict; of one that measured nothing with the theory that is nan, where it read one."""
+    for name, values in grid.theory.items() if claim.reason == NOTHING else ():
+        if f"{THEORY}/{name}" in claim.reads.split(", ") and (lost := int(values.isnull().sum())):
+            got = f"predicts nan for {lost} of {values.size} values of `{name}`"
+            return f"{NOTHING}, since the theory {got}"
+    return claim.reason
 
 
 def _reads(sentence: Sentence, grid: Grid) -> str:

@@ -79,7 +79,7 @@ def training(tell: Tell) -> Callable[[Progress], None]:
             parts.append(f"{programs} to compile in about {duration(max(1, round(now.compile_s)))}")
         left = ""
         if now.remaining_s is not None and now.phase == "running":
-            left = f"{'at most ' * now.bound}{duration(round(now.remaining_s))}"
+            left = f"{'at most ' * now.bound}{duration(round(max(now.remaining_s, now.compile_s or 0)))}"
         done, name = now.stored + now.finished, "Training" if now.trains else "Computing"
         tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))
 

@@ -83,8 +83,7 @@ def place(folder: Path, study: str, size: str) -> Path:
     """Return the file of a record; raises `ArgumentError` where a name cannot be a file's."""
     for name, text in (("study", study), ("size", size)):
         if not _NAME.fullmatch(text):
-            rule = "be lower-case letters, digits and hyphens"
-            raise argument_error(name, rule, f"is `{text}`")
+            raise argument_error(name, "be lower-case letters, digits, hyphens", f"is `{text}`")
     return folder / study / f"{size}.toml"
 
 
@@ -119,9 +118,8 @@ def _parsed(text: str, path: Path) -> Record:
     record = replace(msgspec.convert(content, Record), claims=decode.claims(plain, path))
     for entry, claim in zip(plain, record.claims, strict=True):
         if claim.verdict != entry["verdict"]:
-            raise ValueError(
-                f"`{entry['verdict']}` does not follow from the numbers of `{claim.label}`"
-            )
+            wrong = f"`{entry['verdict']}` does not follow"
+            raise ValueError(f"{wrong} from the numbers of `{claim.label}`")
     place(path.parent, record.study, record.size)  # its names make names of files
     return record
 
@@ -139,9 +137,8 @@ def records(folder: Path, study: str = "*") -> list[Record]:
             "name its folder with --registry."
         )
     paths = [*folder.glob(f"{study}/*.toml")]
-    known = sorted(
-        map(read, paths), key=lambda record: (record.study, record.size != DEFAULT, record.size)
-    )
+    known = map(read, paths)
+    known = sorted(known, key=lambda each: (each.study, each.size != DEFAULT, each.size))
     refuse_edited(folder, paths)
     return known
 

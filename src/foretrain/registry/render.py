@@ -109,12 +109,8 @@ def _value(reference: str, records: Sequence[Record]) -> float:
         if not isinstance(claim, Claim):
             raise StoreError(f"`{reference}` names {len(claim)} cells. Try `{claim[0].label}`.")
         low, high = claim.uncertainty or claim.allowed
-        values = {
-            "measured": claim.measured,
-            "predicted": claim.predicted,
-            "low": low,
-            "high": high,
-        }
+        values = {"measured": claim.measured, "predicted": claim.predicted}
+        values |= {"low": low, "high": high}
     if (name or next(iter(values))) not in values:
         raise StoreError(f"`{reference}`: {nearest(name, values)}")
     return values[name or next(iter(values))]

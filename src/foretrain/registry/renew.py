@@ -44,11 +44,10 @@ def small_checksums_now(name: str) -> Checksums:
         repair = "Try writing one into small.toml."
         raise ForetrainError(f"The study `{name}` has no small run. {repair}")
     paths = [str(_PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    own = environment(CPU) | {"JAX_PLATFORMS": CPU, "PYTHONPATH": os.pathsep.join(paths)}
+    own = {**os.environ, **environment(CPU), "JAX_PLATFORMS": CPU}
+    own["PYTHONPATH"] = os.pathsep.join(paths)
     words = [sys.executable, "-m", "foretrain.registry.small", study_of(name).where or name, name]
-    done = subprocess.run(
-        words, capture_output=True, text=True, env={**os.environ, **own}, check=False
-    )
+    done = subprocess.run(words, capture_output=True, text=True, env=own, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
         raise ForetrainError(f"The small run of `{name}` was not made to its end: {reason}")

@@ -58,14 +58,11 @@ def document_of(source: str) -> str:
 
 def facts(record: Record) -> dict[str, str]:
     """Return what is to be known of a record, label to text."""
-    known = record.differs is not None
-    size = (
-        size_text(record.differs or {}) or f"the document's size{'' if known else ' is not known'}"
-    )
+    same = "the document's size" + " is not known" * (record.differs is None)
     root = f" of root {record.root_seed}" if record.root_seed else ""
     renewed = {"Renewed": record.renewed} if record.renewed else {}
     return {
-        "Size": size,
+        "Size": size_text(record.differs or {}) or same,
         "Seeds": count(record.seeds, "seed") + root,
         "Device": " on ".join(filter(None, (record.precision, record.device))),
         "Commit": record.commit or "unknown",
@@ -86,14 +83,10 @@ def tally(records: Sequence[Record]) -> str:
     known.sort(key=lambda line: (line.size == "document", line.record.seeds))
     measured = (line for line in known if not all(math.isnan(c.measured) for c in line.claims))
     table = {(line.record.study, line.row.id): line for line in measured}
-    settled = {
-        key: [claim for claim in line.claims if claim.verdict in (HOLDS, FAILS)]
-        for key, line in table.items()
-    }
-    alone = sum(
-        not all(uncounted(claim, table[key].record.claims) for claim in claims)
-        for key, claims in settled.items()
-    )
+    alone = 0
+    for line in table.values():
+        settled = [claim for claim in line.claims if claim.verdict in (HOLDS, FAILS)]
+        alone += not all(uncounted(claim, line.record.claims) for claim in settled)
     names = {record.study for record in records}
     others = len(names.difference(catalogue.names()))
     studies = count(len(names) - others, "study", "studies")

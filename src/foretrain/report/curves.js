@@ -128,12 +128,12 @@
       tell(slider, name, values[slider.value]);
     }
     inputs.forEach((input, n) => {
-      const { name, values, start, texts, notes } = sliders[n];
+      const { name, values, start, texts, phrases, notes } = sliders[n];
       if (sliders[n] !== moved?.[0]) input.value = start;
       tell(input, name, values[input.value]);
       if (sliders[n] !== (moved?.[0] ?? sliders[0])) return;
       box.querySelectorAll(".predicted output").forEach((output, k) => (output.textContent = texts[input.value][k]));
-      box.querySelector("[role=status]").textContent = notes[input.value];
+      box.querySelector("[role=status]").textContent = phrases[notes[input.value]];
     });
     draw();
   }

@@ -93,7 +93,7 @@ def together(claims: Iterable[Claim], level: float = LEVEL) -> set[str]:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """Say how many verdicts of a table are evidence by themselves, and how many headlines among them stand together."""
+    """Say how many verdicts of a table are evidence by themselves, and how many of headlines among them stand together."""
     settled = [claim for claim in claims if claim.verdict in (HOLDS, FAILS)]
     reasons = [uncounted(claim, claims) for claim in settled]
     kept = [claim for claim, reason in zip(settled, reasons, strict=True) if not reason]
@@ -105,4 +105,4 @@ def summary(claims: Sequence[Claim]) -> str:
     if not first:
         return text
     stand = len(together(first))
-    return f"{text} Of {count(len(first), 'headline')} {stand} stand together at 95% (Holm)."
+    return f"{text} Of {count(len(first), 'verdict')} on headlines {stand} stand together at 95% (Holm)."

@@ -105,7 +105,7 @@ def _parse(argv, options):
 
         line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", 0))]
         with contextlib.suppress(ForetrainError):  # of a study that is not there
-            _add_arguments(parsers, line.rpartition(" ")[0].split()[1:])
+            _add_arguments(parsers, re.sub(r" -\S*$", "", line.rpartition(" ")[0]).split()[1:])
         argcomplete.autocomplete(parser)  # prints what may follow and leaves
     else:
         _add_arguments(parsers, argv)

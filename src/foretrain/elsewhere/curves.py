@@ -183,7 +183,7 @@ def _curves(path, table, step_column, loss_column, epoch_steps):
         if own is None:
             raise _unclear("step_column", [*table])
         curves[run] = _curve(path, part, own, name, per)
-    return f"`{step}`" + (f", each of {per} steps" if per else ""), curves
+    return f"`{step}`" + (f", each of {per} step{'s' * (per > 1)}" if per else ""), curves
 
 
 def _quantity(name: str) -> str:

@@ -293,7 +293,7 @@ def join(stored: Mapping[str, Any], requested: Plan) -> Plan:
         repair = "Try another folder."
         if requested.study.where:
             where = shlex.quote(requested.study.where)
-            repair = f"Try another folder, or foretrain report --study {where} if its name is new."
+            repair = f"Try another folder, or, if its name is new, foretrain report with this folder and --study {where}."
         raise FolderError(
             f"Argument `out` must be a folder of study `{requested.study.name}`, but holds study `{stored['study']}`. {repair}"
         )

@@ -70,7 +70,7 @@ def test_what_only_tells_imports_nothing_slow(verb, needed):
     ("typed", "answers"),
     [
         ("foretrain ru", {"run"}),
-        ("foretrain run one-m", {"one-mode"}),
+        ("foretrain run one-mode --preset pa", {"paper"}),
         ("foretrain run routing --data dig", {"digits"}),
         ("foretrain info one-m", {"one-mode"}),
         ("foretrain export x --t", {"--to"}),

@@ -66,9 +66,8 @@ def test_every_node_is_input_hidden_or_output_and_sources_come_first(graph):
 def test_paths_beyond_the_limit_are_counted_and_refused_at_once():
     graph = ladder(200)  # 2^200 paths: listing would never end.
     assert count_paths(graph) == 2**200
-    with pytest.raises(
-        ArgumentError, match=f"`max_paths` must be .* is 50 and the graph has {2**200}"
-    ):
+    words = f"`max_paths` must be .* is 50 and the graph has {2**200}"
+    with pytest.raises(ArgumentError, match=words):
         enumerate_paths(graph, max_paths=50)
     assert len(enumerate_paths(ladder(5), max_paths=32)) == 32
 

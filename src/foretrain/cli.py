@@ -30,6 +30,7 @@ _COMPLAINTS = (
     (r"argument ([^:]+): expected .*", "have a value", "has none"),
     (r"argument ([^:]+): invalid int value: (['\"])(.*)\2", "be a whole number", r"is `\3`"),
     (r"argument ([^:]+): invalid float value: (['\"])(.*)\2", "be a number", r"is `\3`"),
+    (r"argument ([^:]+): invalid choice: '(.*?)' .choose from (.*).", r"be one of \3", r"is `\2`"),
     (r"argument ([^:]+): invalid truth value: (['\"])(.*)\2", "be true or false", r"is `\3`"),
 )
 
@@ -40,8 +41,9 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message):
         for pattern, rule, fault in _COMPLAINTS:
             if match := re.fullmatch(pattern, message):
-                several = "Put spaces between values." if re.search("value: .*,", message) else ""
-                raise argument_error(match[1], rule, match.expand(fault), several)
+                repair = "Put spaces between values." if re.search("value: .*,", message) else ""
+                repair = f"Try {self.prog} --help." if fault == "is missing" else repair
+                raise argument_error(match[1], match.expand(rule), match.expand(fault), repair)
         raise argument_error("command line", "be understood", message)
 
 
@@ -70,8 +72,8 @@ def main(argv: list[str] | None = None) -> int:
         complain(line)
         return 2
     except KeyboardInterrupt:
-        goes_on = "; the same command goes on from here" if argv[:1] in (["run"], ["sweep"]) else ""
-        complain(f"interrupted{goes_on}.")
+        goes_on = argv[:1] in (["run"], ["sweep"], ["explain"])
+        complain(f"interrupted{'; the same command goes on from here' * goes_on}.")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -107,7 +109,7 @@ def _parse(argv, options):
 
         line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", 0))]
         with contextlib.suppress(ForetrainError):  # of a study that is not there
-            _add_arguments(parsers, line.rpartition(" ")[0].split()[1:])
+            _add_arguments(parsers, re.sub(r" -\S*$", "", line.rpartition(" ")[0]).split()[1:])
         argcomplete.autocomplete(parser)  # prints what may follow and leaves
     else:
         _add_arguments(parsers, argv)
@@ -153,6 +155,8 @@ _KINDS: dict[str, dict[str, Any]] = {
         ("--measured", {"nargs": "+", "type": Path}),
         ("--registry", {"type": Path, "default": Path("registry")}),
         ("list:study", {"nargs": "?"}),
+        ("shell", {"choices": ("bash", "zsh", "fish")}),
+        ("action", {"choices": ("add", "list", "check", "render", "seal")}),
         ("targets", {"nargs": "*"}),
     )
     for name in names.split()
@@ -198,8 +202,10 @@ def _add_parameters(parser, study):
     from foretrain.plans.author import loaded
     from foretrain.plans.parameters import rules, types
 
-    parameters = loaded(study, ("study",)).Parameters
-    kinds = types(parameters)
+    known = loaded(study, ("study",))
+    parameters, kinds = known.Parameters, types(known.Parameters)
+    preset = parser._option_string_actions["--preset"]
+    preset.completer = lambda **_: ["quick", *known.presets]
     group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
     for name, rule in rules(parameters).items():
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""

@@ -165,7 +165,8 @@ def one_of(name: str, value, choices: Sequence[str]) -> str:
     if value in choices:
         return value
     quoted = ", ".join(f"`{choice}`" for choice in choices)
-    raise argument_error(name, f"be one of {quoted}", f"is {value!r}", nearest(str(value), choices))
+    near = nearest(str(value), choices).partition("Known: ")[0]  # they are named already
+    raise argument_error(name, f"be one of {quoted}", f"is {value!r}", near)
 
 
 def path_argument(name: str, value) -> Path:
@@ -200,9 +201,8 @@ def finite_array(name: str, value, *, ndim: int | None = None) -> np.ndarray:
     bad = ~np.isfinite(array)
     if bad.any():
         where = tuple(int(index) for index in np.argwhere(bad)[0])
-        raise argument_error(
-            name, "hold finite numbers", f"has {int(bad.sum())} that are not, the first at {where}"
-        )
+        got = f"has {int(bad.sum())} that are not, the first at {where}"
+        raise argument_error(name, "hold finite numbers", got)
     return array
 
 

@@ -129,9 +129,9 @@ def lookup(name: str) -> Variable:
         return Variable(name, None, meaning=meaning)
     first, second = (_own, _declared) if _own_first.get() else (_declared, _own)
     if name not in first and name not in second:
-        close = nearest(name, {*first, *second})
-        close = close if close.startswith("Did") else ""  # not a list of hundreds
-        raise VocabularyError(f"Variable `{name}` is not declared. {close}".rstrip())
+        near = nearest(name, {*first, *second}).partition("Known: ")[0]  # not a list of hundreds
+        repair = near or f'Try foretrain.study.declare("its dims", {name}="What it is.").'
+        raise VocabularyError(f"Variable `{name}` is not declared. {repair}")
     return first.get(name) or second[name]
 
 

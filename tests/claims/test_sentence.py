@@ -102,9 +102,8 @@ def test_there_are_no_more_values_than_seeds_and_those_left_out_on_purpose_are_c
         judged(lambda cell: np.ones(11))
     with pytest.raises(SentenceError, match="one number per seed"):
         judged(lambda cell: np.ones((10, 2)))
-    with pytest.raises(
-        SentenceError, match=r"test_sentence\.py, line \d+: .* each of 10 seeds, .* gave 7\. Name"
-    ):
+    words = r"test_sentence\.py, line \d+: .* each of 10 seeds, .* gave 7\. Name"
+    with pytest.raises(SentenceError, match=words):
         judged(lambda cell: np.ones(7))
     some = judged(lambda cell: np.ones(7, bool), among="runs that converge")
     assert (some.seeds, some.left_out) == (7, 3)
@@ -209,9 +208,8 @@ def test_a_seed_counts_where_both_bounds_are_known():
 
 @pytest.mark.parametrize("upto", [0.6, spread(0.6)[:3], spread(0.6) > 0, "abc", Exact(0.6)])
 def test_upper_bounds_are_as_many_and_of_the_kind_of_the_lower_ones(upto):
-    with pytest.raises(
-        SentenceError, match=r"line \d+: .* upper bounds of shape \(10,\), of dtype"
-    ):
+    words = r"line \d+: .* upper bounds of shape \(10,\), of dtype"
+    with pytest.raises(SentenceError, match=words):
         judged(lambda cell: PerSeed(spread(0.3), upto=upto), inside=(0, 1))
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import html
 import io
 import math
@@ -268,6 +269,10 @@ def test_in_a_notebook_claims_show_sentence_numbers_and_verdict_and_never_markup
     assert "A &lt;note&gt; &amp; more." in page
     assert page.count("<li data-verdict=") == len(CLAIMS)
     assert "5 claims: 2 hold" in page
+    smaller = [dataclasses.replace(claim, size={"depth": ("8", "64")}) for claim in CLAIMS]
+    assert ClaimTable(smaller)._repr_html_().count("depth 8 (document 64)") == 1
+    cells = [dataclasses.replace(smaller[0], cell={"depth": n}) for n in (8, 16)]
+    assert rows(cells)[0].details["Size"] == "depth by cell (document 64) in 2 cells"
     for claim in CLAIMS:
         page = html.unescape(claim._repr_html_())
         assert page.count("<li data-verdict") == 1

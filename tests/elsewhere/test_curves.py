@@ -76,7 +76,7 @@ FILES = Path(__file__).parents[1] / "curve_files"
 EXPECTED = tomllib.loads(FILES.with_suffix(".toml").read_text("utf-8"))
 
 
-def test_files_as_tools_write_them_are_read_on_the_right_axis_or_asked_about():
+def test_files_as_tools_write_them_are_read_on_the_right_axis_or_asked_about(tmp_path):
     for name, axis in EXPECTED["read"].items():
         result = read_measured(FILES / name, epoch_steps=8)
         assert [result.axis, result.steps[-1], np.isfinite(result.losses).all()] == [*axis, True]
@@ -84,6 +84,9 @@ def test_files_as_tools_write_them_are_read_on_the_right_axis_or_asked_about():
         with pytest.raises(ForetrainError, match=f"Try {option}"):
             read_measured(FILES / name, epoch_steps=8)
     assert {*EXPECTED["read"], *EXPECTED["asked"]} == {path.name for path in FILES.iterdir()}
+    for steps, at in ((1, [0, 1, 2]), (3, [1, 4, 7]), (4, [2, 6, 10])):  # the middle of an epoch
+        path = written(tmp_path, "epoch,loss\n0,3\n1,2\n2,1\n")
+        assert read_measured(path, epoch_steps=steps).steps.tolist() == at
     calls = read_measured(FILES / "wandb_panel_calls.csv", step_column="train/global_step")
     assert calls.steps[-1] == 55
     first = FILES / "own.jsonl"  # to 55 in steps of 5, the other from 3 to 39 in steps of 4

@@ -1,16 +1,17 @@
 """The figure of a study that measures and declares none, on grids made up here."""
 
-from dataclasses import make_dataclass
+from dataclasses import make_dataclass, replace
 
 import numpy as np
 import pytest
 import xarray as xr
 from legible import troubles
 
+from foretrain.figures.boards import boards
 from foretrain.figures.drawings import drawings
 from foretrain.figures.measurements import measurements
 from foretrain.plans.grid import Grid
-from foretrain.study import define, parameter
+from foretrain.study import define, panel, parameter
 from foretrain.vocabulary import COMPUTED, FAILED, TIME_UNIT
 
 AXES = {"law": ("gauss", "sign"), "width": (10, 30, 100)}
@@ -93,6 +94,14 @@ def test_values_of_text_are_columns_and_so_is_all_where_nothing_is_swept(laws):
     assert [artist.get_ydata().tolist() for artist in dashed(ax)] == [[1.5, 1.5]] * (len(laws) or 1)
     means = [line.get_ydata() for line in ax.get_lines() if line.get_linestyle() == "-"]
     np.testing.assert_allclose(np.ravel(means), np.ravel(whole.simulation["late"].mean("seed")))
+
+
+def test_what_is_measured_of_a_network_beside_it_is_no_theory_of_it():
+    whole = grid({"width": (10, 20)})
+    whole = replace(whole, variants={"other": whole.simulation})
+    shown = panel({"own": lambda c: c.late, "other": lambda c: c["other"].late}, x="width")
+    (board,) = boards(shown, whole)
+    assert [line.theory is None for line in board.lines] == [False, True]
 
 
 def test_of_a_run_that_was_lost_nothing_is_drawn():

@@ -139,9 +139,8 @@ def test_few_x_have_marks_and_the_band_of_one_is_a_bar(samples):
 
 def test_samples_that_do_not_fit_are_refused(samples):
     _, ax = panels()
-    with pytest.raises(
-        ArgumentError, match=r"`samples` must have shape \(seed, 4\), but has shape"
-    ):
+    words = r"`samples` must have shape \(seed, 4\), but has shape"
+    with pytest.raises(ArgumentError, match=words):
         seed_band(ax, np.arange(4), samples)
     with pytest.raises(ArgumentError, match="`samples` must have a dim `seed`"):
         seed_band(ax, np.arange(5), xr.DataArray(samples, dims=("run", "step")))

@@ -27,7 +27,7 @@ def test_the_study_itself_lacks_nothing(study, tmp_path):
 
 def test_a_slider_of_no_parameter_is_found_by_check_with_the_nearest(study):
     (line,) = check(study('SOURCE = "own"', 'SOURCE = "own"\nEXPLORE = ("scael",)'))
-    assert line.endswith("but names `scael`. Did you mean `scale`?")
+    assert line.endswith("but is 'scael'. Did you mean `scale`?")
 
 
 def test_a_misspelt_network_is_found_by_check_and_a_theory_that_is_nan_is_the_reason(

@@ -89,6 +89,7 @@ def test_functions_make_a_study_that_workers_run_while_it_predicts_once(tmp_path
         for n in (1, 2)
     ]
     assert threads == [False, False, True]
+    assert results[0].plan.study is study
     assert results[0].theory.equals(results[1].theory)
     item, two = (result.simulation["loss"].values for result in results)
     np.testing.assert_array_equal(item, two)

@@ -96,7 +96,6 @@ def test_a_manifest_that_holds_no_plan_is_refused_in_one_line(stored, message):
 
 
 def test_a_stored_plan_of_an_unknown_study_cannot_be_used():
-    with pytest.raises(
-        FolderError, match=r"`one-mood` of this folder is none of the catalogue: .* Try"
-    ):
+    words = r"`one-mood` of this folder is none of the catalogue: .* Try"
+    with pytest.raises(FolderError, match=words):
         plan.plan_from_dict({**STORED, "study": "one-mood"})

@@ -100,9 +100,8 @@ def test_a_prediction_from_another_start_is_found_to_differ(trained):
 
 def test_a_rate_at_which_descent_diverges_is_refused(trained):
     data, prediction, _ = trained
-    with pytest.raises(
-        ArgumentError, match=r"`learning_rate` must be below .*, 2 over the largest"
-    ):
+    words = r"`learning_rate` must be below .*, 2 over the largest"
+    with pytest.raises(ArgumentError, match=words):
         train_beside(prediction, data, 2, learning_rate=2.1 / prediction.curvature)
 
 

@@ -147,9 +147,8 @@ def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_without_a_le
 ):
     for old, new in (("holds", "fails"), ("holds", "inconclusive")):
         path = planted(tmp_path, again, f'verdict = "{old}', f'verdict = "{new}')
-        with pytest.raises(
-            StoreError, match=f"`{new}` does not follow from the numbers of `closed-form`"
-        ):
+        words = f"`{new}` does not follow from the numbers of `closed-form`"
+        with pytest.raises(StoreError, match=words):
             read(path)
 
 

@@ -38,11 +38,14 @@ def pair(tmp_path):
     return first, second
 
 
-def test_what_was_asked_differently_is_told_and_nothing_else(pair):
+def test_what_was_asked_differently_is_told_and_nothing_else(pair, tmp_path):
     comparison = compare(*pair)
     assert comparison.differences == (("init_scale", "0.1", "0.2"), ("seeds", "3", "4"))
     assert compare(pair[0], pair[0]).differences == ()
-    assert "Nothing was asked differently." in str(compare(pair[0], pair[0]))
+    left = [sample("x", [1.0], (-9, 0), reason="one seed says nothing")]
+    same = str(compare(*(stored(tmp_path / name, left) for name in "cd")))
+    assert "Nothing was asked differently." in same
+    assert same.count("one seed says nothing") == 1
 
 
 def test_verdicts_that_differ_come_first_and_are_counted(pair, capsys):

@@ -185,9 +185,8 @@ def test_data_that_no_frames_diagonalise_are_refused_with_the_residual():
     approximate = find_reduction(statistics, approximate=True)
     residual = approximate.residual
     assert 1e-3 < residual < 0.3  # Sampling noise, about 200^(-1/2) = 0.07.
-    with pytest.raises(
-        ReductionError, match=f"off-diagonal mass is {residual:.3g}, above the tolerance 1e-08"
-    ):
+    words = f"off-diagonal mass is {residual:.3g}, above the tolerance 1e-08"
+    with pytest.raises(ReductionError, match=words):
         find_reduction(statistics)
     assert find_reduction(statistics, tolerance=2 * residual).residual == residual
 

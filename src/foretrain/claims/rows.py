@@ -113,6 +113,8 @@ def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float)
     first = headlines(rows)
     lost = ", all diverged" if set(runs or ()) == {"diverged"} else ""
     start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
+    if not first:
+        return start and f"{start[:-2]}."
     if all(row.verdict == HOLDS for row in first):
         return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
     return f"{start}{count(len(first), 'headline')}, {tally(first, 1)}."
@@ -340,6 +342,8 @@ def _size(group) -> str:
     if None in sizes:
         return "not compared with the document's, for which the study has no preset `paper`"
     differ = {name: values for size in sizes for name, values in (size or {}).items()}
+    for name in group.claims[0].cell if len(sizes) > 1 else ():
+        differ |= {name: ("by cell", differ[name][1])} if name in differ else {}
     if not differ:
         return "that of the document"
     several = f" in {count(sum(map(bool, sizes)), 'cell')}" if len(sizes) > 1 else ""

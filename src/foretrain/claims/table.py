@@ -78,7 +78,7 @@ class ClaimTable(Sequence):
 
         `runs` maps the outcome of runs to their number, `seconds` is what they took, `details` as of `format`.
         """
-        if self._claims and runs:
+        if runs:
             print_folded(finding(alike(rows(self._claims))[1], runs, seconds))
         self._render(sys.stdout, columns(), details, sys.stdout.encoding, color_system="auto")
 
@@ -124,8 +124,9 @@ class ClaimTable(Sequence):
         return pd.DataFrame.from_records(records).set_index("label") if records else pd.DataFrame()
 
     def _repr_html_(self) -> str:
-        ranked = by_rank(rows(self._claims))
-        return markup.render("claims/notebook.html", tally=self.tally(), ranked=ranked)
+        size, every = alike(rows(self._claims))
+        lines = (self.tally(), *filter(None, [size]))
+        return markup.render("claims/notebook.html", lines=lines, ranked=by_rank(every))
 
 
 def _face(claim: Claim) -> str:

@@ -98,10 +98,7 @@ COMMANDS = {
     "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
     "explain": (_explain, "why a network of one's own does not do what theory says"),
     "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),
-    "compare": (
-        _compare,
-        "two folders of results side by side, or measured curves and a prediction",
-    ),
+    "compare": (_compare, "two results side by side, or measured curves and a prediction"),
 }
 ARGUMENTS = {
     "predict": {

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from foretrain.errors import argument_error, one_of
+from foretrain.errors import argument_error
 from foretrain.words import count, duration, laid, print_text, room
 
 
@@ -161,7 +161,7 @@ def _wanted(arguments, what):
 
 def _registry(arguments):
     actions = {"add": _add, "list": _list, "check": _check, "render": _render, "seal": _seal}
-    return actions[one_of("action", arguments.action, list(actions))](arguments)
+    return actions[arguments.action](arguments)
 
 
 _REGISTRY = "its folder; default `registry`, or where there is none the one that foretrain carries"

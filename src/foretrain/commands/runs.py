@@ -17,8 +17,7 @@ _JUDGED = {
     "--check": "exit with 1 if a claim fails",
 }
 _RUN = {"--explain": "print what would run, seconds and memory, and leave"} | _JUDGED
-# A script of shards says these itself.
-_OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")
+_OF_SHARD = ("out", "workers", "shard", "scheduler", "quiet")  # which the script of shards says
 
 
 def _run(arguments):

@@ -4,7 +4,7 @@ import dataclasses
 import shlex
 
 import foretrain
-from foretrain.errors import argument_error, not_installed, one_of
+from foretrain.errors import argument_error, not_installed
 from foretrain.words import columns, duration, print_json, print_text, room
 
 STUDY = "name of a study, see `foretrain list`, or path of one of your own"
@@ -70,8 +70,7 @@ def _completion(arguments):
         from argcomplete.shell_integration import shellcode
     except ImportError:
         raise not_installed("Completion", "argcomplete", "completion") from None
-    shell = one_of("shell", arguments.shell, ("bash", "zsh", "fish"))
-    print(shellcode(["foretrain"], shell=shell))
+    print(shellcode(["foretrain"], shell=arguments.shell))
 
 
 COMMANDS = {

@@ -183,7 +183,7 @@ def _curves(path, table, step_column, loss_column, epoch_steps):
         if own is None:
             raise _unclear("step_column", [*table])
         curves[run] = _curve(path, part, own, name, per)
-    return f"`{step}`" + (f", each of {per} steps" if per else ""), curves
+    return f"`{step}`" + (f", each of {per} step{'s' * (per > 1)}" if per else ""), curves
 
 
 def _quantity(name: str) -> str:
@@ -232,7 +232,7 @@ def _curve(path, table, step, loss, epoch_steps) -> dict[int, float]:
     if epoch_steps is not None:
         whole = (steps == np.round(steps)).all()
         middle = (0.5 if 0 in steps else -0.5) if whole else 0.0
-        steps = np.round((steps + middle) * epoch_steps)
+        steps = np.floor((steps + middle) * epoch_steps + (0 if whole else 0.5))
     odd = steps[~((steps == np.round(steps)) & (steps >= 0) & (steps < _MOST))]
     if odd.size:
         rule = "hold whole numbers of steps"

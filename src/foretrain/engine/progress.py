@@ -56,9 +56,9 @@ class RemainingTime:
 def describe(now: Progress) -> str:
     """Return the work that is left, in a line: printed before a long sweep."""
     left = now.total - now.stored
-    text = f"{left} runs to compute"
+    text = f"{count(left, 'run')} to compute"
     if now.trains:
         programs = count(now.groups, "program")
-        text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile"
+        text = f"{count(left, 'run')}, about {now.predicted_steps:.2g} steps, {programs} to compile"
     known = f" ({now.stored} runs were found done)" if now.stored else ""
     return f"{text}, {now.places}{known}."

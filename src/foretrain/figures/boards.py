@@ -54,9 +54,7 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     if panel.across in known:
         values = list(curves.some(part.values(panel.across), panel.most).values())
         names = _named(part, panel.across, values)
-        places = [
-            (name, {panel.across: value}, {}) for name, value in zip(names, values, strict=True)
-        ]
+        places = [(name, {panel.across: v}, {}) for name, v in zip(names, values, strict=True)]
     else:
         places = [(title, {}, at) for title, at in _dims(panel, part)]
     for title, chosen, at in places:
@@ -201,7 +199,8 @@ def _theory(panel: Panel, quantity, cell: Cell) -> xr.DataArray | None:
         return None
     if callable(chosen):
         return _evaluated(chosen, cell)
-    return _evaluated(quantity, cell.of(THEORY))
+    values = _evaluated(quantity, cell.of(THEORY))  # of what it measures there is no theory
+    return values if all(name.startswith(f"{THEORY}/") for name in cell.reads) else None
 
 
 def _per_seed(values: xr.DataArray) -> np.ndarray:

@@ -182,14 +182,14 @@ def _scale(axis, set_scale, values):
         set_scale("log")
     some = values[:: max(1, -(-(len(values) - 1) // (most - 1)))]
     if axis.axis_name == "x":
-        some = _distinct(some, np.log if _is_geometric(values) else np.asarray)
+        some = _distinct(some, np.log if _is_geometric(values) else np.asarray, axis)
     axis.set_ticks(some, [f"{value:.3g}" for value in some])
     axis.set_minor_locator(NullLocator())
 
 
-def _distinct(values, scale) -> list[float]:
-    places = scale(values)
-    places = (places - places[0]) / (places[-1] - places[0])
+def _distinct(values, scale, axis) -> list[float]:
+    low, high = scale(axis.get_view_interval())
+    places = (scale(values) - low) / (high - low)
     wide = np.array([0.027 * len(f"{value:.3g}") for value in values])
     for every in range(1, len(values)):
         gaps = np.diff(places[::every]) - wide[::every][1:] - wide[::every][:-1]
@@ -231,8 +231,7 @@ def _caption(drawn, number) -> str:
         text += " Marks at the lower edge stand where nothing was measured."
     if 2 in kinds:
         text += " Colour is the measured value; grey cells have none. Lines part what is allowed from what is not."
-    text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive, dashes those in which it"
-    text += " is not claimed."
+    text += " Crosses mark cells where the claim fails, dots where it is inconclusive, dashes where it is not claimed."
     fixed = dict.fromkeys(name for panel in drawn for name in panel.fixed)
     if fixed:
         text += f" Axes that a panel does not show ({', '.join(fixed)}) are at the first value it was judged at."

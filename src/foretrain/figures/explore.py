@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.claims.sentence import Sentence
+from foretrain.errors import one_of
 from foretrain.figures.live import LINES, numbers
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import clean, rules
@@ -31,7 +32,8 @@ def explore(
     axes = {name: values[next(iter(curves.some(values, 1)))] for name, values in grid.axes.items()}
     cell, view = grid.at(axes), board["cells"].get(",".join("0" for _ in axes))
     parameters = (study.part("study") or {}).get("EXPLORE", ())
-    parameters = [name for name in parameters if getattr(cell.parameters, name) > 0]
+    here, known = cell.parameters, [*rules(study.Parameters)]
+    parameters = [n for n in parameters if getattr(here, one_of("EXPLORE", n, known)) > 0]
     if not (view and parameters):
         return {}
     names = [variable["name"] for variable in board["variables"]]

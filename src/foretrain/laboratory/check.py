@@ -16,7 +16,7 @@ from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import completed
 from foretrain.engine.host import by_step, computed
 from foretrain.engine.traced import traced
-from foretrain.errors import ForetrainError, nearest
+from foretrain.errors import ForetrainError, nearest, one_of
 from foretrain.laboratory.judge import reason
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans.author import loaded, words
@@ -80,12 +80,9 @@ def _lacks(study: Study, plan: Plan) -> Problems:
             lines.append(f"{what}: {error if whole else place(error)}")
         return None
 
+    numeric = [name for name, kind in types(study.Parameters).items() if kind in (int, float)]
     for name in (study.part("study") or {}).get("EXPLORE", ()):
-        if types(study.Parameters).get(name) not in (int, float):
-            repair = nearest(name, rules(study.Parameters))
-            lines.append(
-                f"`EXPLORE` must name numbers of `Parameters`, but names `{name}`. {repair}"
-            )
+        attempt("sliders", partial(one_of, "EXPLORE", name, numeric))
     attempt("variants", lambda: _variants(study, p))
     observed = attempt("program", lambda: traced(study, p, partial(_inputs, study, p, 0))) or {}
     sizes: dict[str, int] = {}

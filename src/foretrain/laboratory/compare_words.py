@@ -6,7 +6,7 @@ from functools import partial
 from foretrain.claims import markup
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import HEADLINE
-from foretrain.claims.rows import by_rank, named, open_reasons, rows
+from foretrain.claims.rows import alike, by_rank, named, open_reasons, rows
 from foretrain.figures import Drawing, finished
 from foretrain.figures.live import live
 from foretrain.figures.overlaid import overlaid
@@ -28,9 +28,10 @@ def answer(comparison: Comparison) -> Answer:
     differ = f"{count(len(changed), 'verdict')} of {len(comparison.claims)} {'differs' if len(changed) == 1 else 'differ'}"
     head = [differ + (f"; {left} more claims have the same verdict in both." if left else ".")]
     head += [f"{side}: {folder}" for side, folder in zip(_SIDES, comparison.folders, strict=True)]
-    for side, summary in zip(_SIDES, comparison.summaries, strict=True):
-        reasons = open_reasons(rows(summary.claims)).items()
-        head += [f"{side}: inconclusive ({named(labels)}): {reason}." for reason, labels in reasons]
+    first, second = (open_reasons(alike(rows(s.claims))[1]) for s in comparison.summaries)
+    sides = {"both": first} if first == second else {"first": first, "second": second}
+    for side, reasons in sides.items():
+        head += [f"{side}: inconclusive ({named(reasons[why])}): {why}." for why in reasons]
     if not comparison.differences:
         head.append("Nothing was asked differently.")
     lines = [

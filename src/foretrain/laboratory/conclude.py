@@ -17,7 +17,7 @@ from foretrain.errors import FolderError, StoreError
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import TheoryOf, labelled, theory_of
-from foretrain.laboratory.opened import opened
+from foretrain.laboratory.opened import StudyResult, opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.command import command
@@ -30,7 +30,7 @@ from foretrain.results.files import append_log, disk_errors
 from foretrain.results.journal import Scan, scan
 from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest
-from foretrain.results.result import Result, make_tree, open_result
+from foretrain.results.result import make_tree, open_result
 from foretrain.results.root import MANIFEST, altered
 from foretrain.results.store import NAME, attributes, begin_tree
 from foretrain.results.summary import Summary, read_summary, versions, write_summary
@@ -45,7 +45,7 @@ def conclude(
     *,
     tell: Tell = silent,
     theory: TheoryOf = theory_of,
-) -> Result:
+) -> StudyResult:
     """Fold what was run, predict, judge, and write store, summary, figures and page.
 
     What raises on the way is a line of the page, with its traceback in ``log.txt``, and costs nothing else. Store and summary

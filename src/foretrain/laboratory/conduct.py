@@ -25,7 +25,7 @@ from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.elsewhere import take
 from foretrain.laboratory.labelled import early_theory
-from foretrain.laboratory.opened import opened
+from foretrain.laboratory.opened import StudyResult, opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, stages, training
 from foretrain.plans.author import loaded
@@ -36,7 +36,6 @@ from foretrain.plans.study import Study
 from foretrain.results.files import warnings_logged
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import check_writable, claim_folder, read_manifest
-from foretrain.results.result import Result
 from foretrain.results.root import altered
 from foretrain.results.summary import read_summary
 from foretrain.tasks.data_files import VARIABLE as DATA_VARIABLE
@@ -45,7 +44,7 @@ from foretrain.words import count, say
 
 
 @documented()
-def run(study: str | Path | Study, **parameters: Any) -> Result | None:
+def run(study: str | Path | Study, **parameters: Any) -> StudyResult | None:
     """Run a study: train what is not yet trained, predict, judge its claims and write the page.
 
     Args:
@@ -72,11 +71,11 @@ def run(study: str | Path | Study, **parameters: Any) -> Result | None:
     options, values = split(parameters)
     with data_from(options.data_dir, options.out):
         plan = make_plan(study, values, **options.of_plan)
-    return _with_troubles(conduct(plan, options))
+    return _with_troubles(conduct(plan, options), plan)
 
 
 @documented(*OF_GRID)
-def sweep(config: str | Path, **options: Any) -> Result | None:
+def sweep(config: str | Path, **options: Any) -> StudyResult | None:
     r"""Run the grid that a TOML file describes, and return its result as `run` does.
 
     Args:
@@ -94,11 +93,12 @@ def sweep(config: str | Path, **options: Any) -> Result | None:
     chosen = only(options, OF_GRID)
     with data_from(chosen.data_dir, chosen.out):
         plan, folder = read_sweep(config, chosen.yes)
-    return _with_troubles(conduct(plan, replace(chosen, out=chosen.out or folder)))
+    return _with_troubles(conduct(plan, replace(chosen, out=chosen.out or folder)), plan)
 
 
-def _with_troubles(result: Result | None) -> Result | None:
+def _with_troubles(result: StudyResult | None, plan: Plan) -> StudyResult | None:
     if result is not None and result.path is not None:
+        result.study = plan.study
         for line in troubles(result.path):
             say(line)
     return result
@@ -109,7 +109,7 @@ def troubles(folder: Path) -> list[str]:
     summary = read_summary(folder)
     lines = [f"{line} See {folder / 'log.txt'}." for line in summary.problems]
     if lost := summary.lost:
-        reason = next(iter(summary.failures.values()), "they are missing")
+        reason = next(iter(summary.failures.values()), "they are missing; run it again.")
         where = folder / ("log.txt" if summary.failures else "summary.json")
         lines.append(f"{count(lost, 'run was', 'runs were')} lost: {reason} See {where}.")
     if diverged := summary.runs.get("diverged", 0):
@@ -124,7 +124,7 @@ def folder_of(plan: Plan, out: str | Path | None) -> Path:
     return path_argument("out", out) if out else Path("runs") / own
 
 
-def conduct(plan: Plan, options: Options) -> Result | None:
+def conduct(plan: Plan, options: Options) -> StudyResult | None:
     """Run a plan in a folder and conclude it; see `run`."""
     refuse_optimized_python()
     how, part = execution_options(options), part_of(options.shard)
@@ -258,7 +258,7 @@ def _failed(journal: Scan) -> set[str]:
     return {journal.identities[number] for number in np.flatnonzero(journal.outcomes == FAILED)}
 
 
-def _finished(folder: Path, plan: Plan, journal: Scan) -> Result | None:
+def _finished(folder: Path, plan: Plan, journal: Scan) -> StudyResult | None:
     """Return the result of a plan that is done; None where runs or anything made from them are missing or damaged."""
     parts = ("summary.json", "results.zarr", "report.html")
     complete = all((folder / name).exists() for name in parts)
@@ -288,7 +288,7 @@ def part_of(value: Any) -> tuple[int, int]:
 
 def rebuild(
     folder: str | Path, study: str | Path | Study | None = None, *, quiet: bool = True
-) -> Result:
+) -> StudyResult:
     """Fold, judge and draw again from what a folder holds, without training; without a plan there only the page.
 
     Args:
@@ -316,6 +316,7 @@ def rebuild(
         refuse_other_runs(stored, plan.study, folder)
     with data_from(None, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
         result = conclude(folder, plan, "", 0.0, tell=tell)
+    result.study = plan.study
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)
         others = sorted(journal.codes.keys() - {code := plan.study.code, ""})

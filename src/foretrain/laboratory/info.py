@@ -149,8 +149,8 @@ def _details(facts: Info, width: int) -> list[str]:
         allowed = f" Allowed: {interval(*claim['allowed'])}." if claim["allowed"] else ""
         text = f"{claim['sentence']}{allowed} {claim['why']} {claim['source']}"
         lines += [f"  {claim['id']}", fold(text, width, " " * 6, " " * 6)]
-    lines += ["", *(fold(line, width, "", "    ") for line in facts.get("needs", ()))]
-    lines += ["", "Parameters (default)"]
+    needs = [fold(line, width, "", "    ") for line in facts.get("needs", ())]
+    lines += ["", *needs, *[""][: len(needs)], "Parameters (default)"]
     for name, rule in facts["parameters"].items():
         options = f" ({', '.join(rule['choices'])})" if rule["choices"] else ""
         text = fold(f"{rule['meaning']}{options}", width, " " * 6, " " * 6)

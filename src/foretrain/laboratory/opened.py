@@ -16,6 +16,7 @@ from foretrain.laboratory.judge import any_run
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, plan_from_dict
+from foretrain.plans.study import Study
 from foretrain.results.result import Result, open_result
 from foretrain.results.root import STORE, altered, warnings
 from foretrain.words import say
@@ -23,6 +24,8 @@ from foretrain.words import say
 
 class StudyResult(Result):
     """A result that knows its study: its figures have names, and any variable over steps can be drawn."""
+
+    study: Study | None = None  # that was run just now; else the folder's
 
     @property
     def figures(self) -> dict[str, str]:
@@ -92,7 +95,7 @@ class StudyResult(Result):
         """Its plan; None, with a line that says why, where the study has moved, is gone or may not be run."""
         try:
             stored = None if self.path is None else home.stored_plan(self.path)
-            return None if stored is None else plan_from_dict(stored)
+            return None if stored is None else plan_from_dict(stored, self.study)
         except ForetrainError as error:
             say(f"{self.path}: the figures of its study are not drawn anew. {error}")
             return None

@@ -84,7 +84,8 @@ def _known(name: str) -> Study:
 def load_by_name(name: str) -> Study:
     """The study of a name in a file that may be anybody's: never the code at a path; raises `ArgumentError` for others."""
     if name not in names():
-        own = f"Did you mean `{name}.py`?" if os.path.isfile(f"{name}.py") else ""
+        near = {f"{name}.py": f"{name}.py", f"./{name}": os.path.join(name, "study.py")}
+        own = next((f"Did you mean `{path}`?" for path in near if os.path.isfile(near[path])), "")
         raise argument_error("study", "name a study", f"is `{name}`", own or nearest(name, names()))
     return _known(name)
 

@@ -292,10 +292,8 @@ def join(stored: Mapping[str, Any], requested: Plan) -> Plan:
     if stored["study"] != requested.study.name:
         repair = "Try another folder."
         if requested.study.where:
-            repair = (
-                f"Try another folder, or, if it is that study under a new name, first foretrain report with this folder and "
-                f"--study {shlex.quote(requested.study.where)}."
-            )
+            where = shlex.quote(requested.study.where)
+            repair = f"Try another folder, or, if its name is new, foretrain report with this folder and --study {where}."
         raise FolderError(
             f"Argument `out` must be a folder of study `{requested.study.name}`, but holds study `{stored['study']}`. {repair}"
         )

@@ -67,13 +67,9 @@ def held_to_end(runs, outcome, place) -> np.ndarray:
     ended = np.isin(outcome.isel(place, missing_dims="ignore").values, (CONVERGED, STALLED))
     if ended.shape != runs.shape[:1]:
         return runs
-    runs = runs.copy()
-    for seed in np.flatnonzero(ended):
-        run = runs[seed]
-        known = np.flatnonzero(np.isfinite(run))
-        if known.size:
-            run[known[-1] + 1 :] = run[known[-1]]
-    return runs
+    last = runs.shape[1] - 1 - np.isfinite(runs)[:, ::-1].argmax(1)[:, None]
+    after = ended[:, None] & (np.arange(runs.shape[1]) > last)
+    return np.where(after, np.take_along_axis(runs, last, 1), runs)
 
 
 def predictions(theory, variable, place) -> np.ndarray | None:

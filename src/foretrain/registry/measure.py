@@ -126,7 +126,6 @@ def commit_of_package() -> str:
     """
     if git(_PACKAGE, "status", "--porcelain", "--", "."):
         raise FolderError(
-            f"The sources in {_PACKAGE} have changes that no commit holds, so that no one could judge so again. Commit them, "
-            "then add."
+            f"The sources in {_PACKAGE} have changes that no commit holds. Commit them, then add."
         )
     return git(_PACKAGE, "log", "-1", "--format=%h", "--abbrev=10", "--", ".")

@@ -133,8 +133,7 @@ def records(folder: Path, study: str = "*") -> list[Record]:
     """
     if not folder.is_dir():
         raise FolderError(
-            f"There is no registry in {folder}: it stands in foretrain's repository, beside `src`. Try the command there, or "
-            "name its folder with --registry."
+            f"There is no registry in {folder}: it stands in foretrain's repository. Try the command there, or --registry."
         )
     paths = [*folder.glob(f"{study}/*.toml")]
     known = map(read, paths)

@@ -104,8 +104,8 @@ def read_summary(folder: Path) -> Summary:
         content = read_file(path, decode.MOST_SUMMARY)
     except FileNotFoundError as error:
         what = "holds none" if Path(folder).exists() else "does not exist"
-        if (read_manifest(folder) or {}).get("plan", {}).get("study") == "explain":
-            what = "holds those of foretrain explain, which prints them again if it is called as before"
+        if (read_manifest(folder) or {}).get("plan"):
+            what = "holds runs alone, with which the command that made them goes on"
         raise FolderError(f"Argument `folder` must hold results, but {folder} {what}.") from error
     except OSError as error:
         raise unreadable(path, error) from error

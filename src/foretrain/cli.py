@@ -204,8 +204,7 @@ def _add_parameters(parser, study):
 
     known = loaded(study, ("study",))
     parameters, kinds = known.Parameters, types(known.Parameters)
-    preset = parser._option_string_actions["--preset"]
-    preset.completer = lambda **_: ["quick", *known.presets]
+    parser._option_string_actions["--preset"].completer = lambda **_: ["quick", *known.presets]
     group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
     for name, rule in rules(parameters).items():
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""

@@ -124,25 +124,20 @@ def test_what_is_beyond_the_memory_of_a_worker_is_refused_before_it_is_made():
     assert np.ones(10**6).all()
 
 
-DESCENT = Completed(
-    init=lambda inputs: inputs["w"],
-    step=lambda inputs, w: w - (inputs["x"].T @ (inputs["x"] @ w)),
-    observe=lambda inputs, w: {},
-    done=lambda inputs, w, observed: np.int8(0),
-    finish=lambda inputs, w: {},
-    observe_every=1,
-    precision="float32",
-)
-
-
-def test_the_largest_product_of_a_step_is_counted_unless_lanes_move_in_turn():
+def test_the_largest_product_of_a_step_is_counted_and_a_step_that_fills_a_core_gets_few_lanes():
+    program = Completed(
+        init=lambda inputs: inputs["w"],
+        step=lambda inputs, w: w - (inputs["x"].T @ (inputs["x"] @ w)),
+        observe=lambda inputs, w: {},
+        done=lambda inputs, w, observed: np.int8(0),
+        finish=lambda inputs, w: {},
+        observe_every=1,
+        precision="float32",
+    )
     inputs = {"x": jnp.zeros((1000, 3)), "w": jnp.zeros((3, 50))}
     product = 4 * (1000 * 3 + 3 * 50 + 1000 * 50)
-    whole = bytes_per_lane(DESCENT, inputs, {}, 5)
-    assert whole - bytes_per_lane(replace(DESCENT, in_turn=True), inputs, {}, 5) == product
-
-
-@pytest.mark.parametrize(("rows", "lanes"), [(100, 15), (1000, 3)])
-def test_a_step_that_keeps_a_core_busy_by_itself_gets_the_fewest_lanes(rows, lanes):
-    sample = Passenger("", {"x": jnp.zeros((rows, 3)), "w": jnp.zeros((3, 50)), "max_steps": 9})
-    assert choose_lanes(DESCENT, sample, {}, runs=15, steps=0.0, workers=1) == (lanes, 0.0)
+    whole = bytes_per_lane(program, inputs, {}, 5)
+    assert whole - bytes_per_lane(replace(program, in_turn=True), inputs, {}, 5) == product
+    for rows, lanes in ((100, 15), (1000, 3)):
+        sample = Passenger("", {"x": jnp.zeros((rows, 3)), "w": inputs["w"], "max_steps": 9})
+        assert choose_lanes(program, sample, {}, runs=15, steps=0.0, workers=1) == (lanes, 0.0)

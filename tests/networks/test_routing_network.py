@@ -12,8 +12,6 @@ from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.effective_samples import compress
 from foretrain.theory.pathways.race_routes import descent
 
-LAWS = ["orthogonal", "xavier", "gaussian"]
-
 
 def random_problem(seed, domains, samples=30, inputs=5, outputs=3, hidden=6):
     random = np.random.default_rng(seed)
@@ -90,7 +88,7 @@ def test_flow_conserves_incoming_minus_outgoing_covariance_at_both_hidden_layers
     assert np.abs(incoming).max() > 1e-3 * size
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", ["orthogonal", "xavier", "gaussian"])
 def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
     size = (3, 64, 20, 7)
     small = network.random_weights(jax.random.key(0), *size, 0.1, law=law)

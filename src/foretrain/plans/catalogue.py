@@ -62,7 +62,9 @@ def load(study: str | Path | Study) -> Study:
         return _from_path(Path(study))
     if not isinstance(study, str):
         raise argument_error("study", "name a study or the file of one", f"is {study!r}")
-    return load_by_name(study)
+    near = {f"{study}.py": f"{study}.py", f"./{study}": os.path.join(study, "study.py")}
+    own = (f"Did you mean `{path}`?" for path in near if os.path.isfile(near[path]))
+    return load_by_name(study, next(own, ""))
 
 
 @cache
@@ -81,12 +83,11 @@ def _known(name: str) -> Study:
     )
 
 
-def load_by_name(name: str) -> Study:
+def load_by_name(name: str, repair: str = "") -> Study:
     """The study of a name in a file that may be anybody's: never the code at a path; raises `ArgumentError` for others."""
     if name not in names():
-        near = {f"{name}.py": f"{name}.py", f"./{name}": os.path.join(name, "study.py")}
-        own = next((f"Did you mean `{path}`?" for path in near if os.path.isfile(near[path])), "")
-        raise argument_error("study", "name a study", f"is `{name}`", own or nearest(name, names()))
+        got = f"is `{name}`"
+        raise argument_error("study", "name a study", got, repair or nearest(name, names()))
     return _known(name)
 
 

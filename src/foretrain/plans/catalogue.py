@@ -83,11 +83,10 @@ def _known(name: str) -> Study:
     )
 
 
-def load_by_name(name: str, repair: str = "") -> Study:
+def load_by_name(name: str, own: str = "") -> Study:
     """The study of a name in a file that may be anybody's: never the code at a path; raises `ArgumentError` for others."""
     if name not in names():
-        got = f"is `{name}`"
-        raise argument_error("study", "name a study", got, repair or nearest(name, names()))
+        raise argument_error("study", "name a study", f"is `{name}`", own or nearest(name, names()))
     return _known(name)
 
 

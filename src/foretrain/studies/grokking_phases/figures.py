@@ -41,7 +41,7 @@ def draw_phases(grid):
     for ax in (left, right):
         for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
             values = c.values(name)
-            every = max(1, len(values) // 5)
+            every = max(1, len(values) // 3)
             words = [f"{value:.1g}" if value < 1 else f"{value:g}" for value in values[::every]]
             axis.set_ticks(range(0, len(values), every), words, fontsize=9.7)
             if ax is left or axis is ax.xaxis:

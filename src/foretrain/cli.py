@@ -50,9 +50,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 not all judged."""
     argv = sys.argv[1:] if argv is None else argv
-    gc.set_threshold(
-        100_000
-    )  # figures make millions of objects, few of them garbage: a tenth of their time
+    gc.set_threshold(100_000)  # figures make millions of objects, few of which are garbage
     for name in ("stdout", "stderr"):
         if (stream := getattr(sys, name)) is None:  # closed before the start, as by ``2>&-``
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))

@@ -28,7 +28,7 @@ _DIGITS = 16
 class CompilationCache:
     """The cache of this process, from when it is made until `close`.
 
-    Where the folder cannot be written nothing is kept, which costs time only.
+    Where the folder cannot be written, or has no hard links, nothing is kept or taken in, which costs time only.
     """
 
     def __init__(self):

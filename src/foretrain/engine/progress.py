@@ -16,7 +16,7 @@ class Progress:
     """A sweep at one moment."""
 
     phase: str  # "starting" (before any worker), "running", "done", or "stopped" (by an exception)
-    groups: int  # number of static signatures, each of which is compiled once per worker
+    groups: int  # number of static signatures, each of which is a program to compile
     total: int  # runs of this shard
     stored: int = 0  # those that were done before
     finished: int = 0  # those done since

@@ -19,10 +19,8 @@ _DEFAULT = {"cpu": 16, "gpu": 1024}
 _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (64, 256, 1024, 4096, 16384)}
 _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
-_FULL = 5e5  # from so many operations on the step of one lane keeps a core busy: others beside it gain nothing
-_SHARED_BYTES = (
-    10**5
-)  # from so much data on that all lanes read others gain in any case: it is read once for all
+_FULL = 5e5  # operations of a lane's step that keep a core busy: others beside it gain nothing
+_SHARED_BYTES = 10**5  # data that all lanes read: with so much they gain, as it is read once
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
 
 

@@ -89,7 +89,7 @@ def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
     assert f"Inconclusive: lost; {CUT_OFF}" in text
 
 
-def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
+def test_a_corrected_form_is_part_of_what_it_corrects_in_the_higher_rank_of_the_two():
     claims = [
         sample("a"),
         sample("b", rank="headline"),
@@ -97,8 +97,12 @@ def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two
         sample("c.again", 9.0, corrects="c"),
         sample("c", rank="control"),
     ]
-    groups = {rank: [row.id for row in some] for rank, some in by_rank(rows(claims)).items()}
-    assert groups == {"headline": ["a", "a.corrected", "b"], "detail": ["c.again", "c"]}
+    groups = {
+        rank: [[row.id for row in one.members] for one in some]
+        for rank, some in by_rank(rows(claims)).items()
+    }
+    assert groups == {"headline": [["a", "a.corrected"], ["b"]], "detail": [["c", "c.again"]]}
+    assert ClaimTable(claims).tally() == "3 claims: 2 hold, 1 fails (It is small)"
     circle = [sample("a", corrects="b"), sample("b", corrects="a")]
     assert sum(map(len, by_rank(rows(circle)).values())) == 2
 
@@ -149,11 +153,19 @@ def test_a_size_that_all_claims_share_is_said_once_and_what_corrects_follows_as_
     claims = [sample("a", **small), sample("b", corrects="a", **small), sample("c", 9.0, **small)]
     text = ClaimTable(claims).format(120)
     assert text.startswith("Size: symbols 19 (document 53).\nfails  It is small")
-    assert (text.count("symbols"), text.count("holds  More exactly: It is small")) == (1, 1)
+    assert text.count("symbols") == 1
+    # The corrected form is of the same quantity: what was measured is said once.
+    form = "allowed 0 to 2.\n       More exactly (holds): It is small: allowed 0 to 2."
+    assert f"\nholds  It is small: 1.05 (0.415 to 1.69), {form}" in text
     cells = [sample("d", cell={"rank": rank}, **small) for rank in (1, 2)]
     assert ClaimTable([*claims, *cells]).format(120).startswith("Size: symbols=19.\n")
     wrong = [sample("a", 9.0, **small), sample("b", corrects="a", **small)]
-    assert "holds  Corrected: It is small" in ClaimTable(wrong).format(120)
+    text = ClaimTable(wrong).format(120)
+    assert "\n       Corrected (holds): It is small: 1.05 (0.415 to 1.69)," in text
+    assert (
+        ClaimTable(wrong).tally()
+        == "1 claim: 1 fails, but holds corrected (It is small at symbols=19)"
+    )
 
 
 def test_the_first_line_is_what_was_run_and_which_headlines_hold(capsys):

@@ -50,7 +50,9 @@ class Row:
     measured: str  # the measured value with its unit; of several cells the smallest and largest
     ends: str  # its 95% interval; "" where there is none
     allowed: str  # what is allowed, with its unit
-    numbers: str  # all of these in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
+    read: str  # what was measured, in a line with `bounds`: "off by 1.2% (0.89 to 1.6)"
+    bounds: str  # what was predicted and is allowed: "allowed 3.6%"
+    reading: tuple  # how `read` is written, and its numbers: rows of one quantity have it in common
     spread: tuple[str, ...]  # how it was measured, in lines: interval, method, seeds
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
     outside: tuple[str, ...]  # why it is not claimed, where it is not
@@ -60,6 +62,27 @@ class Row:
     # Of several, the first of them with the worst first: label, verdict, what was measured and why.
     cells: tuple[tuple[str, str, str], ...] = ()
     more_cells: int = 0  # number of cells that are not among `cells`
+    forms: tuple["Row", ...] = ()  # its corrected forms, from `with_forms`
+
+    @property
+    def members(self) -> tuple["Row", ...]:
+        """The sentence and its corrected forms."""
+        return (self, *self.forms)
+
+    @property
+    def standing(self) -> str:
+        """The worst verdict of the sentence and its corrected forms, which is the one that counts."""
+        return min((row.verdict for row in self.members), key=WORST_FIRST.index)
+
+    @property
+    def link(self) -> str:
+        """Words between the sentence and a corrected form of it."""
+        return "More exactly" if self.verdict == HOLDS else "Corrected"
+
+    @property
+    def numbers(self) -> str:
+        """All numbers in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"."""
+        return f"{self.read}, {self.bounds}"
 
     @property
     def phrase(self) -> str:
@@ -72,39 +95,58 @@ def rows(claims: Iterable[Claim]) -> list[Row]:
     return [_row(group) for group in gather(claims)]
 
 
-def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rank to its rows, headlines first; ranks without a row are left out.
-
-    A corrected form follows what it corrects, in the higher of their ranks. Within a rank those that fail come first. Where
-    a study has no headline, its first details are shown in their place.
-    """
-    known = {row.id: row for row in rows}
+def with_forms(rows: Sequence[Row]) -> list[Row]:
+    """The rows of sentences that correct none of the others, each with its corrected forms."""
+    known = {row.id: row for row in members(rows)}
     families: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in known.values():
         root, visited = row, {row.id}
         while root.corrects in known and root.corrects not in visited:
             root = known[root.corrects]
             visited.add(root.id)
         families.setdefault(root.id, []).append(row)
-    groups: dict[str, list[list[Row]]] = {rank: [] for rank in RANKS}
-    for family in families.values():
-        groups[min((row.rank for row in family), key=RANKS.index)].append(family)
+    return [
+        replace(known[root], forms=tuple(row for row in some if row.id != root))
+        for root, some in families.items()
+    ]
+
+
+def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rank to its rows, headlines first, each with its corrected forms in the highest of their ranks; no rank without a row.
+
+    Within a rank those that fail come first. Where a study has no headline, its first details are shown in their place.
+    """
+    groups: dict[str, list[Row]] = {rank: [] for rank in RANKS}
+    for row in with_forms(rows):
+        groups[min((one.rank for one in row.members), key=RANKS.index)].append(row)
     if not groups[HEADLINE]:
         details = groups[DETAIL]
         groups[HEADLINE], groups[DETAIL] = details[:_MOST_HEADLINES], details[_MOST_HEADLINES:]
-    for families_of_rank in groups.values():
-        families_of_rank.sort(key=lambda some: min(WORST_FIRST.index(row.verdict) for row in some))
-    return {rank: [row for group in some for row in group] for rank, some in groups.items() if some}
+    for some in groups.values():
+        some.sort(key=lambda row: WORST_FIRST.index(row.standing))
+    return {rank: some for rank, some in groups.items() if some}
+
+
+def members(rows: Iterable[Row]) -> list[Row]:
+    """The rows and their corrected forms, one after the other."""
+    return [member for row in rows for member in row.members]
 
 
 def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
-    """Count sentences by verdict, and name `most` of those that fail: "21 hold, 1 fails (The last layer has a circle)"."""
+    """Count rows by `Row.standing`, and name `most` that fail: "5 hold, 1 fails, but holds corrected (It is small)"."""
     parts = []
     for verdict in VERDICTS:
-        here = [_words_of(row) for row in rows if row.verdict == verdict]
+        here = [row for row in rows if row.standing == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
-        if here:
-            parts.append(f"{words} ({named(here, most)})" if most and verdict == FAILS else words)
+        if verdict == FAILS and here:
+            mended = sum(any(form.verdict == HOLDS for form in row.forms) for row in here)
+            holds = f"of which {count(mended, 'holds', 'hold')}"
+            if mended == len(here):
+                holds = "but holds" if mended == 1 else "but hold"
+            words += f", {holds} corrected" if mended else ""
+            failing = [next(r for r in row.members if r.verdict == FAILS) for row in here]
+            words += f" ({named([_words_of(row) for row in failing], most)})" if most else ""
+        parts += [words] if here else []
     return ", ".join(parts)
 
 
@@ -115,13 +157,13 @@ def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float)
     start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
     if not first:
         return start and f"{start[:-2]}."
-    if all(row.verdict == HOLDS for row in first):
+    if all(row.standing == HOLDS for row in first):
         return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
     return f"{start}{count(len(first), 'headline')}, {tally(first, 1)}."
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
-    """The headlines, with what one of them corrects, in the order of `by_rank`; of a study without one its first details."""
+    """The headlines, in the order of `by_rank`; of a study without one its first details."""
     return by_rank(rows).get(HEADLINE, [])
 
 
@@ -136,7 +178,8 @@ def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """The `tally` after the number of claims, and of cells where these are more."""
+    """The `tally` after the number of claims, each with its corrected forms, and of cells where these are more."""
+    rows = with_forms(rows)
     cells = sum(len(row.cells) + row.more_cells or 1 for row in rows)
     judged = f", judged {cells} times" if cells > len(rows) else ""
     return f"{count(len(rows), 'claim')}{judged}: {tally(rows)}" if rows else "No claims."
@@ -201,7 +244,7 @@ def _row(group: CellClaims) -> Row:
         measured=_measured(group, measured, digits) + unit,
         ends=ends,
         allowed="by cell" if allowed is None else _allowed(allowed, group.claims, digits) + unit,
-        numbers=_numbers(group, measured, uncertainty, predicted, allowed, unit),
+        **_numbers(group, measured, uncertainty, predicted, allowed, unit),
         spread=_spread(group, ends),
         reasons=tuple(group.reasons),
         outside=tuple(group.outside),
@@ -221,8 +264,8 @@ def _at(group) -> str:
     return f"at {ats.pop()}" if len(ats) == 1 else "at other sizes than the document's"
 
 
-def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
-    """Measured, predicted and allowed in one line.
+def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str, Any]:
+    """What was measured, and what is predicted and allowed, in words.
 
     Where zero is predicted and a bound is allowed, what was measured is a deviation. What is allowed evenly to both sides of
     the prediction is written as "0.96 ± 0.01".
@@ -243,15 +286,17 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
         bound = "by cell" if allowed is None else _allowed(allowed, group.claims, digits)
         bound = (bound.removeprefix("at most ") if off else bound) + unit
     text += f" ({ends})" if ends else ""
+    values = tuple((claim.measured, claim.uncertainty) for claim in group.claims)
+    known = {"read": text, "reading": (off, percent, values)}
     if off or math.isnan(predicted[0]):
-        return f"{text}, allowed {bound}"
+        return known | {"bounds": f"allowed {bound}"}
     middle, room = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2 if bounds else math.nan
     even = math.isfinite(room) and max(abs(middle - end) for end in predicted) <= 1e-9 * room
     if even and digits <= 4:
         short = number(room, 2)
         short = short if abs(float(short) - room) < 0.01 * room else number(room, 3)
-        return f"{text}, allowed {number(middle, digits)} ± {short}{unit}"
-    return f"{text}, predicted {_range(predicted, digits)}, allowed {bound}"
+        return known | {"bounds": f"allowed {number(middle, digits)} ± {short}{unit}"}
+    return known | {"bounds": f"predicted {_range(predicted, digits)}, allowed {bound}"}
 
 
 def _digits(values, bounds, fewest) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from foretrain.claims import rows as facts
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
+from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.claims.family import summary
 from foretrain.claims.rows import Row
 from foretrain.words import count, fold
@@ -19,25 +19,24 @@ _MOST_REASONS = 3
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
     """Yield for `rich` verdict, sentence and numbers of every headline; then the number of others, and why claims are open.
 
-    What differs from the document's size is said once, above. A corrected form follows what it corrects. A claim that fails
-    is written out whatever its rank, and an inconclusive one has its reason.
+    What differs from the document's size is said once, above. A corrected form is part of its sentence. A claim that fails
+    is named whatever its rank, and an inconclusive one has its reason.
     """
     judged = facts.rows(claims)
     size, every = facts.alike(judged)
-    first = facts.headlines(every)
-    others = [row for row in every if row not in first]
+    ranked = facts.by_rank(every)
+    first = ranked.pop(HEADLINE, [])
+    others = [row for some in ranked.values() for row in some]
     yield from [_hung(size, width, fit)] if any(row.at for row in judged) else []
     shared = {
         reason: sentences
-        for reason, sentences in facts.open_reasons([*first, *others]).items()
-        if len(sentences) >= _SHARED or not any(reason in row.reasons for row in first)
+        for reason, sentences in facts.open_reasons(every).items()
+        if len(sentences) >= _SHARED
+        or not any(reason in row.reasons for row in facts.members(first))
     }
     column = _size(first, width)
     for row in first:
-        known = [reason for reason in row.reasons if reason in shared]
-        own = [text for text in row.remarks if not any(reason in text for reason in known)]
-        corrected = next((other for other in first if other.id == row.corrects), None)
-        yield _row(row, column, width, fit, *own, corrected=corrected)
+        yield from _row(row, column, width, fit, lambda row: _own(row, shared))
     if others or not first:
         none = "No claims: the study has no sentence on these parameters."
         rest = f"{len(others)} more: {facts.tally(others)}" if others else none
@@ -53,13 +52,13 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
     from rich.text import Text
 
     line, every = facts.alike(facts.rows(claims))
-    size = _size(every, width)
+    size = _size(facts.with_forms(every), width)
     for rank, some in facts.by_rank(every).items():
         yield Text(f"{rank.capitalize()}s", "bold")
         for row in some:
-            yield _row(row, size, width, fit)
-            for text in _details_of(row):
-                yield _hung(text, width, fit, " " * size)
+            for member, text in zip(row.members, _row(row, size, width, fit), strict=True):
+                yield text
+                yield from (_hung(line, width, fit, " " * size) for line in _details_of(member))
         yield ""
     yield _hung(facts.counted(every), width, fit)
     if claims:
@@ -67,23 +66,38 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
         yield _hung(line, width, fit)
 
 
+def _own(row: Row, shared) -> list[str]:
+    known = [reason for reason in row.reasons if reason in shared]
+    return [text for text in row.remarks if not any(reason in text for reason in known)]
+
+
 def _verdict(row: Row) -> str:
     return row.holding.replace(" cells", "") or row.verdict
 
 
+def _head(row: Row) -> str:
+    return _verdict(row) if row.verdict == row.standing else row.standing
+
+
 def _size(rows, width) -> int:
-    return min(max((len(_verdict(row)) for row in rows), default=0) + _GAP, width // 3)
+    return min(max((len(_head(row)) for row in rows), default=0) + _GAP, width // 3)
 
 
-def _row(row, size, width, fit, *remarks, corrected=None):
-    verdict, statement = _verdict(row), row.phrase
-    if corrected is not None:
-        statement = f"{'More exactly' if corrected.verdict == HOLDS else 'Corrected'}: {statement}"
-    statement = f"{row.at}: {statement}" if row.at else statement
-    text = " ".join([f"{statement}: {row.numbers}.", *remarks])
-    whole = _hung(text, width, fit, " " * size, f"{verdict:<{size - 1}} ")
-    whole.stylize(_STYLES[row.verdict], 0, len(verdict))
-    return whole
+def _row(row, size, width, fit, remarks=lambda row: ()):
+    """Yield the sentence, and below it its corrected forms; what was measured is said once."""
+    head = _head(row)
+    for one in row.members:
+        statement = f"{one.at}: {one.phrase}" if one.at else one.phrase
+        if one is not row:
+            statement = f"{row.link} ({_verdict(one)}): {statement}"
+        elif row.verdict != row.standing:
+            statement += f" ({_verdict(row)})"
+        numbers = one.bounds if one is not row and one.reading == row.reading else one.numbers
+        text = " ".join([f"{statement}: {numbers}.", *remarks(one)])
+        line = _hung(text, width, fit, " " * size, f"{head:<{size - 1}} ")
+        line.stylize(_STYLES[row.standing], 0, len(head))
+        yield line
+        head = ""
 
 
 def _hung(text, width, fit, rest="", first=None):

@@ -46,13 +46,12 @@ class Row:
     at: str  # "at symbols=19" where the size is not the document's; "" at that size, or where that is not known
     holding: str  # "2 of 3 cells hold"; "" where there is one
     statement: str  # the sentence
-    predicted: str  # the predicted value with its unit; "" where the sentence only bounds
     measured: str  # the measured value with its unit; of several cells the smallest and largest
-    ends: str  # its 95% interval; "" where there is none
-    allowed: str  # what is allowed, with its unit
-    read: str  # what was measured, in a line with `bounds`: "off by 1.2% (0.89 to 1.6)"
-    bounds: str  # what was predicted and is allowed: "allowed 3.6%"
-    reading: tuple  # how `read` is written, and its numbers: rows of one quantity have it in common
+    numbers: str  # all numbers in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
+    bounds: str  # of these what is predicted and allowed, "allowed 3.6%"
+    reading: (
+        tuple  # what was measured, and how it is written: rows of one quantity have it in common
+    )
     spread: tuple[str, ...]  # how it was measured, in lines: interval, method, seeds
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
     outside: tuple[str, ...]  # why it is not claimed, where it is not
@@ -63,6 +62,7 @@ class Row:
     cells: tuple[tuple[str, str, str], ...] = ()
     more_cells: int = 0  # number of cells that are not among `cells`
     forms: tuple["Row", ...] = ()  # its corrected forms, from `with_forms`
+    lead: str = ""  # of such a form: "More exactly (holds): "
 
     @property
     def members(self) -> tuple["Row", ...]:
@@ -75,16 +75,6 @@ class Row:
         return min((row.verdict for row in self.members), key=WORST_FIRST.index)
 
     @property
-    def link(self) -> str:
-        """Words between the sentence and a corrected form of it."""
-        return "More exactly" if self.verdict == HOLDS else "Corrected"
-
-    @property
-    def numbers(self) -> str:
-        """All numbers in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"."""
-        return f"{self.read}, {self.bounds}"
-
-    @property
     def phrase(self) -> str:
         """The sentence without its stop, roots as signs."""
         return re.sub(r"\bsqrt\((\w+)\)", r"√\1", self.statement.strip().removesuffix("."))
@@ -95,20 +85,22 @@ def rows(claims: Iterable[Claim]) -> list[Row]:
     return [_row(group) for group in gather(claims)]
 
 
-def with_forms(rows: Sequence[Row]) -> list[Row]:
-    """The rows of sentences that correct none of the others, each with its corrected forms."""
-    known = {row.id: row for row in members(rows)}
+def with_forms(rows: Iterable[Row]) -> list[Row]:
+    """The rows of sentences that correct none of the others, with their corrected forms; what both measure is said once."""
+    known = {member.id: member for row in rows for member in row.members}
     families: dict[str, list[Row]] = {}
     for row in known.values():
         root, visited = row, {row.id}
         while root.corrects in known and root.corrects not in visited:
             root = known[root.corrects]
             visited.add(root.id)
-        families.setdefault(root.id, []).append(row)
-    return [
-        replace(known[root], forms=tuple(row for row in some if row.id != root))
-        for root, some in families.items()
-    ]
+        forms = families.setdefault(root.id, [])
+        if row is not root:
+            link = "More exactly" if root.verdict == HOLDS else "Corrected"
+            numbers = row.bounds if row.reading == root.reading else row.numbers
+            lead = f"{link} ({row.holding or row.verdict}): "
+            forms.append(replace(row, forms=(), lead=lead, numbers=numbers))
+    return [replace(known[root], forms=tuple(forms)) for root, forms in families.items()]
 
 
 def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -127,11 +119,6 @@ def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {rank: some for rank, some in groups.items() if some}
 
 
-def members(rows: Iterable[Row]) -> list[Row]:
-    """The rows and their corrected forms, one after the other."""
-    return [member for row in rows for member in row.members]
-
-
 def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
     """Count rows by `Row.standing`, and name `most` that fail: "5 hold, 1 fails, but holds corrected (It is small)"."""
     parts = []
@@ -140,12 +127,11 @@ def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
         if verdict == FAILS and here:
             mended = sum(any(form.verdict == HOLDS for form in row.forms) for row in here)
-            holds = f"of which {count(mended, 'holds', 'hold')}"
-            if mended == len(here):
-                holds = "but holds" if mended == 1 else "but hold"
-            words += f", {holds} corrected" if mended else ""
-            failing = [next(r for r in row.members if r.verdict == FAILS) for row in here]
-            words += f" ({named([_words_of(row) for row in failing], most)})" if most else ""
+            some = "but" if mended == len(here) else f"of which {mended}"
+            holds = "holds" if mended == 1 else "hold"
+            words += f", {some} {holds} corrected" if mended else ""
+            failing = (next(one for one in row.members if one.verdict == FAILS) for row in here)
+            words += f" ({named(list(map(_words_of, failing)), most)})" if most else ""
         parts += [words] if here else []
     return ", ".join(parts)
 
@@ -187,18 +173,18 @@ def counted(rows: Sequence[Row]) -> str:
 
 def markdown(rows: Iterable[Row]) -> str:
     """The rows as a table in Markdown."""
-    head = "| verdict | claim | predicted | measured (95% interval) | allowed |"
-    lines = [head, f"|{'---|' * 5}"]
+    lines = ["| verdict | claim | measured (95% interval), predicted, allowed |", f"|{'---|' * 3}"]
     for row in rows:
-        holding = f" ({row.holding})" if row.holding else ""
         why = (*row.reasons, *row.outside)
-        reasons = f" ({why[0]})" if why and not row.holding else ""
+        note = row.holding or (why[0] if why else "")
+        said = (
+            " ".join([f"{one.lead}`{one.label}` {one.statement}", *one.remarks * bool(one.holding)])
+            for one in row.members
+        )
         parts = (
-            f"{row.verdict} {row.at}".strip() + holding + reasons,
-            " ".join([f"`{row.label}` {row.statement}", *(row.remarks if row.holding else ())]),
-            row.predicted or "–",
-            f"{row.measured} ({row.ends})" if row.ends else row.measured,
-            row.allowed,
+            f"{row.standing} {row.at}".strip() + (f" ({note})" if note else ""),
+            "<br>".join(said),
+            "<br>".join(one.numbers for one in row.members),
         )
         cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
         lines.append(f"| {' | '.join(cells)} |")
@@ -240,10 +226,7 @@ def _row(group: CellClaims) -> Row:
         at=_at(group),
         holding=holding if several and group.verdict != NOT_CLAIMED else "",
         statement=first.statement,
-        predicted="" if math.isnan(predicted[0]) else _range(predicted, digits) + unit,
         measured=_measured(group, measured, digits) + unit,
-        ends=ends,
-        allowed="by cell" if allowed is None else _allowed(allowed, group.claims, digits) + unit,
         **_numbers(group, measured, uncertainty, predicted, allowed, unit),
         spread=_spread(group, ends),
         reasons=tuple(group.reasons),
@@ -286,17 +269,26 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str
         bound = "by cell" if allowed is None else _allowed(allowed, group.claims, digits)
         bound = (bound.removeprefix("at most ") if off else bound) + unit
     text += f" ({ends})" if ends else ""
+    bounds = f"allowed {bound}"
+    if not off and not math.isnan(predicted[0]):
+        bounds = (
+            _around(predicted, allowed, digits, unit)
+            or f"predicted {_range(predicted, digits)}, {bounds}"
+        )
     values = tuple((claim.measured, claim.uncertainty) for claim in group.claims)
-    known = {"read": text, "reading": (off, percent, values)}
-    if off or math.isnan(predicted[0]):
-        return known | {"bounds": f"allowed {bound}"}
-    middle, room = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2 if bounds else math.nan
+    return {"numbers": f"{text}, {bounds}", "bounds": bounds, "reading": (off, percent, values)}
+
+
+def _around(predicted, allowed, digits, unit) -> str:
+    """Return what is allowed evenly to both sides of the prediction, "allowed 0.96 ± 0.01"; "" of other intervals."""
+    low, high = allowed or (math.nan, math.nan)
+    middle, room = (low + high) / 2, (high - low) / 2
     even = math.isfinite(room) and max(abs(middle - end) for end in predicted) <= 1e-9 * room
-    if even and digits <= 4:
-        short = number(room, 2)
-        short = short if abs(float(short) - room) < 0.01 * room else number(room, 3)
-        return known | {"bounds": f"allowed {number(middle, digits)} ± {short}{unit}"}
-    return known | {"bounds": f"predicted {_range(predicted, digits)}, allowed {bound}"}
+    if not even or digits > 4:
+        return ""
+    short = number(room, 2)
+    short = short if abs(float(short) - room) < 0.01 * room else number(room, 3)
+    return f"allowed {number(middle, digits)} ± {short}{unit}"
 
 
 def _digits(values, bounds, fewest) -> int:

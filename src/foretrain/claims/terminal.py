@@ -32,7 +32,7 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
         reason: sentences
         for reason, sentences in facts.open_reasons(every).items()
         if len(sentences) >= _SHARED
-        or not any(reason in row.reasons for row in facts.members(first))
+        or not any(reason in one.reasons for row in first for one in row.members)
     }
     column = _size(first, width)
     for row in first:
@@ -87,13 +87,10 @@ def _row(row, size, width, fit, remarks=lambda row: ()):
     """Yield the sentence, and below it its corrected forms; what was measured is said once."""
     head = _head(row)
     for one in row.members:
-        statement = f"{one.at}: {one.phrase}" if one.at else one.phrase
-        if one is not row:
-            statement = f"{row.link} ({_verdict(one)}): {statement}"
-        elif row.verdict != row.standing:
+        statement = one.lead + (f"{one.at}: {one.phrase}" if one.at else one.phrase)
+        if one is row and row.verdict != row.standing:
             statement += f" ({_verdict(row)})"
-        numbers = one.bounds if one is not row and one.reading == row.reading else one.numbers
-        text = " ".join([f"{statement}: {numbers}.", *remarks(one)])
+        text = " ".join([f"{statement}: {one.numbers}.", *remarks(one)])
         line = _hung(text, width, fit, " " * size, f"{head:<{size - 1}} ")
         line.stylize(_STYLES[row.standing], 0, len(head))
         yield line

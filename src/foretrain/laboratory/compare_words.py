@@ -5,7 +5,7 @@ from functools import partial
 
 from foretrain.claims import markup
 from foretrain.claims.cells import gather
-from foretrain.claims.rows import alike, headlines, members, named, open_reasons, rows
+from foretrain.claims.rows import alike, headlines, named, open_reasons, rows
 from foretrain.figures import Drawing, finished
 from foretrain.figures.live import live
 from foretrain.figures.overlaid import overlaid
@@ -67,9 +67,10 @@ def _names(comparison):
 def _shown(comparison):
     """Ids of the sentences whose verdicts differ, then of the headlines of either result."""
     first = {
-        row.id
+        one.id
         for side in zip(*comparison.claims.values(), strict=True)
-        for row in members(headlines([row for row in side if row is not None]))
+        for row in headlines([row for row in side if row is not None])
+        for one in row.members
     }
     return comparison.changed + [
         name for name in comparison.claims if name in first and name not in comparison.changed

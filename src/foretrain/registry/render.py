@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
-from foretrain.claims.rows import by_rank, markdown, members, rows
+from foretrain.claims.rows import by_rank, markdown, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import ForetrainError, StoreError, nearest, path_argument
 from foretrain.registry.record import Record, find
@@ -79,7 +79,7 @@ def rendered(text: str, records: Sequence[Record]) -> str:
 def markdown_table(record: Record) -> str:
     """Return the table of a record, a row for each sentence, under a line on where it comes from."""
     ranked = by_rank([line.row for line in lines(record)])
-    table = markdown(row for group in ranked.values() for row in members(group))
+    table = markdown(row for group in ranked.values() for row in group)
     heed = [f"- {remark}" for remark in record.remarks]
     known = facts(record)
     known["Commit"] = f"commit {known['Commit']}"

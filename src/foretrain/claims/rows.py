@@ -49,9 +49,7 @@ class Row:
     measured: str  # the measured value with its unit; of several cells the smallest and largest
     numbers: str  # all numbers in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
     bounds: str  # of these what is predicted and allowed, "allowed 3.6%"
-    reading: (
-        tuple  # what was measured, and how it is written: rows of one quantity have it in common
-    )
+    reading: tuple  # what was measured, and how it is written: equal in rows of one quantity
     spread: tuple[str, ...]  # how it was measured, in lines: interval, method, seeds
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
     outside: tuple[str, ...]  # why it is not claimed, where it is not
@@ -61,18 +59,8 @@ class Row:
     # Of several, the first of them with the worst first: label, verdict, what was measured and why.
     cells: tuple[tuple[str, str, str], ...] = ()
     more_cells: int = 0  # number of cells that are not among `cells`
-    forms: tuple["Row", ...] = ()  # its corrected forms, from `with_forms`
-    lead: str = ""  # of such a form: "More exactly (holds): "
-
-    @property
-    def members(self) -> tuple["Row", ...]:
-        """The sentence and its corrected forms."""
-        return (self, *self.forms)
-
-    @property
-    def standing(self) -> str:
-        """The worst verdict of the sentence and its corrected forms, which is the one that counts."""
-        return min((row.verdict for row in self.members), key=WORST_FIRST.index)
+    lead: str = ""  # of a corrected form that stands behind its sentence: "More exactly (holds): "
+    standing: str = ""  # of such a sentence the worst verdict of its forms and its own
 
     @property
     def phrase(self) -> str:
@@ -85,72 +73,69 @@ def rows(claims: Iterable[Claim]) -> list[Row]:
     return [_row(group) for group in gather(claims)]
 
 
-def with_forms(rows: Iterable[Row]) -> list[Row]:
-    """The rows of sentences that correct none of the others, with their corrected forms; what both measure is said once."""
-    known = {member.id: member for row in rows for member in row.members}
-    families: dict[str, list[Row]] = {}
+def families(rows: Iterable[Row]) -> list[list[Row]]:
+    """Each sentence with its corrected forms behind it, which count as one; what both measure is said once."""
+    known, found = {row.id: row for row in rows}, {}
     for row in known.values():
-        root, visited = row, {row.id}
-        while root.corrects in known and root.corrects not in visited:
-            root = known[root.corrects]
-            visited.add(root.id)
-        forms = families.setdefault(root.id, [])
-        if row is not root:
-            link = "More exactly" if root.verdict == HOLDS else "Corrected"
-            numbers = row.bounds if row.reading == root.reading else row.numbers
-            lead = f"{link} ({row.holding or row.verdict}): "
-            forms.append(replace(row, forms=(), lead=lead, numbers=numbers))
-    return [replace(known[root], forms=tuple(forms)) for root, forms in families.items()]
+        of = known.get(row.corrects, row)
+        found.setdefault((row if of.corrects in known else of).id, []).append(row)
+    for root, family in found.items():
+        standing = min((row.verdict for row in family), key=WORST_FIRST.index)
+        head = replace(known[root], standing=standing)
+        link = "More exactly" if head.verdict == HOLDS else "Corrected"
+        found[root] = [head]
+        for row in family:
+            if row.id != root:
+                numbers = row.bounds if row.reading == head.reading else row.numbers
+                lead = f"{link} ({row.holding or row.verdict}): "
+                found[root].append(replace(row, lead=lead, numbers=numbers))
+    return list(found.values())
 
 
-def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rank to its rows, headlines first, each with its corrected forms in the highest of their ranks; no rank without a row.
+def by_rank(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rank to its rows, headlines first; ranks without a row are left out.
 
-    Within a rank those that fail come first. Where a study has no headline, its first details are shown in their place.
+    A corrected form follows what it corrects, in the higher of their ranks. Within a rank those that fail come first. Where
+    a study has no headline, its first details are shown in their place.
     """
-    groups: dict[str, list[Row]] = {rank: [] for rank in RANKS}
-    for row in with_forms(rows):
-        groups[min((one.rank for one in row.members), key=RANKS.index)].append(row)
+    groups: dict[str, list[list[Row]]] = {rank: [] for rank in RANKS}
+    for family in families(rows):
+        groups[min((row.rank for row in family), key=RANKS.index)].append(family)
     if not groups[HEADLINE]:
         details = groups[DETAIL]
         groups[HEADLINE], groups[DETAIL] = details[:_MOST_HEADLINES], details[_MOST_HEADLINES:]
     for some in groups.values():
-        some.sort(key=lambda row: WORST_FIRST.index(row.standing))
-    return {rank: some for rank, some in groups.items() if some}
+        some.sort(key=lambda family: WORST_FIRST.index(family[0].standing))
+    return {rank: [row for one in some for row in one] for rank, some in groups.items() if some}
 
 
-def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
-    """Count rows by `Row.standing`, and name `most` that fail: "5 hold, 1 fails, but holds corrected (It is small)"."""
-    parts = []
+def tally(rows: Iterable[Row], most: int = _NAMED) -> str:
+    """Count sentences by the worst verdict of their forms, and name `most` that fail: "5 hold, 1 fails (It is small)"."""
+    parts, every = [], families(rows)
     for verdict in VERDICTS:
-        here = [row for row in rows if row.standing == verdict]
+        here = [family for family in every if family[0].standing == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
         if verdict == FAILS and here:
-            mended = sum(any(form.verdict == HOLDS for form in row.forms) for row in here)
+            mended = sum(any(form.verdict == HOLDS for form in family[1:]) for family in here)
             some = "but" if mended == len(here) else f"of which {mended}"
-            holds = "holds" if mended == 1 else "hold"
-            words += f", {some} {holds} corrected" if mended else ""
-            failing = (next(one for one in row.members if one.verdict == FAILS) for row in here)
-            words += f" ({named(list(map(_words_of, failing)), most)})" if most else ""
+            words += f", {some} {'holds' if mended == 1 else 'hold'} corrected" if mended else ""
+            failing = (next(row for row in family if row.verdict == FAILS) for family in here)
+            words += f" ({named([_words_of(row) for row in failing], most)})" if most else ""
         parts += [words] if here else []
     return ", ".join(parts)
 
 
 def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float) -> str:
     """Say what was run, outcome to number, and which headlines hold: "34 runs in 8 s: 6 headlines, all hold"."""
-    first = headlines(rows)
+    first = by_rank(rows).get(HEADLINE, [])
     lost = ", all diverged" if set(runs or ()) == {"diverged"} else ""
     start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
     if not first:
         return start and f"{start[:-2]}."
-    if all(row.standing == HOLDS for row in first):
-        return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
-    return f"{start}{count(len(first), 'headline')}, {tally(first, 1)}."
-
-
-def headlines(rows: Sequence[Row]) -> list[Row]:
-    """The headlines, in the order of `by_rank`; of a study without one its first details."""
-    return by_rank(rows).get(HEADLINE, [])
+    verdicts = [family[0].standing for family in families(first)]
+    if set(verdicts) == {HOLDS}:
+        return f"{start}{count(len(verdicts), 'headline holds', 'headlines, all hold')}."
+    return f"{start}{count(len(verdicts), 'headline')}, {tally(first, 1)}."
 
 
 def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
@@ -164,11 +149,11 @@ def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """The `tally` after the number of claims, each with its corrected forms, and of cells where these are more."""
-    rows = with_forms(rows)
-    cells = sum(len(row.cells) + row.more_cells or 1 for row in rows)
-    judged = f", judged {cells} times" if cells > len(rows) else ""
-    return f"{count(len(rows), 'claim')}{judged}: {tally(rows)}" if rows else "No claims."
+    """The `tally` after the number of sentences, and of cells where these are more."""
+    heads = [family[0] for family in families(rows)]
+    cells = sum(len(row.cells) + row.more_cells or 1 for row in heads)
+    judged = f", judged {cells} times" if cells > len(heads) else ""
+    return f"{count(len(heads), 'claim')}{judged}: {tally(rows)}" if heads else "No claims."
 
 
 def markdown(rows: Iterable[Row]) -> str:
@@ -177,14 +162,10 @@ def markdown(rows: Iterable[Row]) -> str:
     for row in rows:
         why = (*row.reasons, *row.outside)
         note = row.holding or (why[0] if why else "")
-        said = (
-            " ".join([f"{one.lead}`{one.label}` {one.statement}", *one.remarks * bool(one.holding)])
-            for one in row.members
-        )
         parts = (
-            f"{row.standing} {row.at}".strip() + (f" ({note})" if note else ""),
-            "<br>".join(said),
-            "<br>".join(one.numbers for one in row.members),
+            f"{row.verdict} {row.at}".strip() + (f" ({note})" if note else ""),
+            " ".join([f"`{row.label}` {row.statement}", *row.remarks * bool(row.holding)]),
+            row.numbers,
         )
         cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
         lines.append(f"| {' | '.join(cells)} |")
@@ -248,7 +229,7 @@ def _at(group) -> str:
 
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str, Any]:
-    """What was measured, and what is predicted and allowed, in words.
+    """What was measured, predicted and allowed, in words.
 
     Where zero is predicted and a bound is allowed, what was measured is a deviation. What is allowed evenly to both sides of
     the prediction is written as "0.96 ± 0.01".
@@ -271,10 +252,8 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str
     text += f" ({ends})" if ends else ""
     bounds = f"allowed {bound}"
     if not off and not math.isnan(predicted[0]):
-        bounds = (
-            _around(predicted, allowed, digits, unit)
-            or f"predicted {_range(predicted, digits)}, {bounds}"
-        )
+        even = _around(predicted, allowed, digits, unit)
+        bounds = even or f"predicted {_range(predicted, digits)}, {bounds}"
     values = tuple((claim.measured, claim.uncertainty) for claim in group.claims)
     return {"numbers": f"{text}, {bounds}", "bounds": bounds, "reading": (off, percent, values)}
 

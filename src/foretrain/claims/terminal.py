@@ -31,15 +31,16 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
     shared = {
         reason: sentences
         for reason, sentences in facts.open_reasons(every).items()
-        if len(sentences) >= _SHARED
-        or not any(reason in one.reasons for row in first for one in row.members)
+        if len(sentences) >= _SHARED or not any(reason in row.reasons for row in first)
     }
     column = _size(first, width)
     for row in first:
-        yield from _row(row, column, width, fit, lambda row: _own(row, shared))
+        known = [reason for reason in row.reasons if reason in shared]
+        own = [text for text in row.remarks if not any(reason in text for reason in known)]
+        yield _row(row, column, width, fit, *own)
     if others or not first:
         none = "No claims: the study has no sentence on these parameters."
-        rest = f"{len(others)} more: {facts.tally(others)}" if others else none
+        rest = f"{len(facts.families(others))} more: {facts.tally(others)}" if others else none
         yield _hung(rest, width, fit)
     for reason, sentences in list(shared.items())[:_MOST_REASONS]:
         yield _hung(f"Inconclusive ({facts.named(sentences)}): {reason}.", width, fit)
@@ -52,13 +53,13 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
     from rich.text import Text
 
     line, every = facts.alike(facts.rows(claims))
-    size = _size(facts.with_forms(every), width)
+    size = _size((family[0] for family in facts.families(every)), width)
     for rank, some in facts.by_rank(every).items():
         yield Text(f"{rank.capitalize()}s", "bold")
         for row in some:
-            for member, text in zip(row.members, _row(row, size, width, fit), strict=True):
-                yield text
-                yield from (_hung(line, width, fit, " " * size) for line in _details_of(member))
+            yield _row(row, size, width, fit)
+            for text in _details_of(row):
+                yield _hung(text, width, fit, " " * size)
         yield ""
     yield _hung(facts.counted(every), width, fit)
     if claims:
@@ -66,35 +67,26 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
         yield _hung(line, width, fit)
 
 
-def _own(row: Row, shared) -> list[str]:
-    known = [reason for reason in row.reasons if reason in shared]
-    return [text for text in row.remarks if not any(reason in text for reason in known)]
-
-
 def _verdict(row: Row) -> str:
     return row.holding.replace(" cells", "") or row.verdict
 
 
 def _head(row: Row) -> str:
-    return _verdict(row) if row.verdict == row.standing else row.standing
+    """Return what stands in the first column: of a corrected form nothing."""
+    return "" if row.lead else _verdict(row) if row.verdict == row.standing else row.standing
 
 
 def _size(rows, width) -> int:
     return min(max((len(_head(row)) for row in rows), default=0) + _GAP, width // 3)
 
 
-def _row(row, size, width, fit, remarks=lambda row: ()):
-    """Yield the sentence, and below it its corrected forms; what was measured is said once."""
-    head = _head(row)
-    for one in row.members:
-        statement = one.lead + (f"{one.at}: {one.phrase}" if one.at else one.phrase)
-        if one is row and row.verdict != row.standing:
-            statement += f" ({_verdict(row)})"
-        text = " ".join([f"{statement}: {one.numbers}.", *remarks(one)])
-        line = _hung(text, width, fit, " " * size, f"{head:<{size - 1}} ")
-        line.stylize(_STYLES[row.standing], 0, len(head))
-        yield line
-        head = ""
+def _row(row, size, width, fit, *remarks):
+    head, statement = _head(row), f"{row.at}: {row.phrase}" if row.at else row.phrase
+    own = f" ({_verdict(row)})" if row.standing not in ("", row.verdict) else ""
+    text = " ".join([f"{row.lead}{statement}{own}: {row.numbers}.", *remarks])
+    whole = _hung(text, width, fit, " " * size, f"{head:<{size - 1}} ")
+    whole.stylize(_STYLES[row.standing or row.verdict], 0, len(head))
+    return whole
 
 
 def _hung(text, width, fit, rest="", first=None):

@@ -5,7 +5,8 @@ from functools import partial
 
 from foretrain.claims import markup
 from foretrain.claims.cells import gather
-from foretrain.claims.rows import alike, headlines, named, open_reasons, rows
+from foretrain.claims.claim import HEADLINE
+from foretrain.claims.rows import alike, by_rank, named, open_reasons, rows
 from foretrain.figures import Drawing, finished
 from foretrain.figures.live import live
 from foretrain.figures.overlaid import overlaid
@@ -66,14 +67,13 @@ def _names(comparison):
 
 def _shown(comparison):
     """Ids of the sentences whose verdicts differ, then of the headlines of either result."""
-    first = {
-        one.id
+    headlines = {
+        row.id
         for side in zip(*comparison.claims.values(), strict=True)
-        for row in headlines([row for row in side if row is not None])
-        for one in row.members
+        for row in by_rank([row for row in side if row is not None]).get(HEADLINE, ())
     }
     return comparison.changed + [
-        name for name in comparison.claims if name in first and name not in comparison.changed
+        name for name in comparison.claims if name in headlines and name not in comparison.changed
     ]
 
 

@@ -124,16 +124,14 @@ def _head(facts: Info, width: int) -> list[str]:
 def _brief(facts: Info, width: int) -> list[str]:
     """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
     claims, needs = facts["claims"], facts.get("needs", ())
-    names = [claim["id"] for claim in claims]
-    of = {c["id"]: c["corrects"] if c["corrects"] in names else c["id"] for c in claims}
+    of = {claim["id"]: claim["corrects"] or claim["id"] for claim in claims}
     first = {of[claim["id"]] for claim in claims if claim["rank"] == HEADLINE} or {*of.values()}
-    total = count(len({*of.values()}), "claim")
-    head = f"{total} (-v: all, and what they allow); a run judges those that apply to it. The headlines:"
+    head = f"{count(len({*of.values()}), 'claim')}, all with -v; a run judges those that apply to it. The headlines:"
     lines = ["", fold(head, width) if claims else "No claims."]
-    for claim in sorted(claims, key=lambda claim: names.index(of[claim["id"]])):
+    for claim in sorted(claims, key=lambda claim: [*of].index(of[claim["id"]])):
         mark = "- " if of[claim["id"]] == claim["id"] else "  Corrected: "
-        shown = of[claim["id"]] in first
-        lines += [fold(f"{mark}{claim['sentence']}", width, "  ", "    ")] if shown else []
+        said = fold(mark + claim["sentence"], width, "  ", "    ")
+        lines += [said] if of[claim["id"]] in first else []
     numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
     for text in (

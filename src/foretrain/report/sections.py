@@ -85,7 +85,7 @@ def sections(
 
 @dataclass(frozen=True)
 class Entry:
-    """A sentence on the page, with its corrected forms."""
+    """A sentence on the page."""
 
     row: Row  # it in words
     # Its plot of what was measured against what is allowed; None where nothing finite was.
@@ -97,7 +97,6 @@ class Entry:
     figure: tuple[int, str] | None = None
     # Number and title of the first section that derives it; None where none does.
     derivation: tuple[int, Any] | None = None
-    forms: tuple["Entry", ...] = ()  # its corrected forms
 
 
 @dataclass(frozen=True)
@@ -113,24 +112,19 @@ class Verdicts:
 
     @property
     def entries(self) -> list[Entry]:
-        """All sentences, each with its corrected forms, those that fail first."""
+        """All sentences and their corrected forms, those that fail first."""
         entries = [entry for _, _, group in self.groups for entry in group]
-        return sorted(entries, key=lambda entry: WORST_FIRST.index(entry.row.standing))
-
-    @property
-    def members(self) -> list[Entry]:
-        """The sentences and their corrected forms, one after the other."""
-        return [member for entry in self.entries for member in (entry, *entry.forms)]
+        return sorted(entries, key=lambda entry: WORST_FIRST.index(entry.row.verdict))
 
     @property
     def places(self) -> dict[str, int | str]:
         """Id of each sentence to its place on the page."""
-        return {entry.row.id: entry.place for entry in self.members}
+        return {entry.row.id: entry.place for entry in self.entries}
 
     def derived(self, names: Sequence[str]) -> list[Entry]:
         """The sentences of these ids and their corrected forms."""
         return [
-            entry for entry in self.members if entry.row.id in names or entry.row.corrects in names
+            entry for entry in self.entries if entry.row.id in names or entry.row.corrects in names
         ]
 
 
@@ -164,7 +158,6 @@ def verdicts(
             shown.get(row.id),
             # A corrected form has the derivation of what it corrects, unless it has its own.
             proofs.get(row.id) or proofs.get(row.corrects),
-            tuple(map(entry, row.forms)),
         )
 
     return Verdicts(
@@ -204,7 +197,7 @@ def curves(live: Mapping) -> dict:
 
 def picture(figure: PageFigure, claims: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
-    entries = claims.members if claims else []
+    entries = claims.entries if claims else []
     svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", figure.svg, count=1)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
     shown = [entry for entry in entries if entry.row.id in figure.shows]

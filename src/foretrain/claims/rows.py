@@ -75,21 +75,21 @@ def rows(claims: Iterable[Claim]) -> list[Row]:
 
 def families(rows: Iterable[Row]) -> list[list[Row]]:
     """Each sentence with its corrected forms behind it, which count as one; what both measure is said once."""
-    known, found = {row.id: row for row in rows}, {}
+    known, groups = {row.id: row for row in rows}, {}
     for row in known.values():
         of = known.get(row.corrects, row)
-        found.setdefault((row if of.corrects in known else of).id, []).append(row)
-    for root, family in found.items():
+        groups.setdefault((row if of.corrects in known else of).id, []).append(row)
+    for root, family in groups.items():
         standing = min((row.verdict for row in family), key=WORST_FIRST.index)
         head = replace(known[root], standing=standing)
         link = "More exactly" if head.verdict == HOLDS else "Corrected"
-        found[root] = [head]
+        groups[root] = [head]
         for row in family:
             if row.id != root:
                 numbers = row.bounds if row.reading == head.reading else row.numbers
                 lead = f"{link} ({row.holding or row.verdict}): "
-                found[root].append(replace(row, lead=lead, numbers=numbers))
-    return list(found.values())
+                groups[root].append(replace(row, lead=lead, numbers=numbers))
+    return list(groups.values())
 
 
 def by_rank(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -106,7 +106,7 @@ def by_rank(rows: Iterable[Row]) -> dict[str, list[Row]]:
         groups[HEADLINE], groups[DETAIL] = details[:_MOST_HEADLINES], details[_MOST_HEADLINES:]
     for some in groups.values():
         some.sort(key=lambda family: WORST_FIRST.index(family[0].standing))
-    return {rank: [row for one in some for row in one] for rank, some in groups.items() if some}
+    return {rank: [row for group in some for row in group] for rank, some in groups.items() if some}
 
 
 def tally(rows: Iterable[Row], most: int = _NAMED) -> str:
@@ -229,7 +229,7 @@ def _at(group) -> str:
 
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str, Any]:
-    """What was measured, predicted and allowed, in words.
+    """Write what was measured, predicted and allowed.
 
     Where zero is predicted and a bound is allowed, what was measured is a deviation. What is allowed evenly to both sides of
     the prediction is written as "0.96 ± 0.01".

@@ -130,8 +130,8 @@ def _brief(facts: Info, width: int) -> list[str]:
     lines = ["", fold(head, width) if claims else "No claims."]
     for claim in sorted(claims, key=lambda claim: [*of].index(of[claim["id"]])):
         mark = "- " if of[claim["id"]] == claim["id"] else "  Corrected: "
-        said = fold(mark + claim["sentence"], width, "  ", "    ")
-        lines += [said] if of[claim["id"]] in first else []
+        text = fold(mark + claim["sentence"], width, "  ", "    ")
+        lines += [text] if of[claim["id"]] in first else []
     numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
     for text in (

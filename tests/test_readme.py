@@ -36,9 +36,8 @@ def test_what_the_pages_count_is_as_many():
     assert f"{len(load_digits().data):,} real digits" in README
     words = " ".join(re.sub("<!--.*?-->", "", TUTORIAL).split())
     message = catalogue.load("routing").sentences
-    claims = [
-        item for item in message if item.id != "half-times-digits"
-    ]  # those of the default tasks
+    # Those of the default tasks.
+    claims = [item for item in message if item.id != "half-times-digits"]
     for item in claims:
         if item.rank == "headline":
             assert item.statement.rstrip(".").replace("sqrt(M)", "√M") in words

@@ -51,6 +51,7 @@ def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(na
     assert sum(not row.lead for row in first) == number
     assert all(f"{'Corrected:' if row.lead else '-'} {row.statement}" in words for row in first)
     assert page.tally.startswith(f"{total} claims")
+    assert f"<summary>Headlines ({number})<" in table._repr_html_()
     head, *_ = table.format(999, details=True).split("\n\n")
     assert sum(line[0] != " " for line in head.splitlines()) == 1 + number  # below their heading
     assert (f"\n{total - number} more: " in table.format(999)) == (number < total)

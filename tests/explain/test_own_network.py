@@ -39,6 +39,7 @@ def test_a_schedule_gives_the_rate_of_every_step():
     ("change", "words"),
     [
         ({"y": X[:, 0]}, r"`y` must have the shape \(10, 1\) of the outputs .*, but has \(10,\)"),
+        ({"y": np.arange(10) % 4, "apply": lambda w, x: x @ w[0]}, "loss `cross_entropy` for class numbers, or one-hot"),
         ({"y": Y[:4]}, "`y` must be as long as `x`"),
         ({"batch_size": 11}, "`batch_size` must be between 1 and 10, but is 11"),
         ({"learning_rate": -1}, "`learning_rate` must be greater than 0"),

@@ -307,7 +307,10 @@ def _check_outputs(training, outputs):
     y, loss = training.y, training.loss_name
     if loss == "mse" and y.shape != outputs.shape:
         rule = f"have the shape {outputs.shape} of the outputs for the loss `mse`"
-        raise argument_error("y", rule, f"has {y.shape}", "Reshape the targets or the outputs.")
+        repair = "Reshape the targets or the outputs."
+        if y.size == len(y) < outputs.size and not (y % 1).any():  # numbers of classes
+            repair = "Try the loss `cross_entropy` for class numbers, or one-hot targets."
+        raise argument_error("y", rule, f"has {y.shape}", repair)
     if loss == "cross_entropy":
         if len(outputs.shape) != 2:
             got = f"returns {outputs.shape}"

@@ -170,8 +170,7 @@ def test_every_line_of_the_page_says_what_is_known(result):
 
 def test_the_scale_comes_from_the_data_where_none_is_given():
     network, n = planted(), len(X)
-    labels = RANDOM.integers(0, 4, n)
-    result = analyze(network, X, y=labels, seconds=0)
+    result = analyze(network, X, y=RANDOM.integers(0, 4, n), seconds=0)
     assert (result.loss, result.eps) == ("kl", 1 / (2 * n))
     outputs = as_function(network).outputs(X)
     result = analyze(network, X, y=outputs + 0.3, seconds=0)

@@ -80,8 +80,7 @@ def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
     np.save(tmp_path / "x.npy", symbols)
     assert run(tmp_path, "t.npz", "--out", tmp_path / "out") == 0
     message = " ".join(capsys.readouterr().out.split())
-    network = of_arrays(kept)
-    spectrum = jacobian_spectrum(network, pairs(5))
+    spectrum = jacobian_spectrum(of_arrays(kept), pairs(5))
     assert spectrum.exact
     free = spectrum.parameters - spectrum.rank
     for text in ("10 - 6 - 6 - 6 - 5", "queries and keys", f"free directions {free}"):

@@ -83,8 +83,7 @@ def test_tables_pictures_and_the_dataset_hold_the_counts(result):
 
 def test_a_part_has_its_own_free_directions_in_one_layer():
     """Of the second layer two weights are free for each neuron that is another's multiple, or never on."""
-    parts = [as_function(model).part("1") for model in MODELS]
-    result = trajectory(parts, X, 1e-3)
+    result = trajectory([as_function(model).part("1") for model in MODELS], X, 1e-3)
     values = {name: each.tolist() for name, each in result.by_source().items() if each.any()}
     assert values == {"one layer": [0, 2, 2], "all": [0, 2, 2]}
     assert result.analyses[0].parameters == 10

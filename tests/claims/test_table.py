@@ -195,8 +195,7 @@ def test_a_terminal_that_knows_colours_gets_them(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(sys, "stdout", Terminal())
     ClaimTable(CLAIMS).show()
-    shown = sys.stdout.getvalue()
-    assert "\x1b[1;32mholds" in shown
+    assert "\x1b[1;32mholds" in sys.stdout.getvalue()
     assert "\x1b" not in str(ClaimTable(CLAIMS))
 
 

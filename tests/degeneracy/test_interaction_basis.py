@@ -118,8 +118,7 @@ def test_dependent_activations_and_those_without_effect_are_left_out():
     weights[0][3] = weights[0][:3].sum(0)  # a linear layer whose fourth unit is the sum of three
     weights[1][:, 5] = 0  # its sixth is not read
     network, x = perceptron(weights, None, "identity"), random.standard_normal((50, 3))
-    basis = interaction_basis(network, x)
-    assert [layer.size for layer in basis.layers] == [2, 2, 2]
+    assert [layer.size for layer in interaction_basis(network, x).layers] == [2, 2, 2]
     wider = np.concatenate([weights[1], random.standard_normal((5, 6))]) * (np.arange(6) < 5)
     rectified = perceptron([weights[0], wider, random.standard_normal((3, 7))], None, "relu")
     result = interaction_basis(rectified, x).layers

@@ -193,8 +193,7 @@ def test_rewired_graphs_have_the_same_values_and_degrees(rows, columns, density,
 
 
 def test_what_is_below_the_scale_is_no_edge():
-    part = np.array([[0.5, 1e-9], [1e-9, 0.5]])
-    assert modules([part], 1e-3, draws=2)[1].shape == (2,)
+    assert modules([np.array([[0.5, 1e-9], [1e-9, 0.5]])], 1e-3, draws=2)[1].shape == (2,)
     assert (modules([np.zeros((2, 2))], 1e-3, draws=2)[1] == 0).all()
 
 

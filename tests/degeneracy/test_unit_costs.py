@@ -22,10 +22,9 @@ def linear(outer, inner):
 
 def test_costs_of_a_linear_network_are_sums_of_squared_singular_values():
     outer, inner = np.array([2.0, 1.0, 0.5]), np.array([1.5, 1.0, 0.7, 0.2])
-    network = linear(outer, inner)
     known = np.sort((outer[:, None] ** 2 + inner**2).ravel())[::-1]
     for x in (X, np.tile(X, (3, 1))):  # both sides of the Jacobian
-        result = of_jacobian(jacobian_spectrum(network, x))
+        result = of_jacobian(jacobian_spectrum(linear(outer, inner), x))
         assert result.below is None
         assert result.costs[0, :12] == pytest.approx(known, rel=1e-10)
         assert result.costs[0, 12:] == pytest.approx(0, abs=1e-12)

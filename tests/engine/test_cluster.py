@@ -168,8 +168,7 @@ def test_killed_workers_and_clients_lose_nothing_and_change_no_bit(tmp_path):
         second = sweep(config, tmp_path / "out", "--scheduler", local.scheduler_address)
         time.sleep(2)
         assert unfinished(tmp_path / "out")  # else nothing would be lost with the worker
-        victim = next(iter(local.workers.values()))
-        os.kill(victim.pid, signal.SIGKILL)
+        os.kill(next(iter(local.workers.values())).pid, signal.SIGKILL)
         assert second.wait(timeout=240) == 0, second.stderr.read()
 
     ours, theirs = (foretrain.open(tmp_path / name).simulation for name in ("plain", "out"))

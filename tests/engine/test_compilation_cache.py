@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import jax
@@ -56,15 +57,22 @@ def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
     assert (done.ran, [run.note for run in stored]) == (2, ["", ""])
 
 
-def test_a_process_keeps_its_programs_and_leaves_jax_as_it_was(cache):
+def no_link(*_):
+    raise OSError
+
+
+def test_a_process_keeps_its_programs_also_without_links_and_leaves_jax_as_it_was(
+    cache, monkeypatch
+):
     own, kept = jax.config.jax_compilation_cache_dir, [entries(cache)]
     jax.config.update("jax_compilation_cache_dir", None)
     before = {**jax.config.values}
-    for _ in range(2):
+    for link in (os.link, os.link, no_link):
+        monkeypatch.setattr("os.link", link)
         with program_cache():
             assert jax.jit(lambda x: 7.5 * x)(2.0) == 15
         kept.append(entries(cache))
-    assert kept[0] != kept[1] == kept[2]
+    assert kept[0] != kept[1] == kept[2] == kept[3]
     assert {**jax.config.values} == before
     jax.config.update("jax_compilation_cache_dir", own)
     reset_cache()

@@ -68,8 +68,7 @@ def test_the_longest_runs_come_first_and_each_run_is_given_once():
 
 def test_few_runs_are_shared_evenly_and_long_ones_too():
     group = group_of(10, lanes=16)
-    workers = [Worker(None, group=group) for _ in range(2)]
-    ours, theirs = deal_all(group, workers)
+    ours, theirs = deal_all(group, [Worker(None, group=group) for _ in range(2)])
     assert len(ours) == len(theirs) == 5
     # Predicted lengths are 100 + number: the halves differ by less than one run.
     assert abs(sum(ours) - sum(theirs)) < 10

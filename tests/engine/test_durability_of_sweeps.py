@@ -17,6 +17,7 @@ from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
 from foretrain.plans.plan import grid
 from foretrain.results.folding import Layout, fold
+from foretrain.results.manifest import read_manifest
 
 SEEDS = 12
 LONG = {"shortest": 1000, "longest": 30_000}
@@ -67,6 +68,8 @@ def test_a_sweep_killed_with_runs_under_way_goes_on_from_their_checkpoint_as_if_
     whole, _ = undisturbed
     shutil.copy(whole / "manifest.json", tmp_path)
     before = disturb(tmp_path, lambda: checkpoint.find(tmp_path), "coordinator")
+    seconds = [read_manifest(folder)["seconds"] for folder in (whole, tmp_path)]
+    assert seconds[0] < seconds[1]  # those of the killed one are counted up to its last checkpoint
     riding, taken = set(checkpoint.find(tmp_path)) - before, set()
     read = checkpoint.read
 

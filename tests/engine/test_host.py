@@ -1,5 +1,7 @@
 """Runs that train nothing: measured on the host, through the ordinary machinery."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,14 @@ import foretrain
 from foretrain.laboratory.check import check
 from foretrain.plans.card import StudyError
 from foretrain.results.journal import scan
+from foretrain.results.summary import read_summary
 from foretrain.study import define
 
 MEASURED = '''"""The mean of draws comes closer to zero."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 
@@ -33,9 +37,11 @@ class Parameters:
 def measure(p, seed):
     marks = Path(__file__).with_name("marks")
     if marks.exists():
-        if len(list(marks.iterdir())) == 2:
+        sleep(0.2)
+        number = len(list(marks.iterdir()))
+        (marks / f"{number}").touch()
+        if number in (2, 4):
             raise KeyboardInterrupt
-        (marks / f"{p.size}-{seed.number}").touch()
     if p.size == 7 and seed.number == 1:
         raise ValueError("seven")
     x = generator(seed, "data").standard_normal(p.size)
@@ -94,18 +100,20 @@ def measured(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_measuring_study_goes_on_after_an_interruption_and_its_runs_have_no_steps(
+def test_a_measuring_study_goes_on_after_interruptions_and_its_runs_have_no_steps(
     measured, tmp_path
 ):
     assert check(measured) == []
-    marks = tmp_path / "marks"
+    began, marks = time.monotonic(), tmp_path / "marks"
     marks.mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
-    assert len(scan(tmp_path / "a").identities) == 2
-    (marks / "third").touch()  # more than two: nothing is interrupted any more
+    for stored in (2, 3):
+        with pytest.raises(KeyboardInterrupt):
+            foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
+        assert len(scan(tmp_path / "a").identities) == stored
     result = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
-    assert len(list(marks.iterdir())) == 3 + 4
+    assert len(list(marks.iterdir())) == 6 + 2
+    # Seconds are those of all sessions, also of those that were interrupted.
+    assert 8 * 0.2 <= read_summary(tmp_path / "a").wall_time_s <= time.monotonic() - began
     other = foretrain.run(measured, seeds=3, out=tmp_path / "b", workers=2, quiet=True)
     runs = other.simulation
     assert runs.equals(result.simulation)

@@ -168,8 +168,7 @@ def test_each_function_is_compiled_once_however_often_lanes_are_refilled():
     riding.board(mixed(24))
     advanced(riding)
     kernel = riding._kernel
-    counts = [f._cache_size() for f in (kernel.start, kernel.chunk, kernel.finish)]
-    assert counts == [1, 1, 1]
+    assert [f._cache_size() for f in (kernel.start, kernel.chunk, kernel.finish)] == [1, 1, 1]
 
 
 def test_shared_inputs_reach_every_lane_without_being_copied():

@@ -39,6 +39,7 @@ def test_a_schedule_gives_the_rate_of_every_step():
     ("change", "words"),
     [
         ({"y": X[:, 0]}, r"`y` must have the shape \(10, 1\) of the outputs .*, but has \(10,\)"),
+        ({"y": np.arange(10) % 4, "apply": lambda w, x: x @ w[0]}, "loss `cross_entropy` for class numbers, or one-hot"),
         ({"y": Y[:4]}, "`y` must be as long as `x`"),
         ({"batch_size": 11}, "`batch_size` must be between 1 and 10, but is 11"),
         ({"learning_rate": -1}, "`learning_rate` must be greater than 0"),
@@ -46,6 +47,7 @@ def test_a_schedule_gives_the_rate_of_every_step():
         ({"learning_rate": np.ones(1)}, "`learning_rate` must be finite, .* for each of 2 steps"),
         ({"order": np.array([[0, 1], [2, 10]])}, "`order` must hold whole numbers below 10, .* but has 10"),
         ({"order": np.ones((0, 5))}, "`order` must hold whole numbers below 10, .* but has the shape"),
+        ({"order": np.zeros((2, 11))}, r"`order` must hold .*, at most as many in a row .* but has the shape \(2, 11\)"),
         ({"order": np.zeros((2, 5)), "batch_size": 4}, r"`batch_size` must be 5, .* but is 4\. Leave it out"),
         ({"optimizer": "adam", "betas": ["0.9"]}, r"`betas` must be two numbers, but is"),
         ({"betas": (0.9, 0.999)}, "`betas` must be given for adam or adamw alone, but is for sgd"),
@@ -69,10 +71,12 @@ def test_what_cannot_be_used_is_refused_in_one_line(change, words):
         described(**whole | change)
 
 
-def test_random_numbers_in_a_network_are_named():
+def test_random_numbers_in_a_network_and_rows_that_no_step_takes_are_named():
     noisy = lambda w, x: apply(w, x) + jax.random.normal(jax.random.key(0), (len(x), 1))  # noqa: E731
-    training = described(noisy, init, X, Y, learning_rate=0.1, steps=2)
-    assert training.notes == (own_network._DRAWS,)
+    order = np.arange(30).reshape(6, 5) % 10
+    training = described(noisy, init, X, Y, learning_rate=0.1, steps=2, order=order)
+    assert (training.order == order[:2]).all()
+    assert training.notes == ("The order's first 2 of 6 rows are taken.", own_network._DRAWS)
 
 
 def test_an_init_that_ignores_its_key_is_refused(x64):

@@ -54,8 +54,7 @@ def test_a_small_gap_is_not_taken_apart():
 
 def test_a_curve_that_diverges_ruins_nothing():
     curve = np.array([[1.0, 0.5, 1.0, 4.0, 1e300, np.inf, np.nan]])
-    scale = bounded(2 * curve, np.array([2.0]))
-    assert scale[0].tolist() == [1, 0.5, 1, 1.75, 2, 2, 2]
+    assert bounded(2 * curve, np.array([2.0]))[0].tolist() == [1, 0.5, 1, 1.75, 2, 2, 2]
     game = {part: np.full((2, 3), np.nan if part == frozenset("b") else 0.5) for part in SETS}
     result = shapley_shares(game | {frozenset(PLAYERS): np.full((2, 3), 0.1)}, PLAYERS, np.ones(2))
     assert all(np.isfinite(cause.values).all() for cause in result.causes)

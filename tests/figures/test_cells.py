@@ -55,9 +55,8 @@ def test_a_claim_that_is_judged_at_some_values_only_is_drawn_at_one_of_those():
 
 
 def test_a_cell_without_a_value_is_marked_at_the_edge():
-    axes = {"init_scale": SCALES}
     result = [sample("a", [np.nan, np.nan], (0, 1), cell={"init_scale": scale}) for scale in SCALES]
-    (ax,) = draw_cells(result, axes)["cells"].figure.axes
+    (ax,) = draw_cells(result, {"init_scale": SCALES})["cells"].figure.axes
     (marks,) = [
         line for line in ax.get_lines() if line.get_marker() == "." and len(line.get_xdata())
     ]

@@ -128,8 +128,7 @@ def test_modes_are_colours_and_the_second_axis_stays_at_its_first_value():
 
 def test_without_theory_every_curve_of_the_simulation_is_drawn():
     whole = grid(modes=2)
-    bare = Grid(whole.parameters, {}, 7, 0, whole.simulation)
-    drawings = draw(bare)
+    drawings = draw(Grid(whole.parameters, {}, 7, 0, whole.simulation))
     assert list(drawings) == ["loss", "mode_strength"]
     assert "theory" not in labels(drawings["loss"].figure)
     assert "theory" not in drawings["loss"].caption

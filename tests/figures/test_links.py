@@ -41,8 +41,7 @@ declare("step", off_diagonal="A curve that no figure draws.")
 )
 def test_a_claim_links_to_the_figure_of_its_own_variables_and_networks(reads, figure):
     drawings = {name: Drawing(None, "", "", frozenset(seen)) for name, seen in FIGURES.items()}
-    shown = links(drawings, [sample("a", reads=reads)])
-    assert shown == ({figure: ("a",)} if figure else {})
+    assert links(drawings, [sample("a", reads=reads)]) == ({figure: ("a",)} if figure else {})
 
 
 Parameters = make_dataclass("Parameters", [("width", int, parameter(10, "Width."))], frozen=True)

@@ -64,8 +64,7 @@ def test_a_study_that_forks_anywhere_is_run_once_and_leaves_no_process(study, tm
     assert done.returncode == 0, done.stderr
     if where != "inputs":  # the copies of a worker end in silence
         one_line(done.stderr, "A process that the study forked came back from the study and was")
-    looks = json.loads((tmp_path / "out" / "manifest.json").read_text())["looks"]
-    assert len(looks) == 1
+    assert len(json.loads((tmp_path / "out" / "manifest.json").read_text())["looks"]) == 1
     until = time.monotonic() + 20
     while left := list(marked(mark.encode())):
         assert time.monotonic() < until, count(len(left), "process", "processes")

@@ -30,8 +30,7 @@ def test_more_seeds_go_into_the_same_default_folder_and_nothing_is_trained_twice
     kept = {path.name: path.read_bytes() for path in (more.path / "journal").iterdir()}
     assert before.items() <= kept.items()
     assert "6 runs were found done, 3 were added." in capsys.readouterr().err
-    fewer = foretrain.run("one-mode", seeds=2, **SMALL)
-    assert fewer.simulation.sizes["seed"] == 3
+    assert foretrain.run("one-mode", seeds=2, **SMALL).simulation.sizes["seed"] == 3
     assert "holds 3 seeds; all of them are shown." in capsys.readouterr().err
 
 

@@ -94,8 +94,7 @@ def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by
 ):
     _, out = finished
     before = contents(out)
-    changed = study(old, new)
-    assert main(["report", str(out), "--study", str(changed)]) == 2
+    assert main(["report", str(out), "--study", str(study(old, new))]) == 2
     text = capsys.readouterr().err
     one_line(text, message)
     assert "another folder" in text

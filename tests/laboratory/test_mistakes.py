@@ -30,11 +30,13 @@ def test_a_slider_of_no_parameter_is_found_by_check_with_the_nearest(study):
     assert line.endswith("but is 'scael'. Did you mean `scale`?")
 
 
-def test_a_misspelt_network_is_found_by_check_and_a_theory_that_is_nan_is_the_reason(
-    study, tmp_path
-):
+def test_a_misspelt_name_is_found_by_check_and_a_theory_that_is_nan_is_the_reason(study, tmp_path):
     (line,) = check(study('c["other"]', 'c["othre"]'))
     assert line.endswith("There is no network `othre`. Did you mean `other`?")
+    panel = "FIGURES = {'decay': lab.figure('a', 'b', lab.panel(lambda c: c.lsos, by='mode'))}"
+    (line,) = check(study("CLAIMS =", f"{panel}\nCLAIMS ="))
+    assert line.startswith("The figure `decay`: ")
+    assert line.endswith("There is no variable `lsos`. Did you mean `loss`?")
     file = study('"pair": pair,', '"pair": pair * np.nan,')
     claims = foretrain.run(file, seeds=2, workers=0, quiet=True, out=tmp_path / "out").claims
     assert "since the theory predicts nan for 12 of 12 values of `pair`" in claims["decays"].reason

@@ -45,8 +45,7 @@ def test_the_template_is_short_lacks_nothing_and_runs_and_holds(mine, tmp_path):
         "closed-form": "holds",
         "larger-first": "holds",
     }
-    kinds = {path.suffix for path in (tmp_path / "out" / "figures").iterdir()}
-    assert kinds == {".csv", ".svg"}
+    assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {".csv", ".svg"}
     assert (tmp_path / "out" / "report.html").exists()
 
 
@@ -61,8 +60,7 @@ def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp
     root = out / "results.zarr" / "zarr.json"
     root.write_bytes(root.read_bytes()[:100])  # which the journal mends
     assert main(words) == 0
-    stored = foretrain.open(out)
-    assert stored.simulation.sizes["init_scale"] == 2
+    assert foretrain.open(out).simulation.sizes["init_scale"] == 2
     command = json.loads((out / "summary.json").read_text())["command"]
     assert command.startswith(f"foretrain run {mine.resolve()} ")
     assert main(["report", str(out)]) == 0

@@ -28,7 +28,6 @@ def test_every_study_concludes_where_runs_diverge_or_are_cut_off(name, how, tmp_
         large = rules(study.Parameters)[rate].maximum or 1e6
         options[rate] = large if how == "all" else [fields[rate].default, large]
     result = foretrain.run(name, **options)
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert summary["problems"] == []
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["problems"] == []
     assert (tmp_path / "out" / "report.html").exists()
     assert result.simulation.sizes["seed"] == 2

@@ -24,10 +24,11 @@ def test_a_bar_and_a_line_of_a_log_tell_what_is_known_of_a_stage():
     assert "".join(line(Stage("Drawing"), 80, 3.0)) == "Drawing     for 3 s"
     message = line(RUNNING, 140, 60.0)[-1]
     assert message == "12 of 40 runs, at most 2 h 5 min left, 9 converged, 3 took all steps"
-    assert sentence(JUDGING) == "Judging: 12 of 36 cells."
-    assert sentence(Stage("Drawing", 0, 1, "figures", "loss")) == "Drawing: 0 of 1 figure, loss."
-    assert sentence(Stage("Reading", of="runs")) == "Reading."
-    assert sentence(RUNNING).endswith("3 took all steps, at most 2 h 5 min left.")
+    assert sentence(JUDGING, 42.3) == "Judging: 12 of 36 cells, for 42 s."
+    drawing = Stage("Drawing", 0, 1, "figures", "loss")
+    assert sentence(drawing, 1.5) == "Drawing: 0 of 1 figure, loss, for 1 s."
+    assert sentence(Stage("Reading", of="runs"), 3.0) == "Reading, for 3 s."
+    assert sentence(RUNNING, 60.0).endswith("3 took all steps, at most 2 h 5 min left.")
 
 
 def test_a_run_goes_on_where_nobody_can_be_told(monkeypatch):
@@ -70,16 +71,18 @@ def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
     )
     hear(Progress("starting", 1, 10, predicted_steps=1e4))
     hear(Progress("running", 1, 10))
+    hear(Progress("running", 3, 10))
     ended = {"outcomes": {"out_of_steps": 3, "stalled": 1}, "steps": 9}
     hear(Progress("running", 1, 10, 2, 4, **ended, remaining_s=70, bound=True))
     hear(Progress("running", 3, 10, 2, 4, **ended, remaining_s=1, uncompiled=2, compile_s=19.6))
     hear(Progress("stopped", 1, 10, 2, 4, **ended))
     assert capsys.readouterr().err == ""
-    assert [sentence(stage) for stage in heard[2:]] == [
-        "Training: 0 of 10 runs, compiling.",
+    assert [sentence(stage, 12.0) for stage in heard[2:]] == [
+        "Training: 0 of 10 runs, compiling the program, for 12 s.",
+        "Training: 0 of 10 runs, compiling the first of 3 programs, for 12 s.",
         "Training: 6 of 10 runs, 3 took all steps, 1 stalled, at most 1 min 10 s left.",
         "Training: 6 of 10 runs, 3 took all steps, 1 stalled, 2 programs to compile in about 20 s, 20 s left.",
-        "Training: 6 of 10 runs, stopping, what is done is kept.",
+        "Training: 6 of 10 runs, stopping, what is done is kept, for 12 s.",
     ]
 
 
@@ -89,7 +92,7 @@ def test_what_is_no_terminal_gets_lines_and_nobody_is_told_what_is_quiet(capsys,
         with stages.stages(quiet=quiet) as tell:
             tell(JUDGING)
             time.sleep(0.0 if quiet else 0.8)
-        assert capsys.readouterr().err == ("" if quiet else "Judging: 12 of 36 cells.\n")
+        assert capsys.readouterr().err == ("" if quiet else "Judging: 12 of 36 cells, for 0 s.\n")
 
 
 def test_a_notebook_gets_a_bar_below_its_cell_and_no_words_in_red(capsys, monkeypatch):

@@ -65,5 +65,4 @@ def test_the_first_part_of_a_grid_comes_with_words_for_a_caption():
 
 
 def test_theory_that_does_not_differ_by_seed_is_repeated():
-    cell = next(small_grid().cells())
-    assert cell.by_seed("loss").sizes == {"seed": 2}
+    assert next(small_grid().cells()).by_seed("loss").sizes == {"seed": 2}

@@ -116,8 +116,7 @@ def test_in_any_units_a_prediction_is_finite_or_refused(data, start, inputs, tar
 @pytest.mark.parametrize("size", [1e-160, 1e-80, 1e51, 1e154, 1e300])
 @pytest.mark.parametrize("name", ["x.x", "y.y", "gate.h1"])
 def test_data_whose_squares_leave_the_range_of_float64_are_refused(files, capsys, name, size):
-    arrays = {**ARRAYS, name: ARRAYS[name] * size}
-    (files / "data.npz").write_bytes(stored(**arrays))
+    (files / "data.npz").write_bytes(stored(**{**ARRAYS, name: ARRAYS[name] * size}))
     error = one_line(capsys, "graph.toml", "data.npz")
     assert ("must" in error) or ("No path carries a signal" in error and size < 1)
 

@@ -53,9 +53,8 @@ def candidates(**named):
 
 
 def race():
-    graph = foretrain.graph.graph_from_dict(RACE)
     y = np.diag([3.0, 2.0, 1.0])
-    return GatedData(graph, {"x": np.eye(3)}, {"y1": y, "y2": y})
+    return GatedData(foretrain.graph.graph_from_dict(RACE), {"x": np.eye(3)}, {"y1": y, "y2": y})
 
 
 @pytest.fixture
@@ -173,9 +172,8 @@ def test_nothing_to_learn_is_said_and_ranked_last():
 
 def test_deep_paths_are_followed_until_they_are_learned():
     scale = 0.01
-    modes = of(deep(weak=0.02), init_scale=scale).modes
     # dB/dt = S B^3 from B = scale escapes after 1 / (2 S scale^2), to a few parts in a hundred of that.
-    for mode in modes:
+    for mode in of(deep(weak=0.02), init_scale=scale).modes:
         escape = 1 / (2 * mode.singular_value * scale**2)
         assert mode.half_learning_time == pytest.approx(escape, rel=0.1)
 

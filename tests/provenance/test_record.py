@@ -102,8 +102,7 @@ SMALL = {"steps": 200, "seeds": 2, "workers": 0, "quiet": True}
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ran")
-    mine = write_template(folder / "mine.py")
-    foretrain.run(mine, out=folder / "out", **SMALL)
+    foretrain.run(write_template(folder / "mine.py"), out=folder / "out", **SMALL)
     return folder
 
 

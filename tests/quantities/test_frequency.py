@@ -18,8 +18,7 @@ def test_a_polygon_in_any_plane_has_one_frequency(symbols):
 
 @pytest.mark.parametrize("symbols", [7, 8])
 def test_normal_embeddings_have_equal_shares_in_the_mean(symbols):
-    drawn = np.random.default_rng(1).standard_normal((20000, symbols, 3))
-    shares = frequency_shares(drawn)
+    shares = frequency_shares(np.random.default_rng(1).standard_normal((20000, symbols, 3)))
     np.testing.assert_allclose(shares.sum(-1), 1)
     expected = np.full(symbols // 2, 2 / (symbols - 1))
     if symbols % 2 == 0:

@@ -30,9 +30,8 @@ def test_threshold_is_where_values_stay_small(values, threshold, interpolated):
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=4, max_size=4), min_size=1, max_size=5))
 def test_rows_are_judged_one_by_one_and_a_line_crosses_no_later_than_the_next_value(rows):
-    together = lasting_threshold(FRACTIONS, [rows, rows], 0.3)
     each = [lasting_threshold(FRACTIONS, row, 0.3) for row in rows]
-    np.testing.assert_array_equal(together, [each, each])
+    np.testing.assert_array_equal(lasting_threshold(FRACTIONS, [rows, rows], 0.3), [each, each])
     line = lasting_threshold(FRACTIONS, rows, 0.3, interpolated=True)
     np.testing.assert_array_equal(np.isnan(line), np.isnan(each))
     assert (np.nan_to_num(line) <= np.nan_to_num(each)).all()

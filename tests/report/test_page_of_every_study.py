@@ -25,6 +25,8 @@ def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(name, tmp_pa
     for width, height in SIZES.items():
         browser = open_page(page, width=width, height=height)
         wrong += [f"{width}, light: {line}" for line in troubles(browser, width)]
+        tall = browser.execute_script("return document.documentElement.scrollHeight")
+        assert tall <= 5000 or name != "routing" or width == min(SIZES)
         wrong += [f"{width}, used: {line}" for line in use_everything(browser, width)]
         if name != "routing" or width == min(SIZES):
             browser = open_page(page, width=width, height=height, dark=True)

@@ -128,7 +128,7 @@ ARGUMENTS = {
         "--momentum": "of momentum and nesterov; default 0.9",
         "--betas": "of adam and adamw; default 0.9 0.999",
         "--clip": "largest norm of all gradients together, to which longer ones are scaled; default none are",
-        "--order": "npy file of the examples in every minibatch, (step, example)",
+        "--order": "npy file of the examples in every minibatch, (step, example); of more rows than steps the first",
         "--weight-decay": "default 0",
         "--seeds": "number of starts; default four, and more up to 16 while an interval leaves the answer open",
         "--measured": "runs of this training made elsewhere: files .csv, .json, .jsonl or .parquet",

@@ -18,7 +18,7 @@ from typing import Any
 
 from foretrain.engine.cores import processor
 from foretrain.machine import cache_folder
-from foretrain.results.files import written_at
+from foretrain.results.files import write_atomic, written_at
 
 _MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
 _ABANDONED_NS = 24 * 3600 * 10**9
@@ -28,7 +28,7 @@ _DIGITS = 16
 class CompilationCache:
     """The cache of this process, from when it is made until `close`.
 
-    Where the folder cannot be written, or has no hard links, nothing is kept or taken in, which costs time only.
+    Where the folder cannot be written nothing is kept or taken in, which costs time only.
     """
 
     def __init__(self):
@@ -39,8 +39,7 @@ class CompilationCache:
         jax.monitoring.register_event_listener(self._count)
         # Compiled programs are not shared between types of machine, which execute other instructions.
         kind = f"{platform.machine()}-{_digest(processor('flags', 'Features').encode())[:8]}"
-        version = f"jax-{importlib.metadata.version('jaxlib')}-{kind}"
-        self._entries = cache_folder() / version
+        self._entries = cache_folder() / f"jax-{importlib.metadata.version('jaxlib')}-{kind}"
         self._own: Any = cache_folder() / "in-use" / f"{os.getpid()}-{time.time_ns():x}"
         try:
             self._entries.mkdir(parents=True, exist_ok=True)
@@ -83,17 +82,20 @@ class CompilationCache:
         self._misses += event == "/jax/compilation_cache/cache_misses"
 
     def link(self) -> None:
-        """Take in the whole entries that others have published since the last time, newest first."""
+        """Take in the whole entries that others have published since the last time, newest first, as links or copies."""
         total = 0
         for path in sorted(self._entries.glob("[!.]*"), key=written_at, reverse=True):
             name, _, digest = path.name.rpartition(".")
-            with suppress(OSError):  # deleted just now, or a file system without hard links
+            with suppress(OSError):  # deleted just now
                 total += path.stat().st_size
                 known = name in self._known
                 if total > _MOST_BYTES or not (known or digest == _digest(path.read_bytes())):
                     path.unlink()
                 elif self._own is not None and not known:
-                    os.link(path, self._own / name)
+                    try:
+                        os.link(path, self._own / name)
+                    except OSError:
+                        write_atomic(self._own / name, path.read_bytes())
                     self._known.add(name)
 
 

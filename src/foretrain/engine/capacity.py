@@ -96,5 +96,4 @@ def _lane_steps_per_second(program, sample, shared, lanes) -> float:
         if not trial.busy:  # such runs soon converge
             trial.board([long] * lanes)
         trial.advance()
-    rate = (trial.strides_done - before) / (clock() - began)
-    return max(rate * program.observe_every, 1e-9)
+    return max((trial.strides_done - before) / (clock() - began) * program.observe_every, 1e-9)

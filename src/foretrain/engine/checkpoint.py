@@ -55,11 +55,8 @@ def find(folder: Path) -> dict[str, str]:
     """Identity of every run with a checkpoint to the name of its file, the newest where there are several."""
     files = {}
     for path in sorted((Path(folder) / FOLDER).glob("[!.]*.npz"), key=written_at):
-        try:
-            identities = _identities(arrays.member(path, "identity"))
-        except _DAMAGE:
-            continue
-        files.update(dict.fromkeys(identities, path.name))
+        with contextlib.suppress(*_DAMAGE):
+            files |= dict.fromkeys(_identities(arrays.member(path, "identity")), path.name)
     return files
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ class Coordinator:
     _actual_done: float = 0.0
     _first_move: float = 0.0
     _reported: float = 0.0
+    _counted: float = field(default_factory=time.monotonic)  # seconds until then are stored
     _last: Any = None
     _overrides: dict = field(default_factory=dict)
     _remaining: RemainingTime = field(default_factory=RemainingTime)
@@ -248,9 +250,8 @@ class Coordinator:
             )
 
     def _count(self, number, outcome, steps):
-        run = self.runs[number]
         self.outcomes[OUTCOMES[outcome]] += 1
-        self._predicted_done += float(self.plan.study.estimate(run.parameters))
+        self._predicted_done += float(self.plan.study.estimate(self.runs[number].parameters))
         self._actual_done += steps if self.plan.study.trains else 1
 
     def _on_death(self, number, worker):
@@ -317,8 +318,14 @@ class Coordinator:
         return len(left), sum(seconds) / min(len(left), len(self.living) or 1)
 
     def _say(self, phase):
-        """Tell the progress of the sweep."""
+        """Tell the progress of the sweep, and count its seconds in the manifest, where a kill loses no more than the last."""
         self._reported = time.monotonic()
+        seconds = self._reported - self._counted
+        if self.runs and (phase in ("done", "stopped") or seconds > self.checkpoint_every):
+            self._counted = self._reported
+            with suppress(ForetrainError), edit_manifest(self.folder) as manifest:
+                if manifest:  # removed under way, which is said elsewhere
+                    manifest["seconds"] = round(manifest.get("seconds", 0.0) + seconds, 3)
         moving_s = self._reported - self._first_move
         steps = sum(worker.steps for worker in self.started)
         predicted = sum(group.steps for group in self.groups)

@@ -120,9 +120,8 @@ def pin(core: int) -> None:
         os.sched_setaffinity(0, {core})
         threadpool_limits(1)
         return
-    flags = os.environ.get("XLA_FLAGS", "")
     single = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    os.environ["XLA_FLAGS"] = f"{flags} {single}".strip()
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {single}".strip()
 
 
 def device() -> str:

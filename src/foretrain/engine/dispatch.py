@@ -20,8 +20,7 @@ class Group:
     """Runs of one static signature."""
 
     parameters: Any  # ``Parameters`` with every field that is not static at its default
-    # The static fields that differ from their default, as text; key of the lane count in the manifest.
-    name: str
+    name: str  # its static fields that differ from their default, as text; key of the lane count in the manifest
     waiting: deque = field(default_factory=deque)  # numbers of runs without a worker, longest first
     suspects: deque = field(default_factory=deque)  # those done alone: two workers died with them
     steps: float = 0.0  # predicted steps of all runs
@@ -181,8 +180,7 @@ def choose_backend(group: Group, groups: Sequence[Group], workers: Sequence[Work
     if GPU in group.trials:
         return GPU if group.trials[GPU][1] > rate else CPU
     at = [worker.group for worker in gpus if worker.idle]
-    free = any(other in (None, group) or not other.left for other in at)
-    return None if free and rate else CPU
+    return None if rate and any(g in (None, group) or not g.left for g in at) else CPU
 
 
 def lanes_key(group: Group, backend: str) -> str:

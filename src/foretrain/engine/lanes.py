@@ -29,8 +29,7 @@ from foretrain.results.segment import FinishedRun
 from foretrain.vocabulary import STATE
 
 FEWEST = 3  # lanes; XLA compiles one or two into another program
-# The longest chunk, so that a finished run leaves within 5 s with its worker's other duties.
-_CHUNK_S = 0.5
+_CHUNK_S = 0.5  # the longest chunk, so that a finished run leaves within 5 s with its worker's other duties
 _RECORD_BYTES = 2 * 2**20  # observations kept on the device during a chunk
 _MOST_ROWS = 512
 _FINISH_WIDTH = 8

@@ -47,10 +47,9 @@ class RemainingTime:
             self._ends.popleft()
         slack = max(_SLACK_S, _SLACK * now_s)
         estimates = [estimate_s, *(end - now_s for _, end in self._ends)]
-        seen = self._ends[0][0] <= 0.6 * now_s
         lowest, highest = estimate_s / 2 - slack, 2 * estimate_s + slack
         close = lowest <= min(estimates) and max(estimates) <= highest
-        return estimate_s if seen and close else None
+        return estimate_s if close and self._ends[0][0] <= 0.6 * now_s else None
 
 
 def describe(now: Progress) -> str:

@@ -244,10 +244,9 @@ class CornerRuns:
                     continue
                 if run.outcome == FAILED:
                     raise ForetrainError(run.note)
-                arrays = run.finals
-                leaves = [arrays[name] for name in names if name in arrays]
+                leaves = [run.finals[name] for name in names if name in run.finals]
                 weights = jax.tree.unflatten(tree, leaves) if leaves else None
-                curves = Curves(arrays["train"], arrays.get("test"), weights)
+                curves = Curves(run.finals["train"], run.finals.get("test"), weights)
                 self._curves[simulation_of(wanted[run.identity].corner)] = curves
 
 

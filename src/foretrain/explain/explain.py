@@ -296,13 +296,11 @@ def _checks(simulator, kernels, prediction, train):
         off = np.abs(here - there) / np.maximum(run[: len(here), :1], np.abs(there))
         return float(off[np.isfinite(off)].max())
 
-    plain = worst(run[:1], simulator.plain[None])
-    if prediction is None:
-        return Checks(None, None, plain)
-    closed, recursion, whole = None, None, kernels[0].whole
-    if whole and training.loss_name == "mse":
-        flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
-        closed = worst(train[Corner()], flows)
-    if whole and not prediction.diverging:
-        recursion = worst(train[linear_corner(training)], prediction.train)
-    return Checks(closed, recursion, plain)
+    closed, recursion = None, None
+    if prediction is not None and kernels[0].whole:
+        if training.loss_name == "mse":
+            flows = np.stack([kernel.flow(simulator.at) for kernel in kernels])
+            closed = worst(train[Corner()], flows)
+        if not prediction.diverging:
+            recursion = worst(train[linear_corner(training)], prediction.train)
+    return Checks(closed, recursion, worst(run[:1], simulator.plain[None]))

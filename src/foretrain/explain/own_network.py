@@ -156,14 +156,15 @@ def described(
                 rule = f"have examples of shape {other.shape[1:]}"
                 raise argument_error(name, rule, f"has {array.shape[1:]}")
     steps = integer("steps", steps, minimum=1)
-    size = examples if batch_size is None else batch_size
+    size, notes = examples if batch_size is None else batch_size, ()
     if order is not None:
-        order = finite_array("order", order, ndim=2)[:steps]
-        others = np.setdiff1d(order, np.arange(examples))
-        if len(order) < steps or not order.size or others.size:
-            rule = f"hold whole numbers below {examples}, a row for each of {steps} steps"
-            got = f"has {others[0]:g}" if others.size else f"has the shape {order.shape}"
+        rows = finite_array("order", order, ndim=2)
+        order, others = rows[:steps], np.setdiff1d(rows, np.arange(examples))
+        if len(rows) < steps or not 0 < rows.shape[1] <= examples or others.size:
+            rule = f"hold whole numbers below {examples}, at most as many in a row for each of {steps} steps"
+            got = f"has {others[0]:g}" if others.size else f"has the shape {rows.shape}"
             raise argument_error("order", rule, got)
+        notes = (f"The order's first {steps} of {len(rows)} rows are taken.",) * (steps < len(rows))
         size = order.shape[1]
         if batch_size not in (None, size):
             rule = f"be {size}, the number of examples in a row of the order"
@@ -198,7 +199,7 @@ def described(
         np.inf if clip is None else real("clip", clip, above=0),
         (first, second),
     )
-    return replace(training, notes=_checked(training))
+    return replace(training, notes=(*notes, *_checked(training)))
 
 
 def starts(training: Training, number: int) -> Any:
@@ -307,7 +308,10 @@ def _check_outputs(training, outputs):
     y, loss = training.y, training.loss_name
     if loss == "mse" and y.shape != outputs.shape:
         rule = f"have the shape {outputs.shape} of the outputs for the loss `mse`"
-        raise argument_error("y", rule, f"has {y.shape}", "Reshape the targets or the outputs.")
+        repair = "Reshape the targets or the outputs."
+        if y.size == len(y) < outputs.size and not (y % 1).any():  # numbers of classes
+            repair = "Try the loss `cross_entropy` for class numbers, or one-hot targets."
+        raise argument_error("y", rule, f"has {y.shape}", repair)
     if loss == "cross_entropy":
         if len(outputs.shape) != 2:
             got = f"returns {outputs.shape}"

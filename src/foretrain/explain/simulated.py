@@ -176,10 +176,8 @@ class Simulator:
     def train(self, simulations: Sequence[Simulation]) -> dict[Simulation, Curves]:
         """Curves of simulations, made in this process; raises and costs as `run`."""
         return {
-            simulation: self.part(simulation.starts).run(
-                simulation.corner, simulation.substeps, corrected=simulation.corrected
-            )
-            for simulation in simulations
+            each: self.part(each.starts).run(each.corner, each.substeps, corrected=each.corrected)
+            for each in simulations
         }
 
     def run(self, corner: Corner, substeps: float = 1, *, corrected: bool = False) -> Curves:

@@ -17,6 +17,7 @@ from foretrain.dynamics.program import completed
 from foretrain.engine.host import by_step, computed
 from foretrain.engine.traced import traced
 from foretrain.errors import ForetrainError, nearest, one_of
+from foretrain.figures.boards import boards
 from foretrain.laboratory.judge import reason
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans.author import loaded, words
@@ -28,6 +29,7 @@ from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import NotApplicable
+from foretrain.quantities.panels import FigureRow
 from foretrain.results.arrays import storable
 from foretrain.streams import Seed
 from foretrain.vocabulary import CONVERGED, DIVERGED, lookup, positions
@@ -48,9 +50,9 @@ def check(study: str | Path | Study) -> Problems:
 
     The program is traced: a missing part, a variable that is not declared or has other dims, inputs that differ
     in shape from seed to seed, a state that changes its shape, a sentence that allows everything or leaves out its own
-    prediction are found in seconds. Sentences are judged on a made-up run: so a name that is none, a value for each mode, a
-    theory that is nan are found. The first seed at the first value of every axis is computed, or trained for two seconds: an
-    error in it, a variable that is not finite, or divergence is found, too.
+    prediction are found in seconds. Sentences are judged and panels of figures evaluated on a made-up run: so a name that is
+    none, a value for each mode, a theory that is nan are found. The first seed at the first value of every axis is computed,
+    or trained for two seconds: an error in it, a variable that is not finite, or divergence is found, too.
     """
     try:
         known = loaded(study)
@@ -100,12 +102,11 @@ def _lacks(study: Study, plan: Plan) -> Problems:
     attempt("estimate", lambda: study.estimate(p))
     attempt("labels", lambda: _labelled(study, p, sizes, step))
     sentences = attempt("sentences", lambda: study.sentences) or ()
-    attempt("figures", lambda: study.figures)
+    figures = attempt("figures", lambda: study.figures) or {}
     cell = next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
     measured = xr.Dataset() if step is None else xr.Dataset(coords={"step": step})
     cell = dataclasses.replace(cell, seeds=1, simulation=measured)
-    theory = attempt("predict", lambda: theory_of(study, cell))
-    theory = xr.Dataset() if theory is None else theory
+    theory = attempt("predict", lambda: theory_of(study, cell)) or xr.Dataset()
     common = sorted(observed.keys() & theory.data_vars.keys())
     if theory.data_vars and observed and not sentences and not common:
         lines.append(
@@ -122,6 +123,8 @@ def _lacks(study: Study, plan: Plan) -> Problems:
         cell = dataclasses.replace(cell, simulation=made_up, variants=networks)
     for sentence in sentences:
         attempt(f"The sentence `{sentence.id}`", partial(_judged, sentence, cell, swept))
+    for name, row in figures.items() if cell.simulation.data_vars else ():
+        attempt(f"The figure `{name}`", partial(_drawable, row, cell))
     if study.trains and not lines:
         attempt("first run", lambda: _short_run(study, p))
     lines[:] = dict.fromkeys(lines)
@@ -235,14 +238,21 @@ def _judged(sentence: Sentence, cell: Grid, swept: set[str]) -> None:
             raise  # along a swept axis one value is not what it speaks of
 
 
+def _drawable(row: FigureRow, cell: Grid) -> None:
+    """Raise where a panel of a figure reads a name that is none, or cannot be drawn."""
+    with suppress(LookupError, ValueError, ArithmeticError):  # the numbers are made up
+        if row.where is None or row.where(Cell(cell).blind()):
+            for panel in row.panels:
+                list(boards(panel, cell))
+
+
 def _holds(name: str, array: np.ndarray) -> dict[str, int]:
     """The size of each dim of something computed; raises where it cannot be stored, or none of its numbers is finite."""
     if not storable(array.dtype):
         raise StudyError(f"Variable `{name}` must hold numbers, but has dtype {array.dtype}.")
-    sizes = _fits(name, array.shape, measured=True)
     if array.size and not np.isfinite(array).any():
         raise StudyError(f"Variable `{name}` must be finite, but is {array.flat[0]}.")
-    return sizes
+    return _fits(name, array.shape, measured=True)
 
 
 def _fits(name: str, shape: tuple[int, ...], *, measured: bool = False) -> dict[str, int]:

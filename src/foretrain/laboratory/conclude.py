@@ -41,7 +41,6 @@ def conclude(
     folder: Path,
     plan: Plan,
     device: str,
-    wall_time_s: float,
     *,
     tell: Tell = silent,
     theory: TheoryOf = theory_of,
@@ -65,7 +64,7 @@ def conclude(
     # Delete the page first: if this is interrupted, the folder must not look finished.
     with disk_errors(folder / FILE_NAME):  # the folder of another user
         (folder / FILE_NAME).unlink(missing_ok=True)
-    done = _Writing(folder, plan, whole, journal, device, wall_time_s)
+    done = _Writing(folder, plan, whole, journal, device)
     look = home.looks_before(folder, plan) + 1
     try:
         claims, raised = judged(plan.study, whole, plan.preset, look, tell=tell)
@@ -117,14 +116,14 @@ def _protect(whole: Grid) -> None:
 class _Writing:
     """Store and summary of a plan's runs, and the writing of both."""
 
-    def __init__(
-        self, folder: Path, plan: Plan, whole: Grid, journal: Scan, device: str, wall_time_s: float
-    ):
+    def __init__(self, folder: Path, plan: Plan, whole: Grid, journal: Scan, device: str):
         self._folder, self._plan, self._whole, self._journal = folder, plan, whole, journal
-        before = summary_of(folder)
-        self.manifest = read_manifest(folder) or {}
+        before, self.manifest = summary_of(folder), read_manifest(folder) or {}
         self._device = device or (before.device if before else "")
-        self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
+        known_s = (
+            before.wall_time_s if before else 0.0
+        )  # of earlier versions, which did not count them there
+        self._wall_time_s = round(max(known_s, self.manifest.get("seconds", 0.0)), 1)
 
     def begin(self, claims: Sequence[Claim], summary: Summary) -> Callable[[], None]:
         """Make the store with these claims; the function returned puts it in its place, and the summary beside it."""

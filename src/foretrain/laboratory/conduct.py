@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -162,14 +161,13 @@ def conduct(plan: Plan, options: Options) -> StudyResult | None:
                 home.note(folder, line)
 
         if options.scheduler is not None:
-            began = time.monotonic()
             with connected(options.scheduler) as client:
                 claimed()
                 stage = partial(Stage, "Training", of="parts", note="on the cluster")
                 tell(stage())
                 shards = execute_on(client, plan, folder, tell=lambda *n: tell(stage(*n)), **how)
             device = next((shard.device for shard in shards if shard.device), "")
-            return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
+            return conclude(folder, plan, device, tell=tell)
         try:
             with early_theory(plan, options.workers != 0 and part[1] == 1) as theory:
                 shard = execute(
@@ -194,7 +192,7 @@ def conduct(plan: Plan, options: Options) -> StudyResult | None:
             say(f"{folder} holds runs made on {old}, which rounds otherwise than {new}.")
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
-        return conclude(folder, plan, shard.device, shard.wall_time_s, tell=tell, theory=theory)
+        return conclude(folder, plan, shard.device, tell=tell, theory=theory)
 
 
 def execution_options(options: Options) -> dict[str, Any]:
@@ -308,14 +306,13 @@ def rebuild(
         check_writable(folder, "folder")
         write_page(folder, None, None, [])
         return result
-    known = None if study is None else loaded(study).named(stored["study"])
-    plan = plan_from_dict(stored, known)
+    plan = plan_from_dict(stored, None if study is None else loaded(study).named(stored["study"]))
     check_writable(folder, "folder")
     journal = scan(folder)
     if journal.identities:
         refuse_other_runs(stored, plan.study, folder)
     with data_from(None, folder), warnings_logged(folder), stages(quiet=quiet) as tell:
-        result = conclude(folder, plan, "", 0.0, tell=tell)
+        result = conclude(folder, plan, "", tell=tell)
     result.study = plan.study
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)

@@ -78,8 +78,7 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
         refuse_without_plan(folder)
         looks = manifest.get("looks", [])
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
-            at = datetime.now(UTC).isoformat(timespec="seconds")
-            latest = Look(**now, at=at)
+            latest = Look(**now, at=datetime.now(UTC).isoformat(timespec="seconds"))
             latest["chain"] = link(manifest.get("seal", {}), looks, latest)
             manifest["looks"] = [*looks, latest]
         return manifest

@@ -78,8 +78,7 @@ def info(study: str | Path | Study) -> Info:
 def _claim(sentence: Sentence) -> dict[str, Any]:
     ends = () if callable(sentence.inside) else sentence.inside
     allowed = [end if math.isfinite(end) else None for end in ends] or None
-    names = ("id", "rank", "why", "source", "corrects")
-    others = {name: getattr(sentence, name) for name in names}
+    others = {n: getattr(sentence, n) for n in ("id", "rank", "why", "source", "corrects")}
     return {**others, "sentence": sentence.statement, "allowed": allowed}
 
 

@@ -93,8 +93,7 @@ def labelled(
         prediction = guarded("theory", problems, predict, none) if study.predicts else none
         whole = replace(whole, theory=prediction)
         fit = partial(_over_cells, whole, partial(_fits_of, study), "Fitting", tell)
-        fits = guarded("fits", problems, fit, none) if study.fits else none
-        return replace(whole, fits=fits)
+        return replace(whole, fits=guarded("fits", problems, fit, none) if study.fits else none)
 
 
 def theory_over(study: Study, tell: Tell, whole: Grid, theory: TheoryOf = theory_of) -> xr.Dataset:
@@ -202,11 +201,10 @@ def _over_cells(
 ) -> xr.Dataset:
     """Return the datasets of all cells along the axes of the grid; but for ``step`` by position, as runs are laid."""
     parts: dict[tuple[int, ...], xr.Dataset] = {}
-    total = math.prod(len(values) for values in whole.axes.values())
-    for cell in whole.cells():
-        tell(Stage(stage, len(parts), total, "cells"))
-        parts[tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes)] = of(cell)
     shape = tuple(len(values) for values in whole.axes.values())
+    for cell in whole.cells():
+        tell(Stage(stage, len(parts), math.prod(shape), "cells"))
+        parts[tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes)] = of(cell)
     dims = {str(dim) for part in parts.values() for dim in part.dims} - {"seed"}
     sizes = {dim: [part.sizes.get(dim, 0) for part in parts.values()] for dim in sorted(dims)}
     ends = [part["step"].values.max() if "step" in part else -1 for part in parts.values()]

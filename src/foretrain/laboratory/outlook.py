@@ -60,8 +60,7 @@ def outlook(plan: Plan, left: Sequence[Run], workers: int | None = None) -> Esti
         StudyError: the theory raises.
         ForetrainError: what `foretrain.engine.estimate.estimate` raises.
     """
-    grid = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
-    cells, seconds = list(grid.cells()), []
+    cells, seconds = [*Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells()], []
     for cell in (cells[0], cells[-1]) if plan.study.predicts else ():
         began = time.process_time()
         with words(plan.study), asking("predict"):

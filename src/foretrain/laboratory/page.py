@@ -101,8 +101,7 @@ def write_page(
     derived = guarded("pages of theory", problems, make, [])
     ready()
     fields = _fields(read_summary(folder), problems) | {"by_seed": by_seed}
-    page = render(fields, shown, numbers or None, derived)
-    return write_document(target / FILE_NAME, page)
+    return write_document(target / FILE_NAME, render(fields, shown, numbers or None, derived))
 
 
 def per_seed(

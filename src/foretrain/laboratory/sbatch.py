@@ -42,8 +42,7 @@ def sbatch_script(
 
 def _log_name(folder: Path) -> str:
     """The log of an array task beside the folder, quoted as SLURM reads it."""
-    home = next(parent for parent in folder.parents if parent.is_dir())
-    path = str(home / folder.name)
+    path = str(next(parent for parent in folder.parents if parent.is_dir()) / folder.name)
     # A backslash in a file name makes SLURM take %A and %a literally, and a directive ends with its line.
     if "\\" in path or "\n" in path:
         raise argument_error("out", "have no backslash and no line break for SLURM", f"is {path!r}")

@@ -73,7 +73,8 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         if now.phase == "stopped":
             parts = ["stopping, what is done is kept"]
         elif now.trains and not now.steps and now.phase == "running":
-            parts.append("compiling")
+            first = f"first of {now.groups} programs" if now.groups > 1 else "program"
+            parts.append(f"compiling the {first}")
         elif now.trains and now.compile_s is not None and now.phase == "running":
             programs = count(now.uncompiled, "program")
             parts.append(f"{programs} to compile in about {duration(max(1, round(now.compile_s)))}")
@@ -86,15 +87,19 @@ def training(tell: Tell) -> Callable[[Progress], None]:
     return hear
 
 
-def sentence(stage: Stage) -> str:
+def sentence(stage: Stage, lasted_s: float) -> str:
     """A stage as a line of a log."""
     text = f"{stage.name}: {_counted(stage)}" if stage.total else stage.name
     text += f", {stage.note}" if stage.note else ""
-    return text + (f", {stage.left} left." if stage.left else ".")
+    return f"{text}, {_when(stage, lasted_s)}."
 
 
 def _counted(stage):
     return f"{stage.done} of {count(stage.total, stage.of.removesuffix('s'))}"
+
+
+def _when(stage, lasted_s):
+    return f"{stage.left} left" if stage.left else f"for {duration(int(lasted_s))}"
 
 
 def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -> tuple[str, ...]:
@@ -102,8 +107,8 @@ def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -
     full, empty = ("━", "─") if encodable("━", encoding) == "━" else ("#", "-")
     size = min(30, columns // 5) if stage.total else 0
     part = size * min(stage.done, stage.total) // max(stage.total, 1)
-    when = f"{stage.left} left" if stage.left else f"for {duration(int(lasted_s))}"
-    parts = [_counted(stage) if stage.total else "", when, encodable(stage.note, encoding)]
+    counted = _counted(stage) if stage.total else ""
+    parts = [counted, _when(stage, lasted_s), encodable(stage.note, encoding)]
     rest = empty * (size - part) + "  " * bool(size)
     return f"{stage.name:<{_NAMES}}  ", full * part, rest, ", ".join(filter(None, parts))
 
@@ -160,7 +165,7 @@ class _Lines(_Shown):
 
     def _show(self, now, elapsed_s, lasted_s):
         if self._pace.due(elapsed_s, now.name, lasted_s):
-            say(sentence(now))
+            say(sentence(now, lasted_s))
 
 
 class _Cell(_Lines):
@@ -191,8 +196,7 @@ class _Bar(_Shown):
         if now is None or at - self._began < _PATIENCE_S:
             return Text()
         parts = line(now, console.width, at - self._since, console.encoding)
-        styles = ("bold", "green", "dim", "")
-        text = Text.assemble(*zip(parts, styles, strict=True), no_wrap=True)
+        text = Text.assemble(*zip(parts, ("bold", "green", "dim", ""), strict=True), no_wrap=True)
         text.truncate(max(0, console.width - _SPARE))
         return text
 

@@ -91,8 +91,7 @@ def train(
     values = {**numbers, "steps": steps, "observe_every": observe_every, "precision": precision}
     # Runs of another program of the same name and numbers are not this one's.
     chosen = dataclasses.replace(only(options, _OWN), seeds=seeds, retrain=True)
-    plan = make_plan(study, values, **chosen.of_plan)
-    result = conduct(plan, chosen)
+    result = conduct(make_plan(study, values, **chosen.of_plan), chosen)
     assert result is not None, "a run without shards is concluded"
     assert result.path is not None, "what was run has a folder"
     lines = troubles(result.path)

@@ -49,8 +49,7 @@ def presets_of(study: str) -> list[str]:
 def small_run(preset: str, out: Path, study: str | Path = "") -> Result:
     """Run a small run in this process, with three seeds where ``small.toml`` names no number, and return its result."""
     values = {"seeds": SEEDS, **PRESETS[preset]}
-    known = study or preset.partition(".")[0]
-    result = run(known, **values, out=out, workers=0, quiet=True)
+    result = run(study or preset.partition(".")[0], **values, out=out, workers=0, quiet=True)
     assert result is not None, "a run without shards is concluded"
     return result
 

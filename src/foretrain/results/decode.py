@@ -93,6 +93,7 @@ class Manifest(TypedDict, total=False):
     versions: dict[str, str]  # package to version
     # Name of a static signature to the lanes of each worker.
     lanes: dict[str, Annotated[int, Meta(ge=1, le=MOST_LANES)]]
+    seconds: Annotated[float, Meta(ge=0)]  # of training, of all sessions so far
     seal: Seal  # what verdicts rest on, before the first run
     looks: list[Look]  # the times at which the claims were judged
     code: dict[str, str | Count]  # hash of sources to what they are

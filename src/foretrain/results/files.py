@@ -96,9 +96,8 @@ def unreadable(path: Path, error: OSError) -> FolderError:
 
 def append_log(folder: Path, text: str) -> None:
     """Add a text, such as the traceback of what the page says a line of, to the log; a disk that refuses it stops nothing."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
     with contextlib.suppress(OSError), (Path(folder) / LOG).open("a", encoding="utf-8") as file:
-        file.write(f"{now} {text.rstrip()}\n\n")
+        file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {text.rstrip()}\n\n")
 
 
 @contextlib.contextmanager

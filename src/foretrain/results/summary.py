@@ -49,7 +49,7 @@ class Summary:
     preset: str = ""  # the preset it is, "own" if it is none
     versions: dict[str, str] = field(default_factory=dict)  # package to version
     device: str = ""  # what it ran on, in words
-    wall_time_s: Annotated[float, Meta(ge=0)] = 0.0  # seconds of all sessions that were not killed
+    wall_time_s: Annotated[float, Meta(ge=0)] = 0.0  # seconds of training, of all sessions
     created_at: str = ""  # ISO 8601 time of writing, with its zone
     # Outcome to number of runs.
     runs: dict[decode.Outcome, decode.Count] = field(default_factory=dict)

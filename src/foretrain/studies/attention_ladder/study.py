@@ -9,7 +9,7 @@ from foretrain.study import figure, panel
 from foretrain.theory import attention_ladder as theory
 
 SOURCE = "docs/studies/attention-ladder.md"
-COST = "1 min"
+COST = "30 s"
 REFERENCES = ("zhang2025",)
 SEEDS = 40
 AXES = {"init_scale": (0.003, 0.01, 0.03), "heads": (8, 2)}

@@ -9,7 +9,7 @@ from foretrain.theory.softmax_curve import descent
 from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on cross-entropy and softmax"
-COST = "2 min"
+COST = "15 s"
 REFERENCES = ("jermyn2022",)
 SEEDS = 20
 AXES = {"rank": (2, 10), "target_scale": (1.0, 100.0)}

@@ -11,7 +11,7 @@ from foretrain.training import image_perceptron
 from foretrain.training.image_perceptron import ImagePerceptron
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix J, Figs 8 and 20"
-COST = "1 min"
+COST = "2 min"
 REFERENCES = ("liu2022", "liu2022omnigrok")
 SEEDS = 6
 AXES = {

@@ -9,7 +9,7 @@ from foretrain.study import figure, panel
 from foretrain.theory.pathways import spectral as theory
 
 SOURCE = "docs/studies/muon-race.md"
-COST = "2 min"
+COST = "70 s"
 REFERENCES = ("rhee2026", "jordan2024", "edelman1988")
 EXPLORE = ("singular_value", "decay")
 SEEDS = 20

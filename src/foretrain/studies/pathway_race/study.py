@@ -10,7 +10,7 @@ from foretrain.training.routing import Items
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"
 OURS = "docs/studies/pathway-race.md"
-COST = "2 min"
+COST = "3 min"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
 AXES = {"paths": admissible_paths(12)}

@@ -6,7 +6,7 @@ from foretrain.study import Sampling, argument_error, declare, default, paramete
 from foretrain.training.modules import ACTIVATIONS
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5.2"
-COST = "1 min"
+COST = "25 s"
 REFERENCES = ("bushnaq2024degeneracy",)
 SEEDS = 8
 AXES = {"strength": (0.01, 0.0003, 0.003, 0.03, 0.1, 1.0), "mediators": (2, 1, 4)}

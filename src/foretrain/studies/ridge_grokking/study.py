@@ -10,7 +10,7 @@ from foretrain.study import declare, figure, panel, parameter, size
 from foretrain.theory.grokking import ridge as theory
 
 SOURCE = "docs/theory/ridge-grokking.md"
-COST = "30 s"
+COST = "1 min"
 REFERENCES = ("xu2026", "liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}

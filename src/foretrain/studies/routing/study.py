@@ -10,7 +10,7 @@ from foretrain.training.routing import Images, Items, Routes, check_routes, item
 from foretrain.training.routing import labels as labels
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
-COST = "30 s"
+COST = "20 s"
 REFERENCES = ("saxe2022",)
 _PAPER = {"learning_rate": 0.02, "loss_function": "authors", "steps": 700, "observe_every": 4}
 REVISION = 3  # all starts are drawn on the host

@@ -21,7 +21,7 @@ from foretrain.training.routing_claims import PAIR, trained_routes_alone
 from foretrain.training.routing_to_loss import ToLoss, inputs, program, zero_error  # noqa: F401
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5c"
-COST = "1 min"
+COST = "90 s"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
 AXES = {

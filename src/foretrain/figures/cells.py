@@ -161,8 +161,7 @@ def _edge(ax, panel, x, y, columns, rows) -> None:
 def _mark(ax, x, y, claims, size=7.0):
     """Mark the cells in which a claim does not hold; where nothing was measured, at the lower edge."""
     for verdict, look in _MARKS.items():
-        here = np.array([claim.verdict == verdict for claim in claims])
-        if not here.any():
+        if not (here := np.array([claim.verdict == verdict for claim in claims])).any():
             continue
         options = {"linestyle": "", "markersize": size, **look}
         seen = np.isfinite(y)

@@ -154,8 +154,7 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
 
 def _close(grid, name, place, lines) -> bool:
     """Return True if theory lies on the simulation in a picture: then only the difference of both can be seen."""
-    theory = grid.theory.get(name)
-    if theory is None:
+    if (theory := grid.theory.get(name)) is None:
         return False
     shown, off = [], []
     for spot in lines.values():

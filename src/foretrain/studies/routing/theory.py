@@ -32,6 +32,10 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     return {**run, **split, "start_singular_values": own_layers(p, seed, step)}
 
 
+def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    return of_run(p, seed, tuple(step))
+
+
 def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     """Singular values by the race from a run's own start, shape (step, layer, mode); nan where it does not apply."""
     data, pairs = task(p, seed), mask(p, seed)

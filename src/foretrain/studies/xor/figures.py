@@ -44,8 +44,7 @@ def draw_network(grid):
 
 def draw_cell_types(grid):
     cell, where = grid.first()
-    run = cell.simulation
-    weights = run["input_weights"].transpose("seed", "unit", "input").values
+    weights = cell.simulation["input_weights"].transpose("seed", "unit", "input").values
     weights = weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)
     if not len(weights):
         return None
@@ -69,7 +68,7 @@ def draw_cell_types(grid):
     return finished(
         drawing,
         "Functional cell types",
-        f"Input weights of every hidden unit of the ReLU networks at the end of training ({run.sizes['seed']} seeds), "
+        f"Input weights of every hidden unit of the ReLU networks at the end of training ({cell.seeds} seeds), "
         "coloured by direction: groups are parted by more than 45 degrees. Squares, not to scale: the four examples. "
         "Each unit answers one example." + where,
     )

@@ -12,14 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.boards import Board, Line, boards
 from foretrain.figures.measurements import measurements
-from foretrain.figures.style import (
-    few_log_ticks,
-    panels,
-    seed_band,
-    simulation_line,
-    style,
-    theory_line,
-)
+from foretrain.figures.style import panels, seed_band, simulation_line, style, theory_line
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
@@ -98,8 +91,7 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
 
 
 def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
-    evaluated = [board for panel in row.panels for board in boards(panel, grid)]
-    if not evaluated:
+    if not (evaluated := [board for panel in row.panels for board in boards(panel, grid)]):
         return None
     columns = min(row.columns or 3, len(evaluated))
     rows = -(-len(evaluated) // columns)
@@ -165,7 +157,6 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:
         ax.set_title(board.title, loc="left")
-    few_log_ticks(ax)
 
 
 def _frame(ax) -> None:

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.figures import finished, style
+from foretrain.figures import finished
+from foretrain.figures.style import (
+    INK,
+    OPTIMISER_NAMES,
+    PALETTE,
+    panels,
+    shades,
+    simulation_line,
+    theory_line,
+)
 from foretrain.quantities.bumps import bumps as bumps_of
 from foretrain.study import Seed, drawn, figure, panel
 
@@ -25,17 +34,17 @@ def draw_full_rank(grid):
     names = [name for name in part.values("optimizer") if name in ("sgd", "adam")]
     if part.parameters.dimension not in part.values("rank") or not names:
         return None
-    board, axes = style.panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
+    board, axes = panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
     rates = part.values("relative_rate")
-    colours = dict(zip(rates, style.shades(len(rates)), strict=True))
+    colours = dict(zip(rates, shades(len(rates)), strict=True))
     for p, c in ((cell.parameters, cell.simulation) for cell in part.cells()):
         if p.rank == p.dimension and p.optimizer in names:
             ax = axes[scales.index(p.init_scale), names.index(p.optimizer)]
             look = {"linewidth": 1.1, "label": f"relative rate {p.relative_rate:g}"}
             late = c["relative_loss"].transpose("step", "seed")[1:, :6]
-            line = style.simulation_line(colours[p.relative_rate], **look)
+            line = simulation_line(colours[p.relative_rate], **look)
             ax.plot(late["step"] * p.relative_rate, late, **line)
-            ax.set_title(f"{style.OPTIMISER_NAMES[p.optimizer]}, σ = {p.init_scale:g}", loc="left")
+            ax.set_title(f"{OPTIMISER_NAMES[p.optimizer]}, σ = {p.init_scale:g}", loc="left")
             ax.set(xscale="log", ylim=(0, 1.3), xlabel="Step × relative rate")
             ax.set(ylabel="Loss over |C|²")
             ax.label_outer()
@@ -77,23 +86,23 @@ def alignments_of(p, root_seed, words):
     shown = run.shape[2]
     rows = -(-shown // 5)
     shared = {"squeeze": False, "sharey": True, "sharex": True}
-    board, axes = style.panels(rows, min(shown, 5), height=2.1 + 1.7 * rows, **shared)
+    board, axes = panels(rows, min(shown, 5), height=2.1 + 1.7 * rows, **shared)
     for component, ax in enumerate(axes.flat[:shown]):
         own_bumps = [bump for bump in run_bumps if bump.component == component]
-        looks = {int(run[-1, :, component].argmax()): (style.PALETTE["blue"], "target it ends on")}
-        gave = (style.PALETTE["vermillion"], "target it gives up")
+        looks = {int(run[-1, :, component].argmax()): (PALETTE["blue"], "target it ends on")}
+        gave = (PALETTE["vermillion"], "target it gives up")
         looks |= dict.fromkeys((bump.target for bump in own_bumps), gave)
         others = np.delete(run[:, :, component], list(looks), axis=1)
-        thin = style.simulation_line("0.75", linewidth=0.6, alpha=0.7, label="all other targets")
+        thin = simulation_line("0.75", linewidth=0.6, alpha=0.7, label="all other targets")
         ax.plot(step, others, **thin)
         for target, (colour, label) in looks.items():
-            line = style.simulation_line(colour, linewidth=2, label=label)
+            line = simulation_line(colour, linewidth=2, label=label)
             ax.plot(step, run[:, target, component], **line)
             if predicted is not None:
-                look = style.theory_line(colour, label="flow from the same start")
+                look = theory_line(colour, label="flow from the same start")
                 ax.plot(step[: len(predicted)], predicted[:, target, component], **look)
         peaks = [step[bump.index] for bump in own_bumps], [bump.height for bump in own_bumps]
-        ax.plot(*peaks, "v", color=style.INK, markersize=6, zorder=8, label="gives way")
+        ax.plot(*peaks, "v", color=INK, markersize=6, zorder=8, label="gives way")
         ax.set_title(f"{component + 1}", fontsize=11, loc="right")
         ax.set(xlabel="Step", ylabel="Alignment")
         ax.locator_params(axis="x", nbins=3)
@@ -104,7 +113,7 @@ def alignments_of(p, root_seed, words):
     theory = " Dashed: the flow from the run's start." if predicted is not None else ""
     return finished(
         board,
-        f"Alignments at rank {p.rank}, {style.OPTIMISER_NAMES[p.optimizer]}",
+        f"Alignments at rank {p.rank}, {OPTIMISER_NAMES[p.optimizer]}",
         f"Alignment of each component (its number on the right) with each of the {p.rank} targets{rest}, "
         f"seed {seed.number} (the first with a bump, if one of {TRIES} has one), σ = {p.init_scale:g}, "
         f"recomputed in double precision; at a triangle the component begins to give the target up.{theory}{words}",

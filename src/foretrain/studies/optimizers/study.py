@@ -145,7 +145,6 @@ def predict(p, step, seed):
 
 
 def explore(p, step, seed):
-    """Predict the loss of one seed by itself, beyond rank one that of the first steps."""
     short = p if p.rank == 1 else replace(p, steps=min(p.steps, _STEPS))
     curve = _losses(short, seed.root, seed.number, 1)[: len(step), 0]
     return {"loss": np.pad(curve, (0, len(step) - len(curve)), constant_values=np.nan)}

@@ -26,12 +26,10 @@ def _while_learning(c):
 
 
 def draw_network(grid):
-    cell, _ = grid.first()
     drawing, ax = panels(height=3.9)
-    examples = cell.simulation["example"].values.tolist()
     pathways = [
         Pathway((0, 1), (0,), colour, f"open on ({name.replace(' ', ', ').replace('-', '−')})")
-        for colour, name in zip(_COLOURS, examples, strict=True)
+        for colour, name in zip(_COLOURS, grid.simulation["example"].values, strict=True)
     ]
     draw_scheme(ax, ("x1", "x2"), pathways, ("y",))
     return finished(
@@ -45,8 +43,7 @@ def draw_network(grid):
 def draw_cell_types(grid):
     cell, where = grid.first()
     weights = cell.simulation["input_weights"].transpose("seed", "unit", "input").values
-    weights = weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)
-    if not len(weights):
+    if not len(weights := weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)):
         return None
     drawing, ax = panels(height=5.6)
     groups, _ = angle_clusters(weights)

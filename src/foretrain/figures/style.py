@@ -51,8 +51,8 @@ _MARKED = 12  # values of a swept axis up to which each has a mark
 
 _SETTINGS = {
     "figure.figsize": (WIDTH, 4.2),
-    "figure.dpi": 100,
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.wspace": 0.05,  # of equal panels, lest numbers below them seem one
     "savefig.dpi": 150,
     "savefig.facecolor": "white",
     "font.family": ["DejaVu Sans"],

@@ -1,5 +1,6 @@
 """Pictures of the figures that a study declares, see `foretrain.quantities.panels`."""
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -81,8 +82,7 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
     with watched(grid) as seen:
         several = row.function(seen)
         for key, entry in (several if isinstance(several, Mapping) else {name: several}).items():
-            drawing = entry() if callable(entry) else entry
-            if drawing is not None:
+            if (drawing := entry() if callable(entry) else entry) is not None:
                 if isinstance(drawing, Drawing):
                     reads = drawing.reads or newly_read()
                     drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
@@ -156,7 +156,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:
-        ax.set_title(board.title, loc="left")
+        ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 2), loc="left")
 
 
 def _frame(ax) -> None:

@@ -7,7 +7,7 @@ from foretrain.figures.style import PALETTE
 
 def draw_symbols(ax, place, order, words=None) -> None:
     """Draw symbols at their places, shape (symbol, 2), a line through them in an order, and of few their words or numbers."""
-    small = min(1, 20 / len(place)) ** 0.5
+    small = min(1, 12 / len(place)) ** 0.5
     ax.plot(*place[order].T, color="#9aa0a6", linewidth=1)
     ax.scatter(*place.T, s=170 * small**2, color=PALETTE["sky"], zorder=3)
     for word, point in zip(words or np.arange(len(place)), place, strict=True):

@@ -13,8 +13,7 @@ from .claims import steps
 
 def draw_predictions(grid):
     cell, where = grid.first(("training_size",))
-    c = Cell(cell)
-    if "flow_embedding" not in c.theory:
+    if "flow_embedding" not in (c := Cell(cell)).theory:
         return None
     names = {
         "theory_step": "$1/(\\lambda_3\\eta)$",

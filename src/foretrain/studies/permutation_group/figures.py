@@ -16,8 +16,7 @@ _CYCLES = ("()", "(23)", "(12)", "(123)", "(132)", "(13)")
 
 def draw_matrices(grid):
     cell, where = grid.first(("training_size",))
-    c = Cell(cell)
-    if c.end.rqi.isnull().all():
+    if (c := Cell(cell)).end.rqi.isnull().all():
         return None
     best = c.end.rqi.argmax(["training_size", "seed"])
     rqi = c.rqi.isel(best).dropna("step")

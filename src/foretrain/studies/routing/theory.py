@@ -33,7 +33,10 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 
 def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    return of_run(p, seed, tuple(step))
+    """Predict the race alone, but from decoupled weights the reduction."""
+    short = p if p.init_law == "decoupled" else replace(p, steps=p.observe_every)
+    run = of_run(short, seed, tuple(step))
+    return {n: a for n, a in run.items() if len(a) == len(step) or n == "similarity"}
 
 
 def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:

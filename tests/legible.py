@@ -23,7 +23,8 @@ def troubles(figure) -> list[str]:
         box = text.get_window_extent(renderer)
         words = " ".join(text.get_text().split())[:40]
         boxes.append((words, box, _corners(text, renderer)))
-    result = [
+    result = [f"`{text}` is small" for text in figure.findobj(Text) if text.get_fontsize() < 9.6]
+    result += [
         f"`{words}` leaves the figure"
         for words, box, _ in boxes
         if box.x0 < whole.x0 - _SLACK

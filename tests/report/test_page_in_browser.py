@@ -188,6 +188,7 @@ EXPLORING = TINY.replace("SOURCE = ", 'EXPLORE = ("scale", "learning_rate")\nSOU
     "near=1, inside=(0, 9), ",
     'near=lambda c: c.p.scale, inside=(0, 99), rank="headline", domain=lambda c: "large" * (c.p.scale > 5), ',
 )
+EXPLORING += "def explore(*case):\n    return {'loss': predict(*case)['loss']}\n"
 
 
 def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
@@ -212,14 +213,14 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
         assert (value.text, status.text) == ("1", "")
         assert np.median([browser.execute_script(took, scale) for _ in range(9)]) < 50
         scale.send_keys("\ue010")  # End
-        assert browser.execute_script(names) == ["loss, mean", "loss, theory at scale 10"]
+        assert browser.execute_script(names) == ["loss, mean", "loss, theory of seed 0 at scale 10"]
         assert (value.text, axis.get_attribute("value")) == ("10", "0")
         assert status.text == "Not claimed here (large): Bigger."
         stored = "return JSON.parse(document.getElementById('curves-data').textContent)"
         board = browser.execute_script(stored)
         assert max(len(json.dumps(slider)) for slider in board["explore"]["sliders"]) < 40_000
-        first, *_, last = (curves[0][0] for curves in board["explore"]["sliders"][0]["theory"][12:])
-        assert first == board["cells"]["0"]["curves"][0][0]["theory"]
+        (first, pair), *_, (last, _) = board["explore"]["sliders"][0]["theory"][12:]
+        assert (*first, pair[0]) == (board["cells"]["0"]["curves"][0][0]["seeds"][0], [])
         assert np.allclose(last, 100 * np.array(first), rtol=2e-3)
         rate.send_keys("\ue011")  # Home
         assert (value.text, scale.get_attribute("value")) == ("1", "12")

@@ -16,7 +16,7 @@ import numpy as np
 
 from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
 from foretrain.figures.short_svg import short_svg
-from foretrain.figures.style import legend_below, panel_letters, style
+from foretrain.figures.style import legend_below, log_ticks, panel_letters, style
 from foretrain.results.files import write_atomic
 
 # Of a figure that is drawn of lines alone; each takes a hundred characters of the SVG.
@@ -36,10 +36,15 @@ class Drawing:
 
 
 def finished(figure: Any, title: str, caption: str, columns: int = 2) -> Drawing:
-    """The drawing of a figure: its panels get letters if they are several, its labels a legend of so many columns below."""
+    """The drawing of a figure: its panels get letters if they are several, its labels a legend of so many columns below.
+
+    Logarithmic axes that have no ticks of their own get those of `foretrain.figures.style.log_ticks`.
+    """
     board = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     if len(board) > 1:
         panel_letters(board)
+    for ax in board:
+        log_ticks(ax)
     legend_below(figure, columns)
     return Drawing(figure, title, caption)
 

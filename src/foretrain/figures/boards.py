@@ -117,7 +117,7 @@ def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> 
     cell = Cell(part.at(chosen))
     values = _evaluated(quantity, cell.of(network) if network else cell)
     reads |= cell.reads
-    predicted = _theory(panel, quantity, Cell(cell.grid))
+    predicted = _theory(panel, quantity, cell.grid, reads)
     if values is None:
         return []
     labels["y"] = labels["y"] or _ordinate(values)
@@ -153,7 +153,7 @@ def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) 
         reads |= cell.reads
         columns.append(() if values is None else _per_seed(values))
         labels["y"] = labels["y"] or ("" if values is None else _ordinate(values))
-        values = _theory(panel, quantity, Cell(cell.grid))
+        values = _theory(panel, quantity, cell.grid, reads)
         predicted.append(
             np.nan if values is None else float(curves.mean_of_known(_per_seed(values)))
         )
@@ -190,17 +190,18 @@ def _evaluated(quantity, cell: Cell) -> xr.DataArray | None:
     return values
 
 
-def _theory(panel: Panel, quantity, cell: Cell) -> xr.DataArray | None:
-    chosen = panel.theory
+def _theory(panel: Panel, quantity, grid: Grid, reads: set[str]) -> xr.DataArray | None:
+    chosen, cell = panel.theory, Cell(grid)
     if isinstance(chosen, Mapping):
         label = next(name for name, drawn in panel.quantities.items() if drawn is quantity)
         chosen = chosen.get(label, False)
     if chosen is False:
         return None
-    if callable(chosen):
-        return _evaluated(chosen, cell)
-    values = _evaluated(quantity, cell.of(THEORY))  # of what it measures there is no theory
-    return values if all(name.startswith(f"{THEORY}/") for name in cell.reads) else None
+    values = _evaluated(*((chosen, cell) if callable(chosen) else (quantity, cell.of(THEORY))))
+    if not callable(chosen) and not all(name.startswith(f"{THEORY}/") for name in cell.reads):
+        return None  # of what it measures there is no theory
+    reads |= cell.reads
+    return values
 
 
 def _per_seed(values: xr.DataArray) -> np.ndarray:

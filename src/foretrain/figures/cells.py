@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 from foretrain.claims.cells import gather, over_axes
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, legend_below, panels, style
+from foretrain.figures.style import INK, PALETTE, legend_below, log_ticks, panels, style
 
 _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6
@@ -131,7 +131,8 @@ def _map(ax, panel):
     ax.set_facecolor("#d8dde2")  # where nothing was measured
     _scale(ax.xaxis, ax.set_xscale, x)
     _scale(ax.yaxis, ax.set_yscale, y)
-    ax.figure.colorbar(mesh, ax=ax, label=_measured(next(iter(panel.claims.values()))))
+    bar = ax.figure.colorbar(mesh, ax=ax, label=_measured(next(iter(panel.claims.values()))))
+    log_ticks(bar.ax)
     at = np.array([(x[column], y[row]) for column, row in panel.claims], float)
     _edge(ax, panel, _edges(x), _edges(y), np.argsort(x), np.argsort(y))
     size = float(np.clip(60.0 / max(len(x), len(y)), 2.0, 7.0))
@@ -161,8 +162,7 @@ def _edge(ax, panel, x, y, columns, rows) -> None:
 def _mark(ax, x, y, claims, size=7.0):
     """Mark the cells in which a claim does not hold; where nothing was measured, at the lower edge."""
     for verdict, look in _MARKS.items():
-        here = np.array([claim.verdict == verdict for claim in claims])
-        if not here.any():
+        if not (here := np.array([claim.verdict == verdict for claim in claims])).any():
             continue
         options = {"linestyle": "", "markersize": size, **look}
         seen = np.isfinite(y)
@@ -232,8 +232,7 @@ def _caption(drawn, number) -> str:
     if 2 in kinds:
         text += " Colour is the measured value; grey cells have none. Lines part what is allowed from what is not."
     text += " Crosses mark cells where the claim fails, dots where it is inconclusive, dashes where it is not claimed."
-    fixed = dict.fromkeys(name for panel in drawn for name in panel.fixed)
-    if fixed:
+    if fixed := dict.fromkeys(name for panel in drawn for name in panel.fixed):
         text += f" Axes that a panel does not show ({', '.join(fixed)}) are at the first value it was judged at."
     if number > len(drawn):
         text += f" Of {number} such claims {len(drawn)} are drawn, those first that do not hold everywhere."

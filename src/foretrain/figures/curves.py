@@ -15,6 +15,7 @@ from foretrain.figures import Drawing
 from foretrain.figures.style import (
     PALETTE,
     legend_below,
+    log_ticks,
     panels,
     seed_band,
     shades,
@@ -107,6 +108,8 @@ def _figure(grid, name: str) -> Drawing:
             rest.set(xlabel=label, ylabel="Off theory")
             ax.set_xlabel("")
     cut = _frame(board.ravel()[: len(along)], falls="loss" in name or "error" in name)
+    for ax in figure.axes:
+        log_ticks(ax)
     for row in board:
         row[0].set_ylabel(axis_label(variable))
     legend_below(figure, columns=2)
@@ -131,8 +134,7 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
     variable, theory = grid.simulation[name], grid.theory.get(name)
     runs = curves_at(grid, name, place)
     kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
-    visible = bool(kept.size)
-    if visible:
+    if visible := bool(kept.size):
         runs = runs[:, kept]
         for run in runs[:_SINGLE_RUNS] if len(runs) > 1 else ():
             look = {"color": colour, "linewidth": 0.8, "alpha": 0.45, "zorder": 2.5}
@@ -144,8 +146,7 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
         with np.errstate(over="ignore"):
             seed_band(ax, x[kept], runs, words or "simulation", color=colour)
     if theory is not None and (predicted := prediction(theory, variable, place)) is not None:
-        kept = thinned(np.isfinite(predicted) & np.isfinite(x), _POINTS)
-        if kept.size:
+        if (kept := thinned(np.isfinite(predicted) & np.isfinite(x), _POINTS)).size:
             visible = True
             ax.plot(x[kept], predicted[kept], **theory_line(colour if words else None))
             ax.plot([], [], **theory_line(label=_new(ax, "theory")))
@@ -154,8 +155,7 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
 
 def _close(grid, name, place, lines) -> bool:
     """Return True if theory lies on the simulation in a picture: then only the difference of both can be seen."""
-    theory = grid.theory.get(name)
-    if theory is None:
+    if (theory := grid.theory.get(name)) is None:
         return False
     shown, off = [], []
     for spot in lines.values():
@@ -175,13 +175,11 @@ def _close(grid, name, place, lines) -> bool:
 def _residual(ax, x, grid, name, place, colour) -> None:
     """Simulation minus theory, each seed less its own where theory differs by seed: the mean, in a band of its interval."""
     theory, variable = grid.theory[name], grid.simulation[name]
-    predicted = predictions(theory, variable, place)
-    if predicted is None:
+    if (predicted := predictions(theory, variable, place)) is None:
         return
     runs = curves_at(grid, name, place)
     runs = runs - (predicted if len(predicted) in (1, len(runs)) else predicted[: len(runs)])
-    kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
-    if kept.size:
+    if (kept := thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)).size:
         seed_band(ax, x[kept], runs[:, kept], color=colour)
 
 
@@ -206,8 +204,7 @@ def _frame(axes, falls: bool) -> str:
     """
     lines = [np.asarray(line.get_ydata(), float) for ax in axes for line in ax.get_lines()]
     lines = [line[np.isfinite(line)] for line in lines]
-    lines = [line for line in lines if line.size]
-    if not lines:
+    if not (lines := [line for line in lines if line.size]):
         return ""
     low, high = min(line.min() for line in lines), max(line.max() for line in lines)
     blown_up = any(line.max() > _BLOW_UP * line[0] for line in lines)

@@ -1,5 +1,6 @@
 """Pictures of the figures that a study declares, see `foretrain.quantities.panels`."""
 
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.boards import Board, Line, boards
 from foretrain.figures.measurements import measurements
-from foretrain.figures.style import (
-    few_log_ticks,
-    panels,
-    seed_band,
-    simulation_line,
-    style,
-    theory_line,
-)
+from foretrain.figures.style import panels, seed_band, simulation_line, style, theory_line
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
@@ -88,8 +82,7 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
     with watched(grid) as seen:
         several = row.function(seen)
         for key, entry in (several if isinstance(several, Mapping) else {name: several}).items():
-            drawing = entry() if callable(entry) else entry
-            if drawing is not None:
+            if (drawing := entry() if callable(entry) else entry) is not None:
                 if isinstance(drawing, Drawing):
                     reads = drawing.reads or newly_read()
                     drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
@@ -98,8 +91,7 @@ def _drawn(study: Study, grid: Grid, name: str, row: FigureRow) -> dict[str, Any
 
 
 def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
-    evaluated = [board for panel in row.panels for board in boards(panel, grid)]
-    if not evaluated:
+    if not (evaluated := [board for panel in row.panels for board in boards(panel, grid)]):
         return None
     columns = min(row.columns or 3, len(evaluated))
     rows = -(-len(evaluated) // columns)
@@ -164,8 +156,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:
-        ax.set_title(board.title, loc="left")
-    few_log_ticks(ax)
+        ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 2), loc="left")
 
 
 def _frame(ax) -> None:

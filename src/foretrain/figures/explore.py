@@ -18,39 +18,44 @@ from foretrain.quantities.cell import Cell
 from foretrain.words import number
 
 _FACTORS = 10.0 ** np.linspace(-1, 1, 25)  # values of a slider, in that of the run
-_NUMBERS = 4500  # of a slider's table, some seven characters each
+_NUMBERS = 180  # of each, some seven characters each
+_LINES = 5  # most lines whose theory moves: with more, too few numbers of each would be left
 
 
 def explore(
     study: Study, predict: Callable[[Grid], xr.Dataset], grid: Grid, board: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a slider for each parameter in ``EXPLORE`` of the study that is positive; empty without any.
+    """Return a slider for each parameter in ``EXPLORE`` of the study that is positive; empty without any, or without theory.
 
-    Each changes its parameter in the first cell of the board that `foretrain.figures.live.live` makes of the grid, and has for
-    each of its values the curves of theory at some of the board's times, what the headlines predict, and where theory ends.
+    Each changes its parameter in the first cell of the board that `foretrain.figures.live.live` makes of the grid, for the
+    first seed, and has for each of its values the curves of theory at some of the board's times, what the headlines predict,
+    and where theory ends. Variables of few lines come first.
     """
     axes = {name: values[next(iter(curves.some(values, 1)))] for name, values in grid.axes.items()}
     cell, view = grid.at(axes), board["cells"].get(",".join("0" for _ in axes))
     parameters = (study.part("study") or {}).get("EXPLORE", ())
     here, known = cell.parameters, [*rules(study.Parameters)]
     parameters = [n for n in parameters if getattr(here, one_of("EXPLORE", n, known)) > 0]
-    if not (view and parameters):
+    if not (view and parameters and any("theory" in c for rows in view["curves"] for c in rows)):
         return {}
     names = [variable["name"] for variable in board["variables"]]
     lines = {name: curves.lines_along(cell.simulation[name], (), LINES) for name in names}
-    most = _NUMBERS // len(_FACTORS) // sum(map(len, lines.values()))
-    places = np.linspace(0, len(view["x"]) - 1, min(most, len(view["x"]))).round().astype(int)
+    ranked = sorted(lines.items(), key=lambda item: len(item[1]))
+    sizes = np.cumsum([len(spots) for _, spots in ranked])
+    of = dict(ranked[: max(1, int((sizes <= _LINES).sum()))])
+    most = min(_NUMBERS // sum(map(len, of.values())), len(view["x"]))
+    places = np.linspace(0, len(view["x"]) - 1, most).round().astype(int)
     headlines = [sentence for sentence in study.sentences if sentence.rank == "headline"]
     numeric = [n for n, sentence in enumerate(headlines) if callable(sentence.near)]
 
     def row(p: Any) -> tuple[list, list[str], str]:
-        moved = replace(cell, parameters=p)
+        moved = replace(cell, parameters=p, seeds=1)
         moved = replace(moved, theory=predict(moved))
         answers = [_answer(sentence, moved) for sentence in headlines]
         x = np.array(view["x"])[places]
         paths = [
-            [_curve(moved.theory, name, spot, x) for spot in spots.values()]
-            for name, spots in lines.items()
+            [_curve(moved.theory, name, spot, x) for spot in of.get(name, {}).values()]
+            for name in names
         ]
         return paths, [answers[n][0] for n in numeric], " ".join(end for _, end in answers if end)
 
@@ -73,7 +78,9 @@ def explore(
         return {"name": name, "words": words, "start": [*rows].index(own), **columns}
 
     return {
+        "of": [*of],
         "places": places.tolist(),
+        "seed": " of seed 0" if cell.theory.sizes.get("seed", 1) > 1 else "",
         "headlines": [headlines[n].statement for n in numeric],
         "sliders": [slider(name) for name in parameters],
     }

@@ -24,8 +24,7 @@ def live(grid: Any) -> dict | None:
         and per variable and line ``mean``, ``seeds`` (at most five) and, where there is one, ``theory``. Of long curves, axes
         and dims an even selection is held. What is not finite is None.
     """
-    names = curves.curve_names(grid)[:_VARIABLES]
-    if not names:
+    if not (names := curves.curve_names(grid)[:_VARIABLES]):
         return None
     axes = {
         name: curves.some(values, _VALUES if number == 0 else 4)

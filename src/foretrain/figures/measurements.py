@@ -21,8 +21,7 @@ def measurements(grid: Grid) -> FigureRow | None:
     data = grid.simulation
     known = {name: _panel(grid, name) for name in in_order(map(str, data.data_vars))}
     known = {name: variable for name, variable in known.items() if variable is not None}
-    chosen = sorted(known, key=lambda name: name not in grid.theory)[:_PANELS]
-    if not chosen:
+    if not (chosen := sorted(known, key=lambda name: name not in grid.theory)[:_PANELS]):
         return None
     words = [f"{known[name].label}: {data[name].attrs.get('description', '')}" for name in chosen]
     seen = "Mean over seeds in a band of its 95% interval; points: single runs"

@@ -35,7 +35,7 @@ def block_maps(
     low = min(np.nanmin(values, initial=0) for values in pictures.values()) < -0.05 * top
     if not {"vmax", "norm"} & set(look):
         look |= {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": -top if low else 0, "vmax": top}
-    shown = np.arange(0, domains, max(1, domains // 10))
+    shown = np.arange(0, domains, max(1, domains // 10, -(-domains * len(axes) // 24)))
     for ax, (title, values) in zip(axes, pictures.items(), strict=True):
         ax.imshow(values, **{"cmap": SEQUENTIAL, **look})
         height, width = (size // domains for size in values.shape)

@@ -20,10 +20,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatter, NullFormatter
 
 from foretrain.claims.interval import interval
 from foretrain.errors import argument_error
+from foretrain.words import number
 
 INK = "#1b1f23"
 
@@ -50,8 +51,8 @@ _MARKED = 12  # values of a swept axis up to which each has a mark
 
 _SETTINGS = {
     "figure.figsize": (WIDTH, 4.2),
-    "figure.dpi": 100,
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.wspace": 0.05,  # of equal panels, lest numbers below them seem one
     "savefig.dpi": 150,
     "savefig.facecolor": "white",
     "font.family": ["DejaVu Sans"],
@@ -289,12 +290,14 @@ def legend_below(figure: Any, columns: int = 3):
     entries = _one_band(entries)
     last = sorted(entries, key=lambda label: label.startswith("band: "))
     numbers = range(min(columns, max(1, len(entries))), 0, -1)
-    tries = [(number, 1000, order) for number in numbers for order in (last, list(entries))]
+    tries = [(ncols, 1000, order) for ncols in numbers for order in (last, list(entries))]
+    if len(entries) > 4:  # two lines of one cost less than a column
+        tries[-2:-2] = [(ncols, 34, last) for ncols in numbers[:-1]]
     tries += [(1, wide, last) for wide in (70, 50, 30)]
     while True:
-        number, wide, order = tries.pop(0)
+        ncols, wide, order = tries.pop(0)
         texts = {textwrap.fill(label, wide): entries[label] for label in order}
-        place = {"loc": "outside lower center", "ncols": number}
+        place = {"loc": "outside lower center", "ncols": ncols}
         legend = figure.legend(list(texts.values()), list(texts), **place)
         if not tries or legend.get_window_extent().width <= figure.bbox.width:
             return legend
@@ -315,22 +318,23 @@ def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
     return {**others, words: next(iter(bands.values()))}
 
 
-def few_log_ticks(ax: Axes) -> None:
-    """At most three labels on each logarithmic axis that shows less than two decades, and none between them."""
-    for axis, scale in ((ax.xaxis, ax.get_xscale()), (ax.yaxis, ax.get_yscale())):
+def log_ticks(ax: Axes) -> None:
+    """Write labels of logarithmic axes without exponents, which are too small; at most three of less than two decades."""
+    for axis in (ax.xaxis, ax.yaxis):
+        if not isinstance(axis.get_major_formatter(), LogFormatter):
+            continue
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        axis.set_minor_formatter(NullFormatter())
         low, high = sorted(axis.get_view_interval())
-        if scale != "log" or not 0 < low < high < 90 * low:
+        if not 0 < low < high < 90 * low:
             continue
         decade = 10.0 ** np.floor(np.log10(low))
         places = decade * np.outer((1, 10, 100), (1, 1.5, 2, 3, 5, 7)).ravel()
-        inside = places[(places >= low) & (places <= high)]
-        if not inside.size:
+        if not (inside := places[(places >= low) & (places <= high)]).size:
             continue
         even = np.geomspace(inside[0], inside[-1], min(3, len(inside)))
         nearest = np.abs(np.log(inside) - np.log(even)[:, None]).argmin(1)
         axis.set_major_locator(FixedLocator(inside[np.unique(nearest)]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
 
 
 def panel_letters(axes) -> None:

@@ -6,11 +6,12 @@ from foretrain.figures.style import PALETTE
 
 
 def draw_symbols(ax, place, order, words=None) -> None:
-    """Draw symbols, by default their numbers, at their places, shape (symbol, 2), and a line through them in an order."""
-    small = min(1, 20 / len(place)) ** 0.5
+    """Draw symbols at their places, shape (symbol, 2), a line through them in an order, and of few their words or numbers."""
+    small = min(1, 12 / len(place)) ** 0.5
     ax.plot(*place[order].T, color="#9aa0a6", linewidth=1)
     ax.scatter(*place.T, s=170 * small**2, color=PALETTE["sky"], zorder=3)
     for word, point in zip(words or np.arange(len(place)), place, strict=True):
-        ax.text(*point, word, ha="center", va="center", fontsize=9 * small, zorder=4)
+        if small == 1:  # else words would be too small, or meet
+            ax.text(*point, word, ha="center", va="center", fontsize=9.7, zorder=4)
     ax.margins(0.1)
     ax.set_aspect("equal", "datalim")

@@ -30,14 +30,14 @@ from foretrain.vocabulary import VocabularyError, lookup, positions
 TheoryOf = Callable[[Study, Grid], xr.Dataset]
 
 
-def theory_of(study: Study, cell: Grid) -> xr.Dataset:
-    """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
+def theory_of(study: Study, cell: Grid, explored: bool = False) -> xr.Dataset:
+    """The theory of one cell, or what sliders show of it, with a dim ``seed`` where it depends on what is drawn."""
     p = cell.parameters
     step = study.stored_steps(p)
     if not step.size:  # of what is measured without labels of its own
         step = np.asarray(cell.simulation.coords.get("step", step))
     seeds = range(cell.seeds if study.predicts_by_seed else 1)
-    predicted = [study.predict(p, step, cell.seed(number)) for number in seeds]
+    predicted = [study.predict(p, step, cell.seed(n), explored=explored) for n in seeds]
     if not step.size:
         arrays = {name: np.asarray(values) for name, values in predicted[0].items()}
         step, *_ = by_step(arrays, positions("step"), step)

@@ -18,7 +18,7 @@ from foretrain.figures.explore import explore
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
-from foretrain.laboratory.labelled import theory_over
+from foretrain.laboratory.labelled import theory_of, theory_over
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
@@ -68,7 +68,7 @@ def write_page(
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     if numbers and runs is not None and plan is not None and plan.study.predicts:
-        predict = partial(theory_over, plan.study, silent)
+        predict = partial(theory_over, plan.study, silent, theory=partial(theory_of, explored=True))
         of_sliders = partial(explore, plan.study, predict, runs, numbers)
         numbers["explore"] = guarded("sliders", problems, of_sliders, {})
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})

@@ -41,5 +41,5 @@ def define(name: str, *, Parameters: type, **parts: Any) -> Study:
 _WORK = {"program", "measure", "posterior"}
 _PARTS = _WORK | set(
     "SOURCE COST REFERENCES AXES PRESETS EXPLORE CONDITIONAL_DEFAULTS SEEDS REVISION check variants reads estimate labels "
-    "time inputs shared predict fit CLAIMS FIGURES".split()
+    "time inputs shared predict explore fit CLAIMS FIGURES".split()
 )

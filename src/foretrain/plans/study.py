@@ -28,6 +28,7 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``inputs(p, seed) -> arrays``          training.py  {}: every traced number of p is added by itself
 ``shared(p) -> arrays``                training.py  {}: large arrays common to all runs of one static signature
 ``predict(p, step[, seed]) -> arrays`` theory.py    {}: once per seed if it takes one
+``explore``, arguments as `predict`    theory.py    ``predict``: of it what sliders show, where all of it takes long
 ``fit(cell) -> arrays``                theory.py    {}: constants fitted to the runs of a cell
 ``CLAIMS``                             claims.py    (): rows made by `foretrain.claims.sentence.claim`
 ``FIGURES``                            figures.py   None: the default figure; name to a row of `foretrain.quantities.panels`
@@ -120,8 +121,7 @@ class Study:
         return default
 
     def _required(self, role: str, name: str) -> Any:
-        value = self._find(role, name)
-        if value is None:
+        if (value := self._find(role, name)) is None:
             name = "`program`, `measure` or `posterior`" if name == "program" else f"`{name}`"
             lack = f"must define {name}, but does not. Put it into {role}.py"
             raise StudyError(f"The study `{self.name}` {lack}.")
@@ -309,10 +309,11 @@ class Study:
         """True if the theory depends on the study's draws."""
         return _takes_seed(self._find("theory", "predict"), 2)
 
-    def predict(self, p: Any, step: np.ndarray, seed: Seed | None) -> dict[str, Any]:
-        """The theory of one cell: name to array with the dims of the vocabulary. `seed` is looked at where it takes one."""
+    def predict(self, p: Any, step, seed: Seed | None, explored: bool = False) -> dict[str, Any]:
+        """The theory of one cell, or what sliders show of it, by name; `seed` is looked at where the theory takes one."""
+        name = "explore" if explored and self._find("theory", "explore") else "predict"
         seeds = (seed,) if self.predicts_by_seed else ()
-        return self._arrays("theory", "predict", p, step, *seeds)
+        return self._arrays("theory", name, p, step, *seeds)
 
     @cached_property
     def fits(self) -> bool:
@@ -348,8 +349,7 @@ class Study:
     @cached_property
     def figures(self) -> dict[str, FigureRow] | None:
         """Its figures, by name; None where it declares none."""
-        rows = self._find("figures", "FIGURES")
-        if rows is None:
+        if (rows := self._find("figures", "FIGURES")) is None:
             return None
         for name, row in dictionary("FIGURES", rows).items():
             if not isinstance(row, FigureRow):

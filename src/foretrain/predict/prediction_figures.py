@@ -202,10 +202,10 @@ def _draw(graph: Graph, kinds: dict[str, str], label: str) -> Drawing:
         if len(graph.edges) <= _NAMED:
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
             at = (first + last) / 4 + middle / 2
-            ax.text(*at, edge.name, ha="center", va="center", fontsize=9, bbox=box, zorder=4)
+            ax.text(*at, edge.name, ha="center", va="center", fontsize=9.7, bbox=box, zorder=4)
     for name, place in places.items():
         ax.plot(*place, "o", markersize=19, color="white", markeredgecolor=INK, zorder=5)
-        ax.annotate(str(graph.width[name]), place, ha="center", va="center", fontsize=8, zorder=6)
+        ax.annotate(str(graph.width[name]), place, ha="center", va="center", fontsize=9.7, zorder=6)
         ax.annotate(
             name, place, (0, 13), textcoords="offset points", ha="center", fontsize=10, zorder=6
         )

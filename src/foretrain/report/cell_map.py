@@ -44,8 +44,7 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
     for y, fixed in enumerate(product(*(order[name] for name in down))):
         for x, at in enumerate(order[across]):
             index = {**dict(zip(down, fixed, strict=True)), across: at}
-            claim = claims.get(tuple(index[name] for name in along))
-            if claim is not None:
+            if (claim := claims.get(tuple(index[name] for name in along))) is not None:
                 words = f"{cell_words(claim.cell)}: {claim.verdict}, {number(claim.measured)}"
                 step = _SIDE + _GAP
                 squares.append((x * step, y * step, claim.verdict, words))

@@ -27,8 +27,8 @@
     const [slider, at] = chosen.moved ?? [];
     function theoryOf(curve, n) {
       if (!slider) return curve.theory;
-      const moved = new Map(slider.theory[at][chosen.variable][n].map((value, k) => [data.explore.places[k], value]));
-      return cell.x.map((_, k) => moved.get(k) ?? null);
+      const moved = new Map(slider.theory[at][chosen.variable][n]?.map((value, k) => [data.explore.places[k], value]));
+      return moved.size ? cell.x.map((_, k) => moved.get(k) ?? null) : null;
     }
     const half = data.joined ? variable.lines.length / 2 : 0;
     variable.lines.forEach((words, n) => {
@@ -40,7 +40,7 @@
       }
       const many = curve.seeds ? ", mean" : "";
       found.push({ name: `${name}${many}`, values: curve.mean, colour, kind: "mean", below: n < half });
-      const values = theoryOf(curve, n), there = slider ? ` at ${slider.name} ${slider.values[at]}` : "";
+      const values = theoryOf(curve, n), there = slider ? `${data.explore.seed} at ${slider.name} ${slider.values[at]}` : "";
       if (chosen.theory && values) found.push({ name: `${name}, theory${there}`, values, colour, kind: "theory" });
     });
     return { x: cell.x, xlabel: cell.xlabel, ylabel: variable.label, series: found };

@@ -53,8 +53,7 @@ def forest(
         claims: The sentence in its cells.
         seeds: Label of a claim to the values of its seeds, which are drawn as points where every cell has a line of its own.
     """
-    finite = [claim for claim in claims if math.isfinite(claim.measured)]
-    if not finite:
+    if not (finite := [claim for claim in claims if math.isfinite(claim.measured)]):
         return None
     shared = {claim.allowed for claim in claims}
     bounds = next(iter(shared)) if len(shared) == 1 else None

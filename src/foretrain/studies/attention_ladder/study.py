@@ -158,5 +158,6 @@ FIGURES = {
         "levels that the spectrum of the inputs tells. Nothing is fitted.",
         panel(lambda c: c.loss, theory=stair, by="seed", across="heads", most=3, scale="semilogx"),
         legend=4,
+        sharey=True,
     )
 }

@@ -11,8 +11,7 @@ from .study import CLASSES
 
 def draw_points(grid):
     cell, words = grid.first()
-    runs = cell.simulation["points"].isel(seed=0)
-    if runs.sizes["coordinate"] < 2:
+    if (runs := cell.simulation["points"].isel(seed=0)).sizes["coordinate"] < 2:
         return None
     shown = {"At the start": runs.isel(step=0), "Loss over Z": runs.isel(step=-1)}
     if "flow_control" in cell.variants:

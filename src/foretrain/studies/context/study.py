@@ -19,6 +19,7 @@ from foretrain.training.pathways import Pathways, descent, random_weights
 SOURCE = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 COST = "20 s"
 REFERENCES = ("saxe2022", "flesch2022")
+EXPLORE = ("init_scale",)
 # The document gives no sizes; its preset has smaller steps and more samples.
 PRESETS = {"paper": {"learning_rate": 0.0125, "steps": 16000, "observe_every": 80, "samples": 1000}}
 # The gated networks that are trained and predicted: gating, and moments of the inputs.
@@ -190,6 +191,13 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         "reduction_residual": np.array(residuals),
         **ranking,
     }
+
+
+def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    reduction = find_reduction(gather_statistics(data(p, seed)), approximate=True)
+    start = reduced_dynamics.grown_start(random_weights(network(p), p, seed), reduction)
+    states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
+    return {"loss": reduced_dynamics.loss(states, reduction)}
 
 
 def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import few_log_ticks, theory_line, titled_panels
+from foretrain.figures.style import theory_line, titled_panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.embedding import fractions
@@ -13,8 +13,7 @@ from .claims import steps
 
 def draw_predictions(grid):
     cell, where = grid.first(("training_size",))
-    c = Cell(cell)
-    if "flow_embedding" not in c.theory:
+    if "flow_embedding" not in (c := Cell(cell)).theory:
         return None
     names = {
         "theory_step": "$1/(\\lambda_3\\eta)$",
@@ -34,8 +33,6 @@ def draw_predictions(grid):
     board[1].set_xlabel("Predicted step")
     board[0].text(board[0].get_xlim()[0] * 1.1, 1.62 * c.p.steps, "never", fontsize=10)
     board[0].set_ylim(None, 2.3 * c.p.steps)
-    for ax in board:
-        few_log_ticks(ax)
     picture.colorbar(board[0].collections[0], ax=board, label="Share trained")
     caption = (
         "Every run whose training set determines the representation, against 1/(lambda_3 eta), and the steps of the flow of "

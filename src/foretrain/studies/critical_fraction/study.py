@@ -13,6 +13,7 @@ from foretrain.training.embedding import Toy, check, inputs, labels, program, re
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 4, 5"
 COST = "2 min"
 REFERENCES = ("liu2022",)
+EXPLORE = ("training_size",)
 SEEDS = 16
 AXES = {"training_size": (16, 22, 28, 34, 40, 46, 52)}
 PRESETS = {

@@ -23,8 +23,7 @@ def draw_coefficients(grid):
         look = {"color": colour, "markersize": 14, "markeredgewidth": 2}
         right.plot(steps + shift, (steps - 1) / np.log(beta), "_", **look)
     right.plot([], [], "_", color=INK, markersize=14, label=r"$(m - 1)/\ln\beta$")
-    top = left.get_xlim()[1]
-    left.plot([0, top], [0, top], label="equal", **line)
+    left.axline((0, 0), slope=1, label="equal", **line)
     left.set(xlabel=r"Coefficient $\lambda$, closed form", ylabel=r"Coefficient $\lambda$, sampled")
     right.axhline(0, **line)
     right.set(xlabel="Multiplicity m", ylabel="Closed form − sampled")

@@ -1,7 +1,7 @@
 """Figures of ``free-directions``."""
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, few_log_ticks, panels
+from foretrain.figures.style import PALETTE, panels
 from foretrain.study import drawn, figure, panel
 
 _CURVES = {
@@ -29,7 +29,6 @@ def draw_counts(grid):
     ends = [1, ax.get_xlim()[1]]
     ax.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
     ax.set(xscale="log", yscale="log", xlabel="Free directions", ylabel="Counted")
-    few_log_ticks(ax)
     caption = "Each point a network, a little aside by kind: parameters less the exact rank of the Jacobian, and counted."
     return finished(figure, "What is free", caption + grid.first(("kind",))[1], columns=3)
 

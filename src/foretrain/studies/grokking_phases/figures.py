@@ -5,7 +5,7 @@ from matplotlib.patheffects import withStroke
 
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
-from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line, titled_panels
+from foretrain.figures.style import INK, PALETTE, panels, theory_line, titled_panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
 from foretrain.training.phases import PHASES
@@ -108,7 +108,6 @@ def draw_times(grid):
     left.plot(ends, ends, **theory_line(label="equal"))
     left.plot(ends, ends / 2, ":", color="#9aa0a6", label="both at the same time, at least")
     left.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Step of validation")
-    few_log_ticks(left)
     base = np.zeros(2)
     for number, (name, colour) in enumerate(zip(CAUSES, ("purple", "blue", "green"), strict=True)):
         of = [((causes(c) == number) & (c.phase == code)).mean() for code in (2, 3)]

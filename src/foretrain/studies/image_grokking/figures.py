@@ -13,10 +13,9 @@ from .claims import MAP, first_steps, generalisation_steps, has_comparisons, pha
 
 def draw_phases(grid):
     cell, words = grid.first(MAP)
-    c = Cell(cell)
-    if any(len(c.values(name)) < 2 for name in MAP):
+    if any(len(cell.values(name)) < 2 for name in MAP):
         return None
-    decays, rates = map(c.values, MAP)
+    c, decays, rates = Cell(cell), *map(cell.values, MAP)
     picture, axes = titled_panels(PHASES, 3.4, ylabel="Weight decay", xlabel="Rate, last layer")
     for number, ax in enumerate(axes):
         ax.set_title(PHASES[number], loc="left", fontsize=11)

@@ -64,9 +64,10 @@ FIGURES = {
             theory_label="race, closed form",
             statistic="runs",
             label="Training loss",
-            ylim=lambda c: (0, 1.1 * float(c.loss.where(np.isfinite(c.loss)).max()) or None),
+            ylim=(0, None),
             most=3,
         ),
+        sharey=True,
     ),
     "error-against-scale": figure(
         "Errors and theories against the initial scale",

@@ -66,9 +66,8 @@ declare(lazy_limit="Error on untrained routes that the linearised network ends w
 
 def check(p: Parameters) -> None:
     check_routes(p)
-    if p.domains * p.trained_outputs > 144:
+    if (routes := p.domains * p.trained_outputs) > 144:
         rule = f"be at most {144 // p.domains} with `domains` = {p.domains}"
-        routes = p.domains * p.trained_outputs
         got = f"is {p.trained_outputs}: the tangent kernel of {routes} routes is too large"
         raise argument_error("trained_outputs", rule, got)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, WIDTH, panels, theory_line
+from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, panels, theory_line
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn
 
@@ -45,13 +45,11 @@ def draw_curves(grid):
 
 
 def draw_surfaces(grid):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    figure, axes = panels(1, 2, height=3.6, subplot_kw={"projection": "3d"})
     first, second = np.mgrid[-1:1:61j, -1:1:61j]
     surfaces = {"$L = w_1^2$": first**2, "$L = w_1^2 w_2^2$": first**2 * second**2}
-    for number, (name, loss) in enumerate(surfaces.items()):
-        ax = figure.add_subplot(1, 2, number + 1, projection="3d", title=name)
+    for ax, (name, loss) in zip(axes, surfaces.items(), strict=True):
+        ax.set_title(name)
         ax.plot_surface(first, second, loss, cmap=SEQUENTIAL, linewidth=0, rcount=31, ccount=31)
         ax.contour(first, second, loss, levels=[0.01], offset=-0.5, colors=PALETTE["orange"])
         ax.set(xlabel="$w_1$", ylabel="$w_2$", zlim=(-0.5, 1), zticks=[0, 0.5, 1])

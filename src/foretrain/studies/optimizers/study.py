@@ -144,6 +144,12 @@ def predict(p, step, seed):
     return losses
 
 
+def explore(p, step, seed):
+    short = p if p.rank == 1 else replace(p, steps=min(p.steps, _STEPS))
+    curve = _losses(short, seed.root, seed.number, 1)[: len(step), 0]
+    return {"loss": np.pad(curve, (0, len(step) - len(curve)), constant_values=np.nan)}
+
+
 def _curve(p, step, seed, whole):
     losses = np.full(len(step), np.nan, float_type(p.precision))  # many long curves
     if whole or seed.number < _SEEDS:

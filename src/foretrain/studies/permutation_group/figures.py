@@ -16,8 +16,7 @@ _CYCLES = ("()", "(23)", "(12)", "(123)", "(132)", "(13)")
 
 def draw_matrices(grid):
     cell, where = grid.first(("training_size",))
-    c = Cell(cell)
-    if c.end.rqi.isnull().all():
+    if (c := Cell(cell)).end.rqi.isnull().all():
         return None
     best = c.end.rqi.argmax(["training_size", "seed"])
     rqi = c.rqi.isel(best).dropna("step")
@@ -63,11 +62,10 @@ FIGURES = {
                 "until RQI": lambda c: c.rqi_step,
                 "until validation accuracy": lambda c: c.validation_step,
             },
-            x="training_size",
-            statistic="median",
             theory=False,
             scale="semilogy",
             label="Step",
+            **OVER_SIZES | {"ylim": None},
         ),
         height=5.0,
     ),

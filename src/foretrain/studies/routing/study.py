@@ -12,6 +12,7 @@ from foretrain.training.routing import labels as labels
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
 COST = "20 s"
 REFERENCES = ("saxe2022",)
+EXPLORE = ("init_scale",)
 _PAPER = {"learning_rate": 0.02, "loss_function": "authors", "steps": 700, "observe_every": 4}
 REVISION = 3  # all starts are drawn on the host
 SMALLER = 4  # by how much the scale of `small-init` and `xavier-small` is smaller; they take as many times the steps

@@ -32,6 +32,13 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     return {**run, **split, "start_singular_values": own_layers(p, seed, step)}
 
 
+def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Predict the race alone, but from decoupled weights the reduction."""
+    short = p if p.init_law == "decoupled" else replace(p, steps=p.observe_every)
+    run = of_run(short, seed, tuple(step))
+    return {n: a for n, a in run.items() if len(a) == len(step) or n == "similarity"}
+
+
 def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     """Singular values by the race from a run's own start, shape (step, layer, mode); nan where it does not apply."""
     data, pairs = task(p, seed), mask(p, seed)

@@ -60,8 +60,7 @@ def draw_pairs(grid):
         text = f"{float(run['trained_fraction']):.0%}, {int(counts[place])} component"
         ax.set_title(text + "s" * int(counts[place] > 1), loc="left")
         ax.label_outer()
-    image = axes[0, 0].images[0]
-    figure.colorbar(image, ax=list(axes[0]), label="Error", shrink=0.8, extend="max")
+    figure.colorbar(axes[0, 0].images[0], ax=axes, label="Error", shrink=0.8, extend="max")
     return Drawing(
         figure,
         "Error of every pair",

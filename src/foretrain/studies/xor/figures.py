@@ -26,12 +26,10 @@ def _while_learning(c):
 
 
 def draw_network(grid):
-    cell, _ = grid.first()
     drawing, ax = panels(height=3.9)
-    examples = cell.simulation["example"].values.tolist()
     pathways = [
         Pathway((0, 1), (0,), colour, f"open on ({name.replace(' ', ', ').replace('-', '−')})")
-        for colour, name in zip(_COLOURS, examples, strict=True)
+        for colour, name in zip(_COLOURS, grid.simulation["example"].values, strict=True)
     ]
     draw_scheme(ax, ("x1", "x2"), pathways, ("y",))
     return finished(
@@ -44,10 +42,8 @@ def draw_network(grid):
 
 def draw_cell_types(grid):
     cell, where = grid.first()
-    run = cell.simulation
-    weights = run["input_weights"].transpose("seed", "unit", "input").values
-    weights = weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)
-    if not len(weights):
+    weights = cell.simulation["input_weights"].transpose("seed", "unit", "input").values
+    if not len(weights := weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)):
         return None
     drawing, ax = panels(height=5.6)
     groups, _ = angle_clusters(weights)
@@ -69,7 +65,7 @@ def draw_cell_types(grid):
     return finished(
         drawing,
         "Functional cell types",
-        f"Input weights of every hidden unit of the ReLU networks at the end of training ({run.sizes['seed']} seeds), "
+        f"Input weights of every hidden unit of the ReLU networks at the end of training ({cell.seeds} seeds), "
         "coloured by direction: groups are parted by more than 45 degrees. Squares, not to scale: the four examples. "
         "Each unit answers one example." + where,
     )

@@ -25,6 +25,7 @@ from foretrain.training.pathways import Pathways, descent, random_weights
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
 COST = "15 s"
 REFERENCES = ("saxe2022",)
+EXPLORE = ("init_scale",)
 # The paper's size is small enough to be the default; its preset only halves the step.
 PRESETS = {"paper": {"learning_rate": 0.005, "steps": 8000, "observe_every": 20}}
 # A unit is open on an example where it answers at least a tenth as much as on its best one: units slide along the
@@ -210,6 +211,13 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         "closed_form_loss": exclusive_or.closed_form(decoupled, step * p.learning_rate)[:, 0],
         **candidates(decoupled_strength(p)),
     }
+
+
+def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    of = exclusive_or.rectified_strengths if p.network == "relu" else exclusive_or.gated_strengths
+    start = of(start_weights(p, seed))
+    strengths = exclusive_or.descent(start, p.learning_rate, p.steps, every=p.observe_every)
+    return {"loss": exclusive_or.loss_of(strengths), "example_strength": strengths}
 
 
 def fit(cell: lab.Grid) -> dict[str, np.ndarray]:

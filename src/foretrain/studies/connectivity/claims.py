@@ -18,7 +18,6 @@ DECADE = 9.99  # A rate is measured from the smallest scale to the first that is
 
 
 def zero_shot(c):
-    """Return which pairs are untrained and generalise."""
     return (c.trained_pairs == 0) & (c.pair_error < c.p.generalises_below)
 
 

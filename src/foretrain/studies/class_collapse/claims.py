@@ -69,10 +69,9 @@ CLAIMS = [
         "different-classes",
         "Means of different classes do not collapse under the normalised loss.",
         widening,
-        near=1,
-        inside=(0.5, 1.5),
-        why="The flow keeps Z, so that class means take what is within classes, and has 1; means that stay in place have 0. "
-        "Adam takes a class to the middle of its range, not to its mean, and its steps add to Z: the nearer half.",
+        inside=(0, np.inf),
+        why="The flow keeps Z, so that class means take what is within classes, and has 1; means that stay in place have 0, a "
+        "collapse less. Adam is no flow: what it adds goes with w, too, so that only the side of 0 is said of it.",
         note="1 + (B (1 - w) - 1)/(mean w), B the squared distances of class means, end over start, w the part of Z within "
         "classes at the start; in nine dimensions.",
         **OWN_NETWORK | {"source": f"{SOURCE}; {OWN}"},

@@ -29,7 +29,6 @@ def draws(study: str) -> Iterator[dict[str, Any]]:
 
 
 def drawn(random: np.random.Generator, low: float, high: float) -> float:
-    """Return one value of a range."""
     if isinstance(low, int):
         return int(random.integers(low, high + 1))
     return float(f"{np.exp(random.uniform(np.log(low), np.log(high))):.2g}")

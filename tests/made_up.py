@@ -127,12 +127,10 @@ def fitted(study: Any, whole: Grid) -> Grid:
 
 
 def times(factor):
-    """A change of an array by a factor."""
     return lambda values: factor * values
 
 
 def add(number):
-    """A change of an array by a summand."""
     return lambda values: values + number
 
 

@@ -24,7 +24,6 @@ def draw(seed, widths, activation, biases=True, n=60) -> tuple[Network, np.ndarr
 
 
 def data(examples, inputs, seed=0) -> np.ndarray:
-    """Gaussian."""
     return np.random.default_rng([seed, 1]).normal(size=(examples, inputs))
 
 

@@ -24,7 +24,6 @@ ROOMS = {
 
 
 def room(p):
-    """The module that trains a network with these parameters."""
     return ROOMS[type(p)]
 
 
@@ -50,17 +49,14 @@ def compiled(p, wide):
 
 
 def trained(p, steps, inputs):
-    """State after so many steps."""
     return compiled(p, toy.WIDE)[0](steps, inputs)
 
 
 def observed(p, inputs, state):
-    """Observed variables of a run."""
     return compiled(p, toy.WIDE)[1](inputs, state)
 
 
 def finals(p, inputs, state):
-    """Variables that are stored once of a run that ends here."""
     return compiled(p, toy.WIDE)[2](inputs, state)
 
 

@@ -101,7 +101,6 @@ e.value = value; e.dispatchEvent(new Event(event, { bubbles: true }));"""
 
 
 def find(browser, selector):
-    """Elements that a selector finds."""
     return browser.find_elements("css selector", selector)
 
 

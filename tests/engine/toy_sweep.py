@@ -23,12 +23,10 @@ TOY = Path(__file__).parent / "toy_study.py"
 
 
 def toy_plan(seeds=4, root_seed=0, **parameters):
-    """A plan of the toy study."""
     return make_plan(TOY, parameters, seeds=seeds, root_seed=root_seed)
 
 
 def sweep(folder, *, seeds=4, parameters=None, **options):
-    """Run the toy study in a folder."""
     return execute(toy_plan(seeds, **(parameters or {})), Path(folder), **options)
 
 
@@ -62,13 +60,11 @@ def _state(pid):
 
 
 def children(pid):
-    """Process ids of the living children of a process."""
     numbers = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
     return sorted(item for item in numbers if _state(item)[1] == str(pid) and alive(item))
 
 
 def alive(pid):
-    """Return True where a process lives."""
     return _state(pid)[0] not in "ZX"
 
 

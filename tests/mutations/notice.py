@@ -48,12 +48,10 @@ class Noticed:
 
 
 def size(study: str) -> dict[str, Any]:
-    """Return the options of a study at its size here."""
     return SIZES.get(study) or {"seeds": SEEDS, **PRESETS[study]}
 
 
 def run(study: str, folder: Path, options: Mapping[str, Any]) -> Grid:
-    """Run a study in this process."""
     return foretrain.run(study, **options, out=folder, workers=0, quiet=True).grid
 
 
@@ -136,7 +134,7 @@ def of_study(study: str, folder: Path) -> list[Noticed]:
 
 
 def of_all(names: Iterable[str], folder: Path) -> list[Noticed]:
-    """Do the same for several studies, two at a time."""
+    """Run several studies, two at a time."""
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         return list(chain.from_iterable(pool.map(of_study, names, repeat(folder))))
 

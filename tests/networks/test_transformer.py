@@ -21,7 +21,6 @@ def weights():
 
 @pytest.fixture
 def embedding():
-    """Embeddings."""
     return np.random.default_rng(7).standard_normal((SYMBOLS, DIM))
 
 

@@ -10,7 +10,6 @@ from foretrain.tasks.statistics import gather_statistics
 
 
 def of(data: GatedData, **options):
-    """Prediction of a task."""
     return predict(data.graph, data, **options)
 
 

@@ -35,7 +35,6 @@ def turn(folder: Path, draw: random.Random) -> None:
 
 
 def note(file: Path) -> None:
-    """Add a byte to a file."""
     with file.open("ab", buffering=0) as out:
         out.write(b".")
 

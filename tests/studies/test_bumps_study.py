@@ -128,8 +128,6 @@ def build(loss=SMOOTH, axes=None, predicted=None, flow=None, signs=None, **optio
 
 
 def of_optimizers(sgd, adam):
-    """Bumps that come with these probabilities."""
-
     def draw(first, shares, random):
         chance = np.reshape([sgd, adam], (2, *[1] * (first.ndim - 1)))
         return (random.random(first.shape) < chance).astype(float)

@@ -63,11 +63,12 @@ SEEDS, STEP = 10, np.array([0, 50, 100])
 
 
 def curves(within=0.01, between=1.2, squared_norm=0.9, frame_gap=0.6):
-    """Two sums that go from 1, or near it, to what is given, and how far from a frame it ends; ten seeds."""
+    """Sums that go from 1, that within classes from .2, to shares of it, and how far from a frame it ends; ten seeds."""
     spread = np.linspace(0.95, 1.05, SEEDS)[:, None]
     path = np.linspace(0, 1, STEP.size)
     ends = {"within": within, "between": between, "squared_norm": squared_norm}
     sums = {name: (1 + path * (spread * end - 1)) for name, end in ends.items()}
+    sums["within"] *= 0.2
     return runs({}, SEEDS, sums | {"frame_gap": spread * frame_gap * np.ones(3)}, step=STEP)
 
 
@@ -103,7 +104,7 @@ def build(**changed):
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
         "same-class": {"": curves(within=0.1)},
-        "different-classes": {"": curves(between=0.3)},
+        "different-classes": {"wide": curves(between=0.9)},
         "flow": {"flow": flow(True, pull=1.001)},
         "control": {},
         "control.corrected": {"flow_control": flow(False, drift=0.01)},

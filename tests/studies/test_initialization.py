@@ -87,8 +87,6 @@ def build(changes=None, faster=1.0):
 
 
 def at(place, change):
-    """The values at one scale changed."""
-
     def changed(values):
         values[place] = change(values[place])
         return values

@@ -92,6 +92,7 @@ EDGE, OF_EDGE = random_matrix.bernoulli_edge, ("bulk-edge.corrected", "quarter-c
 WRONG = [
     ("bernoulli_edge", lambda n, p: 0.95 * EDGE(n, p), OF_EDGE),
     ("bernoulli_edge", lambda n, p: 1.05 * EDGE(n, p), OF_EDGE),
+    ("bernoulli_edge", lambda n, p: 1.02 * EDGE(n, p), ("quarter-circle",)),
     ("bernoulli_outlier", lambda n, p: n * p + (1 - p) / 2, ("outlier-shift",)),
     ("_TRACY_WIDOM_MEAN", -1.7, ("second-value",)),
     ("_TRACY_WIDOM_MEAN", -0.7, ("second-value",)),

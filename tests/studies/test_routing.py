@@ -53,7 +53,7 @@ def build(changes=None, p=P, seeds=SEEDS, theirs=None, outcome=OUT_OF_STEPS) -> 
     tasks = [study.task(p, Seed(0, seed)) for seed in range(seeds)]
     pairs = np.stack([routing.mask(theirs, Seed(0, seed)) for seed in range(seeds)])
     loss, zero = seen["loss"] * hair[:, None], tasks[0].output_power / 2
-    excess = 1e-6 * loss[:, :1]
+    excess = 6e-6 * loss[:, :1]
     island = islands(p.domains, max(1, min(p.trained_outputs, p.domains // 2)))
     between = ~np.equal.outer(*components(island))
     networks = {
@@ -185,6 +185,7 @@ MUTATED = {
         {"changes": {"untrained_error": add(3.0)}},
     ],
     "ratio.corrected": [{"theirs": ALL_TRAINED}],
+    "zero-shot": [{"changes": {"untrained_error": times(0.0)}}],
     "shared.corrected": [{"theirs": ALL_TRAINED}],
     "decoupled": [{"changes": {"theory/reduction_loss": slower}}],
     "limits": [

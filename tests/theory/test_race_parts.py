@@ -7,6 +7,7 @@ from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.masks import circulant, random_rows
 from foretrain.theory.pathways.race_parts import (
     domain_similarity,
+    errors_left,
     from_random,
     parts_loss,
     parts_of_maps,
@@ -104,3 +105,23 @@ def test_similarity_is_the_gram_matrix_of_what_encoders_make_of_the_items(cosine
     activity = np.concatenate([item * strength @ modes.T for item in encoders], axis=1)
     result = similarity(modes, strength**2, cosine, domains)
     np.testing.assert_allclose(result, activity.T @ activity, atol=1e-12)
+
+
+def test_small_weights_leave_what_a_network_leaves_of_which_all_planes_are_orthogonal():
+    pairs, scale, rate = circulant(5, 3), 0.02, 0.04
+    routes = np.kron(pairs.T, np.ones((3, 3))) / pairs.sum()
+    encoders, hidden, decoders = (
+        scale * np.eye(30)[:, :15],
+        scale * np.eye(30),
+        scale * np.eye(30)[15:],
+    )
+    for _ in range(25_000):
+        error = decoders @ hidden @ encoders - np.kron(np.ones((5, 5)), np.diag(S / D))
+        pull = rate * D[0] * routes * error
+        ahead, behind = hidden @ encoders, decoders @ hidden
+        hidden = hidden - decoders.T @ pull @ encoders.T
+        encoders, decoders = encoders - behind.T @ pull, decoders - pull @ ahead.T
+    each = (D[0] / 2 * error**2).reshape(5, 3, 5, 3).sum((1, 3)).T
+    left = [(each * where).sum() / where.sum() for where in (pairs, 1 - pairs)]
+    # To the first order in the scale.
+    np.testing.assert_allclose(errors_left(scale, pairs, S, D), left, rtol=0.03)

@@ -170,9 +170,8 @@ def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float
 def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
     """Estimate `connection_probability` for large M: exp(-expected number of isolated domains).
 
-    Near the threshold a random graph is disconnected, for large M, only by single domains without a
-    trained pair (with the diagonal: without a further one), whose number is Poisson
-    (Erdos & Renyi 1959).
+    Near the threshold a random graph is disconnected, for large M, only by single domains without a trained pair (with the
+    diagonal: without a further one), whose number is Poisson (Erdos & Renyi 1959).
 
     Arguments as in `connection_probability`, for any M.
     """

@@ -61,7 +61,6 @@ def per_component(c, name, network=""):
 
 
 def bumps(c):
-    """Return bumps per component that is followed, shape (seed,)."""
     return per_component(c, "component_bumps").mean(1)
 
 

@@ -24,7 +24,6 @@ DRAWN = ("drawn", "drawn_above")
 
 
 def small(c):
-    """Return the initial scales at which the linearised flow is compared."""
     return [scale for scale in c.values("init_scale") if scale <= SMALL]
 
 

@@ -18,7 +18,6 @@ DECADE = 9.99  # A rate is measured from the smallest scale to the first that is
 
 
 def zero_shot(c):
-    """Return which pairs are untrained and generalise."""
     return (c.trained_pairs == 0) & (c.pair_error < c.p.generalises_below)
 
 
@@ -104,7 +103,6 @@ def diffuse(c):
 
 
 def missed_pairs(c):
-    """Return which pairs within components lack half a mode or more."""
     return shared.within_components(c) & (c.pair_error > 0.25 / c.p.words)
 
 

@@ -39,7 +39,6 @@ def draw_task(grid):
 
 
 def losses(title, ending=""):
-    """Return the panel of the losses of both gatings beside the reduction."""
     return panel(
         {label: lambda c, name=name: c[name + ending].loss for label, name in NETWORKS.items()},
         theory={

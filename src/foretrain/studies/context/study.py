@@ -114,7 +114,6 @@ def data(p: Parameters, seed: Seed) -> GatedData:
 
 
 def in_first_context(shown: GatedData) -> np.ndarray:
-    """Return True for each example of the first context, shape (sample,)."""
     return np.arange(shown.samples) < shown.samples // 2
 
 

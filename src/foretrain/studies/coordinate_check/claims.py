@@ -21,12 +21,10 @@ def smallest(values):
 
 
 def exponent(name):
-    """Return the power that is derived, as a function of the cell."""
     return lambda c: EXPONENTS[c.p.parametrisation][name]
 
 
 def layers_of_kind(c, kind):
-    """Return the numbers of the layers of a kind."""
     return np.flatnonzero(
         np.asarray(c.layer_kind).reshape(-1, c.layer_kind.sizes["layer"])[0] == kind
     )

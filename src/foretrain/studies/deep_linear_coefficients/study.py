@@ -65,7 +65,6 @@ def parsed(network: str) -> tuple[list[int], int]:
 
 
 def check(p):
-    """The network is well written, and its rank fits through."""
     deep_linear(*parsed(p.network))
 
 

@@ -17,7 +17,6 @@ PAPER = {"source": "Bushnaq et al. (2024), section 1: more degenerate, more gene
 
 
 def among(*systems):
-    """Return the condition that the system is one of these."""
     return lambda c: c.p.system in systems
 
 
@@ -69,7 +68,6 @@ def decoupled_gap(c):
 
 
 def rise(runs):
-    """Return by how much the effective parameters rise over the whole training."""
     return last(effective(runs)) - effective(runs).isel(moment=0)
 
 

@@ -13,7 +13,6 @@ from .study import CRITERIA, FAMILIES
 
 
 def only(quantity, *systems):
-    """Return a quantity that is drawn of some systems only."""
     return lambda c: quantity(c) if c.p.system in systems else None
 
 

@@ -150,7 +150,6 @@ def order_of_seeds(predictor, measured, which):
 
 
 def log_gap(predicted, measured):
-    """Return the median over cells of |log2 (predicted / measured)|."""
     return np.median(np.abs(np.log2(predicted / measured)))
 
 

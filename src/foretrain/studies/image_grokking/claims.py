@@ -20,7 +20,6 @@ MAP = ("weight_decay", "last_learning_rate")
 
 
 def phase(c, network=""):
-    """Return the place in `PHASES` of the phase of every run."""
     return image_perceptron.phase(*first_steps(c, network), c.p.delay)
 
 

@@ -25,7 +25,6 @@ def accuracy(c, routes):
 
 
 def gap(c):
-    """Return how far accuracy on untrained routes stays behind that on trained ones."""
     return accuracy(c, "trained") - accuracy(c, "untrained")
 
 

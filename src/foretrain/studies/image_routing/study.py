@@ -148,7 +148,6 @@ declare(
 
 
 def reads(p: Parameters) -> list[DataFile]:
-    """Files of the images or features."""
     return image_files.files(p.data, p.features_file)
 
 

@@ -87,7 +87,6 @@ def draw_components(grid):
 
 
 def at_stage(name, stage):
-    """Return the quantity "a variable at a stage"."""
     return lambda c: c[""][f"stage_{name}"].isel(stage=stage)
 
 

@@ -17,7 +17,6 @@ PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 
 
 def half(times):
-    """Return the half-learning times of mode 1."""
     return times.isel(mode=0)
 
 
@@ -27,7 +26,6 @@ def slowest_gain(times):
 
 
 def ends(times):
-    """Return the half-learning time of mode 1 at the smallest P over that at the largest."""
     return half(times).isel(paths=0) / half(times).isel(paths=-1)
 
 
@@ -72,7 +70,6 @@ def ratio_gap(c, network=""):
 
 
 def share(strength, scheme="full sharing"):
-    """Return the share of a scheme in each mode of the learned map."""
     return strength.sel(part=scheme) / strength.sum("part")
 
 
@@ -85,7 +82,6 @@ def loser_gap(c, network):
 
 
 def has_duels(c):
-    """Return True where modules meet full sharing on equal terms."""
     return modules_alone(c) and c.p.paths < c.p.domains**2 and c.p.full_sharing_scale == 1
 
 

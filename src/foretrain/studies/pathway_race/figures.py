@@ -60,7 +60,6 @@ def draw_strengths(grid):
 
 
 def lost_share(network):
-    """Return the quantity "share of the loser in the learned map", mean over modes."""
     return lambda c: share(c[network].end.part_strength, DUELS[network]).mean("mode")
 
 

@@ -88,7 +88,6 @@ def check(p: Parameters) -> None:
 
 
 def natural_strength(p: Parameters) -> float:
-    """Return N_h sigma_0^2, the unit of a_0."""
     return p.hidden_width * p.init_scale**2
 
 

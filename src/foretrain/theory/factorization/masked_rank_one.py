@@ -1,8 +1,7 @@
 """The simple case of the shared representations model: a rank-one fit to ones, seen through a mask.
 
-With trained pairs T in {0, 1}^(n x m) the loss is L = |E|_F^2 / 2, E = (s u v^T - J) o T; the rows
-of T, and with them u, belong to input domains. Gradient flow (with the factor s that the note on
-shared representations drops in its eq. 2) is
+With trained pairs T in {0, 1}^(n x m) the loss is L = |E|_F^2 / 2, E = (s u v^T - J) o T; the rows of T, and with them u,
+belong to input domains. Gradient flow (with the factor s that the note on shared representations drops in its eq. 2) is
 
     du/dt = -s E v,    dv/dt = -s E^T u,    ds/dt = -u^T E v,
 

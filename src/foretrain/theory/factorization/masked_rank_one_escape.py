@@ -6,10 +6,9 @@ ds/dt = u^T T v. With T = U Sigma V^T it is closed in the variable S(t) = int_0^
     U^T u = p e^(Sigma S) + q e^(-Sigma S),    V^T v = p e^(Sigma S) - q e^(-Sigma S),
     s^2 = F(S) = s(0)^2 + |u(S)|^2 - |u(0)|^2,    t = int dS / s,
 
-p and q half the sum and half the difference of the starts (the cosh and sinh of the note on shared
-representations). F is convex: S is a particle of zero energy in the concave potential -F. If F
-reaches zero ahead, s changes sign there and S runs to minus infinity; in both cases S is infinite
-after a finite `blow_up_time`. See docs/theory/masked-rank-one.md. All in float64.
+p and q half the sum and half the difference of the starts (the cosh and sinh of the note on shared representations). F is
+convex: S is a particle of zero energy in the concave potential -F. If F reaches zero ahead, s changes sign there and S runs to
+minus infinity; in both cases S is infinite after a finite `blow_up_time`. See docs/theory/masked-rank-one.md. All in float64.
 """
 
 import math

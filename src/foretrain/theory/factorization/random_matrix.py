@@ -1,8 +1,7 @@
 """Singular values of masks: random masks with an outlier and a bulk, circulant bands in closed form.
 
-The singular values of the trained pairs T set the early dynamics of the masked rank-one model
-(docs/theory/masked-rank-one.md). Random masks here are square with independent entries, 1 with
-probability p. Everywhere `size` is n >= 1, `density` p, above 0 and at most 1; all results in float64.
+Those of the trained pairs T set the early dynamics of the masked rank-one model (docs/theory/masked-rank-one.md). Random masks
+are square with independent entries, 1 with probability p. `size` is n >= 1, `density` p, above 0, at most 1; all in float64.
 """
 
 import math
@@ -18,9 +17,8 @@ _TRACY_WIDOM_MEAN, _TRACY_WIDOM_SCATTER = -1.2065335745820, 1.2679805
 def bernoulli_outlier(size: int, density: float) -> float:
     """Largest singular value of a random 0/1 matrix, np + 1 - p for large n.
 
-    The mean of the matrix has the one singular value np, which noise of variance p(1 - p) lifts by
-    n p(1 - p)/(np) (Benaych-Georges & Nadakuditi 2012). It leaves the bulk where np > 1 - p.
-    Single draws scatter around the limit by about sqrt(p(1 - p)).
+    The mean matrix has the one singular value np, which noise of variance p(1 - p) lifts by n p(1 - p)/(np) (Benaych-Georges
+    & Nadakuditi 2012). It leaves the bulk where np > 1 - p. Single draws scatter around the limit by about sqrt(p(1 - p)).
 
     Example:
         >>> bernoulli_outlier(100, 0.5), bernoulli_edge(100, 0.5)
@@ -40,9 +38,8 @@ def bernoulli_second_value(size: int, density: float) -> float:
     """Mean of the second singular value at finite n: the edge with its Tracy-Widom correction and two smaller ones.
 
     The noise of an (n - 1) x (n - 1) matrix, one dimension being the outlier's, is centred and scaled as by Johnstone
-    (2001); the excess kurtosis k of the entries moves its edge by k sqrt(p (1 - p)/n). Tends to `bernoulli_edge` as
-    n^(-2/3). Next to the scatter of single draws, see `bernoulli_second_scatter`, the error is below a tenth where n is
-    50 or more and p between .3 and .7; at p = .1, where k is 5, it is .4 at n = 100 and .1 at n = 200. n is at least 2.
+    (2001); the excess kurtosis k of the entries moves its edge by k sqrt(p (1 - p)/n). Next to `bernoulli_second_scatter` the
+    error is below a tenth for n of 50 or more and p of .3 to .7; at p = .1, where k is 5, it is .4 at n = 100, .1 at 200.
     """
     size, density = _checked(size, density, minimum=2)
     variance = density * (1 - density)
@@ -50,9 +47,13 @@ def bernoulli_second_value(size: int, density: float) -> float:
         return 0.0
     root, spread = _johnstone(max(size - 1, 2))
     top = root**2 + _TRACY_WIDOM_MEAN * spread
-    kurtosis = (1 - 6 * variance) / variance
-    shift = kurtosis * math.sqrt(variance / size)
+    shift = bernoulli_kurtosis(density) * math.sqrt(variance / size)
     return math.sqrt(variance * max(top, 0.0)) + shift
+
+
+def bernoulli_kurtosis(density: float) -> float:
+    """Excess kurtosis of one entry, of a density below 1."""
+    return 1 / (density * (1 - density)) - 6
 
 
 def bernoulli_second_scatter(size: int, density: float) -> float:
@@ -71,20 +72,23 @@ def _johnstone(size: int) -> tuple[float, float]:
 def bulk_density(singular_value, size: int, density: float) -> np.ndarray:
     """Density of the bulk of singular values: the square Marchenko-Pastur law, a quarter circle.
 
-    4 sqrt(e^2 - x^2)/(pi e^2) on [0, e], e the edge; it is the law of x where x^2/(n p (1 - p)) is
-    Marchenko-Pastur with aspect ratio 1.
-    `singular_value` x may have any shape, that of the result; p is below 1. The law integrates to 1 and is 0 outside [0, e].
+    4 sqrt(e^2 - x^2)/(pi e^2) on [0, e], e the edge, and 0 elsewhere, for any shape of `singular_value` x; p is below 1.
     """
     edge = _positive_edge(size, density)
     x = np.asarray(singular_value, np.float64)
-    inside = (x >= 0) & (x <= edge)
-    return np.where(inside, 4 * np.sqrt(np.maximum(edge**2 - x**2, 0)) / (np.pi * edge**2), 0.0)
+    return np.where(x >= 0, 4 * np.sqrt(np.maximum(edge**2 - x**2, 0)) / (np.pi * edge**2), 0.0)
 
 
-def bulk_distribution(singular_value, size: int, density: float) -> np.ndarray:
-    """Fraction of the bulk below a singular value, the integral of `bulk_density`."""
-    y = np.clip(np.asarray(singular_value, np.float64) / _positive_edge(size, density), 0, 1)
-    return np.asarray(2 / np.pi * (y * np.sqrt(1 - y**2) + np.arcsin(y)))
+def bulk_count(singular_value, size: int, density: float) -> np.ndarray:
+    """Mean number of values below a singular value among the n - 1 that are not the outlier, to order one in n.
+
+    (n - 1) times the integral of `bulk_density` with the edge e of n - 1 dimensions, one being the outlier's. At y = x/e real
+    entries add 1/4 - arcsin(y)/pi, and their excess kurtosis k adds k sin(4 arcsin(y))/(2 pi). `singular_value` is at least 0.
+    """
+    y = np.clip(np.asarray(singular_value, np.float64) / _positive_edge(size - 1, density), 0, 1)
+    turn = np.arcsin(y)
+    order_one = 0.25 - turn / np.pi + bernoulli_kurtosis(density) * np.sin(4 * turn) / (2 * np.pi)
+    return np.asarray((size - 1) * 2 / np.pi * (y * np.sqrt(1 - y**2) + turn) + order_one)
 
 
 def circulant_singular_values(size: int, width: int) -> np.ndarray:

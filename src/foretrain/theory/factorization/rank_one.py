@@ -7,10 +7,9 @@ squared lengths $p, q$ of what is orthogonal to $a$ in $x$ and to $b$ in $y$,
 $$ \alpha' = 2 [\beta - (\beta^2 + q) \alpha] - \lambda \alpha, \qquad
    p' = -4 (\beta^2 + q) p - 2 \lambda p $$
 
-and the same with x and y exchanged. Descent with a finite step is closed in the same four numbers,
-because the direction of the orthogonal part never changes. The flow conserves |x|^2 - |y|^2; with weight decay it falls as
-exp(-2 lambda t). This is one term of the low-rank fits of
-`foretrain.networks.factorization`; derived in docs/theory/s-curves.md.
+and the same with x and y exchanged. Descent with a finite step is closed in the same four numbers, because the direction of
+the orthogonal part never changes. The flow conserves |x|^2 - |y|^2; with weight decay it falls as exp(-2 lambda t). This is
+one term of the low-rank fits of `foretrain.networks.factorization`; derived in docs/theory/s-curves.md.
 
 The unit of time is continuous time of the flow of L, that is step x learning rate.
 """
@@ -58,13 +57,7 @@ FIELDS = tuple(RankOneState.__dataclass_fields__)
 
 
 def reduce(x, y, a, b) -> RankOneState:
-    """The four numbers of a learner x y^T and a target a b^T.
-
-    Args:
-        x: Shape (n,).
-        y: Shape (m,).
-        a: Shape (n,), of length 1 to 1e-6.
-        b: Shape (m,), of length 1 to 1e-6.
+    """The four numbers of a learner x y^T and a target a b^T, with vectors a and b of length 1 to 1e-6.
 
     Example:
         >>> state = reduce([0.1, 0.2], [0.3, 0.0], [1.0, 0.0], [1.0, 0.0])

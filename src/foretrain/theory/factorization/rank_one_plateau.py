@@ -55,16 +55,14 @@ def plateau(start: RankOneState, *, weight_decay: float = 0.0, until: float = 1e
 def early_solution(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
     r"""The four numbers while the overlaps are small, in closed form.
 
-    To first order in alpha, beta (alpha^2 and beta^2 dropped beside p, q and 1), with $c = p(0) -
-    q(0)$, $T = (1 - e^{-2 \lambda t})/(2 \lambda)$ and $D = \cosh 2cT + (p(0) + q(0))
-    \sinh(2cT)/c$,
+    To first order in alpha, beta (alpha^2 and beta^2 dropped beside p, q and 1), with $c = p(0) - q(0)$, $T = (1 - e^{-2
+    \lambda t})/(2 \lambda)$ and $D = \cosh 2cT + (p(0) + q(0)) \sinh(2cT)/c$,
 
     $$ p = p(0) e^{2cT - 2\lambda t}/D, \quad q = q(0) e^{-2cT - 2\lambda t}/D, $$
     $$ (\alpha, \beta) = \frac{e^{-\lambda t}}{\sqrt D}
        \exp\begin{pmatrix} cT & 2t \\ 2t & -cT \end{pmatrix} (\alpha, \beta)(0). $$
 
-    Exact at that order for c = 0 or lambda = 0, otherwise the matrix exponential is the first term
-    of a Magnus series.
+    Exact at that order for c = 0 or lambda = 0, otherwise the matrix exponential is the first term of a Magnus series.
 
     Overlaps grow without bound: it holds while alpha beta << 1. Times are (time,) or a float, not negative.
     """
@@ -92,9 +90,8 @@ def early_solution(start: RankOneState, times, weight_decay: float = 0.0) -> Ran
 def plateau_estimate(start: RankOneState, *, weight_decay: float = 0.0) -> Plateau:
     """The plateau from the closed form `early_solution`, saturated.
 
-    The product z = alpha beta of the early solution is replaced by its logistic continuation z / (1
-    + z/(1 - lambda/2)), which is exact for alpha = beta, p = q = 0 to first order in z(0). Its
-    error is set out in docs/theory/s-curves.md.
+    The product z = alpha beta of the early solution is replaced by its logistic continuation z / (1 + z/(1 - lambda/2)), which
+    is exact for alpha = beta, p = q = 0 to first order in z(0). Its error is set out in docs/theory/s-curves.md.
     """
     start, weight_decay = _arguments(start, weight_decay)
 

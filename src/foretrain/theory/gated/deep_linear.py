@@ -179,8 +179,7 @@ def _eigenbasis(target, imbalance):
 def _echelon(overlaps):
     """Rotate the columns of `overlaps` so that each starts at a later row than the one before it.
 
-    Rows are in order of falling rate. A column then grows no faster than its first row, its pivot,
-    and can be scaled by it.
+    Rows are in order of falling rate. A column then grows no faster than its first row, its pivot, and can be scaled by it.
     """
     noise = 32 * np.finfo(float).eps * np.linalg.norm(overlaps)
     basis, pivots = np.empty((overlaps.shape[1], 0)), []

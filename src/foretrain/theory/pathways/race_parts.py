@@ -84,17 +84,30 @@ def from_random(
 
 
 def parts_of_mask(gain, init_scale: float, trained_pairs) -> Parts:
-    """The parts of the encoders where all trained routes have one map: along the singular vectors of T/K.
-
-    Args:
-        gain: Strength of every mode on every route, as of `race_gains`, shape (time, mode).
-    """
+    """The parts of the encoders where all trained routes have one map: along the singular vectors of T/K; by `race_gains`."""
     pairs, scale = np.asarray(trained_pairs, float), init_scale
     tau = _tau(gain, scale, len(pairs))
     vectors, paces, _ = np.linalg.svd(pairs / pairs[0].sum())
     paces = np.minimum(paces, 1)[:, None]
     power = scale**2 * (_squared_norm(paces * tau[:, None, :]) - 1)
     return Parts(vectors, power, (np.arange(len(pairs)) == 0)[:, None] * gain[:, None, :])
+
+
+def errors_left(init_scale: float, trained_pairs, singular_values, input_variances) -> np.ndarray:
+    """Mean errors on trained and on untrained routes that small weights leave where all modes are learned, shape (2,).
+
+    Part q leaves u_iq v_jq sigma^3 h(lambda_q tau) on route (i, j), h = tr(n n'). The mean of domains learns at once what
+    trained routes have of that in common; the rest goes at rates that vanish with sigma. Arguments as of `from_random`, K < M.
+    """
+    pairs, variances = np.asarray(trained_pairs, float), np.asarray(input_variances, float)
+    tau = _tau(np.asarray(singular_values) / variances, init_scale, len(pairs))
+    left, paces, right = np.linalg.svd(pairs / pairs[0].sum())
+    first, cross, last = _entries(paces[1:, None] * tau)
+    kept = first**3 + 3 * cross**2 * (first + last) + last**3 - last
+    kept = init_scale**3 * np.einsum("iq,qm,qj->mij", left[:, 1:], kept, right[1:])
+    kept -= (kept * pairs).sum((1, 2), keepdims=True) / pairs.sum()
+    error = np.tensordot(variances / 2, kept**2, 1)
+    return np.array([(error * routes).sum() / routes.sum() for routes in (pairs, 1 - pairs)])
 
 
 def parts_of_maps(init_scale: float, times, maps, singular_values, input_variances) -> Parts:

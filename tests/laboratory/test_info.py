@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from foretrain.claims.rows import rows
+from foretrain.claims.rows import families, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.cli import main
 from foretrain.laboratory.info import info
@@ -40,17 +40,18 @@ def test_a_short_answer_is_one_screen_with_every_headline_and_every_parameter(na
     assert len(result.text(80).splitlines()) <= 44
     words = " ".join(text.split())
     for message in result["claims"]:
-        assert message["rank"] != "headline" or f"- {message['sentence']}" in words
+        assert message["rank"] != "headline" or message["sentence"] in words
     assert all(f"--{parameter.replace('_', '-')} (" in words for parameter in result["parameters"])
     # First line, page and terminal count as many headlines and claims, and the headlines were told before.
     record = shipped(name)[0]
-    table, total = ClaimTable(record.claims), len(rows(record.claims))
+    table, total = ClaimTable(record.claims), len(families(rows(record.claims)))
     page = verdicts({"claims": record.claims, "runs": record.runs})
     (number,) = map(int, re.findall(r": (\d+) headlines?\b", page.finding))
-    first = [entry.row.statement for rank, _, some in page.groups[:1] for entry in some]
-    assert len(first) == number
-    assert all(f"- {statement}" in words for statement in first)
+    first = [entry.row for rank, _, some in page.groups[:1] for entry in some]
+    assert sum(not row.lead for row in first) == number
+    assert all(f"{'Corrected:' if row.lead else '-'} {row.statement}" in words for row in first)
     assert page.tally.startswith(f"{total} claims")
+    assert f"<summary>Headlines ({number})<" in table._repr_html_()
     head, *_ = table.format(999, details=True).split("\n\n")
     assert sum(line[0] != " " for line in head.splitlines()) == 1 + number  # below their heading
     assert (f"\n{total - number} more: " in table.format(999)) == (number < total)

@@ -53,10 +53,8 @@ def p_value(claim: Claim) -> float:
 
     if claim.verdict not in (HOLDS, FAILS) or claim.uncertainty is None:
         return 1.0
-    (low, high), (floor, ceiling), middle, n = (
-        *(claim.uncertainty, claim.allowed),
-        *(claim.measured, claim.seeds),
-    )
+    (low, high), (floor, ceiling) = claim.uncertainty, claim.allowed
+    middle, n = claim.measured, claim.seeds
     if claim.method == "Clopper-Pearson":
         agree = round(middle * n)
         above = 0.0 if math.isinf(floor) or floor <= 0 else float(bdtrc(agree - 1, n, floor))

@@ -61,13 +61,10 @@ def _set(html: str) -> str:
     return re.sub(r"(?<![\w&#;>])([B-HJ-Z]) (?=<i>)", r"<i>\1</i> ", html)
 
 
-_GREEK = {"eps": "ε"} | dict(
-    zip(
-        "alpha beta gamma delta epsilon eta theta kappa lambda mu nu rho sigma tau phi chi psi omega pi".split(),
-        "αβγδεηθκλμνρστφχψωπ",
-        strict=True,
-    )
+_NAMES = (
+    "alpha beta gamma delta epsilon eta theta kappa lambda mu nu rho sigma tau phi chi psi omega pi"
 )
+_GREEK = {"eps": "ε"} | dict(zip(_NAMES.split(), "αβγδεηθκλμνρστφχψωπ", strict=True))
 
 
 def source(name: str) -> str:

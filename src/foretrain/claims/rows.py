@@ -46,11 +46,10 @@ class Row:
     at: str  # "at symbols=19" where the size is not the document's; "" at that size, or where that is not known
     holding: str  # "2 of 3 cells hold"; "" where there is one
     statement: str  # the sentence
-    predicted: str  # the predicted value with its unit; "" where the sentence only bounds
     measured: str  # the measured value with its unit; of several cells the smallest and largest
-    ends: str  # its 95% interval; "" where there is none
-    allowed: str  # what is allowed, with its unit
-    numbers: str  # all of these in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
+    numbers: str  # all numbers in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%"
+    bounds: str  # of these what is predicted and allowed, "allowed 3.6%"
+    reading: tuple  # what was measured, and how it is written: equal in rows of one quantity
     spread: tuple[str, ...]  # how it was measured, in lines: interval, method, seeds
     reasons: tuple[str, ...]  # why it is inconclusive, where it is
     outside: tuple[str, ...]  # why it is not claimed, where it is not
@@ -60,6 +59,8 @@ class Row:
     # Of several, the first of them with the worst first: label, verdict, what was measured and why.
     cells: tuple[tuple[str, str, str], ...] = ()
     more_cells: int = 0  # number of cells that are not among `cells`
+    lead: str = ""  # of a corrected form that stands behind its sentence: "More exactly (holds): "
+    standing: str = ""  # of such a sentence the worst verdict of its forms and its own
 
     @property
     def phrase(self) -> str:
@@ -72,57 +73,69 @@ def rows(claims: Iterable[Claim]) -> list[Row]:
     return [_row(group) for group in gather(claims)]
 
 
-def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def families(rows: Iterable[Row]) -> list[list[Row]]:
+    """Each sentence with its corrected forms behind it, which count as one; what both measure is said once."""
+    known, groups = {row.id: row for row in rows}, {}
+    for row in known.values():
+        of = known.get(row.corrects, row)
+        groups.setdefault((row if of.corrects in known else of).id, []).append(row)
+    for root, family in groups.items():
+        standing = min((row.verdict for row in family), key=WORST_FIRST.index)
+        head = replace(known[root], standing=standing)
+        link = "More exactly" if head.verdict == HOLDS else "Corrected"
+        groups[root] = [head]
+        for row in family:
+            if row.id != root:
+                numbers = row.bounds if row.reading == head.reading else row.numbers
+                lead = f"{link} ({row.holding or row.verdict}): "
+                groups[root].append(replace(row, lead=lead, numbers=numbers))
+    return list(groups.values())
+
+
+def by_rank(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Rank to its rows, headlines first; ranks without a row are left out.
 
     A corrected form follows what it corrects, in the higher of their ranks. Within a rank those that fail come first. Where
     a study has no headline, its first details are shown in their place.
     """
-    known = {row.id: row for row in rows}
-    families: dict[str, list[Row]] = {}
-    for row in rows:
-        root, visited = row, {row.id}
-        while root.corrects in known and root.corrects not in visited:
-            root = known[root.corrects]
-            visited.add(root.id)
-        families.setdefault(root.id, []).append(row)
     groups: dict[str, list[list[Row]]] = {rank: [] for rank in RANKS}
-    for family in families.values():
+    for family in families(rows):
         groups[min((row.rank for row in family), key=RANKS.index)].append(family)
     if not groups[HEADLINE]:
         details = groups[DETAIL]
         groups[HEADLINE], groups[DETAIL] = details[:_MOST_HEADLINES], details[_MOST_HEADLINES:]
-    for families_of_rank in groups.values():
-        families_of_rank.sort(key=lambda some: min(WORST_FIRST.index(row.verdict) for row in some))
+    for some in groups.values():
+        some.sort(key=lambda family: WORST_FIRST.index(family[0].standing))
     return {rank: [row for group in some for row in group] for rank, some in groups.items() if some}
 
 
-def tally(rows: Sequence[Row], most: int = _NAMED) -> str:
-    """Count sentences by verdict, and name `most` of those that fail: "21 hold, 1 fails (The last layer has a circle)"."""
-    parts = []
+def tally(rows: Iterable[Row], most: int = _NAMED) -> str:
+    """Count sentences by the worst verdict of their forms, and name `most` that fail: "5 hold, 1 fails (It is small)"."""
+    parts, every = [], families(rows)
     for verdict in VERDICTS:
-        here = [_words_of(row) for row in rows if row.verdict == verdict]
+        here = [family for family in every if family[0].standing == verdict]
         words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
-        if here:
-            parts.append(f"{words} ({named(here, most)})" if most and verdict == FAILS else words)
+        if verdict == FAILS and here:
+            mended = sum(any(form.verdict == HOLDS for form in family[1:]) for family in here)
+            some = "but" if mended == len(here) else f"of which {mended}"
+            words += f", {some} {'holds' if mended == 1 else 'hold'} corrected" if mended else ""
+            failing = (next(row for row in family if row.verdict == FAILS) for family in here)
+            words += f" ({named([_words_of(row) for row in failing], most)})" if most else ""
+        parts += [words] if here else []
     return ", ".join(parts)
 
 
 def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float) -> str:
     """Say what was run, outcome to number, and which headlines hold: "34 runs in 8 s: 6 headlines, all hold"."""
-    first = headlines(rows)
+    first = by_rank(rows).get(HEADLINE, [])
     lost = ", all diverged" if set(runs or ()) == {"diverged"} else ""
     start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
     if not first:
         return start and f"{start[:-2]}."
-    if all(row.verdict == HOLDS for row in first):
-        return f"{start}{count(len(first), 'headline holds', 'headlines, all hold')}."
-    return f"{start}{count(len(first), 'headline')}, {tally(first, 1)}."
-
-
-def headlines(rows: Sequence[Row]) -> list[Row]:
-    """The headlines, with what one of them corrects, in the order of `by_rank`; of a study without one its first details."""
-    return by_rank(rows).get(HEADLINE, [])
+    verdicts = [family[0].standing for family in families(first)]
+    if set(verdicts) == {HOLDS}:
+        return f"{start}{count(len(verdicts), 'headline holds', 'headlines, all hold')}."
+    return f"{start}{count(len(verdicts), 'headline')}, {tally(first, 1)}."
 
 
 def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
@@ -136,26 +149,23 @@ def alike(rows: Sequence[Row]) -> tuple[str, list[Row]]:
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """The `tally` after the number of claims, and of cells where these are more."""
-    cells = sum(len(row.cells) + row.more_cells or 1 for row in rows)
-    judged = f", judged {cells} times" if cells > len(rows) else ""
-    return f"{count(len(rows), 'claim')}{judged}: {tally(rows)}" if rows else "No claims."
+    """The `tally` after the number of sentences, and of cells where these are more."""
+    heads = [family[0] for family in families(rows)]
+    cells = sum(len(row.cells) + row.more_cells or 1 for row in heads)
+    judged = f", judged {cells} times" if cells > len(heads) else ""
+    return f"{count(len(heads), 'claim')}{judged}: {tally(rows)}" if heads else "No claims."
 
 
 def markdown(rows: Iterable[Row]) -> str:
     """The rows as a table in Markdown."""
-    head = "| verdict | claim | predicted | measured (95% interval) | allowed |"
-    lines = [head, f"|{'---|' * 5}"]
+    lines = ["| verdict | claim | measured (95% interval), predicted, allowed |", f"|{'---|' * 3}"]
     for row in rows:
-        holding = f" ({row.holding})" if row.holding else ""
         why = (*row.reasons, *row.outside)
-        reasons = f" ({why[0]})" if why and not row.holding else ""
+        note = row.holding or (why[0] if why else "")
         parts = (
-            f"{row.verdict} {row.at}".strip() + holding + reasons,
-            " ".join([f"`{row.label}` {row.statement}", *(row.remarks if row.holding else ())]),
-            row.predicted or "–",
-            f"{row.measured} ({row.ends})" if row.ends else row.measured,
-            row.allowed,
+            f"{row.verdict} {row.at}".strip() + (f" ({note})" if note else ""),
+            " ".join([f"`{row.label}` {row.statement}", *row.remarks * bool(row.holding)]),
+            row.numbers,
         )
         cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
         lines.append(f"| {' | '.join(cells)} |")
@@ -197,11 +207,8 @@ def _row(group: CellClaims) -> Row:
         at=_at(group),
         holding=holding if several and group.verdict != NOT_CLAIMED else "",
         statement=first.statement,
-        predicted="" if math.isnan(predicted[0]) else _range(predicted, digits) + unit,
         measured=_measured(group, measured, digits) + unit,
-        ends=ends,
-        allowed="by cell" if allowed is None else _allowed(allowed, group.claims, digits) + unit,
-        numbers=_numbers(group, measured, uncertainty, predicted, allowed, unit),
+        **_numbers(group, measured, uncertainty, predicted, allowed, unit),
         spread=_spread(group, ends),
         reasons=tuple(group.reasons),
         outside=tuple(group.outside),
@@ -221,8 +228,8 @@ def _at(group) -> str:
     return f"at {ats.pop()}" if len(ats) == 1 else "at other sizes than the document's"
 
 
-def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
-    """Measured, predicted and allowed in one line.
+def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> dict[str, Any]:
+    """Write what was measured, predicted and allowed.
 
     Where zero is predicted and a bound is allowed, what was measured is a deviation. What is allowed evenly to both sides of
     the prediction is written as "0.96 ± 0.01".
@@ -243,15 +250,24 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
         bound = "by cell" if allowed is None else _allowed(allowed, group.claims, digits)
         bound = (bound.removeprefix("at most ") if off else bound) + unit
     text += f" ({ends})" if ends else ""
-    if off or math.isnan(predicted[0]):
-        return f"{text}, allowed {bound}"
-    middle, room = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2 if bounds else math.nan
+    bounds = f"allowed {bound}"
+    if not off and not math.isnan(predicted[0]):
+        even = _around(predicted, allowed, digits, unit)
+        bounds = even or f"predicted {_range(predicted, digits)}, {bounds}"
+    values = tuple((claim.measured, claim.uncertainty) for claim in group.claims)
+    return {"numbers": f"{text}, {bounds}", "bounds": bounds, "reading": (off, percent, values)}
+
+
+def _around(predicted, allowed, digits, unit) -> str:
+    """Return what is allowed evenly to both sides of the prediction, "allowed 0.96 ± 0.01"; "" of other intervals."""
+    low, high = allowed or (math.nan, math.nan)
+    middle, room = (low + high) / 2, (high - low) / 2
     even = math.isfinite(room) and max(abs(middle - end) for end in predicted) <= 1e-9 * room
-    if even and digits <= 4:
-        short = number(room, 2)
-        short = short if abs(float(short) - room) < 0.01 * room else number(room, 3)
-        return f"{text}, allowed {number(middle, digits)} ± {short}{unit}"
-    return f"{text}, predicted {_range(predicted, digits)}, allowed {bound}"
+    if not even or digits > 4:
+        return ""
+    short = number(room, 2)
+    short = short if abs(float(short) - room) < 0.01 * room else number(room, 3)
+    return f"allowed {number(middle, digits)} ± {short}{unit}"
 
 
 def _digits(values, bounds, fewest) -> int:

@@ -129,10 +129,5 @@ class ClaimTable(Sequence):
         return markup.render("claims/notebook.html", lines=lines, ranked=by_rank(every))
 
 
-def _face(claim: Claim) -> str:
-    """A claim alone in a notebook: sentence, what was measured and allowed, verdict."""
-    return markup.render("claims/notebook.html", alone=rows([claim])[0])
-
-
 # Given to the claim from here: it is what rows are made of, and knows none of their words itself.
-Claim._repr_html_ = _face  # type: ignore[attr-defined]
+Claim._repr_html_ = lambda claim: ClaimTable([claim])._repr_html_()  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from foretrain.claims import rows as facts
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
+from foretrain.claims.claim import FAILS, HEADLINE, HOLDS, INCONCLUSIVE, NOT_CLAIMED, Claim
 from foretrain.claims.family import summary
 from foretrain.claims.rows import Row
 from foretrain.words import count, fold
@@ -19,28 +19,28 @@ _MOST_REASONS = 3
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
     """Yield for `rich` verdict, sentence and numbers of every headline; then the number of others, and why claims are open.
 
-    What differs from the document's size is said once, above. A corrected form follows what it corrects. A claim that fails
-    is written out whatever its rank, and an inconclusive one has its reason.
+    What differs from the document's size is said once, above. A corrected form is part of its sentence. A claim that fails
+    is named whatever its rank, and an inconclusive one has its reason.
     """
     judged = facts.rows(claims)
     size, every = facts.alike(judged)
-    first = facts.headlines(every)
-    others = [row for row in every if row not in first]
+    ranked = facts.by_rank(every)
+    first = ranked.pop(HEADLINE, [])
+    others = [row for some in ranked.values() for row in some]
     yield from [_hung(size, width, fit)] if any(row.at for row in judged) else []
     shared = {
         reason: sentences
-        for reason, sentences in facts.open_reasons([*first, *others]).items()
+        for reason, sentences in facts.open_reasons(every).items()
         if len(sentences) >= _SHARED or not any(reason in row.reasons for row in first)
     }
     column = _size(first, width)
     for row in first:
         known = [reason for reason in row.reasons if reason in shared]
         own = [text for text in row.remarks if not any(reason in text for reason in known)]
-        corrected = next((other for other in first if other.id == row.corrects), None)
-        yield _row(row, column, width, fit, *own, corrected=corrected)
+        yield _row(row, column, width, fit, *own)
     if others or not first:
         none = "No claims: the study has no sentence on these parameters."
-        rest = f"{len(others)} more: {facts.tally(others)}" if others else none
+        rest = f"{len(facts.families(others))} more: {facts.tally(others)}" if others else none
         yield _hung(rest, width, fit)
     for reason, sentences in list(shared.items())[:_MOST_REASONS]:
         yield _hung(f"Inconclusive ({facts.named(sentences)}): {reason}.", width, fit)
@@ -53,7 +53,7 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
     from rich.text import Text
 
     line, every = facts.alike(facts.rows(claims))
-    size = _size(every, width)
+    size = _size((family[0] for family in facts.families(every)), width)
     for rank, some in facts.by_rank(every).items():
         yield Text(f"{rank.capitalize()}s", "bold")
         for row in some:
@@ -71,18 +71,21 @@ def _verdict(row: Row) -> str:
     return row.holding.replace(" cells", "") or row.verdict
 
 
+def _head(row: Row) -> str:
+    """Return what stands in the first column: of a corrected form nothing."""
+    return "" if row.lead else _verdict(row) if row.verdict == row.standing else row.standing
+
+
 def _size(rows, width) -> int:
-    return min(max((len(_verdict(row)) for row in rows), default=0) + _GAP, width // 3)
+    return min(max((len(_head(row)) for row in rows), default=0) + _GAP, width // 3)
 
 
-def _row(row, size, width, fit, *remarks, corrected=None):
-    verdict, statement = _verdict(row), row.phrase
-    if corrected is not None:
-        statement = f"{'More exactly' if corrected.verdict == HOLDS else 'Corrected'}: {statement}"
-    statement = f"{row.at}: {statement}" if row.at else statement
-    text = " ".join([f"{statement}: {row.numbers}.", *remarks])
-    whole = _hung(text, width, fit, " " * size, f"{verdict:<{size - 1}} ")
-    whole.stylize(_STYLES[row.verdict], 0, len(verdict))
+def _row(row, size, width, fit, *remarks):
+    head, statement = _head(row), f"{row.at}: {row.phrase}" if row.at else row.phrase
+    own = f" ({_verdict(row)})" if row.standing not in ("", row.verdict) else ""
+    text = " ".join([f"{row.lead}{statement}{own}: {row.numbers}.", *remarks])
+    whole = _hung(text, width, fit, " " * size, f"{head:<{size - 1}} ")
+    whole.stylize(_STYLES[row.standing or row.verdict], 0, len(head))
     return whole
 
 

@@ -124,18 +124,19 @@ def _head(facts: Info, width: int) -> list[str]:
 def _brief(facts: Info, width: int) -> list[str]:
     """Return in lines the headlines of a study, the seeds that they need, and the names of its parameters."""
     claims, needs = facts["claims"], facts.get("needs", ())
-    first = [claim for claim in claims if claim["rank"] == HEADLINE]
-    names = {claim[name] for claim in first for name in ("id", "corrects")} - {""}
-    headlines = [claim for claim in claims if names & {claim["id"], claim["corrects"]}] or claims
-    head = f"{count(len(claims), 'sentence')}, of which a run judges those that apply to it; the headlines:"
+    of = {claim["id"]: claim["corrects"] or claim["id"] for claim in claims}
+    first = {of[claim["id"]] for claim in claims if claim["rank"] == HEADLINE} or {*of.values()}
+    head = f"{count(len({*of.values()}), 'claim')}, all with -v; a run judges those that apply to it. The headlines:"
     lines = ["", fold(head, width) if claims else "No claims."]
-    lines += [fold(f"- {claim['sentence']}", width, "  ", "    ") for claim in headlines]
+    for claim in sorted(claims, key=lambda claim: [*of].index(of[claim["id"]])):
+        mark = "- " if of[claim["id"]] == claim["id"] else "  Corrected: "
+        text = fold(mark + claim["sentence"], width, "  ", "    ")
+        lines += [text] if of[claim["id"]] in first else []
     numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
     for text in (
         *(f"{line} {numbers}" for line in needs[:1]),
-        f"Parameters (default): {defaults}",
-        "-v: all claims with what they allow, parameters with their meaning.",
+        f"Parameters (default; -v: their meaning): {defaults}",
     ):
         lines += ["", fold(text, width)]
     return lines

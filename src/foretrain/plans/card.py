@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,16 +111,11 @@ def constants(file: Path, tree: ast.Module, names: set[str], depth: int = _DEPTH
         for name in (target.id for target in targets if isinstance(target, ast.Name)):
             known.pop(name, None)
             imported.pop(name, None)
-            try:
-                if value is not None:
-                    known[name] = read(value)
-            except (KeyError, TypeError, ValueError, SyntaxError, OSError):
-                continue
+            with suppress(KeyError, TypeError, ValueError, SyntaxError, OSError):
+                known |= {} if value is None else {name: read(value)}
     for name in names & imported.keys():
-        try:
+        with suppress(KeyError, ValueError, SyntaxError, OSError):
             value_of(name)
-        except (KeyError, ValueError, SyntaxError, OSError):
-            continue
     return {name: known[name] for name in names if name in known}
 
 

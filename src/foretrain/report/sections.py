@@ -112,7 +112,7 @@ class Verdicts:
 
     @property
     def entries(self) -> list[Entry]:
-        """All sentences, those that fail first."""
+        """All sentences and their corrected forms, those that fail first."""
         entries = [entry for _, _, group in self.groups for entry in group]
         return sorted(entries, key=lambda entry: WORST_FIRST.index(entry.row.verdict))
 
@@ -162,7 +162,7 @@ def verdicts(
 
     return Verdicts(
         finding(every, summary.get("runs"), summary.get("wall_time_s") or 0.0),
-        counted([row for some in ranked.values() for row in some]),
+        counted(every),
         size,
         [(rank, counted(some), [entry(row) for row in some]) for rank, some in ranked.items()],
         together(claims),

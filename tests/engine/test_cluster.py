@@ -176,5 +176,4 @@ def test_killed_workers_and_clients_lose_nothing_and_change_no_bit(tmp_path):
 
 
 def unfinished(folder):
-    """Number of runs that the folder does not hold yet."""
     return 32 - len(journal.scan(folder).identities)

@@ -25,7 +25,6 @@ SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
 
 @pytest.fixture
 def mine(tmp_path):
-    """The study that `foretrain new` writes."""
     assert main(["new", str(tmp_path / "mine.py")]) == 0
     return tmp_path / "mine.py"
 

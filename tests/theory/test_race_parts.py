@@ -108,7 +108,7 @@ def test_similarity_is_the_gram_matrix_of_what_encoders_make_of_the_items(cosine
 
 
 def test_small_weights_leave_what_a_network_leaves_of_which_all_planes_are_orthogonal():
-    pairs, scale, rate = circulant(5, 3), 0.02, 0.04
+    pairs, scale, rate, error = circulant(5, 3), 0.02, 0.04, np.zeros((15, 15))
     routes = np.kron(pairs.T, np.ones((3, 3))) / pairs.sum()
     encoders, hidden, decoders = (
         scale * np.eye(30)[:, :15],

@@ -14,7 +14,6 @@ FEWEST = 5  # learning rates: a lowest loss among them has two neighbours on bot
 
 
 def smallest(values):
-    """Return values at the smallest learning rate."""
     if "learning_rate" not in values.dims:
         return values
     return values.isel(learning_rate=int(np.argmin(values.learning_rate.values)), drop=True)

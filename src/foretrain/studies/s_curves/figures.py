@@ -12,7 +12,6 @@ SPLIT = {"in the target's span": "inside", "outside of it": "outside"}
 
 
 def below_full(c, name):
-    """Return a variable of the first seeds, at ranks below the dimension."""
     skip_if(c.p.rank >= c.p.dimension, "at full rank nothing is outside")
     return first(c.simulation, name)
 

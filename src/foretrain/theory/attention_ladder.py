@@ -91,9 +91,12 @@ def drops(
     state, carriers = np.column_stack([value, keys, queries]), np.full((2, size), np.nan)
 
     def velocity(_, flat):
-        v, k, q = np.split(flat.reshape(-1, 1 + 2 * size), [1, 1 + size], axis=1)
-        rest = rates * left
-        return np.hstack([(k * q) @ rest[:, None], v * rest * q, v * rest * k]).ravel()
+        change = np.empty_like(heads := flat.reshape(-1, 1 + 2 * size))
+        (v, k, q), (dv, dk, dq) = ((x[:, :1], x[:, 1:-size], x[:, -size:]) for x in (heads, change))
+        np.matmul(k * q, (rates * left)[:, None], out=dv)
+        pull = v * (rates * left)
+        dk[...], dq[...] = pull * q, pull * k
+        return change.ravel()
 
     def gone(_, flat):
         return abs(flat[:: 1 + 2 * size]).max() - FAR

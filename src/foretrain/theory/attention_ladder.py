@@ -91,12 +91,10 @@ def drops(
     state, carriers = np.column_stack([value, keys, queries]), np.full((2, size), np.nan)
 
     def velocity(_, flat):
-        change = np.empty_like(heads := flat.reshape(-1, 1 + 2 * size))
-        (v, k, q), (dv, dk, dq) = ((x[:, :1], x[:, 1:-size], x[:, -size:]) for x in (heads, change))
-        np.matmul(k * q, (rates * left)[:, None], out=dv)
-        pull = v * (rates * left)
-        dk[...], dq[...] = pull * q, pull * k
-        return change.ravel()
+        heads, rest = flat.reshape(-1, 1 + 2 * size), rates * left
+        v, k, q = heads[:, :1], heads[:, 1:-size], heads[:, -size:]
+        pull = v * rest
+        return np.concatenate([(k * q) @ rest[:, None], pull * q, pull * k], 1).ravel()
 
     def gone(_, flat):
         return abs(flat[:: 1 + 2 * size]).max() - FAR

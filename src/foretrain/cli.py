@@ -1,6 +1,7 @@
 """The command line. Every option of a study is parsers from its ``Parameters``; only the named study is imported."""
 
 import argparse
+import atexit
 import contextlib
 import errno
 import gc
@@ -50,7 +51,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 not all judged."""
     argv = sys.argv[1:] if argv is None else argv
-    gc.set_threshold(100_000)  # figures make millions of objects, few of which are garbage
+    gc.set_threshold(1_000_000)  # figures make millions of objects, few of which are garbage
+    atexit.register(gc.freeze)  # at the end nobody looks for it: what is left goes with the process
     for name in ("stdout", "stderr"):
         if (stream := getattr(sys, name)) is None:  # closed before the start, as by ``2>&-``
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))

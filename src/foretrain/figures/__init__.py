@@ -6,7 +6,6 @@ A figure draws what is in the grid: it never trains, computes theory or reads fi
 
 import csv
 import io
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
+from foretrain.figures.headless import Line2D, PathCollection, QuadMesh, as_svg
 from foretrain.figures.short_svg import short_svg
 from foretrain.figures.style import legend_below, log_ticks, panel_letters, style
 from foretrain.results.files import write_atomic
@@ -71,7 +70,7 @@ def points(drawing: Drawing) -> str:
 
 
 def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]:
-    """Write every drawing as ``<name>.svg``, its points as ``.csv``, and clear its figure.
+    """Write every drawing as ``<name>.svg`` and its points as ``.csv``.
 
     What has thousands of marks, a cloud of runs or a surface, stands in the SVG as a picture of 300 dots an inch. Equal
     drawings give equal SVG files: they hold neither a date nor random ids.
@@ -83,28 +82,14 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}
     for name, drawing in drawings.items():
-        FigureCanvasAgg(drawing.figure)
         _lighten(drawing.figure)
-        with style(), rc_context({"figure.constrained_layout.use": False}):
-            # Laid out once: with an engine, be it one that does nothing, matplotlib draws every file twice.
-            if engine := drawing.figure.get_layout_engine():
-                engine.execute(drawing.figure)
-            drawing.figure.set_layout_engine(None)
-            data = io.BytesIO()  # drawn whole before the file is touched
-            drawing.figure.savefig(data, format="svg", dpi=300, metadata={"Date": None})
+        with style():
+            text = as_svg(drawing.figure)  # drawn whole before the file is touched
         paths[name] = folder / f"{name}.svg"
-        write_atomic(paths[name], short_svg(data.getvalue().decode()).encode())
+        write_atomic(paths[name], short_svg(text).encode())
         if table := points(drawing):
             write_atomic(folder / f"{name}.csv", table.encode())
-        cleared(drawing.figure)
     return paths
-
-
-def cleared(figure: Any) -> None:
-    """Clear a figure, which holds all that it drew; older matplotlib warns where axes share a logarithmic scale."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        figure.clear()
 
 
 def _lighten(figure: Any) -> None:

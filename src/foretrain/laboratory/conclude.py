@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import TheoryOf, labelled, theory_of
-from foretrain.laboratory.opened import StudyResult, opened
+from foretrain.laboratory.opened import StudyResult
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.command import command
@@ -32,11 +33,12 @@ from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest
 from foretrain.results.result import make_tree, open_result
 from foretrain.results.root import MANIFEST, altered
-from foretrain.results.store import NAME, attributes, begin_tree
+from foretrain.results.store import NAME, attributes, begin_tree, in_order
 from foretrain.results.summary import Summary, read_summary, versions, write_summary
 from foretrain.vocabulary import MISSING, OUTCOMES
 
 
+@threadpool_limits.wrap(limits=1)  # more threads wait for each other where cores are busy
 def conclude(
     folder: Path,
     plan: Plan,
@@ -83,7 +85,7 @@ def conclude(
         write_summary(folder, done.summary(claims, problems))
         for problem in problems:
             append_log(folder, problem.trace)
-    return opened(folder, strict=False)  # written just now
+    return StudyResult(folder, in_order(done.tree.copy(deep=True), {}))  # as `opened` reads it
 
 
 def _refuse_to_lose(folder: Path, whole: Grid) -> None:
@@ -128,7 +130,8 @@ class _Writing:
         """Make the store with these claims; the function returned puts it in its place, and the summary beside it."""
         parts = {n: getattr(self._whole, n) for n in ("simulation", "variants", "theory", "fits")}
         attrs = attributes(config=self._plan.as_dict(), **self._common())
-        store = begin_tree(self._folder, make_tree(**parts, claims=claims, attrs=attrs))
+        self.tree = make_tree(**parts, claims=claims, attrs=attrs)
+        store = begin_tree(self._folder, self.tree)
 
         def finish() -> None:
             store()

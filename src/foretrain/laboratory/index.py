@@ -44,8 +44,7 @@ def write_index(folder: str | Path, out: str | Path | None = None) -> Path:
     """
     folder = path_argument("folder", folder)
     target = folder if out is None else path_argument("out", out)
-    places = results_below(folder)
-    if not places:
+    if not (places := results_below(folder)):
         raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
     shown, unread = [], []
     for place in places:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.engine.host import by_step
@@ -128,10 +129,10 @@ def early_theory(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
     if not (idle and plan.study.trains and plan.study.predicts):
         ended.set()
     thread.start()
-    try:
+    # Beside workers a second thread of a product would wait for a core of theirs.
+    with threadpool_limits(1), contextlib.ExitStack() as left:
+        left.callback(ended.set)
         yield theory
-    finally:
-        ended.set()
 
 
 def _by_seed(name: str, values: list[Any]) -> np.ndarray:

@@ -119,8 +119,7 @@ def per_seed(
     for sentence in study.sentences:
         labels = wanted.get(sentence.id, {})
         for cell in grid.cells(keep=sentence.along) if labels else ():
-            label = labels.get(cell_label(cell.cell))
-            if label is None:
+            if (label := labels.get(cell_label(cell.cell))) is None:
                 continue
             values = measured(sentence, Cell(cell.along(*sentence.along)))
             if isinstance(values, PerSeed) and values.upto is None:

@@ -33,8 +33,8 @@ def _kind(network: str) -> type:
 
 
 def _watch(data: xr.Dataset, network: str) -> xr.Dataset:
-    kind = _kind(network)
-    return kind(dict(data.data_vars), dict(data.coords), data.attrs)
+    every = _kind(network)({**data.variables}, attrs=data.attrs)
+    return every.set_coords([*data.coords])
 
 
 def newly_read() -> set[str]:

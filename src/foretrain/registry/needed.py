@@ -53,8 +53,7 @@ def lines(study: str, folder: Path | None = None) -> list[str]:
         raise FolderError(f"Argument `pilot` must hold results of `{name}`, but {folder} does not.")
     known = known or [(f"the registry, {r.size}", r.seeds, r.claims) for r in shipped(name)]
     source, seeds, claims = max(known, key=lambda pilot: pilot[1], default=("", 0, ()))
-    needed = needs(claims)
-    if not needed:
+    if not (needed := needs(claims)):
         return []
     width = max(map(len, needed)) + 2
     texts = (f"{n}" if isinstance(n, int) else f"no number: {n}" for n in needed.values())

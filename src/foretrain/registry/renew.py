@@ -28,8 +28,7 @@ def renewable(record: Record, *, every: bool = False) -> bool:
 
     With `every` also a record of which nothing has changed, which then gets the checksums of this machine.
     """
-    line = changed(record)
-    if not line:
+    if not (line := changed(record)):
         return every or not record.small
     return any(kind in record.small and text in line for kind, text in HASHES.items())
 

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -52,27 +52,17 @@ def attributes(
 
 
 def write_tree(folder: Path, tree: xr.DataTree) -> Path:
-    """Write a tree as ``results.zarr``: built beside the old one, renamed when whole, then the old one removed.
-
-    Args:
-        folder: The folder of results.
-        tree: Groups of variables of numbers, booleans and strings; attributes as JSON knows them.
-
-    Returns:
-        Path of the store.
-
-    Raises:
-        FolderError: the disk is full or refuses it; an older store is still there.
-
-    Cost: about 10 ms per variable, and the compression of the values (some 300 MB/s).
-    """
+    """Write a tree as ``results.zarr`` of a folder of results and return its path, see `begin_tree`."""
     return begin_tree(folder, tree)()
 
 
 def begin_tree(folder: Path, tree: xr.DataTree) -> Callable[[], Path]:
     """Build the store of a tree beside the old one; the function returned makes it durable and puts it in the old one's place.
 
-    That function waits for the disk, and may be called in another thread. Both raise as `write_tree` does.
+    Groups hold variables of numbers, booleans and strings, attributes what JSON knows. That function waits for the disk, and
+    may be called in another thread. Both raise `FolderError` where the disk is full or refuses it; an older store stays.
+
+    Cost: about 10 ms per variable, and the compression of the values (some 300 MB/s).
     """
     store, mark = Path(folder) / NAME, uuid.uuid4().hex[:8]
     new, old = (store.with_name(f".{NAME}.{mark}.{age}.tmp") for age in ("new", "old"))
@@ -289,13 +279,19 @@ def _open(store) -> xr.DataTree:
     labels = tree.attrs.get(_LABELS, {})
     for name in (_SEAL, _ROOT_SEAL, _LABELS):
         tree.attrs.pop(name, None)
-    groups = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
-    for path, data in sorted(groups.items()):
+    return in_order(tree, labels)
+
+
+def in_order(tree: xr.DataTree, labels: Mapping[str, list[str]]) -> xr.DataTree:
+    """Return a tree with its groups and names in the order of the alphabet; `labels` names the coordinates of some groups."""
+    groups = {}
+    for node in sorted(tree.subtree, key=lambda node: node.path):
+        data = node.to_dataset(inherit=False)
         variables = {name: data.variables[name] for name in sorted(map(str, data.variables))}
-        known = sorted(map(str, labels.get(path, data.coords)))
+        known = sorted(map(str, labels.get(node.path, data.coords)))
         coords = {name: variables.pop(name) for name in known if name in variables}
-        groups[path] = xr.Dataset(variables, coords, data.attrs)
-    return xr.DataTree.from_dict(dict(sorted(groups.items())))
+        groups[node.path] = xr.Dataset(variables, coords, data.attrs)
+    return xr.DataTree.from_dict(groups)
 
 
 def _altered(store, seal) -> dict[str, str]:

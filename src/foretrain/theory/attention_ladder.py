@@ -91,9 +91,10 @@ def drops(
     state, carriers = np.column_stack([value, keys, queries]), np.full((2, size), np.nan)
 
     def velocity(_, flat):
-        v, k, q = np.split(flat.reshape(-1, 1 + 2 * size), [1, 1 + size], axis=1)
-        rest = rates * left
-        return np.hstack([(k * q) @ rest[:, None], v * rest * q, v * rest * k]).ravel()
+        heads, rest = flat.reshape(-1, 1 + 2 * size), rates * left
+        v, k, q = heads[:, :1], heads[:, 1:-size], heads[:, -size:]
+        pull = v * rest
+        return np.concatenate([(k * q) @ rest[:, None], pull * q, pull * k], 1).ravel()
 
     def gone(_, flat):
         return abs(flat[:: 1 + 2 * size]).max() - FAR

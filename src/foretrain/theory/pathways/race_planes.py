@@ -164,23 +164,22 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> np.ndar
         change = n.mT @ driven, driven @ b.mT, rate * (ahead @ error.T)
         return np.concatenate([part.ravel() for part in change])
 
-    def layers(state):
-        ((b, n, c),) = split(state)
-        hidden = np.sort(np.linalg.svd(n, compute_uv=False).ravel())[::-1][: len(variance)]
-        return _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
-
     miss = lambda state: abs(terms(state)[-1]).max() / signal.max()  # noqa: E731
-    return np.array(observed_flow(velocity, state, times, layers, miss, relative=1e-5))
+    states = observed_flow(velocity, state, times, np.copy, miss, relative=1e-5)
+    ((b, n, c),) = split(np.reshape(states, (-1, state.size)))
+    hidden = np.sort(np.linalg.svd(n, compute_uv=False).reshape(len(n), -1))[:, ::-1]
+    outer = [_joint_values(vectors) / np.sqrt(domains) for vectors in (b, c)]
+    return np.stack([outer[0], hidden[:, : len(variance)], outer[1]], 1)
 
 
 def _flattened(start: Sequence[Planes]):
-    """The start as one vector, and a function of such a vector to (B, N, C) of every scheme."""
+    """The start as one vector, and a function of such vectors to (B, N, C) of every scheme."""
     parts = [part for factor in start for part in (factor.encoders, factor.hidden, factor.decoders)]
     ends = np.cumsum([part.size for part in parts]).tolist()
-    places = [slice(end - part.size, end) for end, part in zip(ends, parts, strict=True)]
+    cuts = [(slice(end - x.size, end), x.shape) for end, x in zip(ends, parts, strict=True)]
 
     def split(state):
-        shaped = [state[at].reshape(part.shape) for at, part in zip(places, parts, strict=True)]
+        shaped = [state[..., at].reshape(*state.shape[:-1], *shape) for at, shape in cuts]
         return [shaped[at : at + 3] for at in range(0, len(shaped), 3)]
 
     return np.concatenate([part.ravel() for part in parts]), split
@@ -192,6 +191,6 @@ def _mean_length(vectors):
 
 
 def _joint_values(vectors):
-    """Singular values of all parts together, largest first, shape (mode,)."""
-    squares = np.linalg.eigvalsh((vectors.mT @ vectors).sum(0))[::-1]
+    """Singular values of all parts together, largest first, shape (..., mode)."""
+    squares = np.linalg.eigvalsh((vectors.mT @ vectors).sum(-3))[..., ::-1]
     return np.sqrt(np.maximum(squares, 0))

@@ -171,9 +171,7 @@ def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
     """Estimate `connection_probability` for large M: exp(-expected number of isolated domains).
 
     Near the threshold a random graph is disconnected, for large M, only by single domains without a trained pair (with the
-    diagonal: without a further one), whose number is Poisson (Erdos & Renyi 1959).
-
-    Arguments as in `connection_probability`, for any M.
+    diagonal: without a further one), whose number is Poisson (Erdos & Renyi 1959). Arguments as there, for any M.
     """
     domains, pairs = _sizes(domains, pairs, diagonal, None)
     chosen = pairs - domains if diagonal else pairs

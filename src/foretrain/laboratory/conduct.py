@@ -234,8 +234,7 @@ def _other_code(folder: Path, plan: Plan, journal: Scan, options: Options) -> tu
     code = plan.study.code
     other = {id: maker for id, maker in journal.makers.items() if maker != code}
     failed = _failed(journal) & other.keys()
-    left = {id: maker for id, maker in other.items() if id not in failed}
-    if not left:
+    if not (left := {id: maker for id, maker in other.items() if id not in failed}):
         return failed, ""
     codes = ", ".join(sorted({maker or "unknown" for maker in left.values()}))
     what = f"{len(left)} runs made by other code ({codes})"

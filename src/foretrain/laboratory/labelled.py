@@ -1,6 +1,7 @@
 """The runs of a folder as a labelled grid, with theory and fits beside them."""
 
 import contextlib
+import importlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -114,6 +115,8 @@ def early_theory(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
     ended = threading.Event()
 
     def predict() -> None:
+        if idle:  # what will write the result takes a while to load
+            importlib.import_module("zarr.storage")
         with contextlib.suppress(Exception, SystemExit), words(plan.study):
             for cell in Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells():
                 if ended.is_set():

@@ -129,8 +129,7 @@ def per_seed(
 
 def _keep_theory(folder: Path, plan: Plan) -> None:
     """Keep the pages of a study of one's own beside its results: who may not run the study reads them there."""
-    there = [page for page in _derived_in(plan) if plan.study.is_own and page.is_file()]
-    if there:
+    if there := [page for page in _derived_in(plan) if plan.study.is_own and page.is_file()]:
         write_atomic(folder / _THEORY, b"\n\n".join(read_file(page, MOST_TEXT) for page in there))
     else:
         (folder / _THEORY).unlink(missing_ok=True)

@@ -75,11 +75,11 @@ def held_to_end(runs, outcome, place) -> np.ndarray:
 def predictions(theory, variable, place) -> np.ndarray | None:
     """The prediction at the steps of the simulation, shape (seed, step), one row where it is the same for all; or None."""
     array = theory.isel(place, missing_dims="ignore")
-    if "step" in array.coords and "step" in variable.coords:
-        array = array.reindex(step=variable["step"].values)
-    if array.sizes["step"] != variable.sizes["step"] or set(array.dims) - {"seed", "step"}:
-        return None
-    return by_seed(array)
+    steps = [each["step"].values for each in (array, variable) if "step" in each.coords]
+    if len(steps) == 2 and not np.array_equal(*steps):
+        array = array.reindex(step=steps[1])
+    other = array.sizes["step"] != variable.sizes["step"] or set(array.dims) - {"seed", "step"}
+    return None if other else by_seed(array)
 
 
 def prediction(theory, variable, place) -> np.ndarray | None:

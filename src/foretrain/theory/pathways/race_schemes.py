@@ -34,6 +34,7 @@ from foretrain.theory.pathways.race import RaceFactors
 from foretrain.theory.roots import bracketed_root
 
 RANDOM_POLE = 1.1996786402577337  # solves tau tanh(tau) = 1
+_SECOND = np.diag([0.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def _random_gain(tau: float) -> float:
     if tau >= RANDOM_POLE:
         return math.inf
     n = random_growth(max(tau, 0.0))
-    return float(np.trace(n @ (n @ n - np.diag([0.0, 1.0]))))
+    return sum(n.dot(n.dot(n) - _SECOND).ravel()[::3].tolist())  # the trace
 
 
 def random_growth(tau: float) -> np.ndarray:

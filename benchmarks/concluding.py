@@ -1,4 +1,4 @@
-"""Seconds of each phase of concluding a folder of results: theory, judging, store, figures, page.
+"""Seconds of each phase of concluding a folder of results: import, theory, judging, store, figures, page.
 
 Run with ``python benchmarks/concluding.py FOLDER``, of a folder that ``foretrain run`` has written: what is there is folded,
 judged, stored and drawn again, as ``foretrain report`` does. With ``--source PATH`` the foretrain in that folder does it.
@@ -7,6 +7,7 @@ Behind the seconds of each phase stand those of a core, which other work on the 
 
 import argparse
 import contextlib
+import gc
 import importlib
 import sys
 import time
@@ -30,6 +31,7 @@ def main(arguments=None):
     chosen = options.parse_args(arguments)
     if chosen.source:
         sys.path.insert(0, chosen.source)
+    gc.set_threshold(1_000_000)  # as the command line does
     began = clocks()
     conclude = importlib.import_module("foretrain.laboratory.conclude")
     rebuild = importlib.import_module("foretrain.laboratory.conduct").rebuild

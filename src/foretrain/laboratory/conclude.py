@@ -122,8 +122,7 @@ class _Writing:
         self._folder, self._plan, self._whole, self._journal = folder, plan, whole, journal
         before, self.manifest = summary_of(folder), read_manifest(folder) or {}
         self._device = device or (before.device if before else "")
-        # Earlier versions did not count them in the manifest.
-        known_s = before.wall_time_s if before else 0.0
+        known_s = before.wall_time_s if before else 0.0  # of versions that did not count them there
         self._wall_time_s = round(max(known_s, self.manifest.get("seconds", 0.0)), 1)
 
     def begin(self, claims: Sequence[Claim], summary: Summary) -> Callable[[], None]:

@@ -115,7 +115,7 @@ def early_theory(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
     ended = threading.Event()
 
     def predict() -> None:
-        if idle:  # what will write the result takes a while to load
+        if idle:  # what writes the result takes a while to load
             importlib.import_module("zarr.storage")
         with contextlib.suppress(Exception, SystemExit), words(plan.study):
             for cell in Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells():

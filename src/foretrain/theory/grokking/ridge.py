@@ -37,8 +37,7 @@ class Descent:
     def errors(self, step) -> tuple[np.ndarray, np.ndarray]:
         """Training error |X w - y|²/n and validation error |w - w*|² after so many steps, both of the shape of `step`."""
         step = np.asarray(step)[..., None]
-        # Powers below the least float are zero, which takes twenty times as long to find.
-        there = step * np.log(np.maximum(abs(self.factor), 1e-300)) > -750
+        there = step * np.log(np.maximum(abs(self.factor), 1e-300)) > -750  # else 0, found slowly
         return self._errors(np.power(self.factor, step, where=there, out=np.zeros(there.shape)))
 
     def _errors(self, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

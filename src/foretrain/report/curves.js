@@ -80,7 +80,7 @@
     }
     plot = new uPlot({
       width: plotArea.clientWidth,
-      height: Math.round(Math.min(420, Math.max(260, plotArea.clientWidth * 0.5))),
+      height: Math.round(Math.min(320, Math.max(260, plotArea.clientWidth * 0.5))),
       scales: { x: { time: false } },
       axes: [ruled(board.xlabel, logx), ruled(board.ylabel, logy, { size: 70 })],
       series: [

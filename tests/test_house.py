@@ -19,6 +19,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.command import command
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan
+from foretrain.streams import Seed
 
 PACKAGE = Path(__file__).parents[1] / "src" / "foretrain"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -242,6 +243,17 @@ def test_every_study_answers_the_whole_contract(name):
     assert study.trains or study.computes
     if study.trains:
         assert {"steps", "observe_every", "precision"} <= set(rules(study.Parameters))
+
+
+@pytest.mark.parametrize("name", ["context", "optimizers", "routing", "xor"])
+def test_sliders_move_the_curves_that_theory_predicts(name):
+    study = catalogue.load(name)
+    p, seed = make_plan(name, {"steps": 200}).parameters, Seed(0, 0)
+    whole, moved = (study.predict(p, study.stored_steps(p), seed, part) for part in (False, True))
+    for variable, values in moved.items():
+        known = np.isfinite(values)
+        assert known.any()
+        np.testing.assert_allclose(values[known], whole[variable][known], rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", catalogue.names())

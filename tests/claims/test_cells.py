@@ -64,12 +64,10 @@ def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
 
 def test_the_table_counts_cells_and_keeps_every_claim():
     table = ClaimTable(grid())
-    assert " ".join(table.format(120).split()).startswith(
-        "28 of 30 hold It is small: 0.00143 to 0.714, allowed at most 0.5. Fails in 2:"
-    )
-    assert "3 claims, judged 32 times: 2 hold, 1 fails (It is small)" in table.format(
-        120, details=True
-    )
+    first = "28 of 30 hold It is small: 0.00143 to 0.714, allowed at most 0.5. Fails in 2:"
+    assert " ".join(table.format(120).split()).startswith(first)
+    counts = "3 claims, judged 32 times: 2 hold, 1 fails (It is small)"
+    assert counts in table.format(120, details=True)
     assert len(table.to_dataframe()) == 32
     assert table["error[init_scale=1, rank=5]"].verdict == "fails"
     assert len(table["error"]) == 30

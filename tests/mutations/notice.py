@@ -55,13 +55,7 @@ def run(study: str, folder: Path, options: Mapping[str, Any]) -> Grid:
     return foretrain.run(study, **options, out=folder, workers=0, quiet=True).grid
 
 
-def retrained(
-    study: str,
-    grid: Grid,
-    folder: Path,
-    options: Mapping[str, Any],
-    errors: Iterable = (FASTER,),
-) -> Iterator[Mutation]:
+def retrained(study: str, grid: Grid, folder: Path, options, errors=(FASTER,)):
     """Yield the mutations of code that trains otherwise than it says, each with runs of its own."""
     p, trains = grid.parameters, catalogue.load(study).trains
     for number, (kind, what, ends, factor) in enumerate(errors):

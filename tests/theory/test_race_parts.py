@@ -110,11 +110,8 @@ def test_similarity_is_the_gram_matrix_of_what_encoders_make_of_the_items(cosine
 def test_small_weights_leave_what_a_network_leaves_of_which_all_planes_are_orthogonal():
     pairs, scale, rate, error = circulant(5, 3), 0.02, 0.04, np.zeros((15, 15))
     routes = np.kron(pairs.T, np.ones((3, 3))) / pairs.sum()
-    encoders, hidden, decoders = (
-        scale * np.eye(30)[:, :15],
-        scale * np.eye(30),
-        scale * np.eye(30)[15:],
-    )
+    hidden = scale * np.eye(30)
+    encoders, decoders = hidden[:, :15], hidden[15:]
     for _ in range(25_000):
         error = decoders @ hidden @ encoders - np.kron(np.ones((5, 5)), np.diag(S / D))
         pull = rate * D[0] * routes * error

@@ -318,7 +318,7 @@ class Coordinator:
         return len(left), sum(seconds) / min(len(left), len(self.living) or 1)
 
     def _say(self, phase):
-        """Tell the progress of the sweep, and count its seconds in the manifest, where a kill loses no more than the last."""
+        """Tell the progress of the sweep, and add its seconds to the manifest; a kill loses those since the last time."""
         self._reported = time.monotonic()
         seconds = self._reported - self._counted
         if self.runs and (phase in ("done", "stopped") or seconds > self.checkpoint_every):

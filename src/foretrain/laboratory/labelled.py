@@ -131,9 +131,9 @@ def early_theory(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
     thread = threading.Thread(target=predict, daemon=True)
     if not (idle and plan.study.trains and plan.study.predicts):
         ended.set()
-    thread.start()
     # Beside workers a second thread of a product would wait for a core of theirs.
     with threadpool_limits(1), contextlib.ExitStack() as left:
+        thread.start()
         left.callback(ended.set)
         yield theory
 

@@ -1,18 +1,23 @@
 """Claims on phases, their causes and their times; ``theory.py`` holds the predictions."""
 
 import numpy as np
+import xarray as xr
 
-from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
+from foretrain.quantities.allowed import ALWAYS, MOST, POSITIVE, SOME
 from foretrain.quantities.rank_correlation import rank_correlation, ranks
 from foretrain.study import Exact, PerSeed, claim, skip_if
-from foretrain.training.embedding import SLACK, operation
+from foretrain.training.phases import PHASES
+
+from .study import learners, tells_enough
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/grokking-phases.md"
 RATES = ("decoder_learning_rate", "embedding_learning_rate")
+KNOBS = (*RATES, "decoder_decay", "embedding_decay", "batch_size", "init_scale")
 CAUSES = ("data", "representation", "decoder")
 LEARNERS = {"along": RATES, "among": "seeds whose training set tells enough"}
 TOGETHER = {"along": RATES, "among": "seeds that generalise in enough cells"}
+MAPPED = {**LEARNERS, "along": KNOBS}
 BETTER = {"inside": POSITIVE, "why": "A difference that the seeds establish.", **TOGETHER}
 NEARLY = {
     "near": 0,
@@ -27,21 +32,6 @@ NEARLY = {
 def reached_accuracies(c):
     """Return the runs that reached both accuracies, bool, and those that reached that of training."""
     return c.phase < 2, c.phase < 3
-
-
-def tells_enough(c):
-    """Return True for runs whose training set lets the ideal model reach the validation accuracy."""
-    total = len(operation(c.p).samples)
-    if not (rest := total - c.p.training_size):
-        return c.ideal_accuracy >= 0
-    ideal = (c.ideal_accuracy * total - c.p.training_size) / rest
-    return ideal >= c.p.accuracy_threshold - SLACK * total
-
-
-def learners(c):
-    """Return True for seeds whose training set determines enough, shape (seed,)."""
-    which = tells_enough(c)
-    return which.isel({dim: 0 for dim in which.dims if dim != "seed"}, drop=True)
 
 
 def causes(c):
@@ -177,6 +167,38 @@ def boundary_gap(c):
 def within_two(c):
     reach = np.log10(2) + np.diff(np.unique(log_ratio(c))).max() / 2
     return -reach, reach
+
+
+def outcomes(c):
+    """Return 0, 1, 2 for runs that generalise, memorise, are confused, predicted and measured, with the dims of a map."""
+    theory, steps = c.theory, c.p.steps
+    first = (theory.rqi_step <= theory.decoder_step) & (theory.validation_step <= steps)
+    confused = (theory.decoder_step > steps) * 2
+    return xr.where(first, 0, np.maximum(confused, 1)), np.maximum(c.phase - 1, 0)
+
+
+def share_gap(c):
+    predicted, measured = ((x == 0).mean(KNOBS) for x in outcomes(c))
+    shares = (f"{name} {float((c.phase == code).mean()):.2f}" for code, name in enumerate(PHASES))
+    return PerSeed((measured - predicted).where(learners(c)), f"Of all runs: {', '.join(shares)}.")
+
+
+def within_strip(c):
+    """Return what a boundary that is as far from its place as is allowed adds to a share of the map, of either sign."""
+    return tuple(np.divide(within_two(c), np.ptp(np.log10(c.values(RATES[0])))))
+
+
+def known_map(c):
+    """Return True for a map of the decoder's rate and of what the theory knows: its decay, or the initial scale."""
+    known = max(len(c.values(name)) for name in ("decoder_decay", "init_scale")) > 2
+    return known and is_map(c, 1) and len(c.values(RATES[0])) > 2 and "decoder_step" in c.theory
+
+
+def better_than_chance(c):
+    predicted, measured = outcomes(c)
+    shares = [(measured == code).mean(KNOBS) for code in range(3)]
+    gain = (predicted == measured).mean(KNOBS) - np.maximum.reduce(shares)
+    return gain.where(learners(c))
 
 
 def share(part, whole):
@@ -335,5 +357,39 @@ CLAIMS = [
         source=PAPER + "eq. (12)",
         note="Median |log2 (predicted / measured)| of 1 / (lambda_3 rate), less that of the sum.",
         **BETTER,
+    ),
+    claim(
+        "four-phases",
+        "A map of rate and decay of the decoder has all four phases.",
+        lambda c: (c.phase == xr.DataArray(range(4), dims="code")).any(KNOBS).all("code"),
+        source=PAPER + "section 4.1 (i)",
+        near=1,
+        inside=MOST,
+        why="In most maps; each of the paper's is of one seed.",
+        where=lambda c: min(len(c.values(name)) for name in (RATES[0], "decoder_decay")) > 2,
+        statistic="fraction",
+        rank="headline",
+        **MAPPED,
+    ),
+    claim(
+        "outcome",
+        "The theory tells which networks of a map generalise, memorise or are confused.",
+        better_than_chance,
+        source=OURS,
+        note="Share of runs that are told, less the share of the most frequent outcome.",
+        where=known_map,
+        **BETTER | MAPPED,
+    ),
+    claim(
+        "share",
+        "The theory tells how large a share of a map's networks generalises.",
+        share_gap,
+        source=OURS,
+        near=0,
+        inside=within_strip,
+        why="The boundary by a factor of two or half a step elsewhere, as part of the rates of the map.",
+        note="Measured less predicted share.",
+        where=known_map,
+        **MAPPED,
     ),
 ]

@@ -19,16 +19,27 @@ REFERENCES = ("liu2022",)
 SEEDS = 12
 _COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)
 AXES = {"decoder_learning_rate": _COARSE, "embedding_learning_rate": _COARSE}
-_KNOB = {"seeds": 8, "decoder_learning_rate": _COARSE, "embedding_learning_rate": 1e-3}
 _RATES = tuple(float(f"{10 ** (-5 + n / 4):.3g}") for n in range(13))
-_MAP = {"seeds": 2, "decoder_learning_rate": _RATES, "embedding_learning_rate": _RATES}
-PRESETS = {
-    "paper": {**_MAP, "hidden_width": 200, "steps": 100_000},
-    "decay": {**_KNOB, "decoder_decay": (0.0, 2.0, 10.0)},
-    "classification": {**_KNOB, "objective": "classification", "decoder_decay": (0.0, 5.0, 20.0)},
-    "batch": {**_KNOB, "batch_size": (5, 15, 45)},
-    "scale": {**_KNOB, "init_scale": (0.1, 0.3, 1.0, 3.0)},
-    "embedding-decay": {**_KNOB, "embedding_decay": (0.0, 0.1, 1.0)},
+_TEN = tuple(float(f"{10 ** (-5 + n / 3):.3g}") for n in range(10))
+_MAP = {"seeds": 2, "hidden_width": 200, "steps": 100_000}
+_KNOB = {**_MAP, "decoder_learning_rate": _TEN, "embedding_learning_rate": 1e-3}
+_DECAY = {**_KNOB, "decoder_decay": (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)}
+_S3 = {"operation": "symmetric", "symbols": 6, "embedding_dim": 3, "training_size": 24}
+PRESETS = {  # Fig. 6a, b, c, d, and Figs 13 to 15
+    "paper": {**_MAP, "decoder_learning_rate": _RATES, "embedding_learning_rate": _RATES},
+    "decay": _DECAY,
+    "classification": {
+        **_DECAY,
+        "objective": "classification",
+        "decoder_decay": (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0),
+    },
+    "permutation": {**_DECAY, **_S3, "parallelogram_tolerance": 0.71},
+    "batch": {**_KNOB, "batch_size": (3, 5, 8, 12, 16, 21, 27, 33, 39, 45)},
+    "scale": {**_KNOB, "init_scale": (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)},
+    "embedding-decay": {
+        **_KNOB,
+        "embedding_decay": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0),
+    },
 }
 RATE = 1e-3  # of the decoder alone
 PATH = 3.0  # rate times steps after which it counts as never
@@ -100,3 +111,18 @@ def decoder_time(p: Toy, arrays: dict, embedding: np.ndarray) -> float:
         weights, memories = zip(*moved, strict=True)
         decoder = network.Decoder(*weights)
     return np.inf
+
+
+def tells_enough(c):
+    """Return True for runs whose training set lets the ideal model reach the validation accuracy."""
+    total = len(toy.operation(c.p).samples)
+    if not (rest := total - c.p.training_size):
+        return c.ideal_accuracy >= 0
+    ideal = (c.ideal_accuracy * total - c.p.training_size) / rest
+    return ideal >= c.p.accuracy_threshold - toy.SLACK * total
+
+
+def learners(c):
+    """Return True for seeds whose training set determines enough, shape (seed,)."""
+    which = tells_enough(c)
+    return which.isel({dim: 0 for dim in which.dims if dim != "seed"}, drop=True)

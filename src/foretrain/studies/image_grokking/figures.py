@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.style import INK, titled_panels
-from foretrain.quantities.cell import Cell
+from foretrain.figures.phase_map import draw_phase_map
 from foretrain.study import drawn, figure, panel
 from foretrain.training.phases import PHASES
 
@@ -12,23 +10,9 @@ from .claims import MAP, first_steps, generalisation_steps, has_comparisons, pha
 
 
 def draw_phases(grid):
-    cell, words = grid.first(MAP)
-    if any(len(cell.values(name)) < 2 for name in MAP):
+    if any(len(grid.values(name)) < 2 for name in MAP):
         return None
-    c, decays, rates = Cell(cell), *map(cell.values, MAP)
-    picture, axes = titled_panels(PHASES, 3.4, ylabel="Weight decay", xlabel="Rate, last layer")
-    for number, ax in enumerate(axes):
-        ax.set_title(PHASES[number], loc="left", fontsize=11)
-        share = (phase(c) == number).mean("seed").values
-        ax.pcolormesh(share, vmin=0, vmax=1, cmap="Blues")
-        ax.set_xticks(np.arange(len(rates)) + 0.5, [f"{rate:g}" for rate in rates], rotation=60)
-        ax.set_yticks(np.arange(len(decays)) + 0.5, [f"{decay:g}" for decay in decays])
-        ax.tick_params(labelsize=9.7)
-        for (row, column), value in np.ndenumerate(share if share.size <= 40 else np.empty((0, 0))):
-            look = {"color": "white" if value > 0.6 else INK, "fontsize": 9.7}
-            ax.text(column + 0.5, row + 0.5, f"{value:.2g}", ha="center", va="center", **look)
-    caption = f"Share of {c.seeds} seeds in each phase, over decay and the last layer's rate."
-    return Drawing(picture, "Phases", caption + words)  # letters would not fit beside the names
+    return draw_phase_map(grid, PHASES, MAP[::-1], phase, first_steps, "training and validation")
 
 
 def finite(steps):

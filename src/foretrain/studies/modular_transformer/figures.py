@@ -3,6 +3,7 @@
 import numpy as np
 
 from foretrain.figures import Drawing
+from foretrain.figures.phase_map import draw_phase_map
 from foretrain.figures.style import panels
 from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
@@ -47,6 +48,15 @@ def draw_circles(grid):
     return Drawing(picture, "Circles", f"{caption} Seed {seed}.{words}")
 
 
+def draw_phases(grid):
+    axes, moments = ("decoder_learning_rate", "decoder_decay"), "training and validation"
+    return draw_phase_map(grid, PHASES, axes, lambda c: c.phase, first_steps, moments)
+
+
+def first_steps(c):
+    return [c.train_step, c.validation_step]
+
+
 OVER_STEPS = {"x": "step", "statistic": "median", "scale": "semilogx"}
 FIGURES = {
     "learning-curve": figure(
@@ -74,24 +84,5 @@ FIGURES = {
         sharey=True,
         columns=4,
     ),
-    "phases": figure(
-        "Phases",
-        "Share of seeds in each phase for each rate of the decoder; last, the median step of those that generalise.",
-        panel(
-            {name: lambda c, code=code: c.phase == code for code, name in enumerate(PHASES)},
-            x="decoder_decay",
-            across="decoder_learning_rate",
-            label="Share of seeds",
-            ylim=(-0.03, 1.03),
-        ),
-        panel(
-            lambda c: c.validation_step,
-            x="decoder_decay",
-            by="decoder_learning_rate",
-            statistic="median",
-            scale="semilogy",
-            label="Step",
-        ),
-        columns=2,
-    ),
+    "phases": drawn(draw_phases),
 }

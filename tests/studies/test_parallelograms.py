@@ -43,21 +43,21 @@ def build(
     slow=(LINE, LINE, OTHERS[0]),
     fast=OTHERS,
     plane=0.2,
-    frequencies=(2,),
+    frequencies=((2,),),
 ):
     """Networks that do as the sentences say, their accuracy or RQI above the ideal at some sizes."""
     rqi = SHARE + 0.01 * RANDOM.uniform(-1, 1, (len(SIZES), SEEDS))
     real = SHARE + (1 - SHARE) * np.clip(rqi, 0, 1)
     flat = real[:, :5]
     angle = 2j * np.pi * np.arange(11) / 11
-    circle = sum(np.exp(nu * angle) for nu in frequencies)
+    circles = [sum(np.exp(nu * angle) for nu in sizes) for sizes in frequencies]
     predicted = real if predicted is None else predicted
     networks = {
         "": network(rqi, predicted, real, ideal=real - above, ideal_rqi=rqi - above_rqi),
         "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
         "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
         "plane": network(flat, flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape), flat),
-        "circle": points([np.stack([circle.real, circle.imag], axis=-1)], 5),
+        "circle": points([np.stack([z.real, z.imag], axis=-1) for z in circles], 40),
     }
     return grid(study.Parameters(), AXES, SEEDS, networks)
 
@@ -71,9 +71,11 @@ def test_every_sentence_can_hold_and_fail():
         "whole-lattice": {"slow": (LINE,), "fast": (LINE,)},
         "slow-is-better": {"slow": (OTHERS[3], OTHERS[3], OTHERS[0])},
         "too-restrictive": {"plane": -0.1},
-        "circle": {"frequencies": (1, 2, 3)},
+        "circle": {"frequencies": [(1, 2, 3)]},
+        "circle.corrected": [{"frequencies": [(1, 2, 3)]}, {"frequencies": [(2,)]}],
     }
-    check("parallelograms", build, spoilt, drawn=False)
+    mixed = {"frequencies": [(2,), (1, 2, 3)]}
+    check("parallelograms", build, spoilt, {"circle.corrected": mixed}, drawn=False)
 
 
 def test_random_points_hardly_ever_have_one_frequency():

@@ -18,11 +18,14 @@ from foretrain.training import embedding as toy
 from foretrain.training.phases import PHASES, ends
 
 SINGLE = replace(SMALL, precision="float32")
+FIG_2 = {"objective": "classification", "activation": "leaky_relu", "init_law": "normal"}
 CASES = {
     "regression": SMALL,
     "classification": replace(SMALL, objective="classification"),
     "two dimensions": replace(SMALL, embedding_dim=2, parallelogram_tolerance=0.4),
-    "modulo": replace(SMALL, operation="cyclic", symbols=7, training_size=15, embedding_dim=2),
+    "modulo": replace(
+        SMALL, operation="cyclic", symbols=7, training_size=15, embedding_dim=2, **FIG_2
+    ),
     "matrices": replace(
         SMALL,
         operation="symmetric",
@@ -46,7 +49,8 @@ def direct(p, inputs, state):
     else:
         square = (-1, p.embedding_dim, p.embedding_dim)
         joined = (left.reshape(square) @ right.reshape(square)).reshape(left.shape)
-    outputs = np.tanh(np.tanh(joined @ w1 + b1) @ w2 + b2) @ w3 + b3
+    active = np.tanh if p.activation == "tanh" else lambda x: np.where(x > 0, x, 0.01 * x)
+    outputs = active(active(joined @ w1 + b1) @ w2 + b2) @ w3 + b3
     training, targets = np.asarray(inputs["training"]) > 0, np.asarray(inputs["targets"])
     if p.objective == "regression":
         loss = ((outputs - targets[task.labels]) ** 2)[training].mean()

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+ACTIVATIONS = ("tanh", "leaky_relu")
+_LEAK = 0.01  # slope of a leaky ReLU below zero
+
 
 class Decoder(NamedTuple):
-    """A perceptron with two hidden layers of tanh units; weights (in, out), biases (out,)."""
+    """A perceptron with two hidden layers of tanh or leaky ReLU units; weights (in, out), biases (out,)."""
 
     weight_1: np.ndarray
     bias_1: np.ndarray
@@ -36,18 +39,28 @@ def draw_decoder(random: np.random.Generator, inputs: int, hidden: int, outputs:
 
 
 def decode(decoder: Decoder, joined):
-    """The answers of the decoder to joined embeddings (sample, entry): (sample, output)."""
-    return _hidden(decoder, joined)[1] @ decoder.weight_3 + decoder.bias_3
+    """The answers of a decoder of tanh units to joined embeddings (sample, entry): (sample, output)."""
+    return _hidden(decoder, joined, "tanh")[1] @ decoder.weight_3 + decoder.bias_3
 
 
-def _hidden(decoder, joined):
+def _hidden(decoder, joined, activation):
     import jax.numpy as jnp
+
+    def active(x):
+        return jnp.tanh(x) if activation == "tanh" else jnp.where(x > 0, x, _LEAK * x)
 
     weight = decoder.weight_1
     # With one entry it is an outer product, which XLA fuses with what follows.
     arriving = joined * weight if weight.shape[0] == 1 else joined @ weight
-    first = jnp.tanh(arriving + decoder.bias_1)
-    return first, jnp.tanh(first @ decoder.weight_2 + decoder.bias_2)
+    first = active(arriving + decoder.bias_1)
+    return first, active(first @ decoder.weight_2 + decoder.bias_2)
+
+
+def _slope(hidden, activation):
+    """Slope of the units whose values are given."""
+    import jax.numpy as jnp
+
+    return 1 - hidden**2 if activation == "tanh" else jnp.where(hidden > 0, 1.0, _LEAK)
 
 
 def turned(decoder: Decoder) -> Decoder:
@@ -58,21 +71,21 @@ def turned(decoder: Decoder) -> Decoder:
     return decoder._replace(weight_3=decoder.weight_3.T)
 
 
-def layers(decoder: Decoder, joined):
+def layers(decoder: Decoder, joined, activation: str = "tanh"):
     """Both hidden layers, each (sample, unit), and what a turned decoder answers, (output, sample)."""
-    first, second = _hidden(decoder, joined)
+    first, second = _hidden(decoder, joined, activation)
     return first, second, decoder.weight_3 @ second.T + decoder.bias_3[:, None]
 
 
-def slopes(decoder: Decoder, joined, first, second, back):
+def slopes(decoder: Decoder, joined, first, second, back, activation: str = "tanh"):
     """Slopes of a loss by a turned decoder and by the joined embeddings (sample, entry), as the chain rule gives them.
 
     Written out, so that samples which are only looked at can be left out. The hidden layers are (sample, unit), `back`, the
     slope of the loss by the outputs, (output, sample).
     """
     weight = decoder.weight_1
-    by_second = (back.T @ decoder.weight_3) * (1 - second**2)
-    by_first = (by_second @ decoder.weight_2.T) * (1 - first**2)
+    by_second = (back.T @ decoder.weight_3) * _slope(second, activation)
+    by_first = (by_second @ decoder.weight_2.T) * _slope(first, activation)
     if weight.shape[0] == 1:  # sums, which XLA fuses with what comes before
         by_weight = (joined * by_first).sum(0, keepdims=True)
         by_joined = (by_first * weight).sum(1, keepdims=True)

@@ -9,7 +9,7 @@ import numpy as np
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error, finite_array
 from foretrain.networks.drawn import check_drawn
-from foretrain.networks.embedding import Decoder, decoder_shapes, draw_decoder
+from foretrain.networks.embedding import ACTIVATIONS, Decoder, decoder_shapes, draw_decoder
 from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, generator, key
 from foretrain.tasks.array_files import read_npz
@@ -60,8 +60,13 @@ class Toy(phases.TwoRates):
         1, "dimension of an embedding; side of the matrix if ordered", 1000, symbol="d"
     )
     init_scale: float = parameter(
-        1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
+        1.0, "scale of the embeddings' start", symbol="s", minimum=0, maximum=1e6
     )
+    init_law: str = choice(
+        "embeddings start uniformly in (-s/2, s/2), or normally with standard deviation s",
+        ("uniform", "normal"),
+    )
+    activation: str = choice("units of the decoder's hidden layers", ACTIVATIONS)
     training_size: int = parameter(45, "number of training samples", minimum=1)
     objective: str = choice(
         "squared error to a random target of each label, or cross-entropy of the labels",
@@ -182,7 +187,10 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
     """
     task, sizes = operation(p), shapes(p)
     check_drawn(sizes.values())
-    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
+    random = generator(seed, "embedding")
+    start = random.uniform(-0.5, 0.5, sizes["embedding"])
+    if p.init_law == "normal":
+        start = random.standard_normal(sizes["embedding"])
     (entries, hidden), outputs = sizes["weight_1"], sizes["targets"][1]
     decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
     random = generator(seed, "targets").standard_normal(sizes["targets"])
@@ -193,7 +201,7 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
         size = p.embedding_dim * (task.symbols - 1)  # of unbiased variance 1 in each dimension
         rate = effective_loss.grokking_rate(task, training, size)
     return {
-        "embedding": p.init_scale * uniform,
+        "embedding": p.init_scale * start,
         **decoder._asdict(),
         "targets": random if p.objective == "regression" else np.eye(outputs),
         **(_imported(p, seed) if p.start_file else {}),
@@ -278,13 +286,18 @@ def program(p: Toy) -> Program:
             inputs |= {name: place[inputs[name]] for name in ("pair_first", "pair_second")}
             inputs["chosen"] = inputs["chosen"][:, order]
         entries, pull = jax.vjp(lambda embedding: joined(embedding, inputs), state.embedding)
-        first, second, outputs = network.layers(state.decoder, entries)
+        first, second, outputs = network.layers(state.decoder, entries, p.activation)
         back = jax.grad(loss)(outputs, inputs, inputs["part"])
 
         def slope_of(count):
             """Slope by the joined embeddings and by the decoder from the first `count` samples; the others have none."""
             by_decoder, by_entries = network.slopes(
-                state.decoder, entries[:count], first[:count], second[:count], back[:, :count]
+                state.decoder,
+                entries[:count],
+                first[:count],
+                second[:count],
+                back[:, :count],
+                p.activation,
             )
             return jnp.zeros_like(entries).at[:count].set(by_entries), by_decoder
 
@@ -299,7 +312,7 @@ def program(p: Toy) -> Program:
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""
         entries = joined(state.embedding, inputs)
-        *_, outputs = network.layers(state.decoder, entries)
+        *_, outputs = network.layers(state.decoder, entries, p.activation)
         value = loss(outputs, inputs, inputs["training"])
         which = closed(state.embedding, entries, inputs)
         return value, outputs.T, which, levels(which, outputs, inputs)

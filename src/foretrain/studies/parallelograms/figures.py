@@ -10,7 +10,7 @@ from foretrain.quantities.frequency import frequency_shares
 from foretrain.study import drawn, figure, panel
 from foretrain.training.embedding import accuracy, fractions
 
-from .claims import four
+from .claims import circle, four
 
 _GREY = "#9aa0a6"
 _NODES = {  # places of the five representations of four numbers, by the parallelograms they have
@@ -78,12 +78,13 @@ def draw_plane(grid):
     c = Cell(cell)
     size = int(np.abs(fractions(c).values - 45 / 55).argmin())
     samples = c.values("training_size")[size]
-    rows = [(f"addition, {samples} samples", c["plane"].isel(training_size=size), False)]
+    plane = c["plane"].isel(training_size=size)
+    rows = [(f"addition, {samples} samples", plane, plane["validation_accuracy"].isel(step=-1))]
     if "circle" in c.variants:
-        rows.append(("addition modulo 11", c["circle"].isel(training_size=0), True))
+        rows.append(("addition modulo 11", c["circle"].isel(training_size=0), circle(c)))
     picture, board = panels(len(rows), 2, height=3.5 * len(rows), squeeze=False)
-    for (name, data, modular), axes in zip(rows, board, strict=True):
-        run = data.isel(seed=int(data["validation_accuracy"].isel(step=-1).argmax("seed")))
+    for (name, data, quality), axes in zip(rows, board, strict=True):
+        run, modular = data.isel(seed=int(np.argmax(quality.values))), name.endswith("11")
         fitted = int((run["train_accuracy"] >= 0.9).argmax("step"))
         path = run["embedding"].transpose("step", "symbol", ...).dropna("symbol", how="all")
         # Neighbours on the circle of frequency nu differ by the inverse of nu.
@@ -98,8 +99,9 @@ def draw_plane(grid):
     picture.supylabel("Second coordinate of the embedding", fontsize=13)
     return finished(
         picture,
-        "Embeddings in the plane, before and after generalisation",
-        "The run with the best validation accuracy; above each panel accuracy in training and in validation. Left: "
+        "Embeddings in the plane, before and after they are learned",
+        "Above the run with the best validation accuracy, below the one with most variance in one frequency, trained on all "
+        "samples; above each panel accuracy in training and in validation. Left: "
         "when training accuracy reaches 0.9; right: at the end. Lines join consecutive numbers, and of addition modulo p "
         "the neighbours of the frequency that is largest at the end." + where,
     )

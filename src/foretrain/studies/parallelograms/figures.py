@@ -100,8 +100,8 @@ def draw_plane(grid):
     return finished(
         picture,
         "Embeddings in the plane, before and after they are learned",
-        "Above the run with the best validation accuracy, below the one with most variance in one frequency, trained on all "
-        "samples; above each panel accuracy in training and in validation. Left: "
+        "Above the run with the best validation accuracy, below the one with most variance in one frequency; "
+        "above each panel accuracy in training and in validation. Left: "
         "when training accuracy reaches 0.9; right: at the end. Lines join consecutive numbers, and of addition modulo p "
         "the neighbours of the frequency that is largest at the end." + where,
     )

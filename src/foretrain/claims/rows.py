@@ -32,7 +32,7 @@ _WORDS = {
     NOT_CLAIMED: ("is not claimed", "are not claimed"),
 }
 # In the note of a claim that fails although runs were lost.
-_LOST = re.compile(r"(\d+ of \d+ runs (?:missing|diverged|failed)[^.]*)\.$")
+_LOST = re.compile(r"([1-9]\d* of \d+ runs (?:missing|diverged|failed)[^.]*)\.$")
 _NAMED = 3  # claims, at most, that a line of counts names
 _MOST_HEADLINES = 6
 

@@ -182,7 +182,8 @@ def _label_abscissas(axes: np.ndarray, boards: list[Board]) -> None:
         return
     for row in axes:
         shown = [ax for ax in row if ax.get_visible()]
-        setp([ax for n, ax in enumerate(shown) if n != len(shown) // 2], xlabel="")
+        for ax in np.delete(shown, len(shown) // 2):
+            ax.set_xlabel("")
 
 
 def _reach(line: Line) -> float:

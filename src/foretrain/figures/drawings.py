@@ -158,7 +158,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:
-        ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 2), loc="left")
+        ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 1), loc="left")
 
 
 def _frame(ax) -> None:

@@ -11,7 +11,7 @@ from .claims import WITHIN
 
 def draw_estimates(grid):
     """Sampled over known values with their intervals, and their distances in standard errors, by network."""
-    figure, (left, right) = panels(1, 2, height=7.0, width_ratios=(1, 1))
+    figure, (left, right) = panels(1, 2, height=7.2, width_ratios=(1, 1))
     line = {"color": "#c5c9cd", "linewidth": 1, "zorder": 0}
     cell = next(iter(grid.cells(keep=("network",)))).along("network")
     data = cell.simulation.transpose("network", "seed", ...)
@@ -39,10 +39,10 @@ def draw_estimates(grid):
     for at in (-WITHIN, 0, WITHIN):
         right.axvline(at, **line)
     left.set(xlabel="Sampled / known, clipped", xlim=(0.5, 2), yticks=range(len(names)))
-    left.set_yticklabels(names, fontsize=7)
+    left.set_yticklabels(names, fontsize=9.5)
     right.set(xlabel="Gap in standard errors", xlim=(-6.5, 6.5), yticks=[])
     for ax in (left, right):
-        ax.invert_yaxis()
+        ax.set_ylim(len(names) - 0.3, -0.7)
     words = "Left: estimates with their 95% intervals. Right: distance from the known value; lines at 1.96 standard errors."
     return finished(figure, "Sampled numbers of effective parameters", words)
 

@@ -163,7 +163,7 @@ def test_a_size_that_all_claims_share_is_said_once_and_what_corrects_follows_as_
 
 def test_the_first_line_is_what_was_run_and_which_headlines_hold(capsys):
     ClaimTable(ranked("holds", "fails", rank="headline")).show({"converged": 3, "diverged": 1}, 8.0)
-    line = "4 runs in 8 s: 2 headlines, 1 holds, 1 fails (It is small).\n"
+    line = "4 runs in 8 s, 1 diverged: 2 headlines, 1 holds, 1 fails (It is small).\n"
     assert capsys.readouterr().out.startswith(line)
 
 
@@ -239,7 +239,7 @@ def test_a_deviation_is_bounded_from_above_and_a_negative_value_shows_both_ends(
     assert (row.verdict, row.bounds) == ("fails", "allowed 0 to 1e-4")
 
 
-def test_a_claim_without_an_interval_or_value_says_so():
+def test_a_claim_without_an_interval_or_value_and_one_of_lost_runs_says_so():
     (row,) = rows([CLAIMS[3]])
     assert (row.measured, row.spread) == ("undefined", ("no interval", "over 0 seeds"))
     assert row.remarks == (
@@ -247,6 +247,8 @@ def test_a_claim_without_an_interval_or_value_says_so():
         "2 seeds without a value are left out.",
         "Speaks only of learners.",
     )
+    (row,) = rows([sample("a", 9.0, note="So it is. 2 of 9 runs diverged.")])
+    assert (row.verdict, row.remarks) == ("fails", ("2 of 9 runs diverged.",))
 
 
 def test_cells_are_listed_with_the_worst_first_and_what_differs_there():

@@ -48,13 +48,9 @@ def _set(html: str) -> str:
         if name not in _GREEK and not any(match.groups()[1:]):
             return match.group(0)
         index, power = in_braces or low or behind, in_brackets or high
-        return "".join(
-            (
-                _GREEK.get(name, f"<i>{name}</i>"),
-                f"<sub>{index}</sub>" if index else "",
-                f"<sup>{_set(power).replace('-', '−')}</sup>" if power else "",
-            )
-        )
+        below = f"<sub>{index}</sub>" if index else ""
+        above = f"<sup>{_set(power).replace('-', '−')}</sup>" if power else ""
+        return f"{_GREEK.get(name, f'<i>{name}</i>')}{below}{above}"
 
     html = re.sub(rf"(?<![\w&#;])({symbol}){index}{power}(?![\w(])", shown, html)
     html = re.sub(r"(?<=[|)])\^(\d+)", r"<sup>\1</sup>", html)

@@ -31,6 +31,8 @@ _WORDS = {
     FAILS: ("fails", "fail"),
     NOT_CLAIMED: ("is not claimed", "are not claimed"),
 }
+# In the note of a claim that fails although runs were lost.
+_LOST = re.compile(r"([1-9]\d* of \d+ runs (?:missing|diverged|failed)[^.]*)\.$")
 _NAMED = 3  # claims, at most, that a line of counts names
 _MOST_HEADLINES = 6
 
@@ -128,7 +130,8 @@ def tally(rows: Iterable[Row], most: int = _NAMED) -> str:
 def finding(rows: Sequence[Row], runs: Mapping[Any, int] | None, seconds: float) -> str:
     """Say what was run, outcome to number, and which headlines hold: "34 runs in 8 s: 6 headlines, all hold"."""
     first = by_rank(rows).get(HEADLINE, [])
-    lost = ", all diverged" if set(runs or ()) == {"diverged"} else ""
+    gone = (runs or {}).get("diverged", 0)
+    lost = f", {gone if gone < sum(runs.values()) else 'all'} diverged" if runs and gone else ""
     start = f"{count(sum(runs.values()), 'run')} in {duration(seconds)}{lost}: " if runs else ""
     if not first:
         return start and f"{start[:-2]}."
@@ -288,9 +291,8 @@ def _measured(group, ends, digits) -> str:
 
 
 def _ends(uncertainty, digits) -> str:
-    low, high = uncertainty
-    undefined = math.isnan(low) or math.isnan(high)
-    return "" if undefined else f"{number(low, digits)} to {number(high, digits)}"
+    ends = [number(end, digits) for end in uncertainty if not math.isnan(end)]
+    return " to ".join(ends) if len(ends) == 2 else ""
 
 
 def _allowed(allowed, claims, digits) -> str:
@@ -319,6 +321,9 @@ def _remarks(group, several) -> Iterator[str]:
     failing = [claim for claim in group.claims if claim.verdict == FAILS]
     if failing and several:
         yield f"Fails in {group.where(failing)}.".replace("....", "...")
+    for claim in failing[:_NAMED]:
+        if lost := _LOST.search(claim.note):
+            yield f"{lost[1]}{f' in {group.place(claim)}' if several else ''}."
     for reason, some in group.reasons.items():
         where = f" in {group.where(some)} ({reason})" if several else f": {reason}"
         yield f"Inconclusive{where}."

@@ -117,10 +117,8 @@ class ClaimTable(Sequence):
                 ends = record.pop(name)
                 record[f"{name}_low"], record[f"{name}_high"] = ends or (np.nan, np.nan)
             record["along"] = json.dumps(record["along"]) if claim.along else ""
-            cell = record.pop("cell")
-            records.append(
-                {"label": claim.label, **record, **{f"cell_{axis}": cell[axis] for axis in cell}}
-            )
+            cell = {f"cell_{axis}": value for axis, value in record.pop("cell").items()}
+            records.append({"label": claim.label, **record, **cell})
         return pd.DataFrame.from_records(records).set_index("label") if records else pd.DataFrame()
 
     def _repr_html_(self) -> str:

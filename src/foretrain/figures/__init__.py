@@ -107,7 +107,6 @@ def _marks(artist: Any) -> int:
         marked = artist.get_marker() not in ("None", "none", None, "")
         return np.shape(artist.get_xydata())[0] if marked else 0
     if isinstance(artist, QuadMesh):
-        values = artist.get_array()
-        return 0 if values is None else int(np.size(values))
+        return np.asanyarray(artist.get_array()).size
     offsets = np.shape(artist.get_offsets())[0] if isinstance(artist, PathCollection) else 0
     return max(offsets, len(artist.get_paths()))

@@ -168,8 +168,7 @@ def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) 
 def _middle(panel: Panel, rows: np.ndarray) -> np.ndarray:
     if panel.statistic != "median":
         return curves.mean_of_known(rows)
-    columns = [column[np.isfinite(column)] for column in rows.T]
-    return np.array([np.median(column) if column.size else np.nan for column in columns])
+    return np.ma.median(np.ma.masked_invalid(rows), axis=0).filled(np.nan)
 
 
 def _evaluated(quantity, cell: Cell) -> xr.DataArray | None:

@@ -63,6 +63,7 @@ def draw_cells(claims: Iterable[Claim], axes: Mapping[str, Sequence]) -> dict[st
             ax.set_visible(False)
         for ax, panel in zip(grid.ravel(), drawn, strict=False):
             (_map if len(panel.along) == 2 else _curve)(ax, panel)
+            log_ticks(ax)
             wide = 33 if columns == 2 else 66
             statement = next(iter(panel.claims.values())).statement
             words = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
@@ -108,7 +109,6 @@ def _curve(ax, panel):
     ax.plot(x, measured, color=colour, marker="o", markersize=4, linewidth=1.8, label="measured")
     for ends in allowed.T:
         if np.isfinite(ends).any():
-            ends = np.where(np.isfinite(ends), ends, np.nan)
             ax.plot(x, ends, color=INK, linestyle=":", linewidth=1.2, label="allowed")
     wide = _is_wide(measured[np.isfinite(measured)])
     if (predicted > (0 if wide else -np.inf)).any():

@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
     PALETTE,
+    Smooth,
     legend_below,
     log_ticks,
     panels,
@@ -84,8 +85,7 @@ def _figure(grid, name: str) -> Drawing:
         rest, board = board[1, 0], board[:1]
     else:
         figure, board = panels(rows, columns, squeeze=False, height=3.2 * rows + 0.5)
-    for ax in board.ravel()[len(along) :]:
-        ax.set_visible(False)
+    setp(board.ravel()[len(along) :], visible=False)
     long = [dim for dim in own if variable.sizes[dim] > 1]
     ordered = not long and len(lines) > 1 and not isinstance(grid.axes[axes[1]][0], str)
     colours = [to_hex(shade) for shade in shades(len(lines))] if ordered else list(PALETTE.values())
@@ -110,8 +110,8 @@ def _figure(grid, name: str) -> Drawing:
     cut = _frame(board.ravel()[: len(along)], falls="loss" in name or "error" in name)
     for ax in figure.axes:
         log_ticks(ax)
-    for row in board:
-        row[0].set_ylabel(axis_label(variable))
+        setp(ax.get_lines(), path_effects=[Smooth()])
+    setp(board[:, 0], ylabel=axis_label(variable))
     legend_below(figure, columns=2)
     title = name.replace("_", " ").capitalize()
     caption = _caption(grid, variable, theory, axes, own, len(lines))

@@ -8,12 +8,13 @@ from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import setp
 from matplotlib.ticker import MaxNLocator
 
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.boards import Board, Line, boards
 from foretrain.figures.measurements import measurements
-from foretrain.figures.style import panels, seed_band, simulation_line, style, theory_line
+from foretrain.figures.style import Smooth, panels, seed_band, simulation_line, style, theory_line
 from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
@@ -98,8 +99,7 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
     figure, axes = panels(
         rows, columns, height=row.height or 3.6 * rows + 0.6, squeeze=False, sharey=row.sharey
     )
-    for ax in axes.ravel()[len(evaluated) :]:
-        ax.set_visible(False)
+    setp(axes.ravel()[len(evaluated) :], visible=False)
     for place, (ax, board) in enumerate(zip(axes.ravel(), evaluated, strict=False)):
         _draw_board(ax, board, label=not row.sharey or place % columns == 0)
     _label_abscissas(axes, evaluated)
@@ -142,6 +142,8 @@ def _draw_board(ax, board: Board, label: bool) -> None:
         ends = ends(board.cell) if callable(ends) else ends
         if ends is not None and np.isfinite([end for end in ends if end is not None]).all():
             getattr(ax, f"set_{name}")(*ends)
+    if panel.x in ("time", "step"):
+        setp(ax.get_lines(), path_effects=[Smooth()])
     if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
         ends = min(line.x.min() for line in board.lines), max(map(_reach, board.lines))
         if ends[0] < ends[1]:
@@ -156,7 +158,7 @@ def _draw_board(ax, board: Board, label: bool) -> None:
     ax.set_xlabel(board.xlabel)
     ax.set_ylabel(board.ylabel if label else "")
     if board.title:
-        ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 2), loc="left")
+        ax.set_title(textwrap.fill(board.title, 56 // ax.get_gridspec().ncols - 1), loc="left")
 
 
 def _frame(ax) -> None:
@@ -180,9 +182,8 @@ def _label_abscissas(axes: np.ndarray, boards: list[Board]) -> None:
         return
     for row in axes:
         shown = [ax for ax in row if ax.get_visible()]
-        for place, ax in enumerate(shown):
-            if place != len(shown) // 2:
-                ax.set_xlabel("")
+        for ax in np.delete(shown, len(shown) // 2):
+            ax.set_xlabel("")
 
 
 def _reach(line: Line) -> float:

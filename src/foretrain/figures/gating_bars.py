@@ -42,9 +42,7 @@ def gatings(marked: str, mark: Callable[[xr.DataArray], xr.DataArray], caption: 
         ax.set_yticks(range(len(times)), table["gating"].values)
         ax.set(xlabel="Predicted half time (step × learning rate)", ylabel="Gating")
         ax.set(xlim=(0, 1.18 * longest), ylim=(-0.6, top + 0.6))
-        words = (
-            " Agreement: of the gates of trained ReLU networks with the gating. Means over seeds."
-        )
+        words = " Agreement: of trained ReLU networks' gates with the gating. Means over seeds."
         return finished(figure, "Candidate gatings", caption + words + where)
 
     return drawn(draw)

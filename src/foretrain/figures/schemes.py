@@ -11,19 +11,12 @@ from foretrain.figures.style import INK
 
 @dataclass(frozen=True)
 class Pathway:
-    """One hidden pathway.
+    """One hidden pathway."""
 
-    Attributes:
-        inputs: Which input nodes have weights to it, by number from the top.
-        outputs: To which output nodes it has weights.
-        colour: Of the pathway and its weights.
-        words: Beside it, such as when its gate is open; "" for none.
-    """
-
-    inputs: Sequence[int]
-    outputs: Sequence[int]
-    colour: Any
-    words: str = ""
+    inputs: Sequence[int]  # which input nodes have weights to it, by number from the top
+    outputs: Sequence[int]  # to which output nodes it has weights
+    colour: Any  # of the pathway and its weights
+    words: str = ""  # beside it, such as when its gate is open; "" for none
 
 
 def draw_scheme(

@@ -15,12 +15,13 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import xarray as xr
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.path import Path
 from matplotlib.rcsetup import cycler
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatter, NullFormatter
+from matplotlib.transforms import IdentityTransform
 
 from foretrain.claims.interval import interval
 from foretrain.errors import argument_error
@@ -203,6 +204,21 @@ def simulation_line(color=None, **overrides) -> dict:
     return {**chosen, **shape, "zorder": 3, **overrides}
 
 
+class Smooth:
+    """Path effect of a curve over time: no corners at its records, between two of which it is monotone on the paper."""
+
+    def draw_path(self, renderer, gc, path, place, face=None) -> None:
+        """Draw a path through all of its points where these ascend in x, any other as it is."""
+        from scipy.interpolate import PchipInterpolator
+
+        x, y = path.transformed(place).vertices.T
+        if x.size > 2 and np.isfinite(y).all() and (np.diff(x) > 0).all():
+            at = np.interp(np.arange(0, x.size - 0.9, 0.1), np.arange(x.size), x)
+            path = Path(np.column_stack([at, PchipInterpolator(x, y)(at)]))
+            place = IdentityTransform()
+        renderer.draw_path(gc, path, place, face)
+
+
 def seed_band(
     ax: Axes,
     x,
@@ -220,8 +236,8 @@ def seed_band(
     Args:
         ax: Where to draw.
         x: Abscissa, shape (x,).
-        samples: One curve per seed, shape (seed, x); a DataArray may have its dim ``seed`` first or last. At each x,
-            values that are not finite are left out; where none is left the line has a gap, where one is left there is no band.
+        samples: One curve per seed, shape (seed, x). At each x, values that are not finite are left out; where none is left
+            the line has a gap, where one is left there is no band.
         label: Of the line, in the legend.
         color: By default the next of the palette.
         statistic: `numpy.mean` or `numpy.median`, along a 1-d array.
@@ -231,12 +247,8 @@ def seed_band(
         The line and the band (None if no x has two seeds), whose legend entry is `band_label`, once per axes.
 
     Raises:
-        ArgumentError: `samples` has no dim ``seed``, is not 2-d or does not fit `x`.
+        ArgumentError: `samples` is not 2-d or does not fit `x`.
     """
-    if isinstance(samples, xr.DataArray):
-        if "seed" not in samples.dims:
-            raise argument_error("samples", "have a dim `seed`", f"has dims {samples.dims}")
-        samples = samples.transpose("seed", ...)
     values = np.asarray(samples)
     if fraction is None:
         fraction = values.dtype == bool or set(np.unique(values[np.isfinite(values)])) == {0, 1}
@@ -319,14 +331,19 @@ def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def log_ticks(ax: Axes) -> None:
-    """Write labels of logarithmic axes without exponents, which are too small; at most three of less than two decades."""
+    """Write labels of logarithmic axes, at most three of less than two decades, and of far numbers without powers of ten.
+
+    A power would be too small; the one above an axis of very small or large numbers would stand in its title.
+    """
     for axis in (ax.xaxis, ax.yaxis):
-        if not isinstance(axis.get_major_formatter(), LogFormatter):
+        formatter, (low, high) = axis.get_major_formatter(), sorted(axis.get_view_interval())
+        log = isinstance(formatter, ticker.LogFormatter)
+        far = not 1e-4 <= max(abs(low), abs(high)) < 1e6
+        if not log and not (far and isinstance(formatter, ticker.ScalarFormatter)):
             continue
-        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-        axis.set_minor_formatter(NullFormatter())
-        low, high = sorted(axis.get_view_interval())
-        if not 0 < low < high < 90 * low:
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(value)))
+        axis.set_minor_formatter(ticker.NullFormatter())
+        if not (log and 0 < low < high < 90 * low):
             continue
         decade = 10.0 ** np.floor(np.log10(low))
         places = decade * np.outer((1, 10, 100), (1, 1.5, 2, 3, 5, 7)).ravel()
@@ -334,7 +351,7 @@ def log_ticks(ax: Axes) -> None:
             continue
         even = np.geomspace(inside[0], inside[-1], min(3, len(inside)))
         nearest = np.abs(np.log(inside) - np.log(even)[:, None]).argmin(1)
-        axis.set_major_locator(FixedLocator(inside[np.unique(nearest)]))
+        axis.set_major_locator(ticker.FixedLocator(inside[np.unique(nearest)]))
 
 
 def panel_letters(axes) -> None:

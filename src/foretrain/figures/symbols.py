@@ -9,7 +9,7 @@ def draw_symbols(ax, place, order, words=None) -> None:
     """Draw symbols at their places, shape (symbol, 2), a line through them in an order, and of few their words or numbers."""
     small = min(1, 12 / len(place)) ** 0.5
     ax.plot(*place[order].T, color="#9aa0a6", linewidth=1)
-    ax.scatter(*place.T, s=170 * small**2, color=PALETTE["sky"], zorder=3)
+    ax.scatter(*place.T, s=520 if words else 170 * small**2, color=PALETTE["sky"], zorder=3)
     for word, point in zip(words or np.arange(len(place)), place, strict=True):
         if small == 1:  # else words would be too small, or meet
             ax.text(*point, word, ha="center", va="center", fontsize=9.7, zorder=4)

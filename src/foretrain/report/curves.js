@@ -92,6 +92,7 @@
           dash: one.kind === "theory" ? [6, 4] : undefined,
           alpha: one.kind === "seed" || one.below ? 0.5 : 1,
           points: { show: false },
+          paths: uPlot.paths.spline(),
           spanGaps: Boolean(data.joined || (chosen.moved && one.kind === "theory")),
           value: (_, value) => text(meant(value, logy)),
         })),

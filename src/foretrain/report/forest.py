@@ -41,7 +41,6 @@ class Forest:
     # True if each cell has a line of its own, with what is allowed and predicted in it.
     stacked: bool
     ticks: tuple[tuple[float, str], ...]  # place to text of the ends of what is allowed
-    logarithmic: bool  # True of a logarithmic scale
 
 
 def forest(
@@ -110,7 +109,6 @@ def forest(
         tuple(marks),
         len(marks) <= _STACKED,
         tuple(ticks),
-        logarithmic,
     )
 
 

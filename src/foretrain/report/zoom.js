@@ -21,8 +21,7 @@
   }
 
   function keepInside(start, size, room) {
-    if (size <= room) return (room - size) / 2;
-    return Math.min(0, Math.max(room - size, start));
+    return size <= room ? (room - size) / 2 : Math.min(0, Math.max(room - size, start));
   }
 
   function fit() {
@@ -106,10 +105,7 @@
     const now = place(event);
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
     pointers.set(event.pointerId, now);
-    if (!other) {
-      pan(now.x - before.x, now.y - before.y);
-      return;
-    }
+    if (!other) return pan(now.x - before.x, now.y - before.y);
     const distance = (point) => Math.hypot(point.x - other.x, point.y - other.y) || 1;
     pan((now.x - before.x) / 2, (now.y - before.y) / 2);
     zoom(distance(now) / distance(before), (now.x + other.x) / 2, (now.y + other.y) / 2);

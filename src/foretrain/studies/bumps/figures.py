@@ -93,7 +93,7 @@ def alignments_of(p, root_seed, words):
         looks |= dict.fromkeys((bump.target for bump in own_bumps), gave)
         others = np.delete(run[:, :, component], list(looks), axis=1)
         thin = simulation_line("0.75", linewidth=0.6, alpha=0.7, label="all other targets")
-        ax.plot(step, others, **thin)
+        ax.plot(step, others, **thin, rasterized=p.rank > 20)
         for target, (colour, label) in looks.items():
             line = simulation_line(colour, linewidth=2, label=label)
             ax.plot(step, run[:, target, component], **line)

@@ -10,7 +10,7 @@ from foretrain.study import Sampling, argument_error, declare, default, paramete
 from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Aoyagi (2024), Theorem 1"
-COST = "5 min"
+COST = "8 min"
 REFERENCES = ("aoyagi2024", "lau2023", "bushnaq2024degeneracy")
 SEEDS = 5
 # Widths from inputs to outputs, and the rank of what is realised.

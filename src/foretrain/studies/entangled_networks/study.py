@@ -8,7 +8,7 @@ from foretrain.study import Sampling, declare, default, parameter
 from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5"
-COST = "4 min"
+COST = "17 min"
 REFERENCES = ("bushnaq2024degeneracy", "aoyagi2024")
 SEEDS = 8
 REVISION = 2

@@ -40,9 +40,9 @@ FIGURES = {
         ),
         panel(
             {
-                "measured": lambda c: finite(first_steps(c)[1]),
-                "law of decay": lambda c: finite(c.theory.forgetting_step),
-                "law of the kernel": lambda c: finite(c.theory.lazy_step),
+                "b: measured": lambda c: finite(first_steps(c)[1]),
+                "b: law of decay": lambda c: finite(c.theory.forgetting_step),
+                "b: law of the kernel": lambda c: finite(c.theory.lazy_step),
             },
             x="weight_decay",
             statistic="median",

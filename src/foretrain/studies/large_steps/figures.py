@@ -26,7 +26,7 @@ def draw_window(grid):
         axes[0].plot(fine, law if depth > 2 else np.nan * fine, **theory_line(colour))
     axes[1].plot(fine, np.minimum(fine, 1), **theory_line(label="predicted"))
     axes[0].set(ylabel="Paths that carry the mode", xlabel="Relative step f")
-    axes[1].set(ylabel="Step x curvature / 2", xlabel="Relative step f")
+    axes[1].set(ylabel="Step × curvature / 2", xlabel="Relative step f")
     words = "Left: runs above the edge when the step is raised, and of depth two; dashed, balanced paths at the edge. Right: "
     words += "runs whose equal paths are stable; dashed, one path, then the edge. Shaded: the windows 1 < f < M^(1-2/L)."
     return finished(picture, "Where runs stop", words + where, 5)

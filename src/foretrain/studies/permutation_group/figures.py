@@ -45,22 +45,22 @@ FIGURES = {
         "Medians. Left and middle: RQI beside what can be deduced from random training sets, and accuracy on all samples, at "
         "the end. Right: first steps with the RQI and the validation accuracy wanted, of the runs that reach them.",
         panel(
-            {"of matrices": lambda c: c.end.rqi, "after the decoder": lambda c: c.end.decoder_rqi},
-            theory={"of matrices": lambda c: c.theory.ideal_rqi},
-            theory_label="deduced, mean",
+            {"a: of matrices": lambda c: c.end.rqi, "a: decoded": lambda c: c.end.decoder_rqi},
+            theory={"a: of matrices": lambda c: c.theory.ideal_rqi},
+            theory_label="a: deduced, mean",
             label="RQI",
             **OVER_SIZES,
         ),
         panel(
-            {"of the network": accuracy, "predicted": lambda c: c.end.predicted_accuracy},
+            {"b: of the network": accuracy, "b: predicted": lambda c: c.end.predicted_accuracy},
             theory=False,
             label="Accuracy",
             **OVER_SIZES,
         ),
         panel(
             {
-                "until RQI": lambda c: c.rqi_step,
-                "until validation accuracy": lambda c: c.validation_step,
+                "c: until RQI": lambda c: c.rqi_step,
+                "c: until validation accuracy": lambda c: c.validation_step,
             },
             theory=False,
             scale="semilogy",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, shades, theory_line
+from foretrain.figures.style import PALETTE, SEQUENTIAL, Smooth, panels, shades, theory_line
 from foretrain.quantities.cell import Cell
 from foretrain.study import TIME_UNIT, drawn, figure, panel
 from foretrain.training.translation import LEARNED, SETTLED
@@ -50,8 +50,7 @@ def draw_pairs(grid):
     runs, theory, words = one_run(grid)
     counts = theory["component_count"].values
     several = np.flatnonzero(counts > 1) if (counts > 1).any() else np.array([0])
-    last = several[-1]
-    shown = sorted({several[len(several) // 2], last, min(last + 1, len(counts) - 1)})
+    shown = sorted({several[len(several) // 2], several[-1], min(several[-1] + 1, len(counts) - 1)})
     figure, axes = panels(1, len(shown), height=3.6, squeeze=False)
     for ax, place in zip(axes[0], shown, strict=True):
         run = runs.isel(trained_fraction=place)
@@ -74,16 +73,17 @@ def draw_course(grid):
     counts = theory["component_count"].values
     place = np.flatnonzero(counts > 1)[-1] if (counts > 1).any() else 0
     run, theory = (data.isel(trained_fraction=place) for data in (runs, theory))
+    run = run.dropna(run["solver_time"].dims[0], subset=["solver_time"])
     figure, (left, right) = panels(1, 2, height=4.4)
     labels = {"trained": "loss", "joined, untrained": "joined_error", "across": "across_error"}
     for (text, name), colour in zip(labels.items(), ("blue", "green", "vermillion"), strict=True):
-        look = {"color": PALETTE[colour], "label": text, "linewidth": 1.8}
-        left.plot(run["solver_time"], run[name].clip(FLOOR), **look)
+        look = {"color": PALETTE[colour], "label": text, "path_effects": [Smooth()]}
+        left.plot(run["solver_time"], run[name].clip(FLOOR), ".-", **look)
     left.axhline(NOTHING, color="#8a9096", linewidth=1, label="answering nothing")
     left.set(yscale="log", xlabel=f"Time ({TIME_UNIT})", ylabel="Mean error of pairs")
     left.set_xlim(left=0.5 * float(run["learned_time"].min().fillna(0)))
     image = matrix(right, run, theory["predicted_pair_error"], run["learned_time"])
-    figure.colorbar(image, ax=right, label="Time at which a pair is learned", shrink=0.8)
+    figure.colorbar(image, ax=right, label=f"Learned at time ({TIME_UNIT})", shrink=0.8)
     return finished(
         figure,
         "Which pairs are learned when",

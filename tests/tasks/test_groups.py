@@ -58,11 +58,3 @@ def test_a_commutative_group_can_have_ordered_samples():
 def test_what_cannot_be_made_is_refused(make, words):
     with pytest.raises(ArgumentError, match=words):
         make()
-
-
-def test_training_sets_have_their_size_and_each_sample_its_share():
-    addition = groups.addition(10)
-    sets = groups.training_sets(addition, 22, 4000, np.random.default_rng(0))
-    assert (sets.sum(1) == 22).all()
-    error = np.sqrt(0.4 * 0.6 / 4000)
-    assert np.abs(sets.mean(0) - 0.4).max() < 5 * error

@@ -108,14 +108,6 @@ def training_size(operation: Operation, size: int) -> int:
     return integer("training_size", size, minimum=1, maximum=len(operation.samples))
 
 
-def training_sets(operation: Operation, size: int, draws: int, generator) -> np.ndarray:
-    """Random training sets of one size, bool (draws, sample); raises `ArgumentError` as `training_size` does."""
-    size = training_size(operation, size)
-    draws = integer("draws", draws, minimum=1)
-    order = generator.permuted(np.tile(np.arange(len(operation.samples)), (draws, 1)), axis=1)
-    return order < size
-
-
 def _permutations(degree):
     degree = integer("degree", degree, minimum=2, maximum=5)
     return np.array(list(permutations(range(degree))))

@@ -66,12 +66,12 @@ def explore(
     of = dict(ranked[: max(1, int((sizes <= _LINES).sum()))])
     most = min(_NUMBERS // sum(map(len, of.values())), len(view["x"]))
     places = np.linspace(0, len(view["x"]) - 1, most).round().astype(int)
-    headlines = [sentence for sentence in study.sentences if sentence.rank == "headline"]
-    numeric = [n for n, sentence in enumerate(headlines) if callable(sentence.near)]
+    asked = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
+    numeric = [n for n, sentence in enumerate(asked) if callable(sentence.near)]
 
     def row(there: Grid) -> tuple[list, list[str], str]:
         there = replace(there, theory=predict(there))
-        answers = [_answer(sentence, there) for sentence in headlines]
+        answers = [_answer(sentence, there) for sentence in asked]
         paths = [
             [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
             for name in names
@@ -98,7 +98,7 @@ def explore(
         "of": [*of],
         "places": places.tolist(),
         "seed": seed,
-        "headlines": [headlines[n].statement for n in numeric],
+        "headlines": [asked[n].statement for n in numeric],
         "sliders": [*map(slider, moves)],
     }
 

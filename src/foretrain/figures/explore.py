@@ -53,10 +53,10 @@ def explore(
     theory, lines = predict(cell), {}
     for name, rows in zip(names, view["curves"], strict=True):
         spots = curves.lines_along(cell.simulation[name], (), LINES)
-        told = [_curve(theory, name, spot, x) for spot in spots.values()]
-        if any({*predicted} - {None} for predicted in told):
+        paths = [_curve(theory, name, spot, x) for spot in spots.values()]
+        if any({*predicted} - {None} for predicted in paths):
             lines[name] = spots
-            for curve, predicted in zip(rows, told, strict=True):
+            for curve, predicted in zip(rows, paths, strict=True):
                 if "theory" not in curve:
                     curve |= {"theory": predicted, "of": seed}
     if not lines:
@@ -66,12 +66,12 @@ def explore(
     of = dict(ranked[: max(1, int((sizes <= _LINES).sum()))])
     most = min(_NUMBERS // sum(map(len, of.values())), len(view["x"]))
     places = np.linspace(0, len(view["x"]) - 1, most).round().astype(int)
-    asked = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
-    numeric = [n for n, sentence in enumerate(asked) if callable(sentence.near)]
+    heads = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
+    numeric = [n for n, sentence in enumerate(heads) if callable(sentence.near)]
 
     def row(there: Grid) -> tuple[list, list[str], str]:
         there = replace(there, theory=predict(there))
-        answers = [_answer(sentence, there) for sentence in asked]
+        answers = [_answer(sentence, there) for sentence in heads]
         paths = [
             [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
             for name in names
@@ -98,7 +98,7 @@ def explore(
         "of": [*of],
         "places": places.tolist(),
         "seed": seed,
-        "headlines": [asked[n].statement for n in numeric],
+        "headlines": [heads[n].statement for n in numeric],
         "sliders": [*map(slider, moves)],
     }
 

@@ -144,8 +144,8 @@ def verdicts(
     size, every = alike(rows(claims))
     ranked, place = by_rank(every), itertools.count()
     # The first that names a sentence replaces all others that do.
-    shown = {id: (n, one.title) for n, one in [*enumerate(figures, 1)][::-1] for id in one.shows}
-    proofs = {id: (n, one.title) for n, one in [*enumerate(derived, 1)][::-1] for id in one.claims}
+    shown = {id: (n, f.title) for n, f in [*enumerate(figures, 1)][::-1] for id in f.shows}
+    proofs = {id: (n, s.title) for n, s in [*enumerate(derived, 1)][::-1] for id in s.claims}
 
     def entry(row: Row) -> Entry:
         judged = groups[row.id].claims

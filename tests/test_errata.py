@@ -61,7 +61,7 @@ def test_the_loss_of_the_thread_lacks_a_constant():
 
 def test_the_sum_of_embeddings_grows_unless_it_is_zero():
     ten = groups.addition(10)
-    training = groups.training_sets(ten, 45, 1, np.random.default_rng(0))[0]
+    training = np.random.default_rng(0).permutation(len(ten.samples)) < 45
     start = np.random.default_rng(1).uniform(-0.5, 0.5, (10, 2))
     step = 1e-4
     sums = exact_flow(start, np.array([0.0, step, 2 * step]), ten, training).sum(1)

@@ -82,7 +82,7 @@ def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
         "Training: 0 of 10 runs, compiling the first of 3 programs, for 12 s.",
         "Training: 6 of 10 runs, 3 took all steps, 1 stalled, at most 1 min 10 s left.",
         "Training: 6 of 10 runs, 3 took all steps, 1 stalled, 2 programs to compile in about 20 s, 20 s left.",
-        "Training: 6 of 10 runs, stopping, what is done is kept, for 12 s.",
+        "Stopping, what is done is kept: 6 of 10 runs, for 12 s.",
     ]
 
 

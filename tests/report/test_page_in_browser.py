@@ -219,7 +219,7 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path):
         board = browser.execute_script(stored)
         assert max(len(json.dumps(slider)) for slider in board["explore"]["sliders"]) < 40_000
         (first, pair), *_, (last, _) = board["explore"]["sliders"][0]["theory"][12:]
-        assert (*first, pair[0]) == (board["cells"]["0"]["curves"][0][0]["seeds"][0], [])
+        assert (*first, pair) == (board["cells"]["0"]["curves"][0][0]["seeds"][0], [])
         assert np.allclose(last, 100 * np.array(first), rtol=2e-3)
         rate.send_keys("\ue011")  # Home
         assert (value.text, scale.get_attribute("value")) == ("1", "12")

@@ -12,6 +12,7 @@ from scipy.integrate import solve_ivp
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.plans import catalogue
+from foretrain.streams import Seed
 from foretrain.studies.attention_ladder import study
 from foretrain.theory import attention_ladder as theory
 
@@ -28,6 +29,12 @@ def test_levels_are_the_least_losses_with_some_modes_and_moments_are_those_of_se
         cross, square = seen["cross"][kept], seen["square"][np.ix_(kept, kept)]
         least = seen["power"] - cross @ np.linalg.solve(square, cross)
         assert least == pytest.approx(theory.levels(SPECTRUM, CONTEXT)[m], rel=0.02)
+
+
+def test_a_slider_moves_the_stair_of_levels_at_the_times_that_are_told():
+    case = study.Parameters(), np.arange(300_001), Seed(0, 0)
+    stair, times = study.explore(*case)["loss"], study.predict(*case)["drop_time"]
+    np.testing.assert_array_equal(np.flatnonzero(np.diff(stair)) + 1, np.ceil(times))
 
 
 def test_statistics_stand_for_attention_over_sequences():

@@ -48,6 +48,8 @@ def test_what_is_stored_is_what_the_matrices_say(trained):
         "row_accuracy": (own.argmax(1) == wanted.argmax(1)).mean(),
     }.items():
         assert trained[name][0] == pytest.approx(value, rel=1e-9), name
+    flow = study.explore(SMALL, np.arange(0, 41, 20), Seed(0, 0))["relative_loss"]
+    np.testing.assert_allclose(trained["relative_loss"], flow, atol=0.05)
 
 
 @pytest.mark.slow

@@ -83,29 +83,20 @@ def build(*, outcome=None, curves=None, wide_from=(0.35, 0.35, 0.2), again=True,
             "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
             "pair_error": error,
             "pair_diagonal_error": 0.1 * error,
-            "trained_pairs": masks,
             "orientation": np.where(turned, -1.0, 1.0),
             "converged_loss": end,
             "learned_time": times_of_pairs(trained, within, random),
             "gradient_gap": np.full(SHAPE, 1e-7),
         },
-        "precise": {
-            "loss": curve,
-            "pair_error": error if again else np.where(within, 0.0, expected),
-            "trained_pairs": masks,
-        },
-        "departure": {
-            "loss": curve,
-            "misalignment": law * random.uniform(0.1, 0.3, (1, 1, 7, SEEDS)),
-            "trained_pairs": masks,
-        },
+        "precise": {"pair_error": error if again else np.where(within, 0.0, expected)},
+        "departure": {"misalignment": law * random.uniform(0.1, 0.3, (1, 1, 7, SEEDS))},
         "diagonal_only": {
-            "loss": curve,
             "pair_error": 3.5 * spread * np.ones((L, L)),
             "pair_diagonal_error": 1e-6 * spread * np.ones((L, L)),
-            "trained_pairs": masks,
         },
     }
+    common = {"loss": curve, "trained_pairs": masks}
+    networks = {name: common | own for name, own in networks.items()}
     outcomes = np.where(stuck, STALLED, CONVERGED) if outcome is None else outcome
     there = np.broadcast_to(np.array([True, False])[:, None, None, None], SHAPE)
     ends = {

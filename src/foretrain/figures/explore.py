@@ -11,62 +11,79 @@ from foretrain.claims.sentence import Sentence
 from foretrain.errors import one_of
 from foretrain.figures.live import LINES, numbers
 from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import clean, rules
+from foretrain.plans.parameters import rules
 from foretrain.plans.study import Study
 from foretrain.quantities import curves
 from foretrain.quantities.cell import Cell
 from foretrain.words import number
 
 _FACTORS = 10.0 ** np.linspace(-1, 1, 25)  # values of a slider, in that of the run
-_NUMBERS = 180  # of each, some seven characters each
+_NUMBERS = 170  # of each, some seven characters each
 _LINES = 5  # most lines whose theory moves: with more, too few numbers of each would be left
+
+
+def moved(study: Study, grid: Grid) -> tuple[Grid, dict[str, list[Grid]]]:
+    """Return the first cell, and cells about it for each parameter in ``EXPLORE`` that is positive, of the first seed."""
+    axes = {name: values[next(iter(curves.some(values, 1)))] for name, values in grid.axes.items()}
+    cell, moves = replace(grid.at(axes), seeds=1), {}
+    for name in (study.part("study") or {}).get("EXPLORE", ()):
+        own = getattr(cell.parameters, one_of("EXPLORE", name, [*rules(study.Parameters)]))
+        turned = round if isinstance(own, int) else lambda value: float(f"{value:.3g}")
+        if own > 0:
+            values = sorted({own, *(turned(own * factor) for factor in _FACTORS)})
+            there = [replace(cell.parameters, **{name: value}) for value in values]
+            moves[name] = [replace(cell, parameters=p) for p in there]
+    return cell, moves
 
 
 def explore(
     study: Study, predict: Callable[[Grid], xr.Dataset], grid: Grid, board: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a slider for each parameter in ``EXPLORE`` of the study that is positive; empty without any, or without theory.
+    """Return a slider for each parameter that `moved` moves; empty without any, or without theory.
 
-    Each changes its parameter in the first cell of the board that `foretrain.figures.live.live` makes of the grid, for the
-    first seed, and has for each of its values the curves of theory at some of the board's times, what the headlines predict,
-    and where theory ends. Variables of few lines come first.
+    Each has for each of its values the curves of theory at some times of the board that `foretrain.figures.live.live` makes
+    of the grid, what the headlines predict, and where theory ends. Variables of few lines come first. The board gets curves
+    of the first cell that the stored theory calls by other names.
     """
-    axes = {name: values[next(iter(curves.some(values, 1)))] for name, values in grid.axes.items()}
-    cell, view = grid.at(axes), board["cells"].get(",".join("0" for _ in axes))
-    parameters = (study.part("study") or {}).get("EXPLORE", ())
-    here, known = cell.parameters, [*rules(study.Parameters)]
-    parameters = [n for n in parameters if getattr(here, one_of("EXPLORE", n, known)) > 0]
-    if not (view and parameters and any("theory" in c for rows in view["curves"] for c in rows)):
+    (cell, moves), view = moved(study, grid), board["cells"].get(",".join("0" for _ in grid.axes))
+    if not (view and moves and grid.theory.data_vars):
         return {}
-    names = [variable["name"] for variable in board["variables"]]
-    lines = {name: curves.lines_along(cell.simulation[name], (), LINES) for name in names}
-    ranked = sorted(lines.items(), key=lambda item: len(item[1]))
+    names, x = [variable["name"] for variable in board["variables"]], np.array(view["x"])
+    seed = " of seed 0" if grid.theory.sizes.get("seed", 1) > 1 else ""
+    theory, lines = predict(cell), {}
+    for name, rows in zip(names, view["curves"], strict=True):
+        spots = curves.lines_along(cell.simulation[name], (), LINES)
+        paths = [_curve(theory, name, spot, x) for spot in spots.values()]
+        if any({*predicted} - {None} for predicted in paths):
+            lines[name] = spots
+            for curve, predicted in zip(rows, paths, strict=True):
+                if "theory" not in curve:
+                    curve |= {"theory": predicted, "of": seed}
+    if not lines:
+        return {}
+    ranked = sorted(lines.items(), key=lambda item: (len(item[1]), [*theory].index(item[0])))
     sizes = np.cumsum([len(spots) for _, spots in ranked])
     of = dict(ranked[: max(1, int((sizes <= _LINES).sum()))])
     most = min(_NUMBERS // sum(map(len, of.values())), len(view["x"]))
     places = np.linspace(0, len(view["x"]) - 1, most).round().astype(int)
-    headlines = [sentence for sentence in study.sentences if sentence.rank == "headline"]
-    numeric = [n for n, sentence in enumerate(headlines) if callable(sentence.near)]
+    heads = [s for s in study.sentences if s.rank == "headline" and (s.domain or callable(s.near))]
+    numeric = [n for n, sentence in enumerate(heads) if callable(sentence.near)]
 
-    def row(p: Any) -> tuple[list, list[str], str]:
-        moved = replace(cell, parameters=p, seeds=1)
-        moved = replace(moved, theory=predict(moved))
-        answers = [_answer(sentence, moved) for sentence in headlines]
-        x = np.array(view["x"])[places]
+    def row(there: Grid) -> tuple[list, list[str], str]:
+        there = replace(there, theory=predict(there))
+        answers = [_answer(sentence, there) for sentence in heads]
         paths = [
-            [_curve(moved.theory, name, spot, x) for spot in of.get(name, {}).values()]
+            [_curve(there.theory, name, spot, x[places]) for spot in of.get(name, {}).values()]
             for name in names
         ]
         return paths, [answers[n][0] for n in numeric], " ".join(end for _, end in answers if end)
 
     def slider(name: str) -> dict[str, Any]:
         own, rows, ends = getattr(cell.parameters, name), {}, ["", ""]
-        turned = round if isinstance(own, int) else lambda value: float(f"{value:.3g}")
-        for value in sorted({own, *(turned(own * factor) for factor in _FACTORS)}):
+        for there in moves[name]:
+            value = getattr(there.parameters, name)
             try:
-                p = replace(cell.parameters, **{name: clean(study.Parameters, name, value)})
-                study.check(p)
-                rows[value] = row(p)
+                rows[value] = row(there)
             except Exception as error:  # where the parameters end, or the theory
                 ends[value > own] = ends[1] or f" The slider ends here: {error}"
         theory, texts, notes = map(list, zip(*rows.values(), strict=True))
@@ -80,9 +97,9 @@ def explore(
     return {
         "of": [*of],
         "places": places.tolist(),
-        "seed": " of seed 0" if cell.theory.sizes.get("seed", 1) > 1 else "",
-        "headlines": [headlines[n].statement for n in numeric],
-        "sliders": [slider(name) for name in parameters],
+        "seed": seed,
+        "headlines": [heads[n].statement for n in numeric],
+        "sliders": [*map(slider, moves)],
     }
 
 
@@ -90,9 +107,8 @@ def _curve(theory: xr.Dataset, name: str, spot: dict, x: np.ndarray) -> list[flo
     """Return a predicted curve at times of the board; its own are others where the learning rate is."""
     if name not in theory or "step" not in theory[name].dims:
         return []
-    time, _ = curves.abscissa(theory, {})
     values = curves.mean_of_known(curves.by_seed(theory[name].isel(spot, missing_dims="ignore")))
-    return numbers(np.interp(x, time, values, right=np.nan))
+    return numbers(np.interp(x, curves.abscissa(theory, {})[0], values, right=np.nan))
 
 
 def _answer(sentence: Sentence, cell: Grid) -> tuple[str, str]:

@@ -193,8 +193,7 @@ def theory_line(color=None, **overrides) -> dict:
     shade = INK if color is None else tuple(0.45 * channel for channel in to_rgb(color))
     if color is not None and np.dot((0.299, 0.587, 0.114), to_rgb(color)) < _DARK:
         shade = tuple(0.5 + 0.5 * channel for channel in to_rgb(color))
-    dashes = (0, (4, 2.2))
-    return {"color": shade, "linestyle": dashes, "linewidth": 1.5, "zorder": 4, **overrides}
+    return {"color": shade, "linestyle": (0, (4, 2.2)), "linewidth": 1.5, "zorder": 4} | overrides
 
 
 def simulation_line(color=None, **overrides) -> dict:

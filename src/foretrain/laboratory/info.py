@@ -133,12 +133,9 @@ def _brief(facts: Info, width: int) -> list[str]:
         lines += [text] if of[claim["id"]] in first else []
     numbers = ", ".join(" ".join(line.split()) for line in needs[1:])
     defaults = ", ".join(_option(name, rule) for name, rule in facts["parameters"].items())
-    for text in (
-        *(f"{line} {numbers}" for line in needs[:1]),
-        f"Parameters (default; -v: their meaning): {defaults}",
-    ):
-        lines += ["", fold(text, width)]
-    return lines
+    texts = [f"{line} {numbers}" for line in needs[:1]]
+    texts += [f"Parameters (default; -v: their meaning): {defaults}"]
+    return lines + [part for text in texts for part in ("", fold(text, width))]
 
 
 def _details(facts: Info, width: int) -> list[str]:

@@ -4,7 +4,7 @@ import itertools
 import math
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -53,8 +53,7 @@ def judged(
     claims: dict[str, list[Claim]] = {sentence.id: [] for sentence in study.sentences}
     problems: dict[str, Problem] = {}
     documents = document_values(study)
-    p = grid.parameters
-    here = {field.name: (getattr(p, field.name),) for field in fields(p)} | grid.axes
+    here = {name: (value,) for name, value in asdict(grid.parameters).items()} | grid.axes
     reads: dict[str, str] = {}
     done = 0
     for along, sentences in groups.items():

@@ -5,7 +5,7 @@ import importlib
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from threadpoolctl import threadpool_limits
 
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.engine.host import by_step
+from foretrain.figures.explore import moved
 from foretrain.laboratory.judge import Problem, any_run, guarded
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.author import words
 from foretrain.plans.data import refuse_changed
 from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import cells
+from foretrain.plans.parameters import cells, split_axes
 from foretrain.plans.plan import Plan, files, grid, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.results.folding import Layout, fold_all, padding
@@ -29,12 +30,15 @@ from foretrain.results.journal import Scan
 from foretrain.results.labels import annotate, labels, lengths
 from foretrain.vocabulary import VocabularyError, lookup, positions
 
-TheoryOf = Callable[[Study, Grid], xr.Dataset]
+TheoryOf = Callable[..., xr.Dataset]  # of a study and a cell, and whether sliders show it
 
 
 def theory_of(study: Study, cell: Grid, explored: bool = False) -> xr.Dataset:
     """The theory of one cell, or what sliders show of it, with a dim ``seed`` where it depends on what is drawn."""
     p = cell.parameters
+    if explored:  # a slider goes where the study may not
+        split_axes(study.Parameters, asdict(p))
+        study.check(p)
     step = study.stored_steps(p)
     if not step.size:  # of what is measured without labels of its own
         step = np.asarray(cell.simulation.coords.get("step", step))
@@ -109,24 +113,30 @@ def early_theory(plan: Plan, idle: bool) -> Iterator[TheoryOf]:
     """Predict a plan cell by cell in a thread, as long as the context lasts, where this process is idle.
 
     Yields what then takes the place of `theory_of`: asked first, it waits for the cell under way, which is the last. Whatever
-    raises ends the thread, and is met again by who asks for that cell.
+    raises is met again by who asks for that cell. What sliders show comes after the cells.
     """
-    known: dict[Any, xr.Dataset] = {}
+    known: dict[tuple[Any, bool], xr.Dataset] = {}
     ended = threading.Event()
 
     def predict() -> None:
         if idle:  # what writes the result takes a while to load
             importlib.import_module("zarr.storage")
         with contextlib.suppress(Exception, SystemExit), words(plan.study):
-            for cell in Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells():
+            whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed)
+            cells = [(cell, False) for cell in whole.cells()]
+            for moves in moved(plan.study, whole)[1].values():
+                cells += [(cell, True) for cell in moves]
+            for cell, explored in cells:
                 if ended.is_set():
                     return
-                known[cell.parameters] = theory_of(plan.study, cell)
+                with contextlib.suppress(Exception):
+                    known[cell.parameters, explored] = theory_of(plan.study, cell, explored)
 
-    def theory(study: Study, cell: Grid) -> xr.Dataset:
+    def theory(study: Study, cell: Grid, explored: bool = False) -> xr.Dataset:
         ended.set()
         thread.join()
-        return known[cell.parameters] if cell.parameters in known else theory_of(study, cell)
+        there = known.get((cell.parameters, explored))
+        return theory_of(study, cell, explored) if there is None else there
 
     thread = threading.Thread(target=predict, daemon=True)
     if not (idle and plan.study.trains and plan.study.predicts):

@@ -18,7 +18,7 @@ from foretrain.figures.explore import explore
 from foretrain.figures.links import links
 from foretrain.figures.live import live
 from foretrain.laboratory.judge import Problem, any_run, guarded, problem
-from foretrain.laboratory.labelled import theory_of, theory_over
+from foretrain.laboratory.labelled import TheoryOf, theory_of, theory_over
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan
@@ -48,6 +48,7 @@ def write_page(
     tell: Tell = silent,  # told which figure is drawn
     summary: Summary | None = None,  # by default the one in the folder
     ready: Callable[[], object] = lambda: None,  # waits until store and summary are in the folder
+    theory: TheoryOf = theory_of,  # predicts a cell
 ) -> Path:
     """Draw the figures of a result into ``figures/`` and write ``report.html``."""
     summary, target = summary or read_summary(folder), out or folder
@@ -68,7 +69,7 @@ def write_page(
     if runs is not None:
         numbers = guarded("curves", problems, lambda: live(runs) or {}, {})
     if numbers and runs is not None and plan is not None and plan.study.predicts:
-        predict = partial(theory_over, plan.study, silent, theory=partial(theory_of, explored=True))
+        predict = partial(theory_over, plan.study, silent, theory=partial(theory, explored=True))
         of_sliders = partial(explore, plan.study, predict, runs, numbers)
         numbers["explore"] = guarded("sliders", problems, of_sliders, {})
     shows = guarded("links", problems, lambda: links(drawn, summary.claims), {})
@@ -88,16 +89,16 @@ def write_page(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
     by_seed: dict[str, list[float]] = {}
-    theory, known = [folder / _THEORY], None
+    texts, known = [folder / _THEORY], None
     if plan is not None:
-        theory, known = _derived_in(plan), {sentence.id for sentence in plan.study.sentences}
+        texts, known = _derived_in(plan), {sentence.id for sentence in plan.study.sentences}
         if runs is not None:
             ids = {id for picture in shown for id in picture.shows}
             of_seeds = partial(per_seed, plan.study, runs, summary.claims, ids)
             by_seed = guarded("values of single seeds", problems, of_seeds, {})
         if target == folder:
             _keep_theory(target, plan)
-    make = partial(_derived, summary.study, theory, known, problems)
+    make = partial(_derived, summary.study, texts, known, problems)
     derived = guarded("pages of theory", problems, make, [])
     ready()
     fields = _fields(read_summary(folder), problems) | {"by_seed": by_seed}

@@ -70,8 +70,9 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         if now.phase == "starting" and now.total > now.stored and long:
             say(describe(now))
         parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
+        name = "Training" if now.trains else "Computing"
         if now.phase == "stopped":
-            parts = ["stopping, what is done is kept"]
+            name, parts = "Stopping, what is done is kept", []
         elif now.trains and not now.steps and now.phase == "running":
             first = f"first of {now.groups} programs" if now.groups > 1 else "program"
             parts.append(f"compiling the {first}")
@@ -81,17 +82,15 @@ def training(tell: Tell) -> Callable[[Progress], None]:
         left = ""
         if now.remaining_s is not None and now.phase == "running":
             left = f"{'at most ' * now.bound}{duration(round(max(now.remaining_s, now.compile_s or 0)))}"
-        done, name = now.stored + now.finished, "Training" if now.trains else "Computing"
-        tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))
+        tell(Stage(name, now.stored + now.finished, now.total, "runs", ", ".join(parts), left))
 
     return hear
 
 
 def sentence(stage: Stage, lasted_s: float) -> str:
     """A stage as a line of a log."""
-    text = f"{stage.name}: {_counted(stage)}" if stage.total else stage.name
-    text += f", {stage.note}" if stage.note else ""
-    return f"{text}, {_when(stage, lasted_s)}."
+    name = f"{stage.name}: {_counted(stage)}" if stage.total else stage.name
+    return f"{', '.join(filter(None, (name, stage.note, _when(stage, lasted_s))))}."
 
 
 def _counted(stage):

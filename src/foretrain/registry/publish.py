@@ -43,6 +43,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
     for record in records:
         known.setdefault(record.study, []).append(record)
     table = [line for record in records for line in lines(record)]
+    documents = sorted({line.document for line in table}, key=lambda name: (name == OWN, name))
     pictures = {study: _pictures(study, out) for study in known}
     cards = {study: _card(study, own[0].document) for study, own in known.items()}
     groups = questions()
@@ -56,9 +57,7 @@ def publish(records: Sequence[Record], out: Path) -> list[Path]:
             errata=_errata(table),
             questions={q: [name for name in names if name in known] for q, names in groups.items()},
             lines=table,
-            documents=sorted(
-                {line.document for line in table}, key=lambda name: (name == OWN, name)
-            ),
+            documents=documents,
             verdicts=VERDICTS,
             counts=lambda lines: counts([line.row for line in lines], 0),
             firsts={study: lines(own[0]) for study, own in known.items()},

@@ -5,8 +5,8 @@
   const data = JSON.parse(document.getElementById("curves-data").textContent);
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
   const sliders = data.explore?.sliders ?? [], inputs = box.querySelectorAll("[data-explore]"), axes = box.querySelectorAll("[data-axis]");
-  const chosen = { moved: null, variable: 0, place: data.axes.map(() => 0), seeds: true, theory: true, logx: false, logy: false };
   const find = (name) => box.querySelector(`[data-act="${name}"]`);
+  const chosen = { moved: null, variable: Number(find("variable")?.value ?? 0), place: data.axes.map(() => 0), seeds: true, theory: true, logx: false, logy: false };
   const plotArea = box.querySelector(".curves-plot");
   let plot = null;
 
@@ -40,7 +40,7 @@
       }
       const many = curve.seeds ? ", mean" : "";
       found.push({ name: `${name}${many}`, values: curve.mean, colour, kind: "mean", below: n < half });
-      const values = theoryOf(curve, n), there = slider ? `${data.explore.seed} at ${slider.name} ${slider.values[at]}` : "";
+      const values = theoryOf(curve, n), there = slider ? `${data.explore.seed} at ${slider.name} ${slider.values[at]}` : curve.of ?? "";
       if (chosen.theory && values) found.push({ name: `${name}, theory${there}`, values, colour, kind: "theory" });
     });
     return { x: cell.x, xlabel: cell.xlabel, ylabel: variable.label, series: found };

@@ -4,7 +4,7 @@ import base64
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,10 +143,9 @@ def verdicts(
     groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
     size, every = alike(rows(claims))
     ranked, place = by_rank(every), itertools.count()
-    shown = first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
-    proofs = first(
-        (section.claims, place, section.title) for place, section in enumerate(derived, 1)
-    )
+    # The first that names a sentence replaces all others that do.
+    shown = {id: (n, f.title) for n, f in [*enumerate(figures, 1)][::-1] for id in f.shows}
+    proofs = {id: (n, s.title) for n, s in [*enumerate(derived, 1)][::-1] for id in s.claims}
 
     def entry(row: Row) -> Entry:
         judged = groups[row.id].claims
@@ -169,15 +168,6 @@ def verdicts(
     )
 
 
-def first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:
-    """Id of each sentence to number and title of the first that names it."""
-    firsts: dict[str, tuple[int, Any]] = {}
-    for names, place, title in lists:
-        for name in names:
-            firsts.setdefault(name, (place, title))
-    return firsts
-
-
 def _claims(summary: Mapping, claims: Verdicts | None) -> dict:
     if summary.get("claims") is None:
         return {}
@@ -197,21 +187,19 @@ def curves(live: Mapping) -> dict:
 
 def picture(figure: PageFigure, claims: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
-    entries = claims.entries if claims else []
     svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", figure.svg, count=1)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
-    shown = [entry for entry in entries if entry.row.id in figure.shows]
+    shown = [e for e in (claims.entries if claims else ()) if e.row.id in figure.shows]
     return figure, base64.b64encode(svg.encode()).decode(), shown
 
 
 def _runs(summary: Mapping) -> dict:
     runs, codes = summary.get("runs") or {}, summary.get("codes") or {}
     ended = ", ".join(f"{amount} {outcome(name)}" for name, amount in runs.items() if amount)
-    several = [(code or "unknown", amount) for code, amount in codes.items()]
     parts = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
         "rows": [(outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()],
-        "codes": several if len(codes) > 1 else [],
+        "codes": [(code or "unknown", n) for code, n in codes.items()] if len(codes) > 1 else [],
         "history": list(summary.get("history") or ()),
         "failures": list(summary.get("failures") or ()),
     }
@@ -265,8 +253,7 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
 def _codes(codes: Mapping) -> str:
     if len(codes) == 1:
         return next(iter(codes)) or "unknown"
-    each = (f"{code or 'unknown'} ({count(n, 'run')})" for code, n in codes.items())
-    return ", ".join(each)
+    return ", ".join(f"{code or 'unknown'} ({count(n, 'run')})" for code, n in codes.items())
 
 
 def _data(data: Mapping) -> str:

@@ -11,10 +11,12 @@ from foretrain.theory import attention_ladder as theory
 SOURCE = "docs/studies/attention-ladder.md"
 COST = "30 s"
 REFERENCES = ("zhang2025",)
+EXPLORE = ("init_scale",)
 SEEDS = 40
 AXES = {"init_scale": (0.003, 0.01, 0.03), "heads": (8, 2)}
-LARGE = {"init_scale": (0.001, 0.003, 0.01, 0.03, 0.1), "heads": (8, 1, 2, 4)}
-PRESETS = {"paper": {**LARGE, "seeds": 50}}
+PRESETS = {
+    "paper": {"init_scale": (0.001, 0.003, 0.01, 0.03, 0.1), "heads": (8, 1, 2, 4), "seeds": 50}
+}
 VISIBLE = 10  # settling times that a level has to last to be seen
 # Of a head, to their numbers of dims.
 WEIGHTS = {"separate": {"value": 0, "keys": 1, "queries": 1}, "merged": {"value": 0, "matrices": 2}}
@@ -143,6 +145,11 @@ def predict(p, step, seed):
     waits = np.diff(np.nan_to_num(times, nan=horizon), append=horizon)
     level = np.where(waits > VISIBLE * settling, ladder[1:], np.nan)
     return {"drop_time": times, "learner": heads, "level": level}
+
+
+def explore(p, step, seed):
+    drops = (predict(p, step, seed)["drop_time"][:, None] <= step).sum(0)
+    return {"loss": theory.levels(eigenvalues(p), p.context)[drops]}
 
 
 def stair(c):

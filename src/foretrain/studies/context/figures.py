@@ -51,7 +51,7 @@ def losses(title, ending=""):
         label="Loss",
         xlim=lambda c: (
             0,
-            1.2 * max(learned_at(c[name].loss, 0.001) for name in NETWORKS.values()) or None,
+            1.2 * max(learned_at(c[n].loss, 0.001) for n in NETWORKS.values()) or None,
         ),
     )
 

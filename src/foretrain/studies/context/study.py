@@ -167,13 +167,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     """
     losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
     for number, changes in enumerate(NETWORKS.values()):
-        of_network = replace(p, **changes)
-        statistics = gather_statistics(data(of_network, seed))
-        reduction = find_reduction(statistics, approximate=True)
-        drawn = random_weights(network(of_network), of_network, seed)
-        start = reduced_dynamics.grown_start(drawn, reduction)
-        states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
-        losses.append(reduced_dynamics.loss(states, reduction))
+        statistics, reduction, loss = reduced(replace(p, **changes), step, seed)
+        losses.append(loss)
         solution = statistics.least_squares()
         weights[number, : len(solution)] = solution
         residuals.append(reduction.residual)
@@ -193,10 +188,16 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 
 def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    reduction = find_reduction(gather_statistics(data(p, seed)), approximate=True)
+    return {"loss": reduced(p, step, seed)[2]}
+
+
+def reduced(p, step, seed):
+    """Statistics of the examples, their reduction, and its loss from the start that a seed's weights have."""
+    statistics = gather_statistics(data(p, seed))
+    reduction = find_reduction(statistics, approximate=True)
     start = reduced_dynamics.grown_start(random_weights(network(p), p, seed), reduction)
     states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
-    return {"loss": reduced_dynamics.loss(states, reduction)}
+    return statistics, reduction, reduced_dynamics.loss(states, reduction)
 
 
 def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:

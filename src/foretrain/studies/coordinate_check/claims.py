@@ -24,9 +24,8 @@ def exponent(name):
 
 
 def layers_of_kind(c, kind):
-    return np.flatnonzero(
-        np.asarray(c.layer_kind).reshape(-1, c.layer_kind.sizes["layer"])[0] == kind
-    )
+    kinds = np.asarray(c.layer_kind).reshape(-1, c.layer_kind.sizes["layer"])[0]
+    return np.flatnonzero(kinds == kind)
 
 
 def layers_of(kind, name):
@@ -81,10 +80,6 @@ def rounding(c):
     return float(1.96 * gap / np.sqrt(12 * spread)) if spread > 0 else np.inf
 
 
-def too_coarse(c):
-    return "" if rounding(c) < NEAR_RATE / 2 else "the learning rates are too far apart"
-
-
 def power_claim(id, statement, quantity, name, half=lambda c: NEAR, **options):
     """Return the claim that a quantity has the power that is derived for `name`, within `half` of a cell to either side."""
     options = {
@@ -124,7 +119,7 @@ CLAIMS = [
         "rate",
         rank="detail",
         half=lambda c: max(NEAR_RATE - rounding(c), 0.0),
-        domain=too_coarse,
+        domain=lambda c: "the learning rates are too far apart" * (rounding(c) >= NEAR_RATE / 2),
         why="Its powers are -1 and 0; the half that divides them is narrower by what the grid's rounding may leave.",
     ),
 ]

@@ -99,13 +99,6 @@ def same_direction(c):
 ALONG = {"along": "training_size"}
 HEADLINE = {"rank": "headline", **ALONG}
 LEARNERS = {"among": "seeds that learn at one size at least", **ALONG}
-DECADE = {
-    "near": 0,
-    "inside": (-np.log10(2), np.log10(2)),
-    "rank": "headline",
-    "why": "Within a factor of two: 1 / lambda is when a part has fallen to 1/e, and to RQI .95 it may take two such times.",
-    "note": "log10 of measured over predicted steps, mean over training sizes.",
-}
 RANKS = {
     "near": 1,
     "inside": (0.5, np.inf),
@@ -165,7 +158,11 @@ CLAIMS = [
         lambda c: decades(c, "theory_step"),
         source=PAPER + "Fig. 5b",
         **LEARNERS,
-        **DECADE,
+        near=0,
+        inside=(-np.log10(2), np.log10(2)),
+        rank="headline",
+        why="Within a factor of two: 1 / lambda is when a part has fallen to 1/e, and to RQI .95 it may take two such times.",
+        note="log10 of measured over predicted steps, mean over training sizes.",
     ).and_corrected(
         "Adam on the effective loss takes as many steps from the same start as grokking does.",
         quantity=lambda c: decades(c, "adam_step")[unseen_seeds(c)],

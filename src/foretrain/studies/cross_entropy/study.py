@@ -1,16 +1,18 @@
 """Cross-entropy: signal and decay along training, probability and accuracy beside the loss, and what is slow but not stuck."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foretrain.study import Program, declare, default, figure, panel
+from foretrain.theory.factorization.factorization_flow import descent_curves
 from foretrain.theory.softmax_curve import descent
 from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on cross-entropy and softmax"
 COST = "15 s"
 REFERENCES = ("jermyn2022",)
+EXPLORE = ("init_scale",)
 SEEDS = 20
 AXES = {"rank": (2, 10), "target_scale": (1.0, 100.0)}
 PRESETS = {"paper": {"seeds": 20, "rank": (2, 10, 100), "steps": 12000, "observe_every": 40}}
@@ -80,6 +82,16 @@ def predict(p, step, seed):
     rate, steps = END / (step.size - 1) / SUBSTEPS, (step.size - 1) * SUBSTEPS
     path = descent(start.ravel(), rate, steps, int(target.argmax()), every=SUBSTEPS)
     return {"direct_probability": path}
+
+
+def explore(p, step, seed):
+    """The loss that descent of the squared error has from the same start; that of small logits is nearly the same."""
+    if p.target_scale >= LARGE_SCALE or p.optimizer != "sgd":
+        return {}
+    target, start = factorization.draw(p, seed)
+    rate = factorization.learning_rate(replace(p, loss_function="mse"))
+    loss = descent_curves(start, rate, np.arange(step[-1] + 1), target).loss[step]
+    return {"relative_loss": loss / np.sum((target.left @ target.right.T) ** 2)}
 
 
 OVER_STEPS = {"across": "target_scale", "x": "step", "scale": "semilogx", "theory": False}

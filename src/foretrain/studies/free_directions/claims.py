@@ -10,7 +10,6 @@ PAPER = {"source": SOURCE + ", section 3"}
 OURS = {"source": "docs/studies/free-directions.md"}
 ALL = {"near": 1, "inside": (0.97, 1)}
 NONE = {"near": 0, "inside": (0, 0)}
-FEW = "A fraction of networks; of a few in a hundred a neuron is on for too few examples to tell."
 DECADE = "A fraction of networks and scales. A factor of ten is of order eps: N_eff at a tenth and at ten times it are bounds."
 TENTH = (
     "No term s²/(s² + eps) falls by more than to a tenth in a decade of the scale: were fewer enough, N_eff at ten times the "
@@ -80,7 +79,7 @@ CLAIMS = [
         "exact Jacobian lacks in rank.",
         lambda c: fraction(counted(c, SOURCES[:3]), c.deficit),
         rank="headline",
-        why=FEW,
+        why="A fraction of networks; of a few in a hundred a neuron is on for too few examples to tell.",
         **ALL,
         **PAPER,
     ).and_corrected(

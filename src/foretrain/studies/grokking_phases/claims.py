@@ -52,11 +52,6 @@ def is_map(c, least=3):
     return all(len(rates) >= least and min(rates) > 0 for rates in map(c.values, RATES))
 
 
-def has_boundary(c):
-    """Return True where there are rates of three ratios at least, above zero: one swept rate is enough."""
-    return is_map(c, 1) and np.unique(log_ratio(c)).size > 2
-
-
 def agreement(groups, ends, known=True):
     """Return the share of the runs of a seed that end as most runs of other seeds in their group; ties count in part.
 
@@ -96,11 +91,6 @@ def head_start(c):
         return np.log10(c.theory.decoder_step) - np.log10(c.theory.rqi_step)
 
 
-def predicted_boundary(c):
-    """Return log10 of the ratio of rates at which representation and decoder take equally long, shape (seed,)."""
-    return log_ratio(c)[0, 0] - head_start(c).values[0, 0]
-
-
 def generalisation_steps(c):
     """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each."""
     good = reached_accuracies(c)[0] & learners(c)
@@ -123,10 +113,8 @@ def by_seed(predicted, measured, measure, fewest=1):
 def order_of_seeds(predictor, measured, which):
     """Return what each seed adds to the rank correlation over seeds, mean over cells, times the number of seeds.
 
-    Args:
-        predictor: Predictor of the order, (cell, seed), or anything that broadcasts to it.
-        measured: Steps, (cell, seed); nan where a run does not generalise.
-        which: Seeds that count, bool (seed,). Cells count in which all of these generalise.
+    The predictor of the order broadcasts to steps `measured`, (cell, seed), nan where a run does not generalise. Seeds in
+    `which`, bool, count, and cells in which all of these generalise.
     """
     predictor, measured = (x[:, which] for x in np.broadcast_arrays(predictor, measured))
     known = ~np.isnan(measured).any(1)
@@ -160,7 +148,8 @@ def boundary_gap(c):
     measured = measured_boundary(c)
     known = measured[learners(c).values & ~np.isnan(measured)]
     note = f"Measured at {known.mean():.2f} decades." if known.size else "No boundary in the map."
-    gap = predicted_boundary(c) - measured
+    # At that ratio of rates representation and decoder take equally long.
+    gap = log_ratio(c)[0, 0] - head_start(c).values[0, 0] - measured
     return PerSeed(np.where(learners(c), gap, np.nan), note)
 
 
@@ -279,7 +268,7 @@ CLAIMS = [
         why="Within a factor of two, as thresholds of accuracy and RQI are conventions; the map knows it to half a step.",
         unit="decades",
         note="Predicted over measured ratio of rates; no constant is fitted.",
-        where=has_boundary,
+        where=lambda c: is_map(c, 1) and np.unique(log_ratio(c)).size > 2,
         rank="headline",
         **LEARNERS,
     ),

@@ -6,10 +6,7 @@ from foretrain.training.routing_claims import AXES
 
 from .claims import accuracy
 
-ERRORS = {
-    f"{kind} routes": lambda c, kind=kind: 1 - accuracy(c, kind)
-    for kind in ("trained", "untrained")
-}
+ERRORS = {f"{k} routes": lambda c, k=k: 1 - accuracy(c, k) for k in ("trained", "untrained")}
 LOOK = {
     "theory": {"trained routes": lambda c: 1 - c.theory.least_squares_accuracy},
     "theory_label": "least squares",

@@ -20,6 +20,7 @@ from foretrain.training.routing_to_loss import ToLoss, inputs, program, start  #
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 6"
 COST = "35 s"
 REFERENCES = ("saxe2022", "jacot2018", "chizat2019")
+EXPLORE = ("init_scale",)
 SEEDS = 5
 AXES = {"init_scale": (0.05, 0.1, 0.2, 0.66, 1.12, 1.58, 2.04, 2.5)}
 _SCALES = (0.05, 0.1, 0.2, 0.4, 0.66, 1.12, 1.58, 2.04, 2.5, 3.5, 5.0)
@@ -89,27 +90,30 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     """Predict both losses, until the race has had time to learn all modes four times over; nan after that."""
+    race = explore(p, step, seed)["loss"]
+    known, lazy = np.isfinite(race), np.full((2, step.size), np.nan)
+    lazy[:, known] = kernel_of_seed(p, seed).errors(step[known], p.rate, p.init_scale)
+    return {
+        "race_loss": race,
+        "lazy_loss": lazy[0],
+        "lazy_untrained_error": lazy[1],
+        "lazy_limit": lazy_limit(p, seed),
+        "race_cosine": race_cosine(p, seed),
+    }
+
+
+def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Predict the loss by the race alone, without the kernel."""
     data, factors = items_task(p.level_weights), routing_factors(p.domains)
     modes = data.singular_values, data.variances
     slowest = max(
         half_time([equal_scheme(p.init_scale, factors, s / d)], s, d)
         for s, d in zip(*modes, strict=True)
     )
-    horizon = math.ceil(max(4 * slowest / p.rate, 400))
-    shown = step[step <= horizon]
-    loss, untrained = kernel_of_seed(p, seed).errors(shown, p.rate, p.init_scale)
+    shown = step[step <= math.ceil(max(4 * slowest / p.rate, 400))]
     gains = race_gains(p.init_scale, shown * p.rate, p.domains, *modes)
-    curves = {
-        "race_loss": race_loss(gains, *modes, data.unexplained_power),
-        "lazy_loss": loss,
-        "lazy_untrained_error": untrained,
-    }
-    rest = 0, step.size - shown.size
-    return {
-        **{name: np.pad(curve, rest, constant_values=np.nan) for name, curve in curves.items()},
-        "lazy_limit": lazy_limit(p, seed),
-        "race_cosine": race_cosine(p, seed),
-    }
+    loss = race_loss(gains, *modes, data.unexplained_power)
+    return {"loss": np.pad(loss, (0, step.size - shown.size), constant_values=np.nan)}
 
 
 def race_cosine(p: Parameters, seed: Seed) -> float:

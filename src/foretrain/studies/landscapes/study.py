@@ -89,6 +89,7 @@ HEAD = {"rank": "headline", "source": SOURCE}
 
 
 def free_exactly(c):
+    """Return the number of free directions at the cell's temperature, by the formula."""
     return float(landscape_of(c.p.landscape, c.p.c).dimension - 2 * c.theory.learning_coefficient)
 
 

@@ -65,9 +65,7 @@ def draw_components(grid):
     if "sparse" not in part.variants:
         return None
     ends = pairs(Cell(part), "sparse")
-    predicted, ended = (
-        abs(ends[name].where(~ends.within)).clip(FLOOR) for name in ("size", "product")
-    )
+    predicted, ended = (abs(ends[n].where(~ends.within)).clip(FLOOR) for n in ("size", "product"))
     figure, ax = panels(height=4.4)
     scales = part.values("init_scale")
     for place, (scale, colour) in enumerate(zip(scales, shades(len(scales)), strict=True)):

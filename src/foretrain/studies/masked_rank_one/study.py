@@ -31,6 +31,7 @@ PRESETS = {
 # Sparse masks have half as many output domains again as inputs; the outputs of an input are on average some number of these.
 DEGREES = (0.5, 4.0)
 LIMIT = 1e-32  # stands for the limit of small weights
+STAGE = [f"stage_{name}" for name in ("left", "right", "scale", "progress", "time")]
 FOLLOWED = 20  # seeds whose whole trajectory is held against the closed forms
 
 
@@ -127,15 +128,21 @@ def pair_ends(domains: int, init_scale: float, seed: Seed) -> dict[str, np.ndarr
     """
     trained, left, right, scale = draw(Parameters(domains=domains, mask="sparse"), seed)
     end = end_of_training((init_scale * left, init_scale * right, init_scale * scale), trained)
+    return {**pair_limits(domains, seed), "size": end.products}
+
+
+@lru_cache(maxsize=10_000)
+def pair_limits(domains: int, seed: Seed) -> dict[str, np.ndarray]:
+    """Predict of `pair_ends` what no scale of the start changes."""
+    trained, *start = draw(Parameters(domains=domains, mask="sparse"), seed)
     inputs, outputs = masks.components(trained)
     idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
     return {
         "trained": trained == 1,
         "within": (inputs[:, None] == outputs[None, :]) & ~idle,
         "idle": idle,
-        "size": end.products,
         "limit": np.where(idle, 0.0, across_scale(trained)),
-        "sign": np.outer(*component_signs((left, right, scale), trained)),
+        "sign": np.outer(*component_signs(start, trained)),
     }
 
 
@@ -143,20 +150,19 @@ def pair_ends(domains: int, init_scale: float, seed: Seed) -> dict[str, np.ndarr
 @np.errstate(over="ignore", invalid="ignore")
 def fit(cell: lab.Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
-    p, data = cell.parameters, cell.simulation
+    p, data = cell.parameters, cell.simulation[["solver_time", "progress", "shared_scale", *STAGE]]
     seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(flight.STAGES)
     scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
     draws = [draw(p, cell.seed(seed)) for seed in range(seeds)]
-    for seed, drawn in enumerate(draws[:FOLLOWED]):
-        trained, *start = drawn
+    for seed, (trained, *start) in enumerate(draws[:FOLLOWED]):
         early = escape.early_flow([p.init_scale * weights for weights in start], trained)
         run = data.isel(seed=seed)
         before = run["solver_time"].values <= run["stage_time"].values[flight.ESCAPE]
+        places = np.array([run["progress"].values, run["shared_scale"].values])
         for step in np.flatnonzero(before):
-            progress, now = float(run["progress"][step]), float(run["shared_scale"][step])
-            left, right, scale[seed, step] = escape.weights_at(early, progress, now)
+            left, right, scale[seed, step] = escape.weights_at(early, *places[:, step].tolist())
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):

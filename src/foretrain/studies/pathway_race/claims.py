@@ -26,6 +26,7 @@ def slowest_gain(times):
 
 
 def ends(times):
+    """Return the half-learning time of mode 1 at the smallest P over that at the largest."""
     return half(times).isel(paths=0) / half(times).isel(paths=-1)
 
 

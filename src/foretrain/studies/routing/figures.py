@@ -48,9 +48,7 @@ def _split_theory(name, c):
 
 
 def _sharing(**options):
-    quantities = {
-        words: lambda c, name=name: c.simulation[f"alike_{name}"] for name, words in _HALVES.items()
-    }
+    quantities = {w: lambda c, n=n: c.simulation[f"alike_{n}"] for n, w in _HALVES.items()}
     return panel(quantities, theory_label="closed form, wide random weights", **options)
 
 
@@ -100,9 +98,7 @@ def draw_task(grid):
 def draw_similarity(grid):
     cell, where = grid.first()
     pictures = {"networks": cell.simulation, "closed form": cell.theory}
-    pictures |= {
-        title: cell.variants[name] for name, title in _STARTS.items() if name in cell.variants
-    }
+    pictures |= {_STARTS[n]: cell.variants[n] for n in _STARTS if n in cell.variants}
     means = {title: data["similarity"].mean("seed").values for title, data in pictures.items()}
     means = {title: values for title, values in means.items() if np.isfinite(values).all()}
     columns = min(2, len(means))

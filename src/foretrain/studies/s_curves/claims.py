@@ -10,7 +10,7 @@ from foretrain.quantities.trajectory import curves
 from foretrain.study import DIVERGED, claim, crossing
 from foretrain.training.factorization import THREAD, components, learning_rate
 
-from .study import FLOW_SEEDS, follows
+from .study import FLOW, FLOW_SEEDS, follows
 
 FROM_START = {"source": "docs/theory/s-curves.md", "among": f"the first {FLOW_SEEDS} seeds"}
 
@@ -45,10 +45,9 @@ def gap_to_flow(c, shift=0):
 
 
 def start_gap(c):
-    pairs = {"flow_loss": "relative_loss", "flow_inside": "inside", "flow_outside": "outside"}
     gaps = [
         run_variable(c, own).isel(step=0) - first(c.theory.start, flow)
-        for flow, own in pairs.items()
+        for flow, own in FLOW.items()
     ]
     return xr.concat(gaps, "of")
 

@@ -43,10 +43,7 @@ FIGURES = {
         panel(
             {label: lambda c, name=name: below_full(c, name) for label, name in SPLIT.items()},
             across="rank",
-            theory={
-                label: lambda c, name=name: c.theory[f"flow_{name}"]
-                for label, name in SPLIT.items()
-            },
+            theory={label: lambda c, n=n: c.theory[f"flow_{n}"] for label, n in SPLIT.items()},
             theory_label="flow from their starts",
             label="Squared length",
             **EARLY,

@@ -15,6 +15,7 @@ from foretrain.training.factorization import components, draw, learning_rate, we
 SOURCE = "Jermyn & Shlegeris (2022), Multi-Component Learning and S-Curves, and its comments"
 COST = "90 s"
 REFERENCES = ("jermyn2022", "saxe2014")
+EXPLORE = ("init_scale", "target_scale")
 AXES = {
     "loss_function": ("mse", "cross_entropy"),
     "rank": (1, 2, 10, 100),
@@ -23,6 +24,7 @@ AXES = {
 PRESETS = {"paper": {"seeds": 100}}
 MODES = 10  # of the target, largest first, that are followed
 FLOW_SEEDS = 20  # those that figures draw
+FLOW = {"flow_loss": "relative_loss", "flow_inside": "inside", "flow_outside": "outside"}
 declare(decayed_loss="Squared error at which descent with weight decay ends.")
 declare(
     "step",
@@ -95,12 +97,17 @@ def predict(p, step, seed):
     Cross-entropy of small logits is the squared error over 2 n^2, which its learning rate gives back.
     """
     unknown = np.full(step.size, np.nan)
-    flow = {name: unknown for name in ("flow_loss", "flow_inside", "flow_outside")}
-    flow |= {"flow_half_step": np.full(MODES, np.nan)}
+    flow = dict.fromkeys(FLOW, unknown) | {"flow_half_step": np.full(MODES, np.nan)}
     if follows(p) and seed.number < FLOW_SEEDS:
         flow = _flow(replace(p, loss_function="mse"), tuple(step.tolist()), seed)
     ends = p.loss_function == "mse" and p.optimizer == "sgd_decay"
     return {**flow, "decayed_loss": np.asarray(end_of_decay(p, seed) if ends else np.nan)}
+
+
+def explore(p, step, seed):
+    """The curves of the flow under the names of those that are run."""
+    known = predict(p, step, seed)
+    return {run: known[name] for name, run in FLOW.items()}
 
 
 @lru_cache(maxsize=200)

@@ -132,11 +132,6 @@ def targets(c):
     return xr.DataArray(values, dims=("feature", "item"))
 
 
-def predicted_error(c) -> float:
-    """Return the error that the graph predicts for untrained routes, over that of answering zero: 2 at K = 1."""
-    return float(c.theory.converged_untrained_error.mean()) / zero_error(c.p)
-
-
 def unjoined_inputs(c):
     """Return the pairs of inputs that have no trained output in common, shape (M, M)."""
     return without_common_output(circulant(c.p.domains, c.p.trained_outputs))
@@ -263,7 +258,9 @@ CLAIMS = [
     ).and_corrected(
         "With one output per input and small weights, the error on untrained routes is that of unrelated signs of every mode.",
         quantity=lambda c: 1 + mean_answer(c, np.square),
-        **tolerance(predicted_error, 0.1),
+        **tolerance(
+            lambda c: float(c.theory.converged_untrained_error.mean()) / zero_error(c.p), 0.1
+        ),
         source=GRAPH,
         why="A tenth of the error of answering zero: answers whose power is within a tenth of that of the map. The few signs "
         "add no scatter: both of each are counted.",

@@ -50,9 +50,9 @@ def draw_pairs(grid):
     runs, theory, words = one_run(grid)
     counts = theory["component_count"].values
     several = np.flatnonzero(counts > 1) if (counts > 1).any() else np.array([0])
-    shown = sorted({several[len(several) // 2], several[-1], min(several[-1] + 1, len(counts) - 1)})
+    shown = {several[len(several) // 2], several[-1], min(several[-1] + 1, len(counts) - 1)}
     figure, axes = panels(1, len(shown), height=3.6, squeeze=False)
-    for ax, place in zip(axes[0], shown, strict=True):
+    for ax, place in zip(axes[0], sorted(shown), strict=True):
         run = runs.isel(trained_fraction=place)
         expected = theory["predicted_pair_error"].isel(trained_fraction=place)
         matrix(ax, run, expected, run["pair_error"], vmin=0, vmax=1.5)

@@ -88,6 +88,7 @@ def check(p: Parameters) -> None:
 
 
 def natural_strength(p: Parameters) -> float:
+    """Return N_h sigma_0^2, the unit of a_0."""
     return p.hidden_width * p.init_scale**2
 
 
@@ -195,26 +196,27 @@ def program(p: Parameters) -> lab.Program:
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
     """Predict a seed's loss and strengths from the start derived from its own initial weights; nothing is fitted."""
-    gated = own = exclusive_or.gated_strengths(start_weights(replace(p, network="gated"), seed))
-    if p.network == "relu":
-        own = exclusive_or.rectified_strengths(start_weights(p, seed))
-    starts = np.array([own, gated])
+    starts = np.array([strengths_at_start(q, seed) for q in (p, replace(p, network="gated"))])
     strengths = exclusive_or.descent(starts, p.learning_rate, p.steps, every=p.observe_every)
     decoupled = np.array([decoupled_strength(p) ** 2])
     return {
         "loss": exclusive_or.loss_of(strengths[:, 0]),
         "example_strength": strengths[:, 0],
-        "start_strength": own,
-        "gated_start_strength": gated,
+        "start_strength": starts[0],
+        "gated_start_strength": starts[1],
         "gated_loss": exclusive_or.loss_of(strengths[:, 1]),
         "closed_form_loss": exclusive_or.closed_form(decoupled, step * p.learning_rate)[:, 0],
         **candidates(decoupled_strength(p)),
     }
 
 
-def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def strengths_at_start(p: Parameters, seed: Seed) -> np.ndarray:
     of = exclusive_or.rectified_strengths if p.network == "relu" else exclusive_or.gated_strengths
-    start = of(start_weights(p, seed))
+    return of(start_weights(p, seed))
+
+
+def explore(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    start = strengths_at_start(p, seed)
     strengths = exclusive_or.descent(start, p.learning_rate, p.steps, every=p.observe_every)
     return {"loss": exclusive_or.loss_of(strengths), "example_strength": strengths}
 

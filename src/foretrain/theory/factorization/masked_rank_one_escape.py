@@ -83,7 +83,7 @@ def early_flow(start, trained_pairs) -> EarlyFlow:
 
 def squared_scale(early: EarlyFlow, progress: float) -> float:
     """F(S) = s^2 at S of the linearised flow; exponents are capped at 700, so that it stays finite."""
-    return early.start**2 + _increase(early, 0.0, progress)
+    return early.start**2 + _increase(early, 0.0)(progress)
 
 
 def early_weights(early: EarlyFlow, progress: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -218,13 +218,17 @@ def checked_start(start, trained_pairs):
     return trained, u, v, real("start[2]", scale)
 
 
-def _increase(early, origin, step):
-    """F(origin + step) - F(origin), without cancellation between like terms."""
-    exponent = 2 * early.singular_values * origin
-    change = 2 * early.singular_values * step
-    up = early.growing**2 * np.exp(exponent) * _expm1(change)
-    down = early.decaying**2 * np.exp(-exponent) * _expm1(-change)
-    return float(up.sum() + down.sum())
+def _increase(early, origin):
+    """F(origin + step) - F(origin) as a function of the step, without cancellation between like terms."""
+    rates = 2 * early.singular_values
+    growing = early.growing**2 * np.exp(rates * origin)
+    decaying = early.decaying**2 * np.exp(-(rates * origin))
+
+    def increase(step):
+        change = rates * step
+        return float((growing * _expm1(change)).sum() + (decaying * _expm1(-change)).sum())
+
+    return increase
 
 
 def _expm1(exponent):
@@ -274,10 +278,11 @@ def _farthest(early):
 
 def _time_ahead(early, progress):
     """Integral of dS/sqrt(F) from 0 to `progress`, for a flow that never turns."""
+    start, increase = early.start**2, _increase(early, 0.0)
 
     def piece(low, high):  # S = low + x^2 tames the root at a start with s = 0
         def integrand(x):
-            return 2 * x / math.sqrt(squared_scale(early, low + x**2))
+            return 2 * x / math.sqrt(start + increase(low + x**2))
 
         return quad(integrand, 0.0, math.sqrt(high - low), **_QUADRATURE)[0]
 
@@ -290,10 +295,11 @@ def _time_ahead(early, progress):
 
 def _time_from_turn(early, distance):
     """Integral of dS/sqrt(F) over a distance below the turning point, taken as the zero of F."""
+    increase = _increase(early, early.turning_point)
 
     def piece(near, far):  # S = turning_point - x^2 tames the root
         def integrand(x):
-            return 2 * x / math.sqrt(_increase(early, early.turning_point, -(x**2)))
+            return 2 * x / math.sqrt(increase(-(x**2)))
 
         return quad(integrand, math.sqrt(near), math.sqrt(far), **_QUADRATURE)[0]
 

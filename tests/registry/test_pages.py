@@ -52,13 +52,13 @@ def test_a_number_of_verdicts_seeds_or_runs_stands_before_its_reference(page):
 
 
 def test_a_verdict_beside_the_name_of_its_sentence_is_that_of_a_record():
-    said = {}
+    verdicts = {}
     for record in stored_records():
         for row in rows(record.claims):
-            said.setdefault(f"{record.study}/{row.id}", {})[record.size] = row.verdict
+            verdicts.setdefault(f"{record.study}/{row.id}", {})[record.size] = row.verdict
     for page in PAGES:
         for study, id, verdict in VERDICT.findall(page.read_text("utf-8")):
-            known = said.get(f"{study or page.stem}/{id}", {"default": verdict})
+            known = verdicts.get(f"{study or page.stem}/{id}", {"default": verdict})
             sizes = known if page.parent.name == "studies" else ["default"]
             assert verdict in [known[size] for size in sizes], f"{page.stem}: {id} {verdict}"
 

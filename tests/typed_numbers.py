@@ -10,7 +10,7 @@ value or an end of the interval of a verdict, and
 A number of verdicts stands before a reference on every page, one of seeds or runs on a study's page.
 
 A number that only happens to be equal (the document's, a parameter, derived, of other runs) is marked so:
-``.125<!-- elsewhere -->``. Tables are no prose: those of verdicts are rendered whole.
+``.125<!-- elsewhere -->``. Tables of verdicts are rendered whole; other tables and headings are read as prose.
 """
 
 import math
@@ -20,12 +20,10 @@ from collections.abc import Iterator, Sequence
 from foretrain.registry.record import Record
 from foretrain.registry.render import BLOCK
 
-# Code, mathematics, targets of links, tables and headings are no prose.
-_NO_PROSE = re.compile(
-    r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)]*\)|^\s*\|[^\n]*$|^#[^\n]*$", re.M | re.DOTALL
-)
+# Code, mathematics and targets of links are no prose.
+_NO_PROSE = re.compile(r"^```.*?^```|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)]*\)", re.M | re.DOTALL)
 _NUMBER = re.compile(
-    r"(?<![\w.^/])([-−]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)(%?)(?!\w|\.\d|[\d%]*<!-- )"
+    r"(?<![\w.^/])([-−]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+)?)((?:\s?%|\s?percent)?)(?!\w|\.\d|[\d%]*<!-- )"
 )
 _INTERVAL = re.compile(rf"{_NUMBER.pattern}\s+\({_NUMBER.pattern}\s+to\s+{_NUMBER.pattern}\)")
 _NAME = re.compile(r"`(?:([\w-]+)/)?([\w.-]+)`")
@@ -33,7 +31,7 @@ _COUNT = re.compile(rf"{_NUMBER.pattern}\s+(?:(?:more|other)\s+)?(?:seeds?|runs?
 _VERDICTS = re.compile(
     rf"{_NUMBER.pattern}\s+(?:(?:of\s+)?(?:verdicts|sentences|claims)\b|(?:hold|fail|are\s+inconclusive)s?\b(?!\s*\())"
 )
-_PERCENT = re.compile(rf"(?:{_NUMBER.pattern})(?<=%)(?!\s+intervals?\b)")
+_PERCENT = re.compile(rf"(?:{_NUMBER.pattern})(?<=[%t])(?!\s+intervals?\b)")
 _ROUND = 1 + 1e-9  # a value in the middle between two texts may be written as either
 
 
@@ -62,8 +60,9 @@ def counted(text: str, study: str) -> list[str]:
 
 
 def percentages(text: str) -> list[str]:
-    """Return each percentage that stands before no reference, but that of an interval."""
-    return [result[0] for result in _PERCENT.finditer(_prose(text))]
+    """Return each percentage outside of tables and headings that stands before no reference, but that of an interval."""
+    prose = re.sub(r"^\s*[|#][^\n]*$", " ", _prose(text), flags=re.M)
+    return [result[0] for result in _PERCENT.finditer(prose)]
 
 
 def _prose(text: str) -> str:

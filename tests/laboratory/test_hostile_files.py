@@ -33,7 +33,7 @@ HOW = {
     "large": lambda path: (path.touch(), os.truncate(path, 10**9)),
     "folder": lambda path: path.mkdir(),
 }
-MOST_MB, MOST_S = 500, 30
+MOST_MB, MOST_S = 500, 120
 
 
 @pytest.fixture(scope="module")

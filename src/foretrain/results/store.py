@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import uuid
+import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -275,7 +276,9 @@ def _damage(folder, array: ArrayNode) -> str:
 
 
 def _open(store) -> xr.DataTree:
-    tree = xr.open_datatree(store, engine="zarr", zarr_format=3, consolidated=False, chunks=None)
+    with warnings.catch_warnings(action="ignore"):  # in which names of files stand as they are
+        how = {"engine": "zarr", "zarr_format": 3, "consolidated": False, "chunks": None}
+        tree = xr.open_datatree(store, **how)
     labels = tree.attrs.get(_LABELS, {})
     for name in (_SEAL, _ROOT_SEAL, _LABELS):
         tree.attrs.pop(name, None)

@@ -1,7 +1,4 @@
-"""The claim of every study of routing networks that the mask alone decides which routes are trained, and a domain.
-
-The domain is that of the closed form for wide random weights.
-"""
+"""The claim of all studies of routing networks: the mask alone decides which routes are trained; the closed form's domain."""
 
 from __future__ import annotations
 
@@ -52,23 +49,26 @@ def mask_gap(c):
     return np.maximum(np.maximum(routes, means_gap(c, drawn)), c.gradient_gap)
 
 
-def closed_form_within(most: Callable) -> Callable:
-    """Return the domain in which the closed form errs by at most `most(c)` of the part that single domains keep.
+def closed_form_error(c) -> tuple[float, float]:
+    """Return by how much of what single domains keep the closed form errs, and lambda_1, the largest pace of a part of them.
 
     In layers of finite width vectors overlap by 1/sqrt(N_h), which moves the pole of a mode by half of that. What a part keeps
     goes as (1 - lambda)^-2 of its distance from the pole, so that on average it keeps 3/(4 N_h (1 - lambda_1)^2) more.
     """
+    masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
+    paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
+    pace = min(max(max(pace, default=0.0) for pace in paces), 1.0)
+    return 0.75 / c.p.hidden_width / max(1 - pace, 1e-9) ** 2, pace
+
+
+def closed_form_within(most: Callable) -> Callable:
+    """Return the domain in which the closed form errs by at most `most(c)`."""
 
     def outside(c) -> str:
-        # lambda_1, the largest pace of a part of the domains over that of their mean, of all seeds; 0 for one domain.
-        masks = [mask(c.p, c.seed(number)) for number in range(c.seeds)]
-        paces = (np.linalg.svd(pairs / pairs.sum(1).max(), compute_uv=False)[1:] for pairs in masks)
-        pace, bound = min(max(max(pace, default=0.0) for pace in paces), 1.0), most(c)
-        error = 0.75 / c.p.hidden_width / max(1 - pace, 1e-9) ** 2
-        if error <= bound:
-            return ""
+        (error, pace), bound = closed_form_error(c), most(c)
         off = "more than 100%" if error > 1 else f"{error:.0%}"
-        return f"at lambda_1 = {pace:.2f} of the mask and this width the closed form is wrong by {off}, above {bound:.0%}"
+        line = f"at lambda_1 = {pace:.2f} of the mask and this width the closed form is wrong by {off}, above {bound:.0%}"
+        return line if error > bound else ""
 
     return outside
 

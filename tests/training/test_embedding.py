@@ -13,18 +13,24 @@ from foretrain.errors import ArgumentError
 from foretrain.networks import embedding as network
 from foretrain.plans.define import define
 from foretrain.streams import Seed
+from foretrain.studies.parallelograms.study import Parameters
 from foretrain.theory.grokking import parallelograms
 from foretrain.training import embedding as toy
 from foretrain.training.phases import PHASES, ends
 
 SINGLE = replace(SMALL, precision="float32")
-FIG_2 = {"objective": "classification", "activation": "leaky_relu", "init_law": "normal"}
+FIG_2 = Parameters(**vars(SMALL), activation="leaky_relu", init_law="normal")
 CASES = {
     "regression": SMALL,
     "classification": replace(SMALL, objective="classification"),
     "two dimensions": replace(SMALL, embedding_dim=2, parallelogram_tolerance=0.4),
     "modulo": replace(
-        SMALL, operation="cyclic", symbols=7, training_size=15, embedding_dim=2, **FIG_2
+        FIG_2,
+        operation="cyclic",
+        symbols=7,
+        training_size=15,
+        embedding_dim=2,
+        objective="classification",
     ),
     "matrices": replace(
         SMALL,

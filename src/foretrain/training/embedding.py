@@ -9,7 +9,7 @@ import numpy as np
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error, finite_array
 from foretrain.networks.drawn import check_drawn
-from foretrain.networks.embedding import ACTIVATIONS, Decoder, decoder_shapes, draw_decoder
+from foretrain.networks.embedding import Decoder, decoder_shapes, draw_decoder
 from foretrain.plans.parameters import choice, default, parameter, size
 from foretrain.streams import Seed, generator, key
 from foretrain.tasks.array_files import read_npz
@@ -49,6 +49,8 @@ declare(
 class Toy(phases.TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
+    init_law, activation = "uniform", "tanh"  # a study may make parameters of them
+
     symbols: int = size(10, "number of symbols", 1000, minimum=2, symbol="p")
     operation: str = choice(
         "integers without a modulus, or a group with that many elements", OPERATIONS
@@ -60,13 +62,8 @@ class Toy(phases.TwoRates):
         1, "dimension of an embedding; side of the matrix if ordered", 1000, symbol="d"
     )
     init_scale: float = parameter(
-        1.0, "scale of the embeddings' start", symbol="s", minimum=0, maximum=1e6
+        1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
     )
-    init_law: str = choice(
-        "embeddings start uniformly in (-s/2, s/2), or normally with standard deviation s",
-        ("uniform", "normal"),
-    )
-    activation: str = choice("units of the decoder's hidden layers", ACTIVATIONS)
     training_size: int = parameter(45, "number of training samples", minimum=1)
     objective: str = choice(
         "squared error to a random target of each label, or cross-entropy of the labels",

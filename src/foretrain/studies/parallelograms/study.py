@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from foretrain.study import default
+from foretrain.networks.embedding import ACTIVATIONS
+from foretrain.study import choice, default
 from foretrain.training.embedding import Toy, check, inputs, labels, program, reads, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 2, 3, 10-12"
@@ -29,6 +30,11 @@ class Parameters(Toy):
     """Parameters of the toy model; runs take a fixed number of steps."""
 
     operation: str = default("addition", sweepable=False)
+    init_law: str = choice(
+        "embeddings start uniformly in (-s/2, s/2), or normally with standard deviation s",
+        ("uniform", "normal"),
+    )
+    activation: str = choice("units of the decoder's hidden layers", ACTIVATIONS)
     steps: int = default(5000)
     observe_every: int = default(500)
     stop: str = default("never")

@@ -31,6 +31,7 @@ def build(
     untold_learn=False,
     flow=1.0,
     lambda_3=3.0,
+    over="embedding_learning_rate",
 ):
     """Representation and decoder take what theory says, one after the other; a run that fits first memorises.
 
@@ -38,7 +39,7 @@ def build(
     decades; `slower`: Factor of the step of validation; `inverted`: Cells that should be sooner are later; `rqi`: Of
     all runs; None follows from the phase; `untold_learn`: Training sets that do not tell enough generalise, too;
     `flow`: Predicted time of the representation, relative to the real one; `lambda_3`: Stored rate; None is that
-    which tells the step of validation exactly.
+    which tells the step of validation exactly; `over`: The parameter that the second axis is said to be.
     """
     random = np.random.default_rng(0)
     d, e = map(np.array, AXES.values())
@@ -82,9 +83,11 @@ def build(
         "validation_step": flow * representation + decoder,
     }
     networks = {"": simulation, "theory": theory}
-    return grid(STUDY.Parameters(), AXES, SEEDS, networks, step=np.array([0]))
+    axes = dict(zip((next(iter(AXES)), over), AXES.values(), strict=True))
+    return grid(STUDY.Parameters(), axes, SEEDS, networks, step=np.array([0]))
 
 
+DECAYS = {"over": "decoder_decay"}
 KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
 
 
@@ -101,8 +104,12 @@ def test_every_sentence_can_hold_and_fail():
         "delay-order": {"inverted": True},
         "better-than-rate": {"lambda_3": None},
         "decoder-counts": {"lambda_3": None},
+        "four-phases": DECAYS | {"phases": "ratio"},
+        "outcome": DECAYS | {"phases": "seed"},
+        "share": DECAYS | {"shift": 3.0},
     }
     exceptions = {id: {"phases": "ratio"} for id in ("one-seed", "one-dimensional")}
+    exceptions |= dict.fromkeys(("four-phases", "outcome", "share"), DECAYS)
     check("grokking-phases", build, spoilt, exceptions)
 
 
@@ -145,7 +152,7 @@ def test_a_set_without_the_only_samples_of_two_labels_does_not_tell_enough(missi
     training = ~np.isin(np.arange(55), out)
     ideal = parallelograms.predicted_accuracy(task, training, parallelograms.ideal(task, training))
     data = xr.Dataset({"ideal_accuracy": ((), ideal)})
-    assert bool(claims.tells_enough(Cell(Grid(p, simulation=data)))) is enough
+    assert bool(study.tells_enough(Cell(Grid(p, simulation=data)))) is enough
 
 
 def test_causes_and_boundary_of_a_made_up_map():
@@ -180,10 +187,7 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
 
 
 def test_a_map_over_another_axis_than_both_rates_is_drawn_with_its_boundaries():
-    whole, other = build(), {"embedding_learning_rate": "decoder_decay"}
-    axes = {other.get(name, name): values for name, values in AXES.items()}
-    data = {name: getattr(whole, name).rename(other) for name in ("simulation", "theory")}
-    picture = drawings(STUDY, dataclasses.replace(whole, axes=axes, **data))["phases"]
+    picture = drawings(STUDY, build(**DECAYS))["phases"]
     assert "a line for each seed" in picture.caption
 
 

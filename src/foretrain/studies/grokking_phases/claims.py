@@ -166,6 +166,11 @@ def outcomes(c):
     return xr.where(first, 0, np.maximum(confused, 1)), np.maximum(c.phase - 1, 0)
 
 
+def four_phases(c):
+    seen = (c.phase == xr.DataArray(range(len(PHASES)), dims="code")).any(KNOBS)
+    return seen.all("code").where(learners(c))
+
+
 def share_gap(c):
     predicted, measured = ((x == 0).mean(KNOBS) for x in outcomes(c))
     shares = (f"{name} {float((c.phase == code).mean()):.2f}" for code, name in enumerate(PHASES))
@@ -350,7 +355,7 @@ CLAIMS = [
     claim(
         "four-phases",
         "A map of rate and decay of the decoder has all four phases.",
-        lambda c: (c.phase == xr.DataArray(range(4), dims="code")).any(KNOBS).all("code"),
+        four_phases,
         source=PAPER + "section 4.1 (i)",
         near=1,
         inside=MOST,

@@ -18,16 +18,11 @@ INPUTS, TARGETS = TASK.inputs[0], TASK.targets[0]
 M, WIDTH = 4, 9
 
 
-def _random(paths, *, shared_encoders=False, seed=0):
-    size = len(INPUTS), len(TARGETS)
-    random = np.random.default_rng(seed)
-    return random_modules(random, M, paths, WIDTH, *size, shared_encoders=shared_encoders)
-
-
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("paths", [1, 4, 16])
 def test_outputs_are_the_products_along_each_route(x64, paths, shared):
-    modules = _random(paths, shared_encoders=shared)
+    size, random = (len(INPUTS), len(TARGETS)), np.random.default_rng(0)
+    modules = random_modules(random, M, paths, WIDTH, *size, shared_encoders=shared)
     result = np.asarray(outputs(modules, INPUTS))
     count, size = groups(M, paths)
     for j, i in np.ndindex(M, M):

@@ -19,19 +19,13 @@ from foretrain.training import embedding as toy
 from foretrain.training.phases import PHASES, ends
 
 SINGLE = replace(SMALL, precision="float32")
-FIG_2 = Parameters(**vars(SMALL), activation="leaky_relu", init_law="normal")
+FIG_2 = {"objective": "classification", "activation": "leaky_relu", "init_law": "normal"}
+MODULO = {"operation": "cyclic", "symbols": 7, "training_size": 15, "embedding_dim": 2}
 CASES = {
     "regression": SMALL,
     "classification": replace(SMALL, objective="classification"),
     "two dimensions": replace(SMALL, embedding_dim=2, parallelogram_tolerance=0.4),
-    "modulo": replace(
-        FIG_2,
-        operation="cyclic",
-        symbols=7,
-        training_size=15,
-        embedding_dim=2,
-        objective="classification",
-    ),
+    "modulo": Parameters(**vars(SMALL) | FIG_2 | MODULO),
     "matrices": replace(
         SMALL,
         operation="symmetric",

@@ -83,11 +83,6 @@ class _Target:
         self.lengths = {dim: np.zeros(self.places, np.int64) for dim in sorted(dims)}
 
 
-def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dataset:
-    """Gather the runs of a folder's journal into one dataset; see `fold_all`."""
-    return fold_all(folder, {"": layout}, memory=memory)[""]
-
-
 def fold_all(
     folder: Path,
     layouts: dict[str, Layout],  # name to which runs make a dataset, and where they stand

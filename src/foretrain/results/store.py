@@ -51,16 +51,12 @@ def attributes(
     }
 
 
-def write_tree(folder: Path, tree: xr.DataTree) -> Path:
-    """Write a tree as ``results.zarr`` of a folder of results and return its path, see `begin_tree`."""
-    return begin_tree(folder, tree)()
-
-
 def begin_tree(folder: Path, tree: xr.DataTree) -> Callable[[], Path]:
-    """Build the store of a tree beside the old one; the function returned makes it durable and puts it in the old one's place.
+    """Build the store of a tree, ``results.zarr`` of a folder, beside the old one; the function returned puts it in its place.
 
-    Groups hold variables of numbers, booleans and strings, attributes what JSON knows. That function waits for the disk, and
-    may be called in another thread. Both raise `FolderError` where the disk is full or refuses it; an older store stays.
+    Groups hold variables of numbers, booleans and strings, attributes what JSON knows. The function waits for the disk, and
+    returns the path; it may run in another thread. Both raise `FolderError` where the disk is full or refuses it: an older
+    store stays.
 
     Cost: about 10 ms per variable, and the compression of the values (some 300 MB/s).
     """

@@ -122,8 +122,12 @@ def predict(
         raise argument_error("init_law", rule, "is decoupled", repair)
     if unequal and not decoupled:
         raise argument_error("init_law", "be decoupled where edges start unequal", f"is {init_law}")
-    graph = _graph(graph)
-    data = _data(data, graph)
+    if not isinstance(graph, Graph):
+        graph = graph_from_dict(graph) if isinstance(graph, Mapping) else read_graph(graph)
+    if not isinstance(data, GatedData):
+        data = load_gated_data(data, graph)
+    elif data.graph != graph:
+        raise argument_error("data", "be made for `graph`", "is made for another graph")
     statistics = gather_statistics(data)
     check_size(statistics)
     reduction = find_reduction(statistics, approximate=True)
@@ -202,20 +206,6 @@ def _all(candidates: Mapping[str, tuple[Any, Any]], options: Mapping[str, Any]) 
         except ReductionError as error:
             raise ReductionError(f"Candidate `{label}`: {error}") from None
     return predictions
-
-
-def _graph(graph: Graph | Mapping | str | PathLike) -> Graph:
-    if isinstance(graph, Graph):
-        return graph
-    return graph_from_dict(graph) if isinstance(graph, Mapping) else read_graph(graph)
-
-
-def _data(data: GatedData | str | PathLike, graph: Graph) -> GatedData:
-    if isinstance(data, GatedData):
-        if data.graph != graph:
-            raise argument_error("data", "be made for `graph`", "is made for another graph")
-        return data
-    return load_gated_data(data, graph)
 
 
 def _no_reduction(data: GatedData, reduction: Reduction) -> ReductionError:

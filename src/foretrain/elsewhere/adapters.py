@@ -19,6 +19,7 @@ from foretrain.degeneracy.function import Function, function_of
 from foretrain.degeneracy.network import Network, Section, dense, network_of, perceptron
 from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
 from foretrain.errors import ArgumentError, StoreError, argument_error, path_argument
+from foretrain.lazy import eqx, jax, jnp
 from foretrain.tasks.array_files import read_npz
 
 PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
@@ -55,9 +56,6 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
     Raises:
         ArgumentError: It is another module, or a layer gives no vector.
     """
-    import equinox as eqx
-    import jax
-
     if isinstance(model, eqx.nn.MLP):
         inner, last = eqx.nn.Lambda(model.activation), eqx.nn.Lambda(model.final_activation)
         chain = [step for layer in model.layers for step in (layer, inner)]
@@ -88,9 +86,6 @@ def chain_of_equinox(model: Any, inputs: int) -> Network:
 
 def _name(layer) -> str | None:
     """Return the name of a layer that is a nonlinearity, `identity` for one that does nothing, None for other layers."""
-    import equinox as eqx
-    import jax.numpy as jnp
-
     if isinstance(layer, eqx.nn.Identity | eqx.nn.Dropout):
         return "identity"
     if not isinstance(layer, eqx.nn.Lambda):
@@ -101,7 +96,6 @@ def _name(layer) -> str | None:
 
 def _own(layer):
     """Return any module as a section of its own, and its leaves by their place in it."""
-    import equinox as eqx
     from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
 
     params, rest = eqx.partition(eqx.nn.inference_mode(layer), eqx.is_inexact_array)
@@ -115,8 +109,6 @@ def _own(layer):
 
 
 def _flat(model):
-    import equinox as eqx
-
     if not isinstance(model, eqx.nn.Sequential):
         return [model]
     return [layer for child in model.layers for layer in _flat(child)]
@@ -254,7 +246,6 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _safetensors(path):
-    import jax.numpy as jnp
     from safetensors import SafetensorError, deserialize
 
     try:
@@ -288,9 +279,6 @@ def of_equinox(module: Any, x: Any) -> Function:
     Raises:
         ArgumentError: As `Function.check`.
     """
-    import equinox as eqx
-    import jax
-
     if not callable(module):
         raise argument_error("model", "be an Equinox module", f"is {type(module).__name__}")
     params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
@@ -310,8 +298,6 @@ def check_collections(name: str, weights: Any) -> None:
     Raises:
         ArgumentError: They hold a collection beside ``params``, or a variable of `flax.nnx` other than a `Param`.
     """
-    import jax
-
     nnx, others = sys.modules.get("flax.nnx"), set()
     if isinstance(weights, Mapping) and "params" in weights:
         others = {str(key) for key in weights} - {"params"}

@@ -29,6 +29,7 @@ from foretrain.degeneracy.function import Function
 from foretrain.degeneracy.noise_scale import SCALES
 from foretrain.degeneracy.sampled.posterior import flattened
 from foretrain.errors import TooLarge, argument_error
+from foretrain.lazy import jax, jnp
 from foretrain.words import memory
 
 ROOM = 2**29  # bytes that a block of examples may take
@@ -107,8 +108,6 @@ def costs_of(
 
     `function` and x are checked, and the smallest noise scale that matters is that of `SCALES` times `eps`.
     """
-    import jax
-
     network = function.network
     of: Any = (network, function.rows(x)) if network else (function.apply, x, function.params)
     try:
@@ -165,8 +164,6 @@ def quadrature(
 
     Cost: probes x steps products with J and its transpose, each some three gradients, and memory for `steps` vectors.
     """
-    import jax
-
     flat = np.asarray(flattened(params), np.float64)
     with jax.enable_x64(True):
         params = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, "float64"), params)
@@ -214,7 +211,6 @@ def slope_shift(
 
     Cost: up to 200 products with J and its transpose, by conjugate gradients.
     """
-    import jax
     from jax.flatten_util import ravel_pytree
     from scipy.sparse.linalg import LinearOperator, cg
 
@@ -238,8 +234,6 @@ def slope_shift(
 @lru_cache(maxsize=64)
 def _compiled(apply, loss):
     """Jitted product v -> J^T J v of some examples, rows of J as the loss weighs them."""
-    import jax
-    import jax.numpy as jnp
     from jax.flatten_util import ravel_pytree
 
     def outputs(params, x):

@@ -29,10 +29,6 @@ class ArgumentError(ForetrainError, ValueError):
 
     argument: str = ""
 
-    def as_option(self, option: str) -> str:
-        """Return the message with the name of an option of the command line in place of the argument's."""
-        return str(self).replace(f"`{self.argument}`", f"`{option}`", 1)
-
 
 class FolderError(ForetrainError, OSError):
     """A results folder cannot be used: it is locked, unwritable, or holds something else."""

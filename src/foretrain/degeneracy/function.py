@@ -52,14 +52,12 @@ class Function:
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self):
-        from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
-        pairs, tree = tree_flatten_with_path(self.params)
+        pairs, tree = jax.tree.flatten_with_path(self.params)
         if not pairs:
             raise argument_error("params", "hold at least one array", "holds none")
-        names = tuple(keystr(path, simple=True, separator=".") for path, _ in pairs)
+        names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs)
         leaves = [_float(name, leaf) for name, (_, leaf) in zip(names, pairs, strict=True)]
-        object.__setattr__(self, "params", tree_unflatten(tree, leaves))
+        object.__setattr__(self, "params", jax.tree.unflatten(tree, leaves))
         object.__setattr__(self, "names", names)
 
     @cached_property

@@ -96,14 +96,12 @@ def _name(layer) -> str | None:
 
 def _own(layer):
     """Return any module as a section of its own, and its leaves by their place in it."""
-    from jax.tree_util import keystr, tree_flatten_with_path, tree_unflatten
-
     params, rest = eqx.partition(eqx.nn.inference_mode(layer), eqx.is_inexact_array)
-    pairs, tree = tree_flatten_with_path(params)
-    names = [keystr(path, simple=True, separator=".") for path, _ in pairs]
+    pairs, tree = jax.tree.flatten_with_path(params)
+    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in pairs]
 
     def apply(params, f):
-        return eqx.combine(tree_unflatten(tree, [params[name] for name in names]), rest)(f)
+        return eqx.combine(jax.tree.unflatten(tree, [params[name] for name in names]), rest)(f)
 
     return Section(apply), dict(zip(names, (leaf for _, leaf in pairs), strict=True))
 

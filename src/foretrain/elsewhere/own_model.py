@@ -290,12 +290,12 @@ def _evaluation(model, x) -> tuple[str, ...]:
         if not (off or still) and acts_otherwise(model, x):
             off.append("by no layer that is known")
     elif "equinox" in sys.modules and isinstance(model, eqx.Module):
-        from jax.tree_util import keystr, tree_leaves_with_path
-
         kind = eqx.nn.Dropout
-        nodes = tree_leaves_with_path(model, is_leaf=lambda node: isinstance(node, kind))
+        nodes = jax.tree.leaves_with_path(model, is_leaf=lambda node: isinstance(node, kind))
         dropouts = [(path, node) for path, node in nodes if isinstance(node, kind) and node.p]
-        off = [keystr(path, simple=True, separator=".") or "it" for path, _ in dropouts]
+        off = [
+            jax.tree_util.keystr(path, simple=True, separator=".") or "it" for path, _ in dropouts
+        ]
     parts = [f"dropout is off ({', '.join(off)})"] * bool(off)
     parts += [f"normalisation has its stored moments, no batch's ({', '.join(still)})"] * bool(
         still

@@ -293,7 +293,9 @@ def _dataset(target):
     if "step" in dataset.dims:
         coords["step"] = ("step", step)
     for name, values in layout.axes.items():
-        coords[name] = (name, _axis(values))
+        array = np.array(values)
+        text = array.dtype.kind == "U"
+        coords[name] = (name, array.astype(np.dtypes.StringDType()) if text else array)
     if layout.coordinates is not None:
         known = {str(dim): length for dim, length in dataset.sizes.items()}
         coords |= labels(layout.axes, layout.coordinates, step, known)
@@ -303,8 +305,3 @@ def _dataset(target):
         planned = np.searchsorted(step, planned, "right").reshape(shape[:-1])
         reached["step"] = np.maximum(reached["step"], planned)  # a last stride ends behind them
     return annotate(dataset.assign_coords(coords | lengths(layout.axes, reached)))
-
-
-def _axis(values):
-    array = np.array(values)
-    return array.astype(np.dtypes.StringDType()) if array.dtype.kind == "U" else array

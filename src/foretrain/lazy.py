@@ -22,6 +22,7 @@ class _Deferred:
 
 # For modules that are imported where nothing is computed yet: claims are listed ten times faster without xarray.
 if TYPE_CHECKING:
+    import distributed.comm.addressing
     import equinox as eqx
     import jax
     import jax.numpy as jnp
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 else:
     jax, jnp, special = map(_Deferred, ("jax", "jax.numpy", "scipy.special"))
     eqx, pd, xr = map(_Deferred, ("equinox", "pandas", "xarray"))
+    distributed = _Deferred("distributed")
 
 
 def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

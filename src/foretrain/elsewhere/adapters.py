@@ -240,7 +240,14 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
         raise argument_error("model", rule, f"is {path.name}")
     if not path.is_file():
         raise argument_error("model", "be a file", f"{path} is not there")
-    return _safetensors(path) if ending == ".safetensors" else _npz(path)
+    if ending == ".safetensors":
+        return _safetensors(path)
+    try:
+        return read_npz(path)
+    except StoreError as error:
+        rule, got = "be a whole .npz file of arrays alone", str(error)
+        repair = _CONVERT if "pickled" in got else ""
+        raise argument_error("model", rule, got.rstrip("."), repair) from None
 
 
 def _safetensors(path):
@@ -260,15 +267,6 @@ def _safetensors(path):
         array = np.frombuffer(tensor["data"], kinds[tensor["dtype"]]).reshape(tensor["shape"])
         arrays[name] = array.astype(np.float32) if tensor["dtype"] in ("F16", "BF16") else array
     return arrays
-
-
-def _npz(path):
-    try:
-        return read_npz(path)
-    except StoreError as error:
-        rule, got = "be a whole .npz file of arrays alone", str(error)
-        repair = _CONVERT if "pickled" in got else ""
-        raise argument_error("model", rule, got.rstrip("."), repair) from None
 
 
 def of_equinox(module: Any, x: Any) -> Function:

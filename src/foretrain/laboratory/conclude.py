@@ -59,7 +59,10 @@ def conclude(
     journal = scan(folder)
     whole = labelled(folder, plan, problems, journal, tell=tell, theory=theory)
     _refuse_to_lose(folder, whole)
-    _protect(whole)
+    # A sentence that changes what was run or predicted must not change what the next one sees.
+    for data in (whole.simulation, *whole.variants.values(), whole.theory, whole.fits):
+        for variable in data.data_vars.values():
+            variable.values.flags.writeable = False
     for name in altered(folder):
         anew = "" if name == MANIFEST else ", and was made anew"
         home.note(folder, f"{name} was not as foretrain had written it{anew}.")
@@ -106,13 +109,6 @@ def _refuse_to_lose(folder: Path, whole: Grid) -> None:
 
 def _done(networks: Iterable[xr.Dataset]) -> int:
     return sum(int((data["outcome"] != MISSING).sum()) for data in networks if "outcome" in data)
-
-
-def _protect(whole: Grid) -> None:
-    """Make all that was run and predicted read-only: a sentence that changes it must not change what the next one sees."""
-    for data in (whole.simulation, *whole.variants.values(), whole.theory, whole.fits):
-        for variable in data.data_vars.values():
-            variable.values.flags.writeable = False
 
 
 class _Writing:

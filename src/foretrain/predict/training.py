@@ -104,10 +104,7 @@ def descend(
             value, gradient = jax.value_and_grad(mean_loss)(weights)
             return {k: w - learning_rate * gradient[k] for k, w in weights.items()}, value
 
-        def chunk(weights):
-            return jax.lax.scan(step, weights, None, length=_CHUNK)
-
-        run = jax.jit(jax.vmap(chunk))
+        run = jax.jit(jax.vmap(lambda weights: jax.lax.scan(step, weights, None, length=_CHUNK)))
         weights = {name: jnp.stack([start[name] for start in starts]) for name in starts[0]}
         rows = []
         for _ in range(steps // _CHUNK + 1):

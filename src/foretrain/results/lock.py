@@ -158,7 +158,7 @@ def _read(path):
     try:
         while not (content := read_file(path, _MOST_BYTES)) and time.monotonic() < until:
             time.sleep(0.01)
-        return decode.holder(content, path)
+        return decode.decoded(decode.HOLDER, content, path, "a lock")
     except StoreError:
         raise _unreadable(path) from None
 

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     import jax.numpy as jnp
     import pandas as pd
     import xarray as xr
+    import zarr.codecs
+    import zarr.storage
     from scipy import special
 else:
     jax, jnp, special = map(_Deferred, ("jax", "jax.numpy", "scipy.special"))
     eqx, pd, xr = map(_Deferred, ("equinox", "pandas", "xarray"))
-    distributed = _Deferred("distributed")
+    distributed, zarr = map(_Deferred, ("distributed", "zarr"))
 
 
 def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

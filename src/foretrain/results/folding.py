@@ -292,10 +292,7 @@ def _dataset(target):
     coords = {"seed": ("seed", np.arange(layout.seeds))}
     if "step" in dataset.dims:
         coords["step"] = ("step", step)
-    for name, values in layout.axes.items():
-        array = np.array(values)
-        text = array.dtype.kind == "U"
-        coords[name] = (name, array.astype(np.dtypes.StringDType()) if text else array)
+    coords |= {name: (name, np.array(values)) for name, values in layout.axes.items()}
     if layout.coordinates is not None:
         known = {str(dim): length for dim, length in dataset.sizes.items()}
         coords |= labels(layout.axes, layout.coordinates, step, known)

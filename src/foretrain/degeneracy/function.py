@@ -208,10 +208,7 @@ def _forward(sections):
 
 
 def check_outputs(
-    function: Function,
-    x: Any,
-    outputs: Any,
-    repairs: Iterable[tuple[str, np.ndarray]] = (),
+    function: Function, x: Any, outputs: Any, repairs: Iterable[tuple[str, np.ndarray]] = ()
 ) -> Function:
     """The function, if it gives the outputs that its network gave: to rounding of their precision.
 

@@ -99,9 +99,8 @@ def known_options(function: str, options: Iterable[str], *accepting: Callable) -
     }
     for name in options:
         if name not in known:
-            raise argument_error(
-                name, f"be an option of {function}", "is none", nearest(name, known)
-            )
+            rule = f"be an option of {function}"
+            raise argument_error(name, rule, "is none", nearest(name, known))
 
 
 def integer(name: str, value, *, minimum: int | None = None, maximum: int | None = None) -> int:
@@ -208,7 +207,6 @@ def same_length(**arrays) -> int:
     (first, expected), *rest = lengths.items()
     for name, length in rest:
         if length != expected:
-            raise argument_error(
-                name, f"be as long as `{first}` ({expected})", f"has length {length}"
-            )
+            rule = f"be as long as `{first}` ({expected})"
+            raise argument_error(name, rule, f"has length {length}")
     return expected

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     import xarray as xr
     import zarr.codecs
     import zarr.storage
+    from jax import flatten_util
     from scipy import special
 else:
     jax, jnp, special = map(_Deferred, ("jax", "jax.numpy", "scipy.special"))
     eqx, pd, xr = map(_Deferred, ("equinox", "pandas", "xarray"))
-    distributed, zarr = map(_Deferred, ("distributed", "zarr"))
+    distributed, flatten_util, zarr = map(_Deferred, ("distributed", "jax.flatten_util", "zarr"))
 
 
 def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

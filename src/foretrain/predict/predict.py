@@ -20,6 +20,7 @@ from foretrain.networks.gated import INITIAL_LAWS
 from foretrain.predict.from_random import DRAWS, expected_from_random, growing_strengths
 from foretrain.predict.prediction import DECOUPLED, Prediction, Ranking
 from foretrain.predict.reduced import check_size, edge_strengths, reduced_prediction
+from foretrain.predict.training import train_beside
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 from foretrain.tasks.statistics import gather_statistics
@@ -147,8 +148,6 @@ def predict(
     draws = DRAWS * seeds
     prediction = expected_from_random(reduced, statistics, law, scale, draws, wanted, tell)
     if train:
-        from foretrain.predict.training import train_beside
-
         prediction = train_beside(prediction, data, seeds, learning_rate, tell)
     return prediction
 

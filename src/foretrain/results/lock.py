@@ -189,7 +189,7 @@ def _id_in(*paths: str) -> str:
 
 
 def _link(path: str) -> str:
-    """What a link points to, "" where there is none."""
+    """The target of a link, "" where there is none."""
     try:
         return os.readlink(path)
     except OSError:
